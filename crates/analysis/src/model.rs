@@ -1,0 +1,229 @@
+//! Verdicts and summaries as data. This is also the schema of `summary.json`.
+
+use metrics::{Outcome, SeriesKey};
+use plan::Threshold;
+use serde::{Deserialize, Serialize};
+
+/// How far a measurement can be trusted; ordered from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    Valid,
+    Suspect,
+    Invalid,
+}
+
+/// One validity check. Definitions and limits: docs/validity.md.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValidityCheck {
+    /// Stable identifier: `offered-rate`, `schedule-lag`, …
+    pub id: String,
+    pub title: String,
+    /// `None`: nothing to judge (no open load, no data).
+    pub grade: Option<Grade>,
+    /// What was measured, with numbers, in one sentence.
+    pub evidence: String,
+    /// What would have been suspect and what invalid.
+    pub limits: String,
+    /// What to do about it; empty when fine.
+    pub advice: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Validity {
+    /// The worst of the checks.
+    pub grade: Grade,
+    pub checks: Vec<ValidityCheck>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThresholdState {
+    Passed,
+    Failed,
+    /// Nothing was measured that it speaks of. Counts as failed at the end of a run.
+    NoData,
+    /// While running: not yet decided.
+    Pending,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    pub threshold: Threshold,
+    pub state: ThresholdState,
+    /// In the metric's base unit (seconds, count, per second, share). For windows: of the worst window.
+    pub measured: Option<f64>,
+    /// For windows: where the worst window began. Seconds since the run began.
+    pub at_seconds: Option<f64>,
+    /// One sentence: `p99 was 38.2 ms (95 % interval 37.1–40.0 ms), bound 50 ms`.
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
+}
+
+/// Series and interval that a finding rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub text: String,
+    /// Names of timeline series or signals to highlight.
+    pub series: Vec<String>,
+    /// Seconds since the run began.
+    pub from_seconds: f64,
+    pub to_seconds: f64,
+}
+
+/// Why the system behaves as it does, as far as the evidence carries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Rule that made it: `effective-concurrency`, …
+    pub rule: String,
+    pub claim: String,
+    pub confidence: Confidence,
+    pub evidence: Vec<Evidence>,
+    /// What else was considered, and why it was set aside.
+    pub alternatives: Vec<String>,
+    pub next: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Most important first.
+    pub findings: Vec<Finding>,
+    /// When nothing was found: what that means (`nothing limits it at this load`, `cannot tell: …`).
+    pub remark: String,
+}
+
+/// A percentile with what stands behind it. Seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// 0.5, 0.99, …
+    pub quantile: f64,
+    /// `None`: too few samples for this percentile (see docs/metrics.md).
+    pub value: Option<f64>,
+    /// 95 % interval, where it can be given.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Samples beyond the percentile.
+    pub samples_beyond: u64,
+}
+
+/// Distribution of one kind of time. Seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeStats {
+    pub count: u64,
+    pub mean: Option<f64>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+    /// 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999 in this order.
+    pub percentiles: Vec<Percentile>,
+}
+
+impl TimeStats {
+    /// The value at one of the listed quantiles, when there were samples enough.
+    pub fn at(&self, quantile: f64) -> Option<f64> {
+        self.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.value
+    }
+}
+
+/// A request, group, iteration or flow series over the whole run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestRow {
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    pub count: u64,
+    pub failed: u64,
+    /// Ended per second, over the time from its first to its last slice.
+    pub rate: f64,
+    pub response: TimeStats,
+    pub service: TimeStats,
+    pub lag: TimeStats,
+    /// `(phase, times)` in the order in which they happen; phases that never happened are left out.
+    pub phases: Vec<(String, TimeStats)>,
+    pub outcomes: Vec<(Outcome, u64)>,
+    pub statuses: Vec<(u16, u64)>,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckRow {
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    pub passed: u64,
+    pub failed: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ErrorRow {
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    pub outcome: Outcome,
+    pub message: String,
+    pub count: u64,
+    pub first_at_seconds: f64,
+}
+
+/// The run in a handful of numbers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    pub duration_seconds: f64,
+    pub requests: u64,
+    pub requests_failed: u64,
+    /// Requests ended per second over the run.
+    pub request_rate: f64,
+    /// Failed share, 0 to 1; 0 without requests.
+    pub failure_share: f64,
+    pub iterations: u64,
+    pub iterations_failed: u64,
+    pub iterations_interrupted: u64,
+    /// Open load: arrivals that came due, and arrivals that started.
+    pub arrivals_due: u64,
+    pub arrivals_started: u64,
+    pub users_max: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub checks_passed: u64,
+    pub checks_failed: u64,
+    pub connections_opened: u64,
+}
+
+/// Every number of a run that any surface shows. `summary.json` is this, with `schema` first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of this schema: 1.
+    pub schema: u32,
+    pub id: String,
+    pub test: String,
+    pub started: String,
+    pub totals: Totals,
+    /// Response times of all requests together.
+    pub response: TimeStats,
+    pub requests: Vec<RequestRow>,
+    pub groups: Vec<RequestRow>,
+    /// Whole iterations, by scenario.
+    pub scenarios: Vec<RequestRow>,
+    pub flows: Vec<RequestRow>,
+    pub checks: Vec<CheckRow>,
+    pub errors: Vec<ErrorRow>,
+    pub verdict: Verdict,
+}
+
+/// The four answers: valid? passed? what limits it? (Better than before is a comparison of two runs.)
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub validity: Validity,
+    pub thresholds: Vec<ThresholdResult>,
+    pub findings: Findings,
+}
+
+impl Verdict {
+    pub fn thresholds_failed(&self) -> bool {
+        self.thresholds.iter().any(|result| matches!(result.state, ThresholdState::Failed | ThresholdState::NoData))
+    }
+}

@@ -1,0 +1,46 @@
+//! What the engine asks of whoever performs iterations.
+
+use std::future::Future;
+
+use metrics::{Nanos, Outcome};
+use plan::ScenarioId;
+
+/// One iteration that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it is due, on the run's clock. In closed load: when its user became free for it.
+    pub scheduled: Nanos,
+    pub scenario: ScenarioId,
+    /// Number of the iteration within its leaf, from 0, unique across workers.
+    pub sequence: u64,
+}
+
+/// An arrival handed to a user.
+#[derive(Debug, Clone, Copy)]
+pub struct Iteration {
+    pub arrival: Arrival,
+    /// Leaf of the load tree (depth-first number).
+    pub leaf: u32,
+    /// Open load: the first request's response time counts from `arrival.scheduled`. Closed load: from its own start.
+    pub open: bool,
+}
+
+/// One virtual user. It runs one iteration at a time and keeps its connections between them.
+pub trait VirtualUser {
+    /// Runs one iteration; `Passed`, or why it failed. The engine records the iteration itself, the user its requests.
+    ///
+    /// Dropping the future interrupts the iteration: what it had in flight is closed and recorded as
+    /// [`Outcome::Interrupted`], by the user, from its drop.
+    fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = Outcome>;
+}
+
+/// Supplies one worker with users. Lives on that worker's thread.
+pub trait Crew: 'static {
+    type User: VirtualUser + 'static;
+
+    /// A new user. `number` counts the users of the leaf from 0 and is unique across workers.
+    fn recruit(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Self::User;
+
+    /// Work that must go on beside the users (a script engine's jobs and I/O). Polled on the worker's thread until the run ends.
+    fn drive(&self) -> impl Future<Output = ()> + 'static;
+}

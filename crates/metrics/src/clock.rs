@@ -1,0 +1,363 @@
+//! Time, and waiting for it.
+//!
+//! A [`Clock`] belongs to one thread. It answers `now` and lets tasks sleep; it does not know what drives it. The engine
+//! fires it from a timerfd in a real run and by stepping in a test on virtual time, so nothing else in the project
+//! reads a clock of its own. [`Monotonic`] is the part that may cross threads.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use crate::Nanos;
+
+/// CLOCK_MONOTONIC relative to a run's origin. Copies read the same time.
+#[derive(Debug, Clone, Copy)]
+pub struct Monotonic {
+    origin_ns: u64,
+}
+
+impl Monotonic {
+    /// A clock whose zero is this instant.
+    pub fn start() -> Self {
+        Self { origin_ns: monotonic_ns() }
+    }
+
+    pub fn now(&self) -> Nanos {
+        monotonic_ns().saturating_sub(self.origin_ns)
+    }
+
+    /// The CLOCK_MONOTONIC value, in nanoseconds, at which this clock reads zero.
+    pub fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// CPU time that the calling thread has used. Nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[derive(Debug)]
+enum Source {
+    Real(Monotonic),
+    Virtual(Cell<Nanos>),
+}
+
+#[derive(Debug, Default)]
+struct Timers {
+    /// `(deadline, slot, generation)`; entries whose generation is not the slot's are dead.
+    heap: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    dead: usize,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    /// The deadline now wanted; the heap entry may be earlier, and is then pushed again when it comes up.
+    deadline: Nanos,
+    queued: bool,
+    fired: bool,
+    waker: Option<Waker>,
+}
+
+/// One thread's clock: time and timers. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    inner: Rc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    source: Source,
+    timers: RefCell<Timers>,
+    /// Set when an earlier deadline than the driver knows of was queued.
+    rearm: Cell<bool>,
+}
+
+impl Clock {
+    pub fn real(monotonic: Monotonic) -> Self {
+        Self::new(Source::Real(monotonic))
+    }
+
+    /// A clock that stands at zero until [`Clock::advance_to`] moves it.
+    pub fn virtual_time() -> Self {
+        Self::new(Source::Virtual(Cell::new(0)))
+    }
+
+    fn new(source: Source) -> Self {
+        Self { inner: Rc::new(Inner { source, timers: RefCell::default(), rearm: Cell::new(false) }) }
+    }
+
+    pub fn now(&self) -> Nanos {
+        match &self.inner.source {
+            Source::Real(monotonic) => monotonic.now(),
+            Source::Virtual(now) => now.get(),
+        }
+    }
+
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.inner.source, Source::Virtual(_))
+    }
+
+    /// Moves a virtual clock forward and fires what came due. A real clock only fires.
+    pub fn advance_to(&self, to: Nanos) {
+        if let Source::Virtual(now) = &self.inner.source {
+            now.set(now.get().max(to));
+        }
+        self.fire();
+    }
+
+    /// Sleeps until `deadline`; ready at once when it has passed.
+    pub fn sleep_until(&self, deadline: Nanos) -> Timer {
+        let timer = self.timer();
+        timer.reset(deadline);
+        timer
+    }
+
+    pub fn sleep(&self, ns: u64) -> Timer {
+        self.sleep_until(self.now().saturating_add(ns))
+    }
+
+    /// An unarmed timer. Resetting one that is already queued to a later deadline costs one store, so a connection keeps
+    /// a single timer for the time limits of all its requests.
+    pub fn timer(&self) -> Timer {
+        let mut timers = self.inner.timers.borrow_mut();
+        let slot = timers.free.pop().unwrap_or_else(|| {
+            timers.slots.push(Slot::default());
+            (timers.slots.len() - 1) as u32
+        });
+        let entry = &mut timers.slots[slot as usize];
+        entry.deadline = Nanos::MAX;
+        entry.fired = false;
+        entry.queued = false;
+        Timer { clock: self.clone(), slot }
+    }
+
+    /// The next instant at which [`Clock::fire`] has work. Clears the re-arm mark.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        self.inner.rearm.set(false);
+        self.inner.timers.borrow().heap.peek().map(|Reverse((deadline, ..))| *deadline)
+    }
+
+    /// True when a deadline earlier than the one last handed to the driver has been queued.
+    pub fn needs_rearm(&self) -> bool {
+        self.inner.rearm.get()
+    }
+
+    /// Wakes every timer that is due. Returns how many.
+    pub fn fire(&self) -> usize {
+        let now = self.now();
+        let mut fired = 0;
+        loop {
+            let mut timers = self.inner.timers.borrow_mut();
+            match timers.heap.peek() {
+                Some(Reverse((deadline, ..))) if *deadline <= now => {}
+                _ => return fired,
+            }
+            let Some(Reverse((_, index, generation))) = timers.heap.pop() else { return fired };
+            let slot = &mut timers.slots[index as usize];
+            if slot.generation != generation {
+                timers.dead = timers.dead.saturating_sub(1);
+                continue;
+            }
+            if slot.deadline > now {
+                if slot.deadline == Nanos::MAX {
+                    slot.queued = false;
+                } else {
+                    let entry = Reverse((slot.deadline, index, generation));
+                    timers.heap.push(entry);
+                }
+                continue;
+            }
+            slot.queued = false;
+            slot.fired = true;
+            let waker = slot.waker.take();
+            drop(timers);
+            fired += 1;
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Timers that are waiting; for tests and bounds.
+    pub fn pending(&self) -> usize {
+        let timers = self.inner.timers.borrow();
+        timers.heap.len() - timers.dead
+    }
+}
+
+/// A resettable timer and the future that completes when it is due.
+#[derive(Debug)]
+pub struct Timer {
+    clock: Clock,
+    slot: u32,
+}
+
+impl Timer {
+    /// Wants the timer at `deadline`. `Nanos::MAX` disarms it.
+    pub fn reset(&self, deadline: Nanos) {
+        let inner = &self.clock.inner;
+        let mut timers = inner.timers.borrow_mut();
+        let timers = &mut *timers;
+        let slot = &mut timers.slots[self.slot as usize];
+        let earlier = deadline < slot.deadline;
+        slot.deadline = deadline;
+        slot.fired = false;
+        if deadline == Nanos::MAX || (slot.queued && !earlier) {
+            return;
+        }
+        if slot.queued {
+            slot.generation = slot.generation.wrapping_add(1);
+            timers.dead += 1;
+        }
+        slot.queued = true;
+        let generation = slot.generation;
+        let first = timers.heap.peek().is_none_or(|Reverse((earliest, ..))| deadline < *earliest);
+        timers.heap.push(Reverse((deadline, self.slot, generation)));
+        if first {
+            inner.rearm.set(true);
+        }
+        timers.compact();
+    }
+
+    /// True once the deadline has passed and the timer was not reset since.
+    pub fn is_due(&self) -> bool {
+        let timers = self.clock.inner.timers.borrow();
+        let slot = &timers.slots[self.slot as usize];
+        slot.fired || slot.deadline <= self.clock.now()
+    }
+
+    pub fn poll_due(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_due() {
+            return Poll::Ready(());
+        }
+        let mut timers = self.clock.inner.timers.borrow_mut();
+        let slot = &mut timers.slots[self.slot as usize];
+        match &slot.waker {
+            Some(waker) if waker.will_wake(context.waker()) => {}
+            _ => slot.waker = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl Future for Timer {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.poll_due(context)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        let mut timers = self.clock.inner.timers.borrow_mut();
+        let timers = &mut *timers;
+        let slot = &mut timers.slots[self.slot as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.waker = None;
+        if slot.queued {
+            slot.queued = false;
+            timers.dead += 1;
+        }
+        timers.free.push(self.slot);
+        timers.compact();
+    }
+}
+
+impl Timers {
+    /// Drops dead heap entries once they outnumber the living, so that cancelled long time limits cannot pile up.
+    fn compact(&mut self) {
+        if self.dead < 64 || self.dead * 2 < self.heap.len() {
+            return;
+        }
+        let slots = &self.slots;
+        self.heap.retain(|Reverse((_, slot, generation))| slots[*slot as usize].generation == *generation);
+        self.dead = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn polled(timer: &mut Timer, count: &Arc<Count>) -> bool {
+        let waker = Waker::from(Arc::clone(count));
+        Pin::new(timer).poll(&mut Context::from_waker(&waker)).is_ready()
+    }
+
+    #[test]
+    fn timers_fire_in_order_and_once() {
+        let clock = Clock::virtual_time();
+        let count = Arc::new(Count(AtomicUsize::new(0)));
+        let mut late = clock.sleep_until(20);
+        let mut early = clock.sleep_until(10);
+        assert!(!polled(&mut late, &count) && !polled(&mut early, &count));
+        assert_eq!(clock.next_deadline(), Some(10));
+        clock.advance_to(10);
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert!(polled(&mut early, &count) && !polled(&mut late, &count));
+        clock.advance_to(100);
+        assert!(polled(&mut late, &count));
+        assert_eq!(clock.pending(), 0);
+    }
+
+    #[test]
+    fn pushing_a_deadline_back_keeps_one_entry() {
+        let clock = Clock::virtual_time();
+        let timer = clock.timer();
+        for deadline in 1..1000 {
+            timer.reset(deadline * 1_000);
+        }
+        assert_eq!(clock.pending(), 1);
+        clock.advance_to(1_000);
+        assert!(!timer.is_due());
+        clock.advance_to(999_000);
+        assert!(timer.is_due());
+    }
+
+    #[test]
+    fn cancelled_timers_do_not_pile_up() {
+        let clock = Clock::virtual_time();
+        for _ in 0..100_000 {
+            drop(clock.sleep_until(1_000_000_000));
+        }
+        assert!(clock.inner.timers.borrow().heap.len() < 200);
+        assert_eq!(clock.inner.timers.borrow().slots.len(), 1);
+    }
+
+    #[test]
+    fn an_earlier_deadline_asks_for_a_rearm() {
+        let clock = Clock::virtual_time();
+        let _a = clock.sleep_until(100);
+        assert!(clock.needs_rearm());
+        assert_eq!(clock.next_deadline(), Some(100));
+        let _b = clock.sleep_until(200);
+        assert!(!clock.needs_rearm());
+        let _c = clock.sleep_until(50);
+        assert!(clock.needs_rearm());
+    }
+}

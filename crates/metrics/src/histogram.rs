@@ -1,0 +1,327 @@
+//! A mergeable histogram of nanosecond values with a bounded relative error.
+//!
+//! Base-2 buckets ("H2"): values below 2⁹ have a bucket each; above, every power of two is cut into 2⁸ equal buckets. A value
+//! therefore lies within 2⁻⁹ (0.2 %) of its bucket's midpoint. Chunks of 256 buckets are allocated when first used, so a
+//! typical request series costs a few kilobytes, and recording is a shift and an add.
+
+use serde::de::{SeqAccess, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// log2 of the buckets per power of two.
+const GROUPING: u32 = 8;
+const CHUNK: usize = 1 << GROUPING;
+
+/// Counts of nanosecond values. Merging adds counts and loses nothing.
+#[derive(Clone, Default)]
+pub struct Histogram {
+    chunks: Vec<Option<Box<[u64; CHUNK]>>>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+fn index_of(value: u64) -> usize {
+    if value < 2 << GROUPING {
+        return value as usize;
+    }
+    let shift = 63 - value.leading_zeros() - GROUPING;
+    ((shift as usize) << GROUPING) + (value >> shift) as usize
+}
+
+/// Lowest and highest value of a bucket.
+fn bounds_of(index: usize) -> (u64, u64) {
+    if index < 2 << GROUPING {
+        return (index as u64, index as u64);
+    }
+    let shift = (index >> GROUPING) as u32 - 1;
+    let low = ((index & (CHUNK - 1)) as u64 + CHUNK as u64) << shift;
+    (low, low + ((1u64 << shift) - 1))
+}
+
+impl Histogram {
+    /// Largest relative distance between a recorded value and the value read back for it.
+    pub const RELATIVE_ERROR: f64 = 1.0 / (2 << GROUPING) as f64;
+
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn record(&mut self, value_ns: u64) {
+        self.record_n(value_ns, 1);
+    }
+
+    pub fn record_n(&mut self, value_ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.add(index_of(value_ns), count);
+        if self.count == 0 || value_ns < self.min {
+            self.min = value_ns;
+        }
+        self.max = self.max.max(value_ns);
+        self.count += count;
+        self.sum += u128::from(value_ns) * u128::from(count);
+    }
+
+    fn add(&mut self, index: usize, count: u64) {
+        let chunk = index >> GROUPING;
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        self.chunks[chunk].get_or_insert_with(|| Box::new([0; CHUNK]))[index & (CHUNK - 1)] += count;
+    }
+
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        if other.chunks.len() > self.chunks.len() {
+            self.chunks.resize_with(other.chunks.len(), || None);
+        }
+        for (mine, theirs) in self.chunks.iter_mut().zip(&other.chunks) {
+            if let Some(theirs) = theirs {
+                let mine = mine.get_or_insert_with(|| Box::new([0; CHUNK]));
+                for (a, b) in mine.iter_mut().zip(theirs.iter()) {
+                    *a += b;
+                }
+            }
+        }
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    /// Empties it and keeps its memory.
+    pub fn clear(&mut self) {
+        for chunk in self.chunks.iter_mut().flatten() {
+            chunk.fill(0);
+        }
+        self.count = 0;
+        self.sum = 0;
+        self.min = 0;
+        self.max = 0;
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Exact smallest value; 0 when empty.
+    pub fn min(&self) -> u64 {
+        self.min
+    }
+
+    /// Exact largest value; 0 when empty.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// Exact sum of all values.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Exact mean; `None` when empty.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The value at rank ⌈q·count⌉ (the nearest-rank definition: the smallest recorded value such that at least a share `q`
+    /// of all values is not above it), read as its bucket's midpoint and clamped to the exact minimum and maximum.
+    /// `None` when empty.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count);
+        Some(self.value_at_rank(rank))
+    }
+
+    /// The value of the `rank`-th smallest recording, 1 ≤ rank ≤ count.
+    pub fn value_at_rank(&self, rank: u64) -> u64 {
+        if rank >= self.count {
+            return self.max;
+        }
+        if rank <= 1 {
+            return self.min;
+        }
+        let mut seen = 0;
+        for (index, count) in self.buckets() {
+            seen += count;
+            if seen >= rank {
+                let (low, high) = bounds_of(index);
+                return (low + (high - low) / 2).clamp(self.min, self.max);
+            }
+        }
+        self.max
+    }
+
+    /// Values that are not above `value_ns`, by whole buckets.
+    pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
+        let last = index_of(value_ns);
+        self.buckets().take_while(|(index, _)| *index <= last).map(|(_, count)| count).sum()
+    }
+
+    /// Non-empty buckets in ascending order as `(lowest value, highest value, count)`.
+    pub fn bars(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.buckets().map(|(index, count)| {
+            let (low, high) = bounds_of(index);
+            (low, high, count)
+        })
+    }
+
+    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.chunks.iter().enumerate().filter_map(|(chunk, counts)| counts.as_ref().map(|counts| (chunk, counts))).flat_map(
+            |(chunk, counts)| {
+                counts.iter().enumerate().filter(|(_, count)| **count > 0).map(move |(i, count)| ((chunk << GROUPING) + i, *count))
+            },
+        )
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Histogram({} values, {}..{} ns)", self.count, self.min, self.max)
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        (self.count, self.sum, self.min, self.max) == (other.count, other.sum, other.min, other.max) && self.buckets().eq(other.buckets())
+    }
+}
+
+/// As a flat list `[sum, min, max, index, count, gap, count, gap, count, …]`: the first index is absolute, later ones are
+/// distances from the bucket before. Empty: `[]`. The sum is a float once it passes 2⁵³.
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        if self.count > 0 {
+            list.serialize_element(&u64::try_from(self.sum).unwrap_or(u64::MAX))?;
+            list.serialize_element(&self.min)?;
+            list.serialize_element(&self.max)?;
+            let mut previous = 0;
+            for (index, count) in self.buckets() {
+                list.serialize_element(&((index - previous) as u64))?;
+                list.serialize_element(&count)?;
+                previous = index;
+            }
+        }
+        list.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Histogram;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a histogram: [sum, min, max, index, count, gap, count, …]")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Histogram, A::Error> {
+                use serde::de::Error;
+                let mut histogram = Histogram::new();
+                let Some(sum) = list.next_element::<u64>()? else { return Ok(histogram) };
+                let short = || A::Error::custom("a histogram ends in the middle");
+                let min = list.next_element()?.ok_or_else(short)?;
+                let max = list.next_element()?.ok_or_else(short)?;
+                let mut index = 0usize;
+                while let Some(gap) = list.next_element::<u64>()? {
+                    let count: u64 = list.next_element()?.ok_or_else(short)?;
+                    index = index.saturating_add(gap as usize);
+                    if index > index_of(u64::MAX) {
+                        return Err(A::Error::custom("a histogram's bucket index is out of range"));
+                    }
+                    histogram.add(index, count);
+                    histogram.count += count;
+                }
+                histogram.sum = u128::from(sum);
+                histogram.min = min;
+                histogram.max = max;
+                Ok(histogram)
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_bucket_holds_its_bounds() {
+        for index in 0..index_of(u64::MAX) {
+            let (low, high) = bounds_of(index);
+            assert_eq!((index_of(low), index_of(high)), (index, index));
+            assert_eq!(index_of(high + 1), index + 1);
+        }
+    }
+
+    #[test]
+    fn nearest_rank_on_a_known_list() {
+        let mut histogram = Histogram::new();
+        (1..=100).for_each(|value| histogram.record(value));
+        for (q, value) in [(0.0, 1), (0.01, 1), (0.5, 50), (0.501, 51), (0.9, 90), (0.99, 99), (1.0, 100)] {
+            assert_eq!(histogram.quantile(q), Some(value), "q {q}");
+        }
+        assert_eq!(histogram.mean(), Some(50.5));
+        assert_eq!(Histogram::new().quantile(0.5), None);
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_the_stated_error_of_the_sorted_list(
+            mut values in proptest::collection::vec(0u64..100_000_000_000, 1..400), q in 0.0f64..1.0
+        ) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|value| histogram.record(*value));
+            values.sort_unstable();
+            let truth = values[((q * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1] as f64;
+            let read = histogram.quantile(q).unwrap() as f64;
+            prop_assert!((read - truth).abs() <= truth * Histogram::RELATIVE_ERROR + 1.0, "{read} vs {truth}");
+        }
+
+        #[test]
+        fn merging_is_recording_together_in_any_order(
+            a in proptest::collection::vec(any::<u32>(), 0..100), b in proptest::collection::vec(any::<u32>(), 0..100)
+        ) {
+            let fill = |values: &[u32]| { let mut h = Histogram::new(); values.iter().for_each(|v| h.record(u64::from(*v))); h };
+            let (mut ab, mut ba) = (fill(&a), fill(&b));
+            ab.merge(&fill(&b));
+            ba.merge(&fill(&a));
+            prop_assert_eq!(&ab, &ba);
+            prop_assert_eq!(&ab, &fill(&[a, b].concat()));
+        }
+
+        #[test]
+        fn text_form_round_trips(values in proptest::collection::vec(any::<u32>(), 0..100)) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|v| histogram.record(u64::from(*v)));
+            let text = serde_json::to_string(&histogram).unwrap();
+            prop_assert_eq!(histogram, serde_json::from_str::<Histogram>(&text).unwrap());
+        }
+
+        #[test]
+        fn agrees_with_hdrhistogram(values in proptest::collection::vec(1u64..10_000_000_000, 100..500)) {
+            let mut ours = Histogram::new();
+            let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 20_000_000_000, 3).unwrap();
+            for value in values { ours.record(value); theirs.record(value).unwrap(); }
+            for q in [0.5, 0.9, 0.99] {
+                let (a, b) = (ours.quantile(q).unwrap() as f64, theirs.value_at_quantile(q) as f64);
+                prop_assert!((a - b).abs() <= b * 0.003 + 1.0, "q {q}: {a} vs {b}");
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What is measured: the clock, samples, histograms, and the snapshots that carry them.
+//!
+//! Read [`Sample`] first (one request, one group, one iteration), then [`Recorder`] (one per worker, single owner)
+//! and [`Snapshot`] (one second of one worker; the only measurement that crosses a thread, a wire, a disk or the
+//! live page). Deliberately absent: percentile intervals and verdicts (`analysis`), file formats (`run`), sockets.
+
+pub mod clock;
+mod histogram;
+mod outcome;
+mod recorder;
+mod sample;
+mod series;
+mod signal;
+mod snapshot;
+
+pub use histogram::Histogram;
+pub use outcome::Outcome;
+pub use recorder::{Recorder, SeriesId};
+pub use sample::{Phases, Sample};
+pub use series::{SeriesKey, SeriesKind};
+pub use signal::{Signal, SignalKind, SignalPoint};
+pub use snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
+
+/// Nanoseconds since the run's clock began.
+pub type Nanos = u64;

@@ -1,0 +1,81 @@
+//! How a request, group or iteration ended.
+
+use serde::{Deserialize, Serialize};
+
+/// How something measured ended. A failing target is an outcome, never an error of the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Outcome {
+    /// Answered, and every expectation held.
+    Passed,
+    /// Answered with a status that counts as failed (≥ 400 unless `expect` says otherwise).
+    Status,
+    /// Answered, but an `expect` other than the status did not hold.
+    Expect,
+    /// Not answered within its time limit. Censored: its time is a lower bound.
+    Timeout,
+    /// The name did not resolve.
+    Dns,
+    /// The target refused the connection.
+    Refused,
+    /// The connection was reset or closed before the answer was complete.
+    Reset,
+    /// No connection could be made for another reason (unreachable, …).
+    Connect,
+    /// The TLS handshake failed, or the certificate was not trusted.
+    Tls,
+    /// The answer broke the protocol or a limit of the tool (header size, body size).
+    Protocol,
+    /// The script threw, or a group or iteration held a failed step.
+    Script,
+    /// The generator ran out of local ports. The measurement suffers, not the target.
+    PortsExhausted,
+    /// The generator ran out of file descriptors. The measurement suffers, not the target.
+    DescriptorsExhausted,
+    /// Cut off by the end of the run. Censored: its time is a lower bound, and it counts neither as passed nor as failed.
+    Interrupted,
+}
+
+impl Outcome {
+    pub const ALL: [Outcome; 14] = [
+        Outcome::Passed,
+        Outcome::Status,
+        Outcome::Expect,
+        Outcome::Timeout,
+        Outcome::Dns,
+        Outcome::Refused,
+        Outcome::Reset,
+        Outcome::Connect,
+        Outcome::Tls,
+        Outcome::Protocol,
+        Outcome::Script,
+        Outcome::PortsExhausted,
+        Outcome::DescriptorsExhausted,
+        Outcome::Interrupted,
+    ];
+
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Outcome::Passed | Outcome::Interrupted)
+    }
+
+    /// For people: `timed out`, `refused`, …
+    pub fn label(self) -> &'static str {
+        match self {
+            Outcome::Passed => "passed",
+            Outcome::Status => "status",
+            Outcome::Expect => "expectation failed",
+            Outcome::Timeout => "timed out",
+            Outcome::Dns => "name not resolved",
+            Outcome::Refused => "connection refused",
+            Outcome::Reset => "connection reset",
+            Outcome::Connect => "connection failed",
+            Outcome::Tls => "TLS failed",
+            Outcome::Protocol => "malformed answer",
+            Outcome::Script => "script error",
+            Outcome::PortsExhausted => "generator out of ports",
+            Outcome::DescriptorsExhausted => "generator out of descriptors",
+            Outcome::Interrupted => "interrupted",
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The one owner of a worker's measurements. Recording takes no lock and, once a series exists, allocates nothing.
+
+use std::collections::HashMap;
+
+use crate::snapshot::add_to;
+use crate::{
+    ErrorGroup, GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Nanos, Outcome, Sample, SeriesKey, SeriesKind, SeriesSlice,
+    SlowSample, Snapshot,
+};
+
+/// A series of one recorder. Keep it: looking it up by key hashes strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SeriesId(u32);
+
+/// Gathers what one worker measures; drained once a second.
+#[derive(Debug)]
+pub struct Recorder {
+    series_max: usize,
+    index: HashMap<SeriesKey, SeriesId>,
+    series: Vec<SeriesSlice>,
+    leaves: Vec<LeafSlice>,
+    leaf_since: Vec<Nanos>,
+    generator: GeneratorSlice,
+    errors: Vec<ErrorGroup>,
+    slow: Vec<SlowSample>,
+    slow_floor_ns: u64,
+    marks: Vec<Mark>,
+    overflow: u64,
+    in_flight: u64,
+    in_flight_since: Nanos,
+}
+
+impl Recorder {
+    pub const OTHER: &'static str = "(other)";
+
+    pub fn new(worker: u32, series_max: u32) -> Self {
+        Self {
+            series_max: series_max as usize,
+            index: HashMap::new(),
+            series: Vec::new(),
+            leaves: Vec::new(),
+            leaf_since: Vec::new(),
+            generator: GeneratorSlice { worker, ..GeneratorSlice::default() },
+            errors: Vec::new(),
+            slow: Vec::new(),
+            slow_floor_ns: 0,
+            marks: Vec::new(),
+            overflow: 0,
+            in_flight: 0,
+            in_flight_since: 0,
+        }
+    }
+
+    /// The id of a series, which is made if it is new. Past the bound, the scenario's `(other)` series of that kind.
+    pub fn series(&mut self, key: &SeriesKey) -> SeriesId {
+        if let Some(id) = self.index.get(key) {
+            return *id;
+        }
+        if self.series.len() >= self.series_max && &*key.name != Self::OTHER {
+            self.overflow += 1;
+            let other = SeriesKey { name: Self::OTHER.into(), group: "".into(), ..key.clone() };
+            return self.series(&other);
+        }
+        let id = SeriesId(self.series.len() as u32);
+        self.series.push(SeriesSlice::new(key.clone()));
+        self.index.insert(key.clone(), id);
+        id
+    }
+
+    pub fn key(&self, id: SeriesId) -> &SeriesKey {
+        &self.series[id.0 as usize].key
+    }
+
+    pub fn record(&mut self, id: SeriesId, sample: &Sample) {
+        let series = &mut self.series[id.0 as usize];
+        let response_ns = sample.response_ns();
+        if sample.outcome == Outcome::Interrupted {
+            add_to(&mut series.outcomes, Outcome::Interrupted, 1);
+            series.censored.record(response_ns);
+            return;
+        }
+        series.count += 1;
+        add_to(&mut series.outcomes, sample.outcome, 1);
+        if sample.status != 0 {
+            add_to(&mut series.statuses, sample.status, 1);
+        }
+        series.response.record(response_ns);
+        series.service.record(sample.service_ns());
+        if sample.scheduled != sample.started {
+            series.lag.record(sample.lag_ns());
+        }
+        series.phases.record(&sample.phases);
+        series.bytes_sent += sample.bytes_sent;
+        series.bytes_received += sample.bytes_received;
+        if sample.outcome != Outcome::Passed {
+            series.failed += 1;
+            series.failed_response.record(response_ns);
+            if sample.outcome == Outcome::Timeout {
+                series.censored.record(response_ns);
+            }
+        }
+        if response_ns > self.slow_floor_ns && series.key.kind == SeriesKind::Request {
+            self.keep_slow(id, sample);
+        }
+    }
+
+    #[cold]
+    fn keep_slow(&mut self, id: SeriesId, sample: &Sample) {
+        let phases = &sample.phases;
+        let slow = SlowSample {
+            key: self.series[id.0 as usize].key.clone(),
+            started: sample.started,
+            response_ns: sample.response_ns(),
+            dns_ns: phases.dns,
+            connect_ns: phases.connect,
+            tls_ns: phases.tls,
+            wait_ns: phases.wait,
+            body_ns: phases.body,
+            status: sample.status,
+            outcome: sample.outcome,
+        };
+        let place = self.slow.partition_point(|kept| kept.response_ns >= slow.response_ns);
+        self.slow.insert(place, slow);
+        self.slow.truncate(Snapshot::SLOW_MAX);
+        if self.slow.len() == Snapshot::SLOW_MAX {
+            self.slow_floor_ns = self.slow.last().map_or(0, |kept| kept.response_ns);
+        }
+    }
+
+    /// Counts a `check` under its series.
+    pub fn check(&mut self, id: SeriesId, passed: bool) {
+        let series = &mut self.series[id.0 as usize];
+        series.count += 1;
+        series.failed += u64::from(!passed);
+        add_to(&mut series.outcomes, if passed { Outcome::Passed } else { Outcome::Expect }, 1);
+    }
+
+    /// Keeps an error for the list of errors. `message` leaves out what differs from case to case.
+    pub fn error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str) {
+        let key = &self.series[id.0 as usize].key;
+        let known = |error: &&mut ErrorGroup| error.outcome == outcome && &*error.message == message && error.key == *key;
+        if let Some(error) = self.errors.iter_mut().find(known) {
+            error.count += 1;
+            return;
+        }
+        if self.errors.len() < Snapshot::ERRORS_MAX {
+            self.errors.push(ErrorGroup { key: key.clone(), outcome, message: message.into(), count: 1, first_at: at });
+        } else if message != OTHER_ERRORS {
+            self.error_other(id, outcome, at);
+        }
+    }
+
+    fn error_other(&mut self, id: SeriesId, outcome: Outcome, at: Nanos) {
+        match self.errors.iter_mut().find(|error| &*error.message == OTHER_ERRORS) {
+            Some(error) => error.count += 1,
+            None => {
+                let key = self.series[id.0 as usize].key.clone();
+                self.errors.push(ErrorGroup { key, outcome, message: OTHER_ERRORS.into(), count: 1, first_at: at });
+            }
+        }
+    }
+
+    /// One more request in flight. Kept apart from the samples, so that the two can be held against each other.
+    pub fn request_began(&mut self, at: Nanos) {
+        self.integrate_in_flight(at);
+        self.in_flight += 1;
+    }
+
+    pub fn request_ended(&mut self, at: Nanos) {
+        self.integrate_in_flight(at);
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    fn integrate_in_flight(&mut self, at: Nanos) {
+        self.generator.in_flight_ns += self.in_flight * at.saturating_sub(self.in_flight_since);
+        self.in_flight_since = self.in_flight_since.max(at);
+    }
+
+    /// The counts of one leaf. For its active users use [`Recorder::users_active`].
+    pub fn leaf(&mut self, leaf: u32) -> &mut LeafSlice {
+        let index = match self.leaves.iter().position(|slice| slice.leaf == leaf) {
+            Some(index) => index,
+            None => {
+                self.leaves.push(LeafSlice { leaf, ..LeafSlice::default() });
+                self.leaf_since.push(0);
+                self.leaves.len() - 1
+            }
+        };
+        &mut self.leaves[index]
+    }
+
+    /// Sets how many users of the leaf have an iteration running from `at` on.
+    pub fn users_active(&mut self, leaf: u32, at: Nanos, active: u64) {
+        self.leaf(leaf);
+        if let Some(index) = self.leaves.iter().position(|slice| slice.leaf == leaf) {
+            let slice = &mut self.leaves[index];
+            let since = &mut self.leaf_since[index];
+            slice.active_ns += slice.users_active * at.saturating_sub(*since);
+            *since = (*since).max(at);
+            slice.users_active = active;
+        }
+    }
+
+    pub fn generator(&mut self) -> &mut GeneratorSlice {
+        &mut self.generator
+    }
+
+    pub fn mark(&mut self, at: Nanos, kind: MarkKind, text: impl Into<String>) {
+        self.marks.push(Mark { at, kind, text: text.into() });
+    }
+
+    /// Hands over everything since the last drain and starts afresh. Levels (users, waiting, connections) carry on.
+    pub fn drain(&mut self, slice: u32, start: Nanos, end: Nanos) -> Snapshot {
+        self.integrate_in_flight(end);
+        for index in 0..self.leaves.len() {
+            let (leaf, active) = (self.leaves[index].leaf, self.leaves[index].users_active);
+            self.users_active(leaf, end, active);
+        }
+        let series = self.series.iter_mut().filter(|series| !series.is_empty()).map(SeriesSlice::take).collect();
+        let leaves = self.leaves.iter_mut().map(LeafSlice::take).collect();
+        let kept = GeneratorSlice { worker: self.generator.worker, connections: self.generator.connections, ..GeneratorSlice::default() };
+        self.slow_floor_ns = 0;
+        Snapshot {
+            slice,
+            start,
+            end,
+            series,
+            leaves,
+            generator: vec![std::mem::replace(&mut self.generator, kept)],
+            errors: std::mem::take(&mut self.errors),
+            slow: std::mem::take(&mut self.slow),
+            marks: std::mem::take(&mut self.marks),
+            series_overflow: std::mem::take(&mut self.overflow),
+        }
+    }
+}
+
+const OTHER_ERRORS: &str = "(other errors)";
+
+impl SeriesSlice {
+    /// A copy of what was gathered; the histograms keep their memory for the next slice.
+    fn take(&mut self) -> SeriesSlice {
+        let taken = self.clone();
+        self.count = 0;
+        self.failed = 0;
+        self.outcomes.clear();
+        self.statuses.clear();
+        self.bytes_sent = 0;
+        self.bytes_received = 0;
+        let phases = &mut self.phases;
+        let histograms: [&mut Histogram; 10] = [
+            &mut self.response,
+            &mut self.service,
+            &mut self.lag,
+            &mut self.failed_response,
+            &mut self.censored,
+            &mut phases.dns,
+            &mut phases.connect,
+            &mut phases.tls,
+            &mut phases.wait,
+            &mut phases.body,
+        ];
+        histograms.into_iter().for_each(Histogram::clear);
+        taken
+    }
+}
+
+impl LeafSlice {
+    fn take(&mut self) -> LeafSlice {
+        let taken = self.clone();
+        *self = LeafSlice {
+            leaf: self.leaf,
+            users_asked: self.users_asked,
+            users_active: self.users_active,
+            waiting: self.waiting,
+            ..LeafSlice::default()
+        };
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Phases;
+
+    fn key(name: &str) -> SeriesKey {
+        SeriesKey { kind: SeriesKind::Request, scenario: "s".into(), group: "".into(), name: name.into() }
+    }
+
+    fn sample(scheduled: Nanos, started: Nanos, ended: Nanos, outcome: Outcome) -> Sample {
+        Sample { scheduled, started, ended, phases: Phases::default(), outcome, status: 200, bytes_sent: 10, bytes_received: 20 }
+    }
+
+    #[test]
+    fn response_counts_from_the_schedule_and_service_from_the_start() {
+        let mut recorder = Recorder::new(0, 10);
+        let id = recorder.series(&key("a"));
+        recorder.record(id, &sample(100, 150, 400, Outcome::Passed));
+        let snapshot = recorder.drain(0, 0, 1_000);
+        let series = &snapshot.series[0];
+        assert_eq!((series.response.max(), series.service.max(), series.lag.max()), (300, 250, 50));
+        assert_eq!((series.count, series.failed, series.bytes_received), (1, 0, 20));
+        assert!(recorder.drain(1, 1_000, 2_000).series.is_empty());
+    }
+
+    #[test]
+    fn interrupted_is_censored_and_neither_passed_nor_failed() {
+        let mut recorder = Recorder::new(0, 10);
+        let id = recorder.series(&key("a"));
+        recorder.record(id, &sample(0, 0, 500, Outcome::Interrupted));
+        recorder.record(id, &sample(0, 0, 900, Outcome::Timeout));
+        let series = &recorder.drain(0, 0, 1_000).series[0];
+        assert_eq!((series.count, series.failed, series.response.count(), series.censored.count()), (1, 1, 1, 2));
+    }
+
+    #[test]
+    fn names_beyond_the_bound_share_one_series_and_are_counted() {
+        let mut recorder = Recorder::new(0, 2);
+        for name in ["a", "b", "c", "d"] {
+            let id = recorder.series(&key(name));
+            recorder.record(id, &sample(0, 0, 1, Outcome::Passed));
+        }
+        let snapshot = recorder.drain(0, 0, 1);
+        assert_eq!(snapshot.series.len(), 3);
+        assert_eq!(snapshot.series_overflow, 2);
+        assert_eq!(snapshot.series.iter().find(|s| &*s.key.name == Recorder::OTHER).unwrap().count, 2);
+    }
+
+    #[test]
+    fn in_flight_integral_is_the_sum_of_the_times_in_flight() {
+        let mut recorder = Recorder::new(0, 2);
+        recorder.request_began(100);
+        recorder.request_began(200);
+        recorder.request_ended(500);
+        assert_eq!(recorder.drain(0, 0, 1_000).generator[0].in_flight_ns, 400 + 300 + 500);
+        assert_eq!(recorder.drain(1, 1_000, 2_000).generator[0].in_flight_ns, 1_000);
+    }
+
+    #[test]
+    fn the_slowest_are_kept_slowest_first() {
+        let mut recorder = Recorder::new(0, 2);
+        let id = recorder.series(&key("a"));
+        for end in (1..=50).chain((51..=100).rev()) {
+            recorder.record(id, &sample(0, 0, end, Outcome::Passed));
+        }
+        let slow: Vec<u64> = recorder.drain(0, 0, 1).slow.iter().map(|s| s.response_ns).collect();
+        assert_eq!(slow, (91..=100).rev().collect::<Vec<_>>());
+    }
+}

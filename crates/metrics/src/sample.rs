@@ -1,0 +1,49 @@
+//! One measured thing: a request, a group or an iteration.
+
+use crate::{Nanos, Outcome};
+
+/// Where a request's time went. Nanoseconds; zero when a phase did not happen (a kept-alive connection has no connect).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Phases {
+    pub dns: u64,
+    pub connect: u64,
+    pub tls: u64,
+    /// From the request's last byte handed to the kernel to the answer's first byte back.
+    pub wait: u64,
+    /// From the answer's first byte to its last.
+    pub body: u64,
+}
+
+/// One measured thing. All instants are on the run's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// When it was due. Differs from `started` only for the first request of an open iteration (and the iteration itself).
+    pub scheduled: Nanos,
+    /// When its first action began: the look-up or connect of a new connection, else the first byte handed to the kernel.
+    pub started: Nanos,
+    /// When its last byte had arrived, or when it was given up.
+    pub ended: Nanos,
+    pub phases: Phases,
+    pub outcome: Outcome,
+    /// HTTP status, or 0 where there was none.
+    pub status: u16,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
+impl Sample {
+    /// End − scheduled. The headline.
+    pub fn response_ns(&self) -> u64 {
+        self.ended.saturating_sub(self.scheduled)
+    }
+
+    /// End − started.
+    pub fn service_ns(&self) -> u64 {
+        self.ended.saturating_sub(self.started)
+    }
+
+    /// Started − scheduled.
+    pub fn lag_ns(&self) -> u64 {
+        self.started.saturating_sub(self.scheduled)
+    }
+}

@@ -1,0 +1,30 @@
+//! What a measurement belongs to.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesKind {
+    Request,
+    Group,
+    /// Whole iterations of a scenario.
+    Iteration,
+    /// A named `check`: passed and failed counts, no times.
+    Check,
+    /// End-to-end time of an asynchronous journey, or one stage of it.
+    Flow,
+}
+
+/// Identity of a series. Two workers' series with equal keys are the same series.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SeriesKey {
+    pub kind: SeriesKind,
+    pub scenario: Arc<str>,
+    /// Innermost group the request was made in; empty outside groups.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub group: Arc<str>,
+    /// Request name, group name, check name, flow name; the scenario's own name for iterations.
+    pub name: Arc<str>,
+}

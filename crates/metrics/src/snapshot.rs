@@ -1,0 +1,321 @@
+//! One second of measurements: what workers hand over, disks keep and pages draw.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Histogram, Nanos, Outcome, Phases, SeriesKey};
+
+/// What one worker (or, once merged, the whole run) measured in one slice of time. Merging is associative and commutative
+/// up to the order of the lists.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Number of the slice; slices are one second long and start at 0.
+    pub slice: u32,
+    pub start: Nanos,
+    pub end: Nanos,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<SeriesSlice>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaves: Vec<LeafSlice>,
+    /// One per worker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generator: Vec<GeneratorSlice>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ErrorGroup>,
+    /// The slowest samples of the slice, slowest first; at most [`Snapshot::SLOW_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow: Vec<SlowSample>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+    /// Samples whose name came after the bound on series was reached.
+    #[serde(default)]
+    pub series_overflow: u64,
+}
+
+/// One series in one slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeriesSlice {
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    /// Ended, passed and failed alike; interrupted ones are not in it.
+    pub count: u64,
+    pub failed: u64,
+    /// Ended by outcome, ascending; `Passed` is included.
+    pub outcomes: Vec<(Outcome, u64)>,
+    /// Answers by status, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<(u16, u64)>,
+    /// Response time of all `count`; a timed-out request stands in it with the time it was given.
+    pub response: Histogram,
+    pub service: Histogram,
+    /// Schedule lag; only what had a schedule.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub lag: Histogram,
+    /// The part of `response` that failed.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub failed_response: Histogram,
+    /// Lower bounds: the part of `response` that timed out, and interrupted ones (which are not in `response`).
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub censored: Histogram,
+    #[serde(default, skip_serializing_if = "PhaseSlice::is_empty")]
+    pub phases: PhaseSlice,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
+/// Time per phase; only requests that had the phase are in its histogram.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseSlice {
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub dns: Histogram,
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub connect: Histogram,
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub tls: Histogram,
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub wait: Histogram,
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub body: Histogram,
+}
+
+/// How one leaf of the load tree kept up with what was asked of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeafSlice {
+    pub leaf: u32,
+    /// Open: arrivals that came due in the slice.
+    pub arrivals_due: u64,
+    /// Iterations that started in the slice.
+    pub started: u64,
+    pub ended: u64,
+    pub failed: u64,
+    /// Cut off at the end of the run.
+    pub interrupted: u64,
+    /// Closed: users that the profile wants at the slice's end.
+    pub users_asked: u64,
+    /// Users with an iteration running, at the slice's end.
+    pub users_active: u64,
+    /// Open: arrivals that are due but wait for a free user (`users_max` reached), at the slice's end.
+    pub waiting: u64,
+    /// Time integral of the active users over the slice. User-nanoseconds.
+    pub active_ns: u64,
+}
+
+/// What one worker of the generator did with its slice: the ground of every validity check.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorSlice {
+    pub worker: u32,
+    pub wall_ns: u64,
+    /// CPU time of the worker's thread.
+    pub busy_ns: u64,
+    /// Time the thread was runnable but not on a core (`/proc/thread-self/schedstat`).
+    pub run_queue_ns: u64,
+    /// Time stolen by the hypervisor, whole machine (`/proc/stat`); 0 for all but worker 0.
+    pub steal_ns: u64,
+    /// Time the cgroup was throttled; 0 for all but worker 0.
+    pub throttled_ns: u64,
+    /// Time integral of the requests in flight. Request-nanoseconds.
+    pub in_flight_ns: u64,
+    /// How late timers fired.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub timer_lag: Histogram,
+    /// Turns of the loop that kept everything else waiting for over a millisecond.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub stalls: Histogram,
+    /// Garbage collections of script realms.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub collections: Histogram,
+    /// Connections open, at the slice's end.
+    pub connections: u64,
+    /// Connections opened in the slice.
+    pub connections_opened: u64,
+    /// TCP segments retransmitted, whole machine (`/proc/net/snmp`); 0 for all but worker 0.
+    pub retransmits: u64,
+}
+
+/// Equal errors, counted together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ErrorGroup {
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    pub outcome: Outcome,
+    /// What went wrong, without the parts that differ from case to case.
+    pub message: Arc<str>,
+    pub count: u64,
+    pub first_at: Nanos,
+}
+
+/// A single slow request, for the list of the slowest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlowSample {
+    #[serde(flatten)]
+    pub key: SeriesKey,
+    pub started: Nanos,
+    pub response_ns: u64,
+    pub dns_ns: u64,
+    pub connect_ns: u64,
+    pub tls_ns: u64,
+    pub wait_ns: u64,
+    pub body_ns: u64,
+    pub status: u16,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MarkKind {
+    LeafBegan,
+    LeafEnded,
+    Stage,
+    /// Someone changed the load while it ran.
+    Adjusted,
+    Warning,
+    Stopped,
+}
+
+/// Something that happened at an instant, to be drawn on the time axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    pub at: Nanos,
+    pub kind: MarkKind,
+    pub text: String,
+}
+
+impl Snapshot {
+    pub const SLOW_MAX: usize = 10;
+    /// Distinct errors kept per slice; further ones are counted under the message `(other errors)`.
+    pub const ERRORS_MAX: usize = 100;
+
+    /// Adds another worker's snapshot of the same slice, or a later slice when folding a run into one.
+    pub fn merge(&mut self, other: Snapshot) {
+        self.start = self.start.min(other.start);
+        self.end = self.end.max(other.end);
+        self.series_overflow += other.series_overflow;
+        for theirs in other.series {
+            match self.series.iter_mut().find(|mine| mine.key == theirs.key) {
+                Some(mine) => mine.merge(&theirs),
+                None => self.series.push(theirs),
+            }
+        }
+        for theirs in other.leaves {
+            match self.leaves.iter_mut().find(|mine| mine.leaf == theirs.leaf) {
+                Some(mine) => mine.merge(&theirs),
+                None => self.leaves.push(theirs),
+            }
+        }
+        for theirs in other.errors {
+            let same = |mine: &&mut ErrorGroup| mine.key == theirs.key && mine.outcome == theirs.outcome && mine.message == theirs.message;
+            match self.errors.iter_mut().find(same) {
+                Some(mine) => {
+                    mine.count += theirs.count;
+                    mine.first_at = mine.first_at.min(theirs.first_at);
+                }
+                None => self.errors.push(theirs),
+            }
+        }
+        self.generator.extend(other.generator);
+        self.slow.extend(other.slow);
+        self.slow.sort_by(|a, b| b.response_ns.cmp(&a.response_ns));
+        self.slow.truncate(Self::SLOW_MAX);
+        self.marks.extend(other.marks);
+        self.marks.sort_by_key(|mark| mark.at);
+    }
+}
+
+impl SeriesSlice {
+    pub fn new(key: SeriesKey) -> Self {
+        Self {
+            key,
+            count: 0,
+            failed: 0,
+            outcomes: Vec::new(),
+            statuses: Vec::new(),
+            response: Histogram::new(),
+            service: Histogram::new(),
+            lag: Histogram::new(),
+            failed_response: Histogram::new(),
+            censored: Histogram::new(),
+            phases: PhaseSlice::default(),
+            bytes_sent: 0,
+            bytes_received: 0,
+        }
+    }
+
+    pub fn merge(&mut self, other: &SeriesSlice) {
+        self.count += other.count;
+        self.failed += other.failed;
+        other.outcomes.iter().for_each(|(outcome, count)| add_to(&mut self.outcomes, *outcome, *count));
+        other.statuses.iter().for_each(|(status, count)| add_to(&mut self.statuses, *status, *count));
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.lag.merge(&other.lag);
+        self.failed_response.merge(&other.failed_response);
+        self.censored.merge(&other.censored);
+        self.phases.merge(&other.phases);
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0 && self.censored.is_empty() && self.outcomes.is_empty()
+    }
+}
+
+/// Adds to the entry of a short sorted list.
+pub(crate) fn add_to<K: Ord + Copy>(list: &mut Vec<(K, u64)>, key: K, count: u64) {
+    match list.binary_search_by_key(&key, |(k, _)| *k) {
+        Ok(index) => list[index].1 += count,
+        Err(index) => list.insert(index, (key, count)),
+    }
+}
+
+impl PhaseSlice {
+    pub fn is_empty(&self) -> bool {
+        self.all().iter().all(|(_, histogram)| histogram.is_empty())
+    }
+
+    /// The phases in the order in which they happen.
+    pub fn all(&self) -> [(&'static str, &Histogram); 5] {
+        [("dns", &self.dns), ("connect", &self.connect), ("tls", &self.tls), ("wait", &self.wait), ("body", &self.body)]
+    }
+
+    pub(crate) fn record(&mut self, phases: &Phases) {
+        if phases.dns > 0 {
+            self.dns.record(phases.dns);
+        }
+        if phases.connect > 0 {
+            self.connect.record(phases.connect);
+        }
+        if phases.tls > 0 {
+            self.tls.record(phases.tls);
+        }
+        if phases.wait > 0 {
+            self.wait.record(phases.wait);
+        }
+        if phases.body > 0 {
+            self.body.record(phases.body);
+        }
+    }
+
+    fn merge(&mut self, other: &PhaseSlice) {
+        self.dns.merge(&other.dns);
+        self.connect.merge(&other.connect);
+        self.tls.merge(&other.tls);
+        self.wait.merge(&other.wait);
+        self.body.merge(&other.body);
+    }
+}
+
+impl LeafSlice {
+    fn merge(&mut self, other: &LeafSlice) {
+        self.arrivals_due += other.arrivals_due;
+        self.started += other.started;
+        self.ended += other.ended;
+        self.failed += other.failed;
+        self.interrupted += other.interrupted;
+        self.users_asked += other.users_asked;
+        self.users_active += other.users_active;
+        self.waiting += other.waiting;
+        self.active_ns += other.active_ns;
+    }
+}

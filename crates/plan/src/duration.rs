@@ -1,0 +1,104 @@
+//! Durations as people write them: `"500ms"`, `"1.5s"`, `"1m30s"`, `"2h"`.
+
+/// Parses a duration into nanoseconds. Units: `ns`, `us`/`µs`, `ms`, `s`, `m`, `h`, `d`, largest first; a bare `0` is zero.
+///
+/// # Errors
+/// A sentence that says what a duration looks like.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is not a duration: write it as \"500ms\", \"30s\", \"1m30s\" or \"2h\"");
+    let mut rest = text.trim();
+    if rest == "0" {
+        return Ok(0);
+    }
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    let mut total = 0.0f64;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).ok_or_else(wrong)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let unit_end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let scale = match rest[..unit_end].trim() {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            "d" => 86_400e9,
+            _ => return Err(wrong()),
+        };
+        total += number * scale;
+        rest = &rest[unit_end..];
+    }
+    if total > u64::MAX as f64 / 4.0 {
+        return Err(format!("\"{text}\" is longer than any run can last"));
+    }
+    Ok(total.round() as u64)
+}
+
+/// Writes nanoseconds the way [`parse`] reads them, with up to three significant digits and one unit below an hour.
+pub fn format(ns: u64) -> String {
+    let value = ns as f64;
+    let (number, unit) = match ns {
+        0 => return "0s".to_owned(),
+        1..1_000 => (value, "ns"),
+        1_000..1_000_000 => (value / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (value / 1e6, "ms"),
+        1_000_000_000..60_000_000_000 => (value / 1e9, "s"),
+        _ => {
+            let seconds = ns / 1_000_000_000;
+            let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+            let mut out = String::new();
+            for (n, unit) in [(h, "h"), (m, "m"), (s, "s")] {
+                if n > 0 {
+                    out.push_str(&format!("{n}{unit}"));
+                }
+            }
+            return out;
+        }
+    };
+    let decimals = if number >= 100.0 {
+        0
+    } else if number >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let mut text = format!("{number:.decimals$}");
+    if text.contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    format!("{text}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, ns) in [
+            ("500ms", 500_000_000),
+            ("1.5s", 1_500_000_000),
+            ("1m30s", 90_000_000_000),
+            ("2h", 7_200_000_000_000),
+            ("0", 0),
+            ("250us", 250_000),
+            ("1d", 86_400_000_000_000),
+        ] {
+            assert_eq!(parse(text), Ok(ns), "{text}");
+        }
+        for text in ["", "5", "ms", "5 parsecs", "-1s", "1..2s", "99999999999d"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        for text in ["500ms", "1.5s", "1m30s", "2h", "12.3ms", "999µs"] {
+            assert_eq!(format(parse(text).unwrap()), text);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The load tree: what runs after what, and what runs beside what.
+
+use serde::{Deserialize, Serialize};
+
+use crate::LoadProfile;
+
+/// Index into [`crate::TestPlan::scenarios`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ScenarioId(pub u32);
+
+/// One scenario under one load profile: a leaf of the tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioRun {
+    pub scenario: ScenarioId,
+    pub profile: LoadProfile,
+    /// Most users of this leaf that may be active at once (open profiles only). Arrivals beyond it wait, late
+    /// and on record; they are never dropped. `None`: the default of [`ScenarioRun::DEFAULT_USERS_MAX`].
+    pub users_max: Option<u64>,
+    /// Overrides [`crate::Options::graceful_stop_ns`] for this leaf.
+    pub graceful_stop_ns: Option<u64>,
+}
+
+impl ScenarioRun {
+    /// Bound on the concurrent users of one open leaf when the test sets none.
+    pub const DEFAULT_USERS_MAX: u64 = 50_000;
+}
+
+/// A tree of runs. Leaves are numbered in depth-first order: a leaf's number is its identity in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    Sequence(Vec<Load>),
+    Parallel(Vec<Load>),
+    Run(ScenarioRun),
+}
+
+impl Load {
+    /// The leaves in depth-first order; the position in this list is the leaf's number.
+    pub fn leaves(&self) -> Vec<&ScenarioRun> {
+        let mut leaves = Vec::new();
+        self.collect(&mut leaves);
+        leaves
+    }
+
+    fn collect<'a>(&'a self, leaves: &mut Vec<&'a ScenarioRun>) {
+        match self {
+            Load::Sequence(parts) | Load::Parallel(parts) => {
+                for part in parts {
+                    part.collect(leaves);
+                }
+            }
+            Load::Run(run) => leaves.push(run),
+        }
+    }
+
+    /// Longest time the profiles alone can take, graceful stops apart. Nanoseconds; `None` when a leaf has no time limit.
+    pub fn duration_ns(&self) -> Option<u64> {
+        match self {
+            Load::Sequence(parts) => parts.iter().map(Load::duration_ns).sum(),
+            Load::Parallel(parts) => parts.iter().map(Load::duration_ns).try_fold(0, |max, part| Some(part?.max(max))),
+            Load::Run(run) => run.profile.duration_ns(),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Parameters: the controls a test declares, and the values a run resolved them to.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParameterKind {
+    Number {
+        min: Option<f64>,
+        max: Option<f64>,
+    },
+    String,
+    Boolean,
+    /// A length of time; written `"500ms"`, `"1m30s"`.
+    Duration,
+    Url,
+    Choice {
+        options: Vec<String>,
+    },
+    /// A delay distribution; written `"100ms"`, `"loguniform(100ms, 2s)"`.
+    Delay,
+}
+
+/// A resolved value. Durations are nanoseconds; a delay keeps its text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type", content = "value")]
+pub enum ParameterValue {
+    Number(f64),
+    String(String),
+    Boolean(bool),
+    DurationNs(u64),
+}
+
+/// Where a value came from; later wins: default < file < environment < command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    Default,
+    File,
+    Environment,
+    CommandLine,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    pub name: String,
+    pub kind: ParameterKind,
+    pub help: Option<String>,
+    /// As text, the way a user would type it; masked when `secret`.
+    pub default: Option<String>,
+    /// As text; masked when `secret`.
+    pub value: String,
+    pub origin: Origin,
+    /// A secret's value and default never leave the process: outputs show `•••`.
+    pub secret: bool,
+}
+
+impl Parameter {
+    /// What every output shows in place of a secret.
+    pub const MASK: &'static str = "•••";
+
+    /// The environment variable that sets the parameter: `usersPerSecond` → `LOADSTONE_USERS_PER_SECOND`.
+    pub fn environment_name(name: &str) -> String {
+        let mut out = String::from("LOADSTONE_");
+        let mut previous_lower = false;
+        for c in name.chars() {
+            if c.is_uppercase() && previous_lower {
+                out.push('_');
+            }
+            previous_lower = c.is_lowercase() || c.is_ascii_digit();
+            out.push(if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environment_names_split_words() {
+        for (name, expected) in [
+            ("rate", "LOADSTONE_RATE"),
+            ("usersPerSecond", "LOADSTONE_USERS_PER_SECOND"),
+            ("p99", "LOADSTONE_P99"),
+            ("run-time", "LOADSTONE_RUN_TIME"),
+        ] {
+            assert_eq!(Parameter::environment_name(name), expected);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Load profiles: how many arrivals, users or iterations, and when.
+//!
+//! Open profiles ask for *arrivals* whatever the target does; closed profiles keep *users* looping. The shapes that
+//! scripts offer (ramp, steps, spike, at once) are all sequences of the few stages here. How stages turn into
+//! instants lives in `engine::arrivals`; this module only says what was asked.
+
+use serde::{Deserialize, Serialize};
+
+/// How arrivals of a rate stage are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// Evenly: arrival *k* of a stage falls where the integral of the rate reaches *k*.
+    Even,
+    /// A Poisson process with the stage's rate (non-homogeneous on ramps), drawn from the run's seed.
+    Poisson,
+}
+
+/// A part of an open profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenStage {
+    /// The rate moves linearly `from` → `to` over the stage. Arrivals per second.
+    Rate { from: f64, to: f64, duration_ns: u64, timing: Timing },
+    /// `count` arrivals at the instant the stage begins; takes no time itself.
+    Burst { count: u64 },
+}
+
+/// A part of a closed profile: the number of users moves linearly `from` → `to` over the stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClosedStage {
+    pub from: u64,
+    pub to: u64,
+    pub duration_ns: u64,
+}
+
+/// Whose iterations a count bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationSplit {
+    /// `count` iterations in all, taken by whichever user is free.
+    Shared,
+    /// `count` iterations by each user.
+    PerUser,
+}
+
+/// How much load one leaf asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadProfile {
+    Open {
+        stages: Vec<OpenStage>,
+    },
+    Closed {
+        stages: Vec<ClosedStage>,
+    },
+    /// `users` users run `count` iterations (see [`IterationSplit`]), for at most `duration_max_ns`.
+    Iterations {
+        users: u64,
+        count: u64,
+        split: IterationSplit,
+        duration_max_ns: Option<u64>,
+    },
+}
+
+impl OpenStage {
+    /// Nanoseconds.
+    pub fn duration_ns(&self) -> u64 {
+        match self {
+            OpenStage::Rate { duration_ns, .. } => *duration_ns,
+            OpenStage::Burst { .. } => 0,
+        }
+    }
+
+    /// Arrivals the stage asks for (an expectation when the timing is Poisson).
+    pub fn arrivals(&self) -> f64 {
+        match self {
+            OpenStage::Rate { from, to, duration_ns, .. } => (from + to) / 2.0 * (*duration_ns as f64 / 1e9),
+            OpenStage::Burst { count } => *count as f64,
+        }
+    }
+}
+
+impl LoadProfile {
+    /// Arrivals at once, with no duration: `once()` and `atOnce(n)`.
+    pub fn burst(count: u64) -> Self {
+        LoadProfile::Open { stages: vec![OpenStage::Burst { count }] }
+    }
+
+    pub fn is_open(&self) -> bool {
+        matches!(self, LoadProfile::Open { .. })
+    }
+
+    /// Time over which the profile starts work. Nanoseconds; `None` when only a count bounds it.
+    pub fn duration_ns(&self) -> Option<u64> {
+        match self {
+            LoadProfile::Open { stages } => Some(stages.iter().map(OpenStage::duration_ns).sum()),
+            LoadProfile::Closed { stages } => Some(stages.iter().map(|stage| stage.duration_ns).sum()),
+            LoadProfile::Iterations { duration_max_ns, .. } => *duration_max_ns,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Thresholds: objectives a run must meet. `analysis` evaluates them; here they are only said.
+
+use serde::{Deserialize, Serialize};
+
+/// What is looked at. The definition of each is in docs/metrics.md.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// End − scheduled for the first request of an open iteration, end − started otherwise.
+    ResponseTime,
+    /// End − started.
+    ServiceTime,
+    /// Started − scheduled.
+    ScheduleLag,
+    /// Requests that ended.
+    Requests,
+    /// Requests that failed; its rate is the *share* of ended requests, 0 to 1.
+    Failures,
+    /// Iterations that ended.
+    Iterations,
+    /// Checks made with `check`; its rate is the share that *failed*, 0 to 1.
+    Checks,
+    /// Elapsed time of a group, declared pauses left out.
+    GroupTime,
+    /// End-to-end time of a flow, or of one of its stages.
+    FlowTime,
+    /// A signal of an observer, by its full name.
+    Signal { name: String },
+}
+
+/// Which series count. Empty fields match everything.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Selector {
+    /// Name of a request, group or flow, as shown in the summary.
+    pub name: Option<String>,
+    pub scenario: Option<String>,
+    /// Requests made inside this group.
+    pub group: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggregate {
+    Count,
+    /// Per second; for failures and checks a share from 0 to 1.
+    Rate,
+    Mean,
+    Min,
+    Max,
+    /// 0 < quantile < 1: p99 is 0.99.
+    Quantile(f64),
+    /// Last value seen; signals only.
+    Last,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+    Equals,
+}
+
+/// A comparison with a value in the metric's base unit: seconds, a count, a rate per second or a share.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    pub comparison: Comparison,
+    pub value: f64,
+}
+
+impl Bound {
+    pub fn holds(&self, measured: f64) -> bool {
+        match self.comparison {
+            Comparison::Below => measured < self.value,
+            Comparison::AtMost => measured <= self.value,
+            Comparison::Above => measured > self.value,
+            Comparison::AtLeast => measured >= self.value,
+            Comparison::Equals => measured == self.value,
+        }
+    }
+}
+
+/// Over which time a threshold is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Window {
+    #[default]
+    WholeRun,
+    /// Every window of this length, back to back, must hold. Whole seconds, at least one.
+    Every { seconds: u32 },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    pub metric: Metric,
+    pub selector: Selector,
+    pub aggregate: Aggregate,
+    pub bound: Bound,
+    #[serde(default)]
+    pub window: Window,
+    /// What happened in the first seconds of the run does not count (warm-up). Whole seconds.
+    #[serde(default)]
+    pub after_seconds: u32,
+    /// Stop the run as soon as this threshold is certain to fail.
+    #[serde(default)]
+    pub abort: bool,
+    /// One line for people: `response time p99 of "Tap response" below 50 ms over 10 s`.
+    pub label: String,
+}

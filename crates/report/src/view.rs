@@ -1,0 +1,121 @@
+//! The one view that the terminal, the live page and the finished report draw. Its JSON is the page's only input;
+//! `web/src/view.ts` mirrors these types.
+
+use analysis::Summary;
+use metrics::{MarkKind, SlowSample};
+use serde::Serialize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    Running,
+    Completed,
+    Interrupted,
+    Aborted,
+    Failed,
+    /// The run directory has no end: the process was killed.
+    Killed,
+}
+
+/// What was run, where, and with which settings.
+#[derive(Debug, Clone, Serialize)]
+pub struct TestView {
+    pub name: String,
+    pub id: String,
+    pub file: Option<String>,
+    pub target: Option<String>,
+    /// RFC 3339.
+    pub started: String,
+    pub state: RunState,
+    /// Why it ended early; empty otherwise.
+    pub state_detail: String,
+    pub duration_seconds: f64,
+    /// Length of the load as planned, if it has one.
+    pub planned_seconds: Option<f64>,
+    pub loadstone: String,
+    pub seed: u64,
+    pub workers: u32,
+    /// One line: `host-1 · AMD EPYC · 2 cores · 24 GiB · Linux 6.1`.
+    pub host: String,
+    /// `(name, value as text with secrets masked, origin: default|file|environment|command_line, help)`.
+    pub parameters: Vec<(String, String, String, String)>,
+    /// The load in words, one line per leaf: `Buy a ticket: 4 arrivals/s for 1m`.
+    pub load: Vec<String>,
+    pub tags: Vec<String>,
+}
+
+/// One line of a chart: a value per step of the timeline, `None` where there is none.
+#[derive(Debug, Clone, Serialize)]
+pub struct Column {
+    /// Unique on the page; findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`.
+    pub id: String,
+    pub label: String,
+    pub values: Vec<Option<f64>>,
+}
+
+/// One chart on the shared time axis.
+#[derive(Debug, Clone, Serialize)]
+pub struct Panel {
+    /// `rate`, `response`, `users`, `failures`, `phases`, `generator`.
+    pub id: String,
+    pub title: String,
+    /// `s` (times, drawn in fitting units), `/s`, `users`, `bytes`, `share`, `1`.
+    pub unit: String,
+    /// Draw the columns as a stacked area.
+    pub stacked: bool,
+    pub columns: Vec<Column>,
+}
+
+/// The signals of one observer.
+#[derive(Debug, Clone, Serialize)]
+pub struct Band {
+    pub observer: String,
+    pub panels: Vec<Panel>,
+}
+
+/// The heat map of response times: counts per time step and logarithmic response-time bin.
+#[derive(Debug, Clone, Serialize)]
+pub struct HeatMap {
+    /// Lower edges of the bins, seconds, ascending; the last entry is the upper edge of the last bin.
+    pub edges: Vec<f64>,
+    /// One list per time step: `[bin, count, bin, count, …]`, empty bins left out.
+    pub steps: Vec<Vec<u64>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct MarkView {
+    pub at_seconds: f64,
+    pub kind: MarkKind,
+    pub text: String,
+}
+
+/// Everything that varies over time, on one axis.
+#[derive(Debug, Clone, Serialize)]
+pub struct Timeline {
+    /// Start of each step, seconds since the run began.
+    pub seconds: Vec<f64>,
+    /// Length of a step; 1 unless a long run was downsampled.
+    pub step_seconds: f64,
+    pub panels: Vec<Panel>,
+    pub heat: HeatMap,
+    pub bands: Vec<Band>,
+    pub marks: Vec<MarkView>,
+}
+
+/// The whole page.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReportView {
+    /// Version of this schema: 1.
+    pub version: u32,
+    pub test: TestView,
+    pub summary: Summary,
+    pub timeline: Timeline,
+    /// Distribution of all response times: `(from seconds, to seconds, count)`, logarithmic bins.
+    pub distribution: Vec<(f64, f64, u64)>,
+    /// Small lines for the table: per row of `summary.requests`, p95 (or mean) response time per step, at most 60 steps.
+    pub sparks: Vec<Vec<Option<f64>>>,
+    /// The slowest requests of the run, slowest first.
+    pub slowest: Vec<SlowSample>,
+    /// Changes while running, warnings of the tool.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,68 @@
+//! A run as data.
+
+use metrics::{Signal, SignalPoint, Snapshot};
+use plan::TestPlan;
+use serde::{Deserialize, Serialize};
+
+/// The machine that made the load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    pub hostname: String,
+    pub cpu: String,
+    pub cores: u32,
+    pub memory_bytes: u64,
+    pub kernel: String,
+    pub descriptors_max: u64,
+}
+
+/// Who, when, where. Written before the load starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Version of the run directory's format.
+    pub format: u32,
+    /// Directory name: `2026-11-20T18-30-05-tickets`.
+    pub id: String,
+    /// Version of Loadstone.
+    pub loadstone: String,
+    /// Wall-clock time of the run clock's zero, RFC 3339 with zone.
+    pub started: String,
+    /// The script as given on the command line; `None` for a run without one.
+    pub file: Option<String>,
+    pub workers: u32,
+    pub host: HostFacts,
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// How the run came to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how", content = "why")]
+pub enum RunEnd {
+    /// All load ran as planned.
+    Completed,
+    /// By the user (Ctrl-C, the page).
+    Interrupted,
+    /// By a threshold with abort.
+    Aborted(String),
+    /// By something that broke: disk full, target gone before the start.
+    Failed(String),
+}
+
+/// One observer series as read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SignalSeries {
+    pub signal: Signal,
+    pub points: Vec<SignalPoint>,
+}
+
+/// A run, whole or cut short, as read back from its directory or as gathered so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub info: RunInfo,
+    pub plan: TestPlan,
+    /// One merged snapshot per second, in order. A slice may be missing after a crash.
+    pub slices: Vec<Snapshot>,
+    pub signals: Vec<SignalSeries>,
+    /// `None`: still running, or killed.
+    pub end: Option<RunEnd>,
+}
