@@ -5,4 +5,4 @@
 
 mod user;
 
-pub use user::{Arrival, Crew, Iteration, VirtualUser};
+pub use user::{Arrival, Crew, Iteration, IterationEnd, VirtualUser};

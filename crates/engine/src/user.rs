@@ -25,13 +25,22 @@ pub struct Iteration {
     pub open: bool,
 }
 
+/// How an iteration came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IterationEnd {
+    /// `Passed`, or why it failed.
+    Ended(Outcome),
+    /// There was nothing left to do (a feeder ran out). The iteration is not recorded, and its leaf starts no more.
+    Exhausted,
+}
+
 /// One virtual user. It runs one iteration at a time and keeps its connections between them.
 pub trait VirtualUser {
-    /// Runs one iteration; `Passed`, or why it failed. The engine records the iteration itself, the user its requests.
+    /// Runs one iteration. The engine records the iteration itself, the user its requests.
     ///
     /// Dropping the future interrupts the iteration: what it had in flight is closed and recorded as
     /// [`Outcome::Interrupted`], by the user, from its drop.
-    fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = Outcome>;
+    fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd>;
 }
 
 /// Supplies one worker with users. Lives on that worker's thread.
