@@ -1,0 +1,1036 @@
+// Types of the Loadstone script API. `loadstone init` writes this file beside your tests, so that an editor completes
+// and checks them. docs/script.md is generated from the comments below: `cargo xtask gen`.
+//
+// Deliberately absent: `fetch` and an ambient "current user" (several users share one JavaScript realm, so every
+// request is made through the `user` that a scenario is given), Node's built-in modules, and the browser's DOM.
+
+declare module "loadstone" {
+  // ───────────────────────────────────────────────────────────────────────────
+  // # The test
+  // One file, `*.load.ts`, declares its parameters, scenarios and load, and exports one test by default.
+
+  /**
+   * Describes the whole test. A test file exports exactly one, as its default export.
+   *
+   * @example
+   * export default test({
+   *   target: "http://127.0.0.1:8080",
+   *   load: browse.run(arrivals(10).for("1m")),
+   *   thresholds: [responseTime().p99.below("200ms"), failures().rate.below("1%")],
+   * });
+   */
+  export function test(definition: TestDefinition): Test;
+
+  /** What {@link test} returns: hand it to `export default`, and to nothing else. */
+  export interface Test {
+    readonly kind: "test";
+  }
+
+  /** The parts of a test. Only `load` is required. */
+  export interface TestDefinition {
+    /** Name shown in reports and used for the run's folder. Default: the file's name without `.load.ts`. */
+    name?: string;
+    /** Base URL that relative request paths are resolved against. Default: none, and every request needs a full URL. */
+    target?: string;
+    /** What runs when: one `scenario.run(…)`, a list (all at the same time), or a {@link sequence}; nest freely. */
+    load: Load;
+    /** Objectives of the run. When one does not hold, `loadstone run` ends with the exit code "thresholds failed". Default: none. */
+    thresholds?: readonly Threshold[];
+    /** Headers sent with every request of every scenario. A scenario's and a request's own headers win. */
+    headers?: Headers;
+    /** Credentials sent with every request to the target's origin. A scenario's and a request's own win. */
+    auth?: Auth;
+    /** Limits and switches for the whole run. */
+    options?: TestOptions;
+  }
+
+  /** Limits and switches for the whole run. */
+  export interface TestOptions {
+    /** Seed of every random draw: the same seed and test repeat the same draws. Default: 1. */
+    seed?: number;
+    /** Time limit of one request, from its start to the last byte of the answer. Default: "30s". */
+    requestTimeout?: Duration;
+    /** How long running iterations may go on after their load has ended; then they are interrupted and counted as such. Default: "30s". */
+    gracefulStop?: Duration;
+    /** Most series (request names, groups, checks) kept apart; further names are counted together as `(other)`. Default: 500. */
+    seriesMax?: number;
+    /** Largest response body. A larger one fails the request. Bytes. Default: 67,108,864 (64 MiB). */
+    bodyBytesMax?: number;
+    /** Most redirects followed for one request; 0 follows none. Default: 10. */
+    redirects?: number;
+    /** Whether a user keeps its connections open between requests and iterations. Default: true. */
+    keepAlive?: boolean;
+    /** Most connections of one user to one origin; further parallel requests wait. Default: 6. */
+    connectionsPerUser?: number;
+    /** Accept any TLS certificate. Only for targets whose certificate you do not care about. Default: false. */
+    insecure?: boolean;
+    /** PEM files of further certificate authorities to trust, relative to the test file. */
+    roots?: readonly string[];
+    /** PEM files of a client certificate chain and its key, relative to the test file. */
+    clientCertificate?: { certificate: string; key: string };
+    /** Local addresses to connect from, taken in turn. Needed beyond some 28,000 connections to one address. */
+    sources?: readonly string[];
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Scenarios
+  // A scenario is what one virtual user does, as an ordinary async function.
+
+  /**
+   * Declares what one virtual user does in one iteration. The name is how reports and thresholds call it, and is unique within the test.
+   *
+   * An iteration fails when the function throws or when one of its requests failed. A failed iteration is counted with
+   * its error; the run goes on.
+   *
+   * @example
+   * const browse = scenario("Browse", async (user) => {
+   *   await user.get("/products", { name: "List products" });
+   *   await user.pause("uniform(1s, 3s)");
+   *   await user.get("/products/1", { name: "Show product" });
+   * });
+   */
+  export function scenario(name: string, iterate: (user: User) => Promise<unknown> | unknown, options?: ScenarioOptions): Scenario;
+
+  /** What holds for every user of one scenario. */
+  export interface ScenarioOptions {
+    /** Base URL for this scenario's relative paths. Default: the test's `target`. */
+    target?: string;
+    /** Headers sent with every request of this scenario. */
+    headers?: Headers;
+    /** Credentials sent with every request to the scenario's target. */
+    auth?: Auth;
+    /** Time limit of one request. Default: the test's `requestTimeout`. */
+    timeout?: Duration;
+    /**
+     * Every iteration begins as a new visitor on new connections. Default: false: connections stay open. Cookies and `state` are kept
+     * in closed load, where the same user repeats; in open load every arrival is a new visitor and begins without them.
+     */
+    fresh?: boolean;
+    keep?: { connections?: boolean; cookies?: boolean; state?: boolean };
+  }
+
+  /** A declared scenario; give it load with `run`. One scenario may run several times, with different load. */
+  export interface Scenario {
+    readonly name: string;
+    /**
+     * This scenario under a load profile: a part of the test's `load`.
+     *
+     * @example
+     * browse.run(arrivals(50).poisson().for("5m"))
+     */
+    run(profile: LoadProfile): Load;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Load
+  // *Open* profiles (`arrivals`, `once`, `atOnce`) start iterations at given moments, whatever the target does: response
+  // times count from the moment an iteration was due, so a stalled target shows in full. *Closed* profiles (`users`,
+  // `iterations`) keep a number of users looping: each starts its next iteration when the last one has ended.
+
+  /** Something that can be run: a scenario under a load profile, a sequence, or a list whose members run at the same time. */
+  export type Load = LoadPart | readonly Load[];
+
+  /** A node of the load tree, made by `scenario.run(…)`, {@link sequence} or {@link parallel}. */
+  export interface LoadPart {
+    readonly kind: "load";
+  }
+
+  /** How much load: made by {@link arrivals}, {@link users}, {@link once}, {@link atOnce} or {@link iterations}. */
+  export type LoadProfile = OpenProfile | ClosedProfile | IterationsProfile;
+
+  /**
+   * Runs its parts one after another. A part begins when the one before has ended, its last iterations included.
+   *
+   * @example
+   * load: sequence(setUp.run(once()), [buy.run(arrivals(4).for("1m")), browse.run(users(50).for("1m"))], tearDown.run(once()))
+   */
+  export function sequence(...parts: readonly Load[]): Load;
+
+  /** Runs its parts at the same time; the same as writing them as a list. */
+  export function parallel(...parts: readonly Load[]): Load;
+
+  /**
+   * Arrivals at a constant rate, evenly spaced: an open profile. A number is per second; `"90/m"` and `"3600/h"` work too.
+   *
+   * @example
+   * arrivals(20).for("2m")                                            // 20 per second, evenly
+   * arrivals("90/m").poisson().for("10m")                             // 1.5 per second on average, at random moments
+   * arrivals.ramp(0, 100).for("1m").then(arrivals(100).for("5m"))     // up, then steady
+   */
+  export const arrivals: ArrivalsBuilder;
+
+  /** Builders of open profiles. */
+  export interface ArrivalsBuilder {
+    (rate: Rate): OpenStage;
+    /** The rate moves from one value to another in a straight line. */
+    ramp(from: Rate, to: Rate): OpenStage;
+    /**
+     * One rate after another, each held equally long: a stair to find where the system gives in.
+     *
+     * @example
+     * arrivals.steps([50, 100, 200, 400]).each("1m")
+     * arrivals.steps({ from: 100, to: 1000, by: 100 }).for("10m")
+     */
+    steps(levels: readonly Rate[] | StepRange): OpenSteps;
+    /** A base rate with one peak in the middle of its time. `hold`: how long the peak lasts, default "10s"; `rise`: how long the way up and down take, default "0s". */
+    spike(base: Rate, peak: Rate, shape?: { hold?: Duration; rise?: Duration }): OpenStage;
+  }
+
+  /** An open profile that still needs its duration. */
+  export interface OpenStage {
+    /** How long the stage lasts. */
+    for(duration: Duration): OpenProfile;
+    /** Random (Poisson) spacing instead of even: how independent people arrive. The draws come from the run's seed. */
+    poisson(): OpenStage;
+  }
+
+  /** A stair of rates that still needs its duration. */
+  export interface OpenSteps {
+    /** How long the whole stair lasts; every step takes an equal share. */
+    for(duration: Duration): OpenProfile;
+    /** How long each step lasts. */
+    each(duration: Duration): OpenProfile;
+    /** Random (Poisson) spacing instead of even. */
+    poisson(): OpenSteps;
+  }
+
+  /** A complete open profile. */
+  export interface OpenProfile {
+    readonly kind: "open";
+    /** Adds a further stage, which begins when this profile ends. */
+    then(next: OpenProfile): OpenProfile;
+    /** Most users active at once. Arrivals beyond it wait: their wait counts in their response time and is reported; none is dropped. Default: 50,000. */
+    maxUsers(count: number): OpenProfile;
+    /** How long iterations may go on after this profile has ended. Default: the test's `gracefulStop`. */
+    gracefulStop(duration: Duration): OpenProfile;
+  }
+
+  /** One arrival, now: for set-up and tear-down. */
+  export function once(): OpenProfile;
+
+  /** A number of arrivals, all at the same instant. */
+  export function atOnce(count: number): OpenProfile;
+
+  /**
+   * A constant number of users, each repeating the scenario: a closed profile.
+   *
+   * @example
+   * users(50).for("5m")
+   * users.ramp(0, 500).for("2m").then(users(500).for("10m"))
+   */
+  export const users: UsersBuilder;
+
+  /** Builders of closed profiles. */
+  export interface UsersBuilder {
+    (count: number): ClosedStage;
+    /** The number of users moves from one value to another in a straight line. Users beyond a falling number end after their iteration. */
+    ramp(from: number, to: number): ClosedStage;
+    /**
+     * One number of users after another, each held equally long.
+     *
+     * @example
+     * users.steps({ from: 100, to: 1000, by: 100 }).each("2m")
+     */
+    steps(levels: readonly number[] | StepRange): ClosedSteps;
+  }
+
+  /** A closed profile that still needs its duration. */
+  export interface ClosedStage {
+    /** How long the stage lasts. */
+    for(duration: Duration): ClosedProfile;
+  }
+
+  /** A stair of users that still needs its duration. */
+  export interface ClosedSteps {
+    /** How long the whole stair lasts; every step takes an equal share. */
+    for(duration: Duration): ClosedProfile;
+    /** How long each step lasts. */
+    each(duration: Duration): ClosedProfile;
+  }
+
+  /** A complete closed profile. */
+  export interface ClosedProfile {
+    readonly kind: "closed";
+    /** Adds a further stage, which begins when this profile ends. */
+    then(next: ClosedProfile): ClosedProfile;
+    /** How long iterations may go on after this profile has ended. Default: the test's `gracefulStop`. */
+    gracefulStop(duration: Duration): ClosedProfile;
+  }
+
+  /**
+   * A fixed number of iterations, as fast as they go. By default one user runs them.
+   *
+   * @example
+   * iterations(1000).users(20)                  // 1000 in all, taken by whichever user is free
+   * iterations(10).users(20).perUser()          // 10 by each of 20 users
+   * iterations(1000).users(20).for("10m")       // the same, but for ten minutes at most
+   */
+  export function iterations(count: number): IterationsProfile;
+
+  /** A profile that is bounded by a count. */
+  export interface IterationsProfile {
+    readonly kind: "iterations";
+    /** How many users share the work. Default: 1. */
+    users(count: number): IterationsProfile;
+    /** Every user runs the whole count, instead of all sharing it. */
+    perUser(): IterationsProfile;
+    /** Longest time it may take. Default: no limit. */
+    for(duration: Duration): IterationsProfile;
+    /** How long iterations may go on after the time limit. Default: the test's `gracefulStop`. */
+    gracefulStop(duration: Duration): IterationsProfile;
+  }
+
+  /** Equal steps from one level to another, both included. */
+  export interface StepRange {
+    from: number;
+    to: number;
+    /** Height of one step. The last step may be lower, to end at `to`. */
+    by: number;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Values
+
+  /** Units of a {@link Duration}: `ns`, `us`, `ms`, `s`, `m`, `h`, `d`. */
+  export type DurationUnit = "ns" | "us" | "µs" | "ms" | "s" | "m" | "min" | "h" | "d";
+
+  /**
+   * A length of time as text: `"500ms"`, `"30s"`, `"1m30s"`, `"2h"`. Plain numbers are not taken: their unit would be a guess.
+   *
+   * @example
+   * const seconds = 30;
+   * await user.pause(`${seconds}s`);
+   */
+  export type Duration =
+    | "0"
+    | `${number}${DurationUnit}`
+    | `${number}d${number}h`
+    | `${number}h${number}m`
+    | `${number}h${number}m${number}s`
+    | `${number}m${number}s`
+    | `${number}s${number}ms`;
+
+  /**
+   * A fixed delay or a distribution of delays: `"100ms"`, `"uniform(1s, 3s)"`, `"loguniform(100ms, 2s)"`, `"normal(1s, 200ms)"` (mean,
+   * standard deviation; never below zero), `"lognormal(1s, 200ms)"` (mean and standard deviation of the delay itself), `"exponential(1s)"` (mean).
+   */
+  export type Delay =
+    | Duration
+    | `uniform(${string},${string})`
+    | `loguniform(${string},${string})`
+    | `normal(${string},${string})`
+    | `lognormal(${string},${string})`
+    | `exponential(${string})`;
+
+  /** A rate: a number is per second; `"360/s"`, `"90/m"`, `"5000/h"` name their unit. */
+  export type Rate = number | `${number}/${"s" | "m" | "min" | "h"}`;
+
+  /** A share: 0.01 or `"1%"`. */
+  export type Share = number | `${number}%`;
+
+  /**
+   * A duration as a number of milliseconds, for calculations.
+   *
+   * @example
+   * milliseconds("1m30s")   // 90000
+   */
+  export function milliseconds(duration: Duration): number;
+
+  /** Header lines by name. */
+  export type Headers = Readonly<Record<string, string>>;
+
+  /** Credentials: HTTP basic authentication, or a bearer token. */
+  export type Auth = { username: string; password: string } | { bearer: string };
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Parameters
+  // What a person may change without editing the file. A value comes from, later wins: the default, the environment
+  // (`LOADSTONE_` and the name in capitals: `usersPerSecond` → `LOADSTONE_USERS_PER_SECOND`), the command line (`-p usersPerSecond=10`).
+
+  /**
+   * Declares parameters. Each call returns the resolved value. Call it at the top level of the file, once per name.
+   *
+   * @example
+   * const rate = param.number("rate", { default: 4, min: 0, help: "new travellers per second" });
+   * const token = param.string("token", { secret: true });            // no default: it must be given
+   */
+  export const param: ParameterBuilder;
+
+  /** Builders of parameters, one for each kind. A wrong or missing value stops the start with a message that names the parameter. */
+  export interface ParameterBuilder {
+    /** A number, within `min` and `max` where given. */
+    number(name: string, options?: ParameterOptions<number> & { min?: number; max?: number }): number;
+    /** Any text. */
+    string(name: string, options?: ParameterOptions<string>): string;
+    /** `true` or `false` (also `yes`, `no`, `1`, `0`, `on`, `off`). */
+    boolean(name: string, options?: ParameterOptions<boolean>): boolean;
+    /** A length of time, such as `90s`. */
+    duration(name: string, options?: ParameterOptions<Duration>): Duration;
+    /** A full `http:`, `https:`, `ws:` or `wss:` URL. */
+    url(name: string, options?: ParameterOptions<string>): string;
+    /** One of the given options. */
+    choice<const T extends string>(name: string, options: readonly T[], more?: ParameterOptions<NoInfer<T>>): T;
+    /** A fixed delay or a distribution, such as `loguniform(100ms, 2s)`. */
+    delay(name: string, options?: ParameterOptions<Delay>): Delay;
+  }
+
+  /** What every parameter may say about itself. */
+  export interface ParameterOptions<T> {
+    /** Value when none is given. Without a default, the parameter must be given. */
+    default?: T;
+    /** One line for `loadstone inspect` and forms. */
+    help?: string;
+    /** Show `•••` instead of the value in every output and file. Default: false. */
+    secret?: boolean;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # The user
+  // A failing target never throws. A request that was refused, timed out, got a status of 400 or more, or missed its
+  // `expect` is recorded as failed and still returns a response, whose `ok` is false. What throws is a mistake of the
+  // script, and taking a value out of an answer that does not hold it: that ends the iteration as failed, with a message that says what was missing.
+
+  /** One virtual user: what it does goes through this object. */
+  export interface User {
+    /** Number of this user within its load part: 0, 1, 2, …; unique across cores. */
+    readonly number: number;
+    /** Number of this iteration within its load part: 0, 1, 2, …; unique across cores. */
+    readonly iteration: number;
+    /** Name of the scenario. */
+    readonly scenario: string;
+    /** This user's cookies: kept from answers and sent by themselves. */
+    readonly cookies: Cookies;
+    /** Random draws that repeat with the run's seed, whatever other users do. */
+    readonly random: Random;
+    /** Anything the user should remember for its next iterations, such as a token. In open load every arrival begins with an empty one; see {@link ScenarioOptions.fresh}. */
+    readonly state: Record<string, any>;
+
+    /** Sends a GET request. */
+    get(url: string, options?: RequestOptions): Promise<Response>;
+    /** Sends a HEAD request. */
+    head(url: string, options?: RequestOptions): Promise<Response>;
+    /** Sends an OPTIONS request. */
+    options(url: string, options?: RequestOptions): Promise<Response>;
+    /**
+     * Sends a POST request.
+     *
+     * @example
+     * const created = await user.post("/tickets", { name: "Create ticket", json: { product: "OneHour" }, expect: { status: 201 } });
+     * const id = created.json("$.ticketId");
+     */
+    post(url: string, options?: BodyRequestOptions): Promise<Response>;
+    /** Sends a PUT request. */
+    put(url: string, options?: BodyRequestOptions): Promise<Response>;
+    /** Sends a PATCH request. */
+    patch(url: string, options?: BodyRequestOptions): Promise<Response>;
+    /** Sends a DELETE request. */
+    delete(url: string, options?: BodyRequestOptions): Promise<Response>;
+    /** Sends a request with any method. */
+    request(method: string, url: string, options?: BodyRequestOptions): Promise<Response>;
+
+    /**
+     * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
+     * failed or the function throws. Groups may nest. When groups of one user run in parallel, make their requests through the
+     * user that is passed to the function, so that each lands in its own group.
+     *
+     * @example
+     * const order = await user.group("Check out", async () => {
+     *   await user.post("/cart", { json: { product: 7 } });
+     *   return await user.post("/orders");
+     * });
+     */
+    group<T>(name: string, steps: (user: User) => T | Promise<T>): Promise<T>;
+    /**
+     * Waits, as a person would between steps. The wait belongs to no request.
+     *
+     * @example
+     * await user.pause("1s");
+     * await user.pause("exponential(2s)");
+     */
+    pause(delay: Delay): Promise<void>;
+    /**
+     * Repeats at a steady pace: each turn begins an interval after the one before *began*. A turn that overruns makes the next one
+     * late, and the following catch up. Ends after `times` turns, after `for`, or when the load ends. Gives the turn's number: 0, 1, 2, …
+     *
+     * @example
+     * for await (const turn of user.pace({ perMinute: 25, for: "10m" })) await user.get("/tap");
+     */
+    pace(options: PaceOptions): AsyncIterable<number>;
+    /**
+     * Records whether something holds, under a name; returns it. A check that fails makes neither a request nor the iteration fail: judge
+     * it with the threshold {@link checks}.
+     *
+     * @example
+     * user.check("has products", list.json("$.products").length > 0);
+     */
+    check(name: string, holds: boolean): boolean;
+    /** Ends the iteration as failed, with a message. */
+    fail(message: string): never;
+    /** Writes a line to the console with the scenario's and user's name in front. Kept out of the way of live progress. */
+    log(...values: unknown[]): void;
+  }
+
+  /** How often a paced loop turns, and when it ends. */
+  export type PaceOptions = ({ perSecond: number } | { perMinute: number } | { every: Duration }) & {
+    /** Most turns. Default: no limit. */
+    times?: number;
+    /** Longest time. Default: until the load ends. */
+    for?: Duration;
+  };
+
+  /** One user's cookies for the sites it has spoken to. */
+  export interface Cookies {
+    /** Value of a cookie that would be sent to the target (or to `url`); `undefined` when there is none. */
+    get(name: string, url?: string): string | undefined;
+    /** Sets a cookie for the target's (or `url`'s) host and all its paths. */
+    set(name: string, value: string, url?: string): void;
+    /** Forgets all cookies. */
+    clear(): void;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Requests and responses
+
+  /** What a request may carry and expect. */
+  export interface RequestOptions {
+    /** Name in reports and thresholds. Default: the method and path, with parts that look like identifiers replaced: `GET /tickets/:id`. */
+    name?: string;
+    /** Header lines; they win over the scenario's and the test's. */
+    headers?: Headers;
+    /** Query parameters, encoded and added to the URL. A list repeats its name; `undefined` and `null` are left out. */
+    query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
+    /** Credentials for this request; `null` sends none. */
+    auth?: Auth | null;
+    /** Time limit, from the start to the last byte of the answer. Default: the scenario's, then the test's. */
+    timeout?: Duration;
+    /** Most redirects to follow; 0 returns the redirect itself. Default: the test's `redirects`. */
+    redirects?: number;
+    /** Whether cookies are sent and kept. Default: true. */
+    cookies?: boolean;
+    /** Read and count the body, but do not keep it: for large downloads. Default: false. */
+    discardBody?: boolean;
+    /** What the answer must be like; a miss makes the request failed. Default: a status below 400. */
+    expect?: Expectation;
+  }
+
+  /** A value in a query string. */
+  export type QueryValue = string | number | boolean | null | undefined;
+
+  /** A request with a body: at most one of `json`, `form`, `multipart` and `body`. */
+  export interface BodyRequestOptions extends RequestOptions {
+    /** Sent as JSON, with `content-type: application/json`. */
+    json?: unknown;
+    /** Sent as an HTML form, with `content-type: application/x-www-form-urlencoded`. */
+    form?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
+    /** Sent as `multipart/form-data`: fields and {@link file}s. */
+    multipart?: Readonly<Record<string, string | number | boolean | FileContent>>;
+    /** Sent as it is: text, bytes, a {@link file} or a {@link template}. */
+    body?: string | Uint8Array | FileContent;
+  }
+
+  /**
+   * What an answer must be like. All parts must hold; the first that does not makes the request failed and is reported. It never throws.
+   *
+   * @example
+   * await user.get("/orders/7", { expect: { status: [200, 404], header: { "content-type": /json/ }, json: { "$.state": "paid" }, within: "300ms" } });
+   */
+  export interface Expectation {
+    /** The status, a list of them, or a class such as `"2xx"`. Default: any below 400. */
+    status?: StatusPattern | readonly StatusPattern[];
+    /** Headers by name: equal to a text, matching a regular expression, or (`true`) present. */
+    header?: Readonly<Record<string, string | RegExp | true>>;
+    /** The body contains this text, or matches this regular expression. */
+    text?: string | RegExp;
+    /** Values by JSON path: equal, matching a regular expression, accepted by a function, or (`true`) present. */
+    json?: Readonly<Record<string, unknown>>;
+    /** The answer is complete within this time from the request's start. */
+    within?: Duration;
+  }
+
+  /** A status, or a class of them. */
+  export type StatusPattern = number | "1xx" | "2xx" | "3xx" | "4xx" | "5xx";
+
+  /**
+   * An answer, or what is known when there was none. Values are taken out of it without `await`: the body is there.
+   *
+   * `json`, `regex`, `css` and `xpath` throw when the value is missing, which ends the iteration as failed, unless a
+   * fallback is given as their last argument.
+   */
+  export interface Response extends Extractable {
+    /** Whether the request passed: answered, with a status below 400 or as expected, and every `expect` held. */
+    readonly ok: boolean;
+    /** HTTP status; 0 when there was no answer. */
+    readonly status: number;
+    /** Why the request failed, in words; `undefined` when it passed. */
+    readonly error: string | undefined;
+    /** The URL that answered, after redirects. */
+    readonly url: string;
+    /** Header lines, names in lower case; repeated lines are joined with `, `. */
+    readonly headers: Headers;
+    /** A header's first value, whatever the case of its name; `undefined` when it is missing. */
+    header(name: string): string | undefined;
+    /** The body as bytes, decompressed. */
+    readonly bytes: Uint8Array;
+    /** Where the time went. */
+    readonly times: Times;
+    /**
+     * Text of the first element that a CSS selector finds, or its `attribute`. Throws when there is none.
+     *
+     * @example
+     * const token = page.css("input[name=csrf]", { attribute: "value" });
+     */
+    css(selector: string, options?: { attribute?: string }): string;
+    css<F>(selector: string, options: { attribute?: string }, fallback: F): string | F;
+    /** Texts (or attributes) of all elements that a CSS selector finds. */
+    cssAll(selector: string, options?: { attribute?: string }): string[];
+    /** Text of the first node (or the value) that an XPath 1.0 expression finds in an XML or HTML body. Throws when there is none. */
+    xpath(expression: string): string;
+    xpath<F>(expression: string, fallback: F): string | F;
+    /** Texts of all nodes that an XPath 1.0 expression finds. */
+    xpathAll(expression: string): string[];
+  }
+
+  /** Something with a body that values can be taken out of: a {@link Response}. */
+  export interface Extractable {
+    /** The body as text (UTF-8; other bytes become U+FFFD). */
+    readonly text: string;
+    /**
+     * The whole body as JSON, or the first value at a JSON path (RFC 9535, with filters). Throws when the body is not JSON or the path finds nothing.
+     *
+     * @example
+     * const all  = response.json();
+     * const id   = response.json("$.items[0].id");
+     * const open = response.json("$.orders[?@.state == 'open'].id");
+     * const next = response.json("$.next", null);                        // null when there is none
+     */
+    json(path?: string): any;
+    json<F>(path: string, fallback: F): any | F;
+    /** All values at a JSON path; an empty list when there are none. */
+    jsonAll(path: string): any[];
+    /**
+     * The first match of a regular expression in the body: `[0]` is the whole match, `[1]` the first group. Throws when there is none.
+     *
+     * @example
+     * const access = answer.regex(/"access" *: *(true|false)/)[1];
+     */
+    regex(pattern: RegExp): Match;
+    regex<F>(pattern: RegExp, fallback: F): Match | F;
+  }
+
+  /** A match of a regular expression. A group that took no part is an empty text. */
+  export type Match = readonly string[] & { readonly groups: Readonly<Record<string, string>> };
+
+  /** Where a request's time went. Milliseconds; 0 where a phase did not happen (an open connection needs no connect). */
+  export interface Times {
+    /** Looking up the host's name. */
+    readonly dns: number;
+    /** Opening the connection. */
+    readonly connect: number;
+    /** TLS handshake. */
+    readonly tls: number;
+    /** From the last byte sent to the first byte of the answer. */
+    readonly wait: number;
+    /** From the first to the last byte of the answer. */
+    readonly body: number;
+    /** From the request's start to the last byte of the answer. */
+    readonly total: number;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Data
+  // Data files are read once, whatever the number of cores and users, and are named relative to the file that names them. Declare feeders,
+  // shared values and files at the top level of the test.
+
+  /**
+   * Rows of a CSV file; the first line names the columns. Values are text. A missing or empty file, or a line with too many or too few values, stops the start.
+   *
+   * @example
+   * const barcodes = csv("barcodes.csv").circular();
+   * const { barcode } = barcodes.next();
+   */
+  export function csv<Row = Record<string, string>>(path: string, options?: CsvOptions): Source<Row>;
+
+  /** How a CSV file is written. */
+  export interface CsvOptions {
+    /** What stands between values, one character. Default: ",". */
+    separator?: string;
+    /** Names of the columns, for a file without a first line that names them. */
+    columns?: readonly string[];
+  }
+
+  /** Rows of a JSON file that holds a list. */
+  export function json<Row = any>(path: string): Source<Row>;
+
+  /** Rows of a file with one JSON value on each line. Empty lines are skipped. */
+  export function jsonl<Row = any>(path: string): Source<Row>;
+
+  /** Rows written in the script itself. */
+  export function rows<Row>(list: readonly Row[]): Source<Row>;
+
+  /** Rows of data; choose how they are given out. Each call makes a feeder with a position of its own. */
+  export interface Source<Row> {
+    /** Number of rows. */
+    readonly length: number;
+    /** In order, from the start again after the last: exactly one row for each call of `next`, across all cores. */
+    circular(): Feeder<Row>;
+    /** Any row at any time. The draws repeat with the run's seed. */
+    random(): Feeder<Row>;
+    /** Every row once, in an order drawn from the run's seed; then it is exhausted. */
+    shuffle(): Feeder<Row>;
+    /** Every row once, in order; then it is exhausted. */
+    queue(): Feeder<Row>;
+  }
+
+  /** Gives out rows to all users of the run. */
+  export interface Feeder<Row> {
+    /**
+     * The next row. Rows are shared between users: read them, do not change them.
+     *
+     * When a `shuffle` or `queue` is exhausted, the iteration that asks ends at once and counts as interrupted, neither
+     * passed nor failed; its load part stops (the other running iterations may finish), and the summary says so.
+     */
+    next(): Row;
+    /** Rows left to give out; `Infinity` where rows are given out again. */
+    readonly remaining: number;
+  }
+
+  /**
+   * Rows made by a function, which is given a number that no other call in the run gets: 0, 1, 2, …
+   *
+   * @example
+   * const accounts = generator((n) => ({ name: `account-${n}`, limit: 100 + n % 7 }));
+   */
+  export function generator<Row>(make: (n: number) => Row): Feeder<Row>;
+
+  /**
+   * A value common to all users on all cores, under a name: what a set-up prepares reaches the other scenarios through it. It must be
+   * expressible as JSON. Variables of the module are *not* common: every core has its own.
+   *
+   * @example
+   * const tokens = shared<string[]>("tokens", []);
+   * const setUp  = scenario("Set up", async (user) => { tokens.push((await user.post("/login")).json("$.token")); });
+   * const browse = scenario("Browse", (user) => user.get("/", { auth: { bearer: user.random.choice(tokens.get()) } }));
+   */
+  export function shared<T>(name: string, initial: T): Shared<T>;
+
+  /** A value common to all users. Every change is seen by all of them; none is lost. */
+  export interface Shared<T> {
+    /** The present value. Do not change it in place: use the methods below. Cheap while it does not change. */
+    get(): T;
+    /** Replaces the value. */
+    set(value: T): void;
+    /** Replaces the value by what the function makes of it; returns the new value. The function may be called again when another core was faster. */
+    update(change: (value: T) => T): T;
+    /** Adds to a number; returns the new value. Default: 1. */
+    increment(this: Shared<number>, by?: number): number;
+    /** Adds items at the end of a list; returns its new length. */
+    push<Item>(this: Shared<Item[]>, ...items: Item[]): number;
+    /** Takes the first item of a list away and returns it; `undefined` when the list is empty. No item is given out twice. */
+    shift<Item>(this: Shared<Item[]>): Item | undefined;
+  }
+
+  /**
+   * A text that no other call returns, in this run or another, on any core or machine. Short, of letters, digits and `-`. It does not repeat with the seed.
+   *
+   * @example
+   * const email = `${uniqueId("user")}@example.com`;   // user-m3k9x2ab-0-1
+   */
+  export function uniqueId(prefix?: string): string;
+
+  /**
+   * Random draws from one stream for each core, seeded by the run. Inside scenarios prefer `user.random`, whose draws do not depend on
+   * what other users do.
+   */
+  export const random: Random;
+
+  /** Random draws from the run's seed. */
+  export interface Random {
+    /** At least 0 and below 1. */
+    number(): number;
+    /** A number from `min` up to, not including, `max`. */
+    between(min: number, max: number): number;
+    /** A whole number from `min` to `max`, both included. */
+    integer(min: number, max: number): number;
+    /** True with the given probability. Default: 0.5. */
+    boolean(probability?: Share): boolean;
+    /** One item of a list, which must not be empty. */
+    choice<T>(list: readonly T[]): T;
+    /**
+     * One of the keys, as often as its weight says.
+     *
+     * @example
+     * user.random.weighted({ browse: 80, search: 15, buy: 5 })
+     */
+    weighted<K extends string>(weights: Readonly<Record<K, number>>): K;
+    /** A new list with the same items in another order. */
+    shuffle<T>(list: readonly T[]): T[];
+    /** Text of the given length. Default alphabet: `a`–`z` and `0`–`9`. */
+    string(length: number, alphabet?: string): string;
+    /** Random bytes. Not for secrets: they repeat with the seed. */
+    bytes(count: number): Uint8Array;
+    /** A version 4 UUID. It repeats with the seed; see {@link uniqueId} for what must not. */
+    uuid(): string;
+    /** A number from a normal distribution. */
+    normal(mean: number, deviation: number): number;
+    /** A number from an exponential distribution. */
+    exponential(mean: number): number;
+    /** A number of milliseconds from a delay distribution. */
+    delay(delay: Delay): number;
+  }
+
+  /**
+   * Fills a text file's `{{name}}` with values. A value that is missing is an error that names it, the file and the line.
+   * `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a URL, `\{{` stands for `{{` itself.
+   *
+   * @example
+   * await user.post("/orders", { headers: { "content-type": "application/json" }, body: template("order.json", { product: 7, amount: 3 }) });
+   * const hello = template.text("Hello {{name}}!", { name: "Ada" });
+   */
+  export const template: TemplateFunction;
+
+  /** Fills templates from files, and (`text`) from texts. */
+  export interface TemplateFunction {
+    (path: string, values?: TemplateValues): string;
+    /** Fills a template that is given as text. */
+    text(text: string, values?: TemplateValues): string;
+  }
+
+  /** Values for a {@link template}. */
+  export type TemplateValues = Readonly<Record<string, unknown>>;
+
+  /**
+   * A file, read once: for bodies and uploads. `type` is its media type, by default guessed from the name; `name` the file name sent in uploads.
+   *
+   * @example
+   * await user.post("/photos", { multipart: { title: "Sunset", photo: file("sunset.jpg") } });
+   */
+  export function file(path: string, options?: { type?: string; name?: string }): FileContent;
+
+  /** The content of a file. */
+  export interface FileContent {
+    readonly name: string;
+    readonly type: string;
+    /** Size in bytes. */
+    readonly size: number;
+    /** The content as text (UTF-8). */
+    readonly text: string;
+    /** The content as bytes. */
+    readonly bytes: Uint8Array;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Hashing and encoding
+
+  /** How bytes are written as text, or `bytes` for the bytes themselves. */
+  export type Encoding = "hex" | "base64" | "base64url" | "bytes";
+
+  /** Hash functions that requests are signed with. */
+  export type HashName = "md5" | "sha1" | "sha256" | "sha512";
+
+  /**
+   * The hash of a text (as UTF-8) or of bytes. Default encoding: "hex".
+   *
+   * @example
+   * hash("sha256", "hello")            // 2cf24dba…
+   */
+  export function hash(name: HashName, data: string | Uint8Array, encoding?: Exclude<Encoding, "bytes">): string;
+  export function hash(name: HashName, data: string | Uint8Array, encoding: "bytes"): Uint8Array;
+
+  /**
+   * A keyed hash (HMAC), as request signatures use it. Default encoding: "hex".
+   *
+   * @example
+   * const signature = hmac("sha256", secret, `${method}\n${path}\n${body}`, "base64");
+   */
+  export function hmac(name: HashName, key: string | Uint8Array, data: string | Uint8Array, encoding?: Exclude<Encoding, "bytes">): string;
+  export function hmac(name: HashName, key: string | Uint8Array, data: string | Uint8Array, encoding: "bytes"): Uint8Array;
+
+  /** Base64, with `+` and `/`, padded. */
+  export const base64: Codec;
+  /** Base64 for URLs, with `-` and `_`, not padded. */
+  export const base64url: Codec;
+  /** Two hexadecimal digits for each byte. */
+  export const hex: Codec;
+
+  /** Bytes to text and back. */
+  export interface Codec {
+    /** Text (as UTF-8) or bytes, encoded. */
+    encode(data: string | Uint8Array): string;
+    /** The bytes that an encoded text stands for. Throws when it is malformed. Padding may be missing. */
+    decode(text: string): Uint8Array;
+    /** The same as text; bytes that are not UTF-8 become U+FFFD. */
+    decodeText(text: string): string;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Thresholds
+  // Objectives: a metric, what is taken of it, and a bound. The whole run counts unless `over` or `after` say otherwise. A threshold
+  // over nothing measured fails, except `atMost` and `equals(0)` on a count.
+
+  /**
+   * Which measurements count: all, those of one request or group by name, or a combination.
+   *
+   * @example
+   * responseTime()                                        // every request
+   * responseTime("Create ticket")                         // requests of that name
+   * responseTime({ scenario: "Buy", group: "Check out" }) // requests inside that group of that scenario
+   */
+  export type Selection = string | { name?: string; scenario?: string; group?: string };
+
+  /** Time from when a request was due (open load) or started to its last byte: the headline. */
+  export function responseTime(of?: Selection): TimeMetric;
+  /** Time from a request's start to its last byte. */
+  export function serviceTime(of?: Selection): TimeMetric;
+  /** How late requests were started: the generator's own delay and the wait for a free user. */
+  export function scheduleLag(of?: Selection): TimeMetric;
+  /** Time of a group, declared pauses left out. */
+  export function groupTime(name: string): TimeMetric;
+  /** Requests that ended: their count, and their rate per second. */
+  export function requests(of?: Selection): CountMetric<number, Rate>;
+  /** Requests that failed: their count, and as `rate` their share of all. */
+  export function failures(of?: Selection): CountMetric<number, Share>;
+  /** Iterations that ended, of one scenario or all: their count, and their rate per second. */
+  export function iterationCount(scenario?: string): CountMetric<number, Rate>;
+  /** Checks that failed, of one name or all: their count, and as `rate` their share of all. */
+  export function checks(name?: string): CountMetric<number, Share>;
+
+  /** What can be taken of measured times. */
+  export interface TimeMetric {
+    readonly mean: Bounds<Duration>;
+    readonly min: Bounds<Duration>;
+    readonly max: Bounds<Duration>;
+    /** The median: half were faster. */
+    readonly p50: Bounds<Duration>;
+    readonly p75: Bounds<Duration>;
+    readonly p90: Bounds<Duration>;
+    readonly p95: Bounds<Duration>;
+    readonly p99: Bounds<Duration>;
+    /** 99.9 %. */
+    readonly p999: Bounds<Duration>;
+    /** Any percentile: above 0 and below 100. */
+    percentile(percent: number): Bounds<Duration>;
+  }
+
+  /** What can be taken of counts. */
+  export interface CountMetric<Count, Relative> {
+    readonly count: Bounds<Count>;
+    readonly rate: Bounds<Relative>;
+  }
+
+  /** Bounds on a value. */
+  export interface Bounds<T> {
+    /** Less than. */
+    below(bound: T): Threshold;
+    /** Less than or equal to. */
+    atMost(bound: T): Threshold;
+    /** Greater than. */
+    above(bound: T): Threshold;
+    /** Greater than or equal to. */
+    atLeast(bound: T): Threshold;
+    /** Exactly. */
+    equals(bound: T): Threshold;
+  }
+
+  /** An objective. */
+  export interface Threshold {
+    readonly kind: "threshold";
+    /** Every window of this length, back to back, must hold, instead of the run as a whole. Whole seconds. */
+    over(window: Duration): Threshold;
+    /** Leaves out the first part of the run: warm-up. Whole seconds. */
+    after(warmUp: Duration): Threshold;
+    /** Stops the run as soon as the threshold is certain to fail. */
+    abortEarly(): Threshold;
+  }
+}
+
+// ─────────────────────────────────────────────────────────────────────────────
+// Globals: what every script has without importing it. Standard JavaScript (ES2023) is there as well.
+
+/** Writes lines to the terminal and to the run's log; objects are shown on one line. */
+interface Console {
+  log(...values: unknown[]): void;
+  info(...values: unknown[]): void;
+  debug(...values: unknown[]): void;
+  warn(...values: unknown[]): void;
+  error(...values: unknown[]): void;
+}
+declare var console: Console;
+
+/** Runs a function once, after a number of milliseconds. */
+declare function setTimeout<A extends unknown[]>(run: (...values: A) => void, milliseconds?: number, ...values: A): number;
+/** Runs a function again and again, every so many milliseconds, until it is cleared or the run ends. */
+declare function setInterval<A extends unknown[]>(run: (...values: A) => void, milliseconds?: number, ...values: A): number;
+/** Cancels what {@link setTimeout} began. */
+declare function clearTimeout(timer: number | undefined): void;
+/** Cancels what {@link setInterval} began. */
+declare function clearInterval(timer: number | undefined): void;
+/** Runs a function after the present one, before anything else. */
+declare function queueMicrotask(run: () => void): void;
+/** A deep copy: plain objects, lists, maps, sets, dates, errors, regular expressions and bytes; functions throw. */
+declare function structuredClone<T>(value: T): T;
+/** Text of Latin-1 characters to base64. For bytes and other text see `base64` of "loadstone". */
+declare function btoa(text: string): string;
+/** Base64 to text of Latin-1 characters. */
+declare function atob(base64: string): string;
+
+/** Randomness in the shape of the Web's `crypto`, but from the run's seed: it repeats, and is no secret. Hashes: `hash` and `hmac` of "loadstone". */
+interface Crypto {
+  randomUUID(): string;
+  getRandomValues<T extends Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array>(array: T): T;
+}
+declare var crypto: Crypto;
+
+/** Text to UTF-8 bytes. */
+declare class TextEncoder {
+  readonly encoding: string;
+  encode(text?: string): Uint8Array;
+}
+
+/** UTF-8 bytes to text. Other encodings are not there. */
+declare class TextDecoder {
+  constructor(encoding?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: string;
+  readonly fatal: boolean;
+  readonly ignoreBOM: boolean;
+  decode(bytes?: Uint8Array | ArrayBuffer): string;
+}
+
+/** A URL and its parts, as the WHATWG standard defines them. */
+declare class URL {
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  href: string;
+  readonly origin: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  readonly searchParams: URLSearchParams;
+  hash: string;
+  toString(): string;
+  toJSON(): string;
+}
+
+/** The query of a URL, as the WHATWG standard defines it. */
+declare class URLSearchParams implements Iterable<[string, string]> {
+  constructor(init?: string | Readonly<Record<string, string>> | Iterable<readonly [string, string]> | URLSearchParams);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(visit: (value: string, name: string, all: URLSearchParams) => void): void;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  entries(): IterableIterator<[string, string]>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
