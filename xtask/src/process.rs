@@ -1,0 +1,52 @@
+//! Running other programs, with errors that name the command.
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Runs a command with the terminal's output; an error unless it exits with 0.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = describe(command);
+    let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// What a command writes to its standard output; its errors go to the terminal.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let line = describe(command);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` ended with {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote something other than UTF-8"))
+}
+
+/// Runs a command, hands every line of its standard output to `see`, and tells whether it exited with 0.
+pub(crate) fn stream(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool> {
+    let line = describe(command);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{line}`"))?;
+    let stdout = child.stdout.take().context("standard output was asked for as a pipe")?;
+    for text in BufReader::new(stdout).lines() {
+        see(&text.with_context(|| format!("reading what `{line}` wrote"))?);
+    }
+    Ok(child.wait()?.success())
+}
+
+/// The first program of that name on the search path.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    // nginx and other servers live in sbin, which is not on every user's path.
+    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
+    folders.map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
+}
+
+fn describe(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,206 @@
+//! House rules that neither the compiler nor clippy knows: file sizes, names, leftovers, machine paths.
+//!
+//! Each rule is a function from one file to its complaints; [`tidy`] walks the files. A file that has a reason to be
+//! long stands in `xtask/tidy-exceptions.txt`. The length of functions is clippy's `too_many_lines` (see clippy.toml).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::Workspace;
+
+/// Above this many lines, tests apart, a file wants to be two.
+const FILE_LINES_MAX: usize = 700;
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: &[&str] = &["base", "common", "core", "helper", "helpers", "manager", "managers", "misc", "util", "utils"];
+/// Written in pieces, or this file would break its own rule.
+const LEFTOVERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
+const HOMES: &[&str] = &[concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+
+const CODE: &[&str] = &["rs", "ts", "js", "mjs", "svelte"];
+const TEXT: &[&str] = &["css", "html", "json", "md", "py", "sh", "sql", "toml", "txt", "yml", "yaml"];
+
+const EXCEPTIONS: &str = "xtask/tidy-exceptions.txt";
+
+pub(crate) fn tidy(workspace: &Workspace) -> Result<()> {
+    let mut exceptions = Exceptions::read(workspace)?;
+    let checkout = workspace.root.to_string_lossy().into_owned();
+    let mut complaints = Vec::new();
+    let mut seen = 0;
+    for path in workspace.files()? {
+        let kind = Kind::of(&path);
+        if kind == Kind::Other {
+            continue;
+        }
+        let bytes = fs::read(workspace.root.join(&path)).with_context(|| format!("reading {}", path.display()))?;
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        seen += 1;
+        let name = path.to_string_lossy().into_owned();
+        let mut found = leftovers(&text);
+        found.extend(machine_paths(&text, &checkout));
+        if kind == Kind::Code {
+            found.extend(empty_names(&path));
+            found.extend(opening(&path, &text));
+            found.extend(too_long(&text).filter(|_| !exceptions.allow(&name)));
+        }
+        complaints.extend(found.into_iter().map(|complaint| format!("{name}{complaint}")));
+    }
+    complaints.extend(exceptions.stale());
+    if !complaints.is_empty() {
+        bail!("{} untidy places:\n  {}", complaints.len(), complaints.join("\n  "));
+    }
+    println!("{seen} files are tidy");
+    Ok(())
+}
+
+#[derive(PartialEq, Clone, Copy)]
+enum Kind {
+    Code,
+    Text,
+    Other,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Self {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let generated = path.ends_with("package-lock.json") || path.starts_with("crates/report/assets");
+        match extension {
+            _ if generated => Self::Other,
+            _ if CODE.contains(&extension) => Self::Code,
+            _ if TEXT.contains(&extension) => Self::Text,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Files that may be long, each with its reason; an entry that no file needs any more is a complaint itself.
+struct Exceptions {
+    /// Path → whether a long file used the entry.
+    entries: BTreeMap<String, bool>,
+}
+
+impl Exceptions {
+    fn read(workspace: &Workspace) -> Result<Self> {
+        let text = fs::read_to_string(workspace.root.join(EXCEPTIONS)).with_context(|| format!("reading {EXCEPTIONS}"))?;
+        let mut entries = BTreeMap::new();
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (path, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            if reason.trim().is_empty() {
+                bail!("{EXCEPTIONS}: {path} has no reason; write it behind the path");
+            }
+            entries.insert(path.to_owned(), false);
+        }
+        Ok(Self { entries })
+    }
+
+    fn allow(&mut self, path: &str) -> bool {
+        self.entries.get_mut(path).map(|used| *used = true).is_some()
+    }
+
+    fn stale(&self) -> impl Iterator<Item = String> + '_ {
+        let unused = self.entries.iter().filter(|(_, used)| !**used);
+        unused.map(|(path, _)| format!("{EXCEPTIONS}: {path} is not too long (any more); remove the line"))
+    }
+}
+
+fn too_long(text: &str) -> Option<String> {
+    let lines = lines_without_tests(text);
+    (lines > FILE_LINES_MAX).then(|| {
+        format!(
+            ": {lines} lines without its tests (at most {FILE_LINES_MAX}); find the second noun in it, or give a reason in {EXCEPTIONS}"
+        )
+    })
+}
+
+/// Unit tests stand last in a file by custom, so everything from the first test module on is tests.
+fn lines_without_tests(text: &str) -> usize {
+    text.lines().take_while(|line| *line != "#[cfg(test)]").count()
+}
+
+fn empty_names(path: &Path) -> Vec<String> {
+    let parts = path.components().filter_map(|part| Path::new(part.as_os_str()).file_stem()?.to_str());
+    parts.filter(|part| EMPTY_NAMES.contains(part)).map(|part| format!(": `{part}` says nothing; name what is inside")).collect()
+}
+
+/// Every Rust file opens by saying what it is for.
+fn opening(path: &Path, text: &str) -> Option<String> {
+    let rust = path.extension().is_some_and(|extension| extension == "rs");
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    (rust && !first.starts_with("//!")).then(|| ":1: opens without `//!`; say what the file is for".to_owned())
+}
+
+fn leftovers(text: &str) -> Vec<String> {
+    let finds = |line: &str| LEFTOVERS.iter().find(|word| contains_word(line, word)).copied();
+    numbered(text).filter_map(|(number, line)| finds(line).map(|word| format!(":{number}: {word} left in; do it or say why not"))).collect()
+}
+
+fn machine_paths(text: &str, checkout: &str) -> Vec<String> {
+    let names_machine = |line: &str| line.contains(checkout) || HOMES.iter().any(|home| begins_path(line, home));
+    let lines = numbered(text).filter(|(_, line)| names_machine(line));
+    lines.map(|(number, _)| format!(":{number}: a path of one machine")).collect()
+}
+
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line))
+}
+
+fn contains_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + word.len()..].chars().next();
+        ![before, after].into_iter().flatten().any(|letter| letter.is_alphanumeric() || letter == '_')
+    })
+}
+
+/// Whether `home` starts a path in the line, rather than standing inside one (as in a URL).
+fn begins_path(line: &str, home: &str) -> bool {
+    line.match_indices(home).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + home.len()..].chars().next();
+        !before.is_some_and(|letter| letter.is_alphanumeric() || "/._-*}".contains(letter)) && after.is_some_and(char::is_alphanumeric)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_leaves_the_tests_out() {
+        let long = "let a = 1;\n".repeat(FILE_LINES_MAX + 1);
+        assert!(too_long(&long).is_some());
+        let tests = "let a = 1;\n".repeat(FILE_LINES_MAX) + "#[cfg(test)]\nmod tests {\n" + &"let b = 2;\n".repeat(500) + "}\n";
+        assert_eq!(too_long(&tests), None);
+    }
+
+    #[test]
+    fn empty_names_count_as_files_and_as_folders() {
+        assert_eq!(empty_names(Path::new("crates/engine/src/utils.rs")).len(), 1);
+        assert_eq!(empty_names(Path::new("crates/common/src/lib.rs")).len(), 1);
+        assert!(empty_names(Path::new("crates/metrics/src/database.rs")).is_empty());
+    }
+
+    #[test]
+    fn leftovers_are_words_not_letters() {
+        let word = LEFTOVERS[0];
+        assert_eq!(leftovers(&format!("a\n// {word}: later")), [format!(":2: {word} left in; do it or say why not")]);
+        assert!(leftovers(&format!("const {word}S_SEEN: u32 = 1;")).is_empty());
+    }
+
+    #[test]
+    fn machine_paths_are_told_from_urls() {
+        let home = HOMES[1];
+        assert_eq!(machine_paths(&format!("cd {home}ann/loadstone"), "/nowhere").len(), 1);
+        assert!(machine_paths(&format!("GET https://example.com{home}page"), "/nowhere").is_empty());
+        assert_eq!(machine_paths("see /srv/checkout/x", "/srv/checkout").len(), 1);
+    }
+
+    #[test]
+    fn a_rust_file_says_what_it_is_for() {
+        assert!(opening(Path::new("a.rs"), "use std::fs;\n").is_some());
+        assert!(opening(Path::new("a.rs"), "//! Reads files.\n").is_none());
+        assert!(opening(Path::new("a.ts"), "import fs from \"fs\";\n").is_none());
+    }
+}

@@ -1,0 +1,52 @@
+//! The web page: npm's part of the repository. The scripts themselves stand in `web/package.json`.
+//!
+//! What Vite builds is committed where the report crate embeds it, so that building the binary needs no Node.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::process;
+use crate::workspace::Workspace;
+
+const FOLDER: &str = "web";
+
+/// Builds the page and copies it to the report crate.
+pub(crate) fn build(workspace: &Workspace) -> Result<()> {
+    script(workspace, "assets")
+}
+
+/// Fails if the embedded page is not what the sources build.
+pub(crate) fn check_asset(workspace: &Workspace) -> Result<()> {
+    script(workspace, "check-assets")
+}
+
+fn script(workspace: &Workspace, name: &str) -> Result<()> {
+    install(workspace, FOLDER)?;
+    process::run(workspace.command("npm").args(["run", "--silent", name, "--prefix", FOLDER]))
+}
+
+/// Types, the embedded page and the page's tests. `see` gets every line that is written.
+pub(crate) fn test(workspace: &Workspace, see: impl FnMut(&str)) -> Result<bool> {
+    install(workspace, FOLDER)?;
+    process::stream(workspace.command("npm").args(["test", "--silent", "--prefix", FOLDER]), see)
+}
+
+/// `npm ci` in a folder, unless what is installed already is what its lock file asks for.
+pub(crate) fn install(workspace: &Workspace, folder: &str) -> Result<()> {
+    let lock = workspace.root.join(folder).join("package-lock.json");
+    let lock = fs::read(&lock).with_context(|| format!("reading {}", lock.display()))?;
+    let stamp = installed_stamp(workspace, folder);
+    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    process::run(workspace.command("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", folder]))?;
+    fs::create_dir_all(stamp.with_file_name(""))?;
+    fs::write(&stamp, lock).with_context(|| format!("writing {}", stamp.display()))
+}
+
+/// A copy of the lock file that `npm ci` was run for; `npm ci` removes it with the rest of the folder.
+fn installed_stamp(workspace: &Workspace, folder: &str) -> PathBuf {
+    workspace.root.join(folder).join("node_modules/.installed-lock.json")
+}
