@@ -21,6 +21,7 @@ const PARTS: &[Part] = &[
     ("clippy", |workspace| cargo(workspace, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
     ("build", |workspace| cargo(workspace, &["test", "--workspace", "--locked", "--no-run"])),
     ("gen", generated),
+    ("types", types),
     ("web", page),
     ("test", tests),
 ];
@@ -99,6 +100,13 @@ fn licences(workspace: &Workspace) -> Outcome {
 /// The test build made the binary already; building it alone would resolve other features and build it again.
 fn generated(workspace: &Workspace) -> Outcome {
     Outcome::of(command_reference::generate(workspace, &workspace.target.join("debug/loadstone"), true))
+}
+
+/// The script API's types, held against scripts that must and must not type-check, and against the examples.
+fn types(workspace: &Workspace) -> Outcome {
+    const FOLDER: &str = "types/test";
+    let installed = web::install(workspace, FOLDER);
+    Outcome::of(installed.and_then(|()| process::run(workspace.command("npm").args(["test", "--silent", "--prefix", FOLDER]))))
 }
 
 fn page(workspace: &Workspace) -> Outcome {

@@ -1,0 +1,24 @@
+// A certificate that the shop signs itself, for localhost only, valid for a day. Clients trust it as a root.
+
+import { generate } from "selfsigned";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** `{ key, cert }` in PEM. */
+export async function makeCertificate() {
+  const now = Date.now();
+  const made = await generate([{ name: "commonName", value: "localhost" }], {
+    keyType: "ec",
+    algorithm: "sha256",
+    // A little before now, for clients whose clock is behind.
+    notBeforeDate: new Date(now - DAY_MS / 24),
+    notAfterDate: new Date(now + DAY_MS),
+    extensions: [
+      { name: "basicConstraints", cA: false },
+      { name: "keyUsage", digitalSignature: true },
+      { name: "extKeyUsage", serverAuth: true },
+      { name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }, { type: 7, ip: "127.0.0.1" }, { type: 7, ip: "::1" }] },
+    ],
+  });
+  return { key: made.private, cert: made.cert };
+}

@@ -1,0 +1,95 @@
+// A PostgreSQL server of its own in a temporary folder: started, used, stopped and removed with the shop.
+
+import { execFileSync, spawn } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../free-port.mjs";
+
+const START_LIMIT_MS = 60_000;
+
+/** Creates a server and starts it. `url` connects to it once `ready` has resolved; `stop()` ends it and removes its data. */
+export async function startDatabase() {
+  const binaries = findBinaries();
+  const owner = unprivilegedUser();
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), "loadstone-shop-"));
+  try {
+    if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
+    const as = { ...owner, cwd: folder };
+    const data = join(folder, "data");
+    const initdb = ["-D", data, "-U", "shop", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
+    execFileSync(join(binaries, "initdb"), initdb, { ...as, stdio: ["ignore", "ignore", "inherit"] });
+    // Detached: Ctrl-C in a terminal reaches the whole group of processes, and the shop must end before its database.
+    const server = spawn(join(binaries, "postgres"), ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", `${port}`], {
+      ...as,
+      stdio: ["ignore", "ignore", "pipe"],
+      detached: true,
+    });
+    return { url: `postgres://shop@127.0.0.1:${port}/postgres`, ready: untilReady(server), stop: () => stop(server, folder) };
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function findBinaries() {
+  // Debian keeps them off the search path, one folder for each version.
+  const root = "/usr/lib/postgresql";
+  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
+  const debian = versions.map((version) => join(root, version, "bin")).find((bin) => existsSync(join(bin, "initdb")));
+  if (debian !== undefined) return debian;
+  try {
+    return execFileSync("pg_config", ["--bindir"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  } catch {
+    throw new Error("PostgreSQL is not installed (there is no initdb). Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql");
+  }
+}
+
+/** PostgreSQL refuses to run as root: then it runs as somebody else. */
+function unprivilegedUser() {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const name of ["postgres", "nobody"]) {
+    try {
+      const id = (flag) => Number(execFileSync("id", [flag, name], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+      return { uid: id("-u"), gid: id("-g") };
+    } catch {
+      // No such user: try the next.
+    }
+  }
+  throw new Error("PostgreSQL does not run as root, and there is no user `postgres` or `nobody` to run it as");
+}
+
+function untilReady(server) {
+  return new Promise((resolve, reject) => {
+    let log = "";
+    const late = setTimeout(() => fail(`was not ready within ${START_LIMIT_MS / 1000} s`), START_LIMIT_MS);
+    const fail = (why) => {
+      clearTimeout(late);
+      server.kill("SIGQUIT");
+      reject(new Error(`PostgreSQL ${why}. Its last lines:\n${log.split("\n").slice(-10).join("\n")}`));
+    };
+    server.once("error", (error) => fail(`did not start: ${error.message}`));
+    server.once("exit", (code) => fail(`ended with code ${code}`));
+    server.stderr.setEncoding("utf8");
+    server.stderr.on("data", (text) => {
+      log = (log + text).slice(-4000);
+      if (!log.includes("ready to accept connections")) return;
+      clearTimeout(late);
+      server.removeAllListeners("exit");
+      server.stderr.removeAllListeners("data");
+      server.stderr.resume();
+      resolve();
+    });
+  });
+}
+
+async function stop(server, folder) {
+  if (server.exitCode === null && server.signalCode === null) {
+    const ended = new Promise((resolve) => server.once("exit", resolve));
+    // A fast shutdown: clients are disconnected, data are written.
+    server.kill("SIGINT");
+    await ended;
+  }
+  rmSync(folder, { recursive: true, force: true });
+}
