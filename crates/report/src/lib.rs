@@ -1,8 +1,14 @@
 //! Renderings of a run for people and machines: terminal, HTML, JUnit, Markdown.
 //!
 //! Read [`ReportView`] first: plain data that every renderer draws, live and finished alike. Deliberately absent: any
-//! computation of a number that `analysis` did not make, downsampling for display apart.
+//! computation of a number that `analysis` did not make, downsampling for display apart; and printing: renderers return
+//! text or write to what they are handed.
 
+mod build;
+pub mod number;
+mod timeline;
 mod view;
+mod words;
 
+pub use build::ViewBuilder;
 pub use view::{Band, Column, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};

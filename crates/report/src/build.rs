@@ -1,0 +1,191 @@
+//! From a run to its view, all at once or slice by slice. Read [`ViewBuilder`] first.
+
+use analysis::Summary;
+use metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoint, SlowSample, Snapshot};
+use plan::{Origin, Parameter, TestPlan};
+use run::{Run, RunEnd, RunInfo};
+
+use crate::timeline::axis::Axis;
+use crate::timeline::bands::Tracks;
+use crate::timeline::sparks::Sparks;
+use crate::timeline::{bins, panels};
+use crate::view::{MarkView, ReportView, RunState, TestView, Timeline};
+use crate::words;
+
+/// Marks and notes that are kept; a run that logs a warning per request must not grow the page without end.
+const MARKS_MAX: usize = 500;
+
+/// Gathers a run slice by slice; [`ViewBuilder::view`] gives the view of what was gathered so far. Memory does not depend on the length
+/// of the run, and the view of a finished run is the same whether it was gathered live or read back from disk.
+#[derive(Debug)]
+pub struct ViewBuilder {
+    info: RunInfo,
+    plan: TestPlan,
+    axis: Axis,
+    tracks: Tracks,
+    sparks: Sparks,
+    all: Histogram,
+    slow: Vec<SlowSample>,
+    marks: Vec<Mark>,
+    marks_left_out: u64,
+    signals_left_out: bool,
+    series_overflow: u64,
+    next_slice: u32,
+    gaps: Vec<(u32, u32)>,
+}
+
+impl ViewBuilder {
+    pub fn new(info: &RunInfo, plan: &TestPlan) -> Self {
+        let open = plan.load.leaves().iter().map(|leaf| leaf.profile.is_open()).collect();
+        Self {
+            info: info.clone(),
+            plan: plan.clone(),
+            axis: Axis::new(open),
+            tracks: Tracks::default(),
+            sparks: Sparks::new(),
+            all: Histogram::new(),
+            slow: Vec::new(),
+            marks: Vec::new(),
+            marks_left_out: 0,
+            signals_left_out: false,
+            series_overflow: 0,
+            next_slice: 0,
+            gaps: Vec::new(),
+        }
+    }
+
+    /// Adds one second, merged over all workers.
+    pub fn push(&mut self, slice: &Snapshot) {
+        self.axis.push(slice);
+        self.sparks.push(slice);
+        slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).for_each(|series| self.all.merge(&series.response));
+        self.slow.extend(slice.slow.iter().cloned());
+        self.slow.sort_by(|a, b| b.response_ns.cmp(&a.response_ns));
+        self.slow.truncate(Snapshot::SLOW_MAX);
+        for mark in &slice.marks {
+            if self.marks.len() < MARKS_MAX {
+                self.marks.push(mark.clone());
+            } else {
+                self.marks_left_out += 1;
+            }
+        }
+        self.series_overflow += slice.series_overflow;
+        if slice.slice > self.next_slice && self.gaps.len() < MARKS_MAX {
+            self.gaps.push((self.next_slice, slice.slice));
+        }
+        self.next_slice = self.next_slice.max(slice.slice.saturating_add(1));
+    }
+
+    /// Adds a reading of a signal. The readings of one signal come in order of time.
+    pub fn push_signal(&mut self, signal: &Signal, point: &SignalPoint) {
+        self.signals_left_out |= !self.tracks.push(signal, point);
+    }
+
+    /// The view so far. `summary` holds the numbers and verdicts of the same slices.
+    pub fn view(&self, summary: &Summary, state: RunState, state_detail: &str) -> ReportView {
+        let marks = self.marks.iter().map(|mark| MarkView { at_seconds: seconds(mark.at), kind: mark.kind, text: mark.text.clone() });
+        let step_seconds = self.axis.step_seconds();
+        let starts = (0..self.axis.steps().len()).map(|index| index as f64 * f64::from(step_seconds));
+        ReportView {
+            version: 1,
+            test: self.test(summary, state, state_detail),
+            timeline: Timeline {
+                seconds: starts.collect(),
+                step_seconds: f64::from(step_seconds),
+                panels: panels::build(&self.axis),
+                heat: bins::heat_map(&self.all, self.axis.steps().iter().map(|step| &step.response)),
+                bands: self.tracks.bands(&self.axis),
+                marks: marks.collect(),
+            },
+            distribution: bins::distribution(&self.all),
+            sparks: summary.requests.iter().map(|row| self.sparks.line(&row.key)).collect(),
+            slowest: self.slow.clone(),
+            notes: self.notes(state),
+            summary: summary.clone(),
+        }
+    }
+
+    fn test(&self, summary: &Summary, state: RunState, state_detail: &str) -> TestView {
+        TestView {
+            name: self.plan.name.clone(),
+            id: self.info.id.clone(),
+            file: self.info.file.clone(),
+            target: self.plan.target.clone(),
+            started: self.info.started.clone(),
+            state,
+            state_detail: state_detail.to_owned(),
+            duration_seconds: summary.totals.duration_seconds,
+            planned_seconds: self.plan.load.duration_ns().map(seconds),
+            loadstone: self.info.loadstone.clone(),
+            seed: self.plan.options.seed,
+            workers: self.info.workers,
+            host: words::host(&self.info.host),
+            parameters: self.plan.parameters.iter().map(parameter).collect(),
+            load: words::load(&self.plan),
+            tags: self.info.tags.clone(),
+        }
+    }
+
+    fn notes(&self, state: RunState) -> Vec<String> {
+        let told = self.marks.iter().filter(|mark| matches!(mark.kind, MarkKind::Adjusted | MarkKind::Warning | MarkKind::Stopped));
+        let mut notes: Vec<String> = told.map(|mark| format!("At {}: {}", crate::number::seconds(seconds(mark.at)), mark.text)).collect();
+        if self.marks_left_out > 0 {
+            notes.push(format!("{} further marks are not shown.", crate::number::count(self.marks_left_out)));
+        }
+        if self.signals_left_out {
+            notes.push("There were more signals than a report draws; the later ones are in the run directory only.".to_owned());
+        }
+        if self.series_overflow > 0 {
+            let samples = crate::number::counted(self.series_overflow, "sample");
+            notes.push(format!("Too many different request names: {samples} stand under (other). Give varying requests a fixed name."));
+        }
+        for (from, to) in &self.gaps {
+            notes.push(format!("Nothing was recorded from second {from} to second {to}."));
+        }
+        if state == RunState::Killed {
+            notes.push("The run has no end: its process was killed. At most its last second is missing.".to_owned());
+        }
+        notes
+    }
+}
+
+impl ReportView {
+    /// The view of a run read back from its directory. `summary` is what `analysis` concluded from the same run.
+    pub fn build(run: &Run, summary: &Summary) -> ReportView {
+        let mut builder = ViewBuilder::new(&run.info, &run.plan);
+        run.slices.iter().for_each(|slice| builder.push(slice));
+        for series in &run.signals {
+            series.points.iter().for_each(|point| builder.push_signal(&series.signal, point));
+        }
+        let (state, detail) = RunState::of(run.end.as_ref());
+        builder.view(summary, state, detail)
+    }
+}
+
+impl RunState {
+    /// The state of a run that is over, and why it ended early (empty otherwise). A run without an end was killed.
+    pub fn of(end: Option<&RunEnd>) -> (RunState, &str) {
+        match end {
+            None => (RunState::Killed, ""),
+            Some(RunEnd::Completed) => (RunState::Completed, ""),
+            Some(RunEnd::Interrupted) => (RunState::Interrupted, ""),
+            Some(RunEnd::Aborted(why)) => (RunState::Aborted, why),
+            Some(RunEnd::Failed(why)) => (RunState::Failed, why),
+        }
+    }
+}
+
+fn parameter(parameter: &Parameter) -> (String, String, String, String) {
+    let value = if parameter.secret { Parameter::MASK.to_owned() } else { parameter.value.clone() };
+    let origin = match parameter.origin {
+        Origin::Default => "default",
+        Origin::File => "file",
+        Origin::Environment => "environment",
+        Origin::CommandLine => "command_line",
+    };
+    (parameter.name.clone(), value, origin.to_owned(), parameter.help.clone().unwrap_or_default())
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

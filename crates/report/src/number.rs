@@ -1,0 +1,204 @@
+//! How numbers are written, everywhere the same: three significant digits, a space before the unit, commas in thousands.
+//!
+//! Deliberately absent: locales. A report is read by people and scripts in many places, and compared by eye.
+
+/// Stands where there is no value.
+pub const NONE: &str = "—";
+
+/// A length of time in seconds: `850 µs`, `38.2 ms`, `1.20 s`, `2 min 5 s`, `1 h 2 min`.
+pub fn seconds(value: f64) -> String {
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    if value < 0.0 {
+        return format!("−{}", seconds(-value));
+    }
+    // The border of each unit is where rounding to three digits would reach the next unit.
+    match value {
+        0.0 => "0 s".to_owned(),
+        v if v < 999.5e-9 => format!("{} ns", three_digits(v * 1e9)),
+        v if v < 999.5e-6 => format!("{} µs", three_digits(v * 1e6)),
+        v if v < 999.5e-3 => format!("{} ms", three_digits(v * 1e3)),
+        v if v < 59.95 => format!("{} s", three_digits(v)),
+        v => long(v.round() as u64),
+    }
+}
+
+fn long(total: u64) -> String {
+    let (days, h, m, s) = (total / 86_400, total / 3600 % 24, total / 60 % 60, total % 60);
+    let parts: Vec<String> = [(days, "d"), (h, "h"), (m, "min"), (s, "s")]
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .take(2)
+        .map(|(n, unit)| format!("{n} {unit}"))
+        .collect();
+    parts.join(" ")
+}
+
+/// [`seconds`], or [`NONE`].
+pub fn seconds_or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| NONE.to_owned(), seconds)
+}
+
+/// A count: `1,204`; from ten million on in three digits, `12.3 M`.
+pub fn count(value: u64) -> String {
+    if value >= 10_000_000 { scaled(value as f64, "") } else { thousands(value) }
+}
+
+/// Per second: `0.25/s`, `38.2/s`, `1,204/s`, `12.3 M/s`.
+pub fn rate(per_second: f64) -> String {
+    format!("{}/s", number(per_second))
+}
+
+/// A number without a unit, in the style of [`rate`].
+pub fn number(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => NONE.to_owned(),
+        v if v < 0.0 => format!("−{}", number(-v)),
+        v if v >= 1e7 => scaled(v, ""),
+        v if v >= 999.5 || v == v.trunc() => thousands(v.round() as u64),
+        v if v < 0.001 => format!("{v:.1e}"),
+        v => three_digits(v),
+    }
+}
+
+/// A share from 0 to 1 in percent: `0 %`, `<0.01 %`, `1.25 %`, `100 %`. Rounding never reaches 0 % or 100 % from inside.
+pub fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    match percent {
+        p if !p.is_finite() => NONE.to_owned(),
+        p if p <= 0.0 => "0 %".to_owned(),
+        p if p < 0.01 => "<0.01 %".to_owned(),
+        p if p == 100.0 => "100 %".to_owned(),
+        p if p < 100.0 && p > 99.99 => ">99.99 %".to_owned(),
+        p if p < 100.0 && p > 99.9 => format!("{:.2} %", (p * 100.0).floor() / 100.0),
+        p if p < 100.0 && p > 99.0 => format!("{:.1} %", (p * 10.0).floor() / 10.0),
+        p => format!("{} %", three_digits(p)),
+    }
+}
+
+/// Bytes in decimal units: `512 B`, `1.20 kB`, `3.40 MB`.
+pub fn bytes(value: u64) -> String {
+    match value {
+        v if v < 1000 => format!("{v} B"),
+        v => {
+            let (number, unit) = scale(v as f64);
+            format!("{number} {}B", if unit == "K" { "k" } else { unit })
+        }
+    }
+}
+
+/// Memory in binary units: `23.5 GiB`.
+pub fn memory(value: u64) -> String {
+    let mut amount = value as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if amount < 1023.5 {
+            return format!("{} {unit}", three_digits(amount));
+        }
+        amount /= 1024.0;
+    }
+    format!("{} TiB", three_digits(amount))
+}
+
+/// `1 request`, `2 requests`.
+pub fn counted(value: u64, singular: &str) -> String {
+    format!("{} {singular}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn scaled(value: f64, unit: &str) -> String {
+    let (number, prefix) = scale(value);
+    format!("{number} {prefix}{unit}")
+}
+
+/// Three digits and the decimal prefix; `T` is the largest.
+fn scale(value: f64) -> (String, &'static str) {
+    let mut amount = value / 1e3;
+    for prefix in ["K", "M", "G"] {
+        if amount < 999.5 {
+            return (three_digits(amount), prefix);
+        }
+        amount /= 1e3;
+    }
+    (if amount < 999.5 { three_digits(amount) } else { thousands(amount as u64) }, "T")
+}
+
+/// Three significant digits for values in [0, 1000); `850`, `38.2`, `1.20`.
+fn three_digits(value: f64) -> String {
+    match value {
+        v if v >= 99.95 || v == 0.0 => format!("{v:.0}"),
+        v if v >= 9.995 => format!("{v:.1}"),
+        v if v >= 0.9995 => format!("{v:.2}"),
+        v => format!("{v:.3}").trim_end_matches('0').to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn times_take_the_fitting_unit_and_three_digits() {
+        for (value, text) in [
+            (0.0, "0 s"),
+            (12e-9, "12.0 ns"),
+            (850e-6, "850 µs"),
+            (0.0382, "38.2 ms"),
+            (0.99949, "999 ms"),
+            (0.9996, "1.00 s"),
+            (1.2, "1.20 s"),
+            (59.94, "59.9 s"),
+            (60.0, "1 min"),
+            (125.0, "2 min 5 s"),
+            (3720.0, "1 h 2 min"),
+            (90_000.0, "1 d 1 h"),
+            (f64::NAN, "—"),
+            (-0.002, "−2.00 ms"),
+        ] {
+            assert_eq!(seconds(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn counts_rates_shares_and_bytes() {
+        assert_eq!([count(0), count(1204), count(9_999_999), count(12_345_678)], ["0", "1,204", "9,999,999", "12.3 M"]);
+        assert_eq!([count(u64::MAX), bytes(u64::MAX)], ["18,446,744 T", "18,446,744 TB"]);
+        assert_eq!([rate(0.25), rate(4.0), rate(38.25), rate(1204.4), rate(2e7)], ["0.25/s", "4/s", "38.2/s", "1,204/s", "20.0 M/s"]);
+        assert_eq!(
+            [share(0.0), share(0.00001), share(0.0125), share(1.0), share(0.999_999)],
+            ["0 %", "<0.01 %", "1.25 %", "100 %", ">99.99 %"]
+        );
+        assert_eq!([bytes(512), bytes(1200), bytes(3_400_000)], ["512 B", "1.20 kB", "3.40 MB"]);
+        assert_eq!([memory(25_232_932_864), memory(0)], ["23.5 GiB", "0 B"]);
+        assert_eq!([counted(1, "request"), counted(1204, "request")], ["1 request", "1,204 requests"]);
+    }
+
+    proptest! {
+        #[test]
+        fn times_read_back_within_rounding(value in 1e-9f64..59.0) {
+            let text = seconds(value);
+            let (number, unit) = text.split_once(' ').unwrap();
+            let scale = match unit { "ns" => 1e-9, "µs" => 1e-6, "ms" => 1e-3, _ => 1.0 };
+            let read = number.parse::<f64>().unwrap() * scale;
+            prop_assert!((read - value).abs() <= value * 0.0051, "{value} written as {text}");
+        }
+
+        #[test]
+        fn a_share_that_is_not_all_or_nothing_never_reads_so(failed in 1u64..1_000_000, more in 1u64..1_000_000) {
+            let text = share(failed as f64 / (failed + more) as f64);
+            prop_assert!(text != "0 %" && text != "100 %", "{text}");
+        }
+    }
+}

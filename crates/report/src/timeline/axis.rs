@@ -1,0 +1,64 @@
+//! The shared time axis: a bounded number of steps that grow coarser as a run grows longer.
+
+use metrics::Snapshot;
+
+use super::step::Step;
+
+/// Most steps of a timeline. A page is some 1,200 pixels wide; more points than that cost bytes and show nothing.
+pub(crate) const STEPS_MAX: usize = 1200;
+
+/// Steps of equal length from second 0 on. Each is one second long until there would be more than [`STEPS_MAX`]; then neighbours
+/// are merged in pairs, so that memory stays bounded and a live page and a finished report of the same run agree.
+#[derive(Debug)]
+pub(crate) struct Axis {
+    step_seconds: u32,
+    steps: Vec<Step>,
+    open: Vec<bool>,
+}
+
+impl Axis {
+    /// `open` says of each leaf of the load whether it is open.
+    pub(crate) fn new(open: Vec<bool>) -> Self {
+        Self { step_seconds: 1, steps: Vec::new(), open }
+    }
+
+    pub(crate) fn push(&mut self, slice: &Snapshot) {
+        while (slice.slice / self.step_seconds) as usize >= STEPS_MAX {
+            self.coarsen();
+        }
+        let index = (slice.slice / self.step_seconds) as usize;
+        if self.steps.len() <= index {
+            self.steps.resize_with(index + 1, Step::default);
+        }
+        self.steps[index].merge(Step::of(slice, &self.open));
+    }
+
+    fn coarsen(&mut self) {
+        self.step_seconds *= 2;
+        let mut finer = std::mem::take(&mut self.steps).into_iter();
+        while let Some(mut step) = finer.next() {
+            if let Some(second) = finer.next() {
+                step.merge(second);
+            }
+            self.steps.push(step);
+        }
+    }
+
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub(crate) fn step_seconds(&self) -> u32 {
+        self.step_seconds
+    }
+
+    /// Does any leaf make open load?
+    pub(crate) fn any_open(&self) -> bool {
+        self.open.contains(&true)
+    }
+
+    /// Does any leaf make closed load?
+    pub(crate) fn any_closed(&self) -> bool {
+        self.open.contains(&false)
+    }
+}

@@ -1,0 +1,204 @@
+//! The signals of the observers, brought onto the same axis as the load.
+
+use metrics::{Signal, SignalKind, SignalPoint};
+
+use super::axis::{Axis, STEPS_MAX};
+use super::step::Range;
+use super::{column, says_something};
+use crate::view::{Band, Column, Panel};
+
+/// Readings of one signal within a step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    sum: f64,
+    count: u32,
+    range: Option<Range>,
+}
+
+impl Cell {
+    fn add(&mut self, value: f64) {
+        self.merge(Cell { sum: value, count: 1, range: Some(Range { low: value, high: value }) });
+    }
+
+    fn merge(&mut self, other: Cell) {
+        self.sum += other.sum;
+        self.count += other.count;
+        Range::merge(&mut self.range, other.range);
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+}
+
+/// One signal over the whole run, as coarse as it must be.
+#[derive(Debug)]
+struct Track {
+    signal: Signal,
+    step_seconds: u32,
+    cells: Vec<Cell>,
+    /// The reading before, for counters.
+    previous: Option<SignalPoint>,
+}
+
+impl Track {
+    fn push(&mut self, point: &SignalPoint) {
+        let value = match self.signal.kind {
+            SignalKind::Gauge => Some(point.value),
+            SignalKind::Counter => self.previous.replace(*point).and_then(|before| growth(&before, point)),
+        };
+        let Some(value) = value.filter(|value| value.is_finite()) else { return };
+        let second = u32::try_from(point.at / 1_000_000_000).unwrap_or(u32::MAX);
+        while (second / self.step_seconds) as usize >= STEPS_MAX {
+            self.coarsen();
+        }
+        let index = (second / self.step_seconds) as usize;
+        if self.cells.len() <= index {
+            self.cells.resize(index + 1, Cell::default());
+        }
+        self.cells[index].add(value);
+    }
+
+    fn coarsen(&mut self) {
+        self.step_seconds *= 2;
+        let merged = self.cells.chunks(2).map(|pair| {
+            let mut cell = pair[0];
+            pair.iter().skip(1).for_each(|second| cell.merge(*second));
+            cell
+        });
+        self.cells = merged.collect();
+    }
+
+    /// The cells at a coarser (or the same) step length.
+    fn at_step(&self, step_seconds: u32, steps: usize) -> Vec<Cell> {
+        let mut cells = vec![Cell::default(); steps];
+        let factor = (step_seconds / self.step_seconds).max(1) as usize;
+        for (index, cell) in self.cells.iter().enumerate() {
+            // A signal may be read a moment after the last slice ended.
+            if let Some(target) = cells.get_mut((index / factor).min(steps.saturating_sub(1))) {
+                target.merge(*cell);
+            }
+        }
+        cells
+    }
+
+    /// The value line and, where a step merges readings that differ, the lowest and highest of them.
+    fn columns(&self, axis: &Axis) -> Vec<Column> {
+        let cells = self.at_step(axis.step_seconds(), axis.steps().len());
+        let id = format!("signal/{}", self.signal.name);
+        let label = self.label();
+        let mut columns = vec![column(&id, &label, cells.iter().map(Cell::mean))];
+        let differ = |cell: &Cell| cell.range.is_some_and(|range| range.low != range.high);
+        if cells.iter().any(differ) && self.labels().is_none() {
+            columns.push(column(format!("{id}/min"), format!("{label}, lowest"), cells.iter().map(|cell| cell.range.map(|r| r.low))));
+            columns.push(column(format!("{id}/max"), format!("{label}, highest"), cells.iter().map(|cell| cell.range.map(|r| r.high))));
+        }
+        columns
+    }
+
+    /// `observer/metric{label}` without the label.
+    fn metric(&self) -> &str {
+        self.signal.name.split_once('{').map_or(self.signal.name.as_str(), |(metric, _)| metric)
+    }
+
+    /// The label of `observer/metric{label}`, when it has one.
+    fn labels(&self) -> Option<&str> {
+        self.signal.name.split_once('{').map(|(_, label)| label.strip_suffix('}').unwrap_or(label))
+    }
+
+    fn label(&self) -> String {
+        let short = self.metric().strip_prefix(self.signal.observer.as_str()).map_or(self.metric(), |rest| rest.trim_start_matches('/'));
+        self.labels().unwrap_or(short).to_owned()
+    }
+
+    /// The unit of what is drawn: a counter is drawn as its rate.
+    fn unit(&self) -> String {
+        match (self.signal.kind, self.signal.unit.as_str()) {
+            (SignalKind::Gauge, "seconds") => "s".to_owned(),
+            (SignalKind::Gauge, "per second") => "/s".to_owned(),
+            (SignalKind::Gauge, unit) => unit.to_owned(),
+            // Seconds per second: a share of one core, of one lock, of one disk.
+            (SignalKind::Counter, "seconds") => "share".to_owned(),
+            (SignalKind::Counter, "bytes") => "bytes/s".to_owned(),
+            (SignalKind::Counter, _) => "/s".to_owned(),
+        }
+    }
+}
+
+/// Growth per second between two readings; `None` when the counter went back (its process restarted) or time stood still.
+fn growth(before: &SignalPoint, after: &SignalPoint) -> Option<f64> {
+    let elapsed = after.at.checked_sub(before.at).filter(|elapsed| *elapsed > 0)? as f64 / 1e9;
+    (after.value >= before.value).then(|| (after.value - before.value) / elapsed)
+}
+
+/// All signals of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks {
+    tracks: Vec<Track>,
+}
+
+/// Signals that are drawn; a source that invents names without end must not grow the page without end.
+const SIGNALS_MAX: usize = 1000;
+
+/// Labelled series of one metric that a panel draws, largest first.
+const LABELS_MAX: usize = 20;
+
+impl Tracks {
+    /// Adds a reading. Those of signals past the bound are left out, and `false` is returned.
+    pub(crate) fn push(&mut self, signal: &Signal, point: &SignalPoint) -> bool {
+        let index = match self.tracks.iter().position(|track| track.signal.name == signal.name) {
+            Some(index) => index,
+            None if self.tracks.len() >= SIGNALS_MAX => return false,
+            None => {
+                self.tracks.push(Track { signal: signal.clone(), step_seconds: 1, cells: Vec::new(), previous: None });
+                self.tracks.len() - 1
+            }
+        };
+        self.tracks[index].push(point);
+        true
+    }
+
+    /// One band per observer, one panel per metric, in the order in which they were first seen.
+    pub(crate) fn bands(&self, axis: &Axis) -> Vec<Band> {
+        let mut bands: Vec<Band> = Vec::new();
+        for track in &self.tracks {
+            let observer = &track.signal.observer;
+            let band = match bands.iter().position(|band| band.observer == *observer) {
+                Some(index) => &mut bands[index],
+                None => {
+                    bands.push(Band { observer: observer.clone(), panels: Vec::new() });
+                    let last = bands.len() - 1;
+                    &mut bands[last]
+                }
+            };
+            let id = format!("signal/{}", track.metric());
+            let columns = track.columns(axis);
+            match band.panels.iter_mut().find(|panel| panel.id == id) {
+                Some(panel) => panel.columns.extend(columns),
+                None => {
+                    let title = if track.signal.help.is_empty() { track.label() } else { track.signal.help.clone() };
+                    band.panels.push(Panel { id, title, unit: track.unit(), stacked: track.labels().is_some(), columns });
+                }
+            }
+        }
+        bands.iter_mut().flat_map(|band| &mut band.panels).for_each(keep_largest);
+        bands
+    }
+}
+
+/// Keeps the labelled lines that a reader can tell apart: those with the largest sums, in their order of appearance.
+fn keep_largest(panel: &mut Panel) {
+    if !panel.stacked {
+        return;
+    }
+    panel.columns.retain(says_something);
+    if panel.columns.len() <= LABELS_MAX {
+        return;
+    }
+    let sum = |column: &Column| column.values.iter().flatten().sum::<f64>();
+    let mut sums: Vec<f64> = panel.columns.iter().map(sum).collect();
+    sums.sort_by(|a, b| b.total_cmp(a));
+    let least = sums[LABELS_MAX - 1];
+    panel.columns.retain(|column| sum(column) >= least);
+    panel.columns.truncate(LABELS_MAX);
+}

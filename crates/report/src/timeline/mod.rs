@@ -1,0 +1,52 @@
+//! Everything that varies over time, brought onto one axis. Read [`axis::Axis`] first, then [`panels`].
+//!
+//! The ids of the columns are a contract: findings name them as their evidence and the page highlights them. They are
+//! listed in docs/timeline.md, and a test holds that list against what is built here.
+
+pub(crate) mod axis;
+pub(crate) mod bands;
+pub(crate) mod bins;
+pub(crate) mod panels;
+pub(crate) mod sparks;
+pub(crate) mod step;
+
+use crate::view::Column;
+
+/// Five significant digits: more than a chart can show, and half the bytes.
+pub(crate) fn round(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let digits = 4 - value.abs().log10().floor() as i32;
+    // Scaling by a whole power of ten on the side where it is exact keeps the shortest text form short.
+    if digits >= 0 {
+        let scale = 10f64.powi(digits);
+        if scale.is_finite() { (value * scale).round() / scale } else { value }
+    } else {
+        let scale = 10f64.powi(-digits);
+        (value / scale).round() * scale
+    }
+}
+
+/// A column of rounded values.
+pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> Column {
+    let values = values.map(|value| value.filter(|v| v.is_finite()).map(round)).collect();
+    Column { id: id.into(), label: label.into(), values }
+}
+
+/// Does the column have anything but zeros and gaps?
+pub(crate) fn says_something(column: &Column) -> bool {
+    column.values.iter().any(|value| value.is_some_and(|v| v != 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn rounding_keeps_five_digits_and_short_text() {
+        for (value, text) in
+            [(0.038_271_999, "0.038272"), (1_234_567.0, "1234600.0"), (1e-7 / 3.0, "3.3333e-8"), (0.0, "0.0"), (12.0, "12.0")]
+        {
+            assert_eq!(serde_json::to_string(&super::round(value)).unwrap(), text);
+        }
+    }
+}

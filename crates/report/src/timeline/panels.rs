@@ -1,0 +1,206 @@
+//! The charts of what Loadstone itself measured: steps in, panels out.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use metrics::{Histogram, Outcome};
+
+use super::axis::Axis;
+use super::step::{Step, WorkerTime};
+use super::{column, says_something};
+use crate::view::{Column, Panel};
+
+/// Workers that get a line of their own; of more, only the mean and the busiest are shown.
+const WORKER_LINES_MAX: usize = 16;
+
+/// All panels, top to bottom. A panel with nothing to say is left out.
+pub(crate) fn build(axis: &Axis) -> Vec<Panel> {
+    let mut panels = vec![rate(axis), response(axis), users(axis), in_flight(axis), failures(axis), phases(axis), bytes(axis)];
+    panels.extend(flows(axis));
+    panels.extend([generator(axis), generator_lag(axis)]);
+    panels.retain(|panel| panel.columns.iter().any(|column| column.values.iter().any(Option::is_some)));
+    panels
+}
+
+fn panel(id: &str, title: &str, unit: &str, columns: Vec<Column>) -> Panel {
+    Panel { id: id.to_owned(), title: title.to_owned(), unit: unit.to_owned(), stacked: false, columns }
+}
+
+fn stacked(id: &str, title: &str, unit: &str, columns: Vec<Column>) -> Panel {
+    Panel { stacked: true, ..panel(id, title, unit, columns) }
+}
+
+/// One value per step.
+fn over(axis: &Axis, id: &str, label: &str, value: impl Fn(&Step) -> Option<f64>) -> Column {
+    column(id, label, axis.steps().iter().map(value))
+}
+
+fn rate(axis: &Axis) -> Panel {
+    let mut columns = Vec::new();
+    if axis.any_open() {
+        columns.push(over(axis, "rate/asked", "arrivals asked", |step| step.rate(step.arrivals_due)));
+        columns.push(over(axis, "rate/achieved", "arrivals started", |step| step.rate(step.arrivals_started)));
+    }
+    columns.push(over(axis, "rate/requests", "requests", |step| step.rate(step.response.count())));
+    if axis.step_seconds() > 1 {
+        columns.push(over(axis, "rate/requests/min", "requests, slowest second", |step| step.request_rate.map(|range| range.low)));
+        columns.push(over(axis, "rate/requests/max", "requests, fastest second", |step| step.request_rate.map(|range| range.high)));
+    }
+    columns.push(over(axis, "rate/failures", "failed requests", |step| step.rate(step.failed())));
+    panel("rate", "Rate", "/s", columns)
+}
+
+/// Percentile of a step in seconds. It is left out where not even one value can be expected beyond it.
+fn percentile(times: &Histogram, quantile: f64) -> Option<f64> {
+    let beyond = times.count() as f64 * (1.0 - quantile);
+    if beyond < 1.0 - 1e-9 {
+        return None;
+    }
+    times.quantile(quantile).map(|ns| ns as f64 / 1e9)
+}
+
+fn largest(times: &Histogram) -> Option<f64> {
+    (!times.is_empty()).then(|| times.max() as f64 / 1e9)
+}
+
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+/// p50, p90, p95, p99 and max of the histogram that `times` picks.
+fn percentiles<'a>(axis: &'a Axis, prefix: &str, times: impl Fn(&'a Step) -> Option<&'a Histogram>) -> Vec<Column> {
+    let steps = axis.steps();
+    let mut columns: Vec<Column> = PERCENTILES
+        .iter()
+        .map(|(name, quantile)| {
+            let values = steps.iter().map(|step| times(step).and_then(|times| percentile(times, *quantile)));
+            column(format!("{prefix}/{name}"), *name, values)
+        })
+        .collect();
+    columns.push(column(format!("{prefix}/max"), "max", steps.iter().map(|step| times(step).and_then(largest))));
+    columns
+}
+
+fn response(axis: &Axis) -> Panel {
+    panel("response", "Response time", "s", percentiles(axis, "response", |step| Some(&step.response)))
+}
+
+fn users(axis: &Axis) -> Panel {
+    let level = |value: fn(&Step) -> u64| move |step: &Step| step.is_measured().then(|| value(step) as f64);
+    let mut columns = vec![over(axis, "users/active", "active", level(|step| step.users.active))];
+    if axis.any_closed() {
+        columns.push(over(axis, "users/asked", "asked", level(|step| step.users.asked)));
+    }
+    if axis.any_open() {
+        columns.push(over(axis, "users/waiting", "arrivals waiting for a user", level(|step| step.users.waiting)));
+    }
+    panel("users", "Users", "users", columns)
+}
+
+fn in_flight(axis: &Axis) -> Panel {
+    let columns = vec![
+        over(axis, "in_flight/requests", "requests (mean)", |step| step.share(step.in_flight_ns)),
+        over(axis, "in_flight/connections", "connections", |step| step.is_measured().then_some(step.connections as f64)),
+    ];
+    panel("in_flight", "In flight", "1", columns)
+}
+
+fn failures(axis: &Axis) -> Panel {
+    let seen: BTreeSet<Outcome> = axis.steps().iter().flat_map(|step| step.failures.iter().map(|(outcome, _)| *outcome)).collect();
+    let count = |step: &Step, outcome: Outcome| step.failures.iter().find(|(known, _)| *known == outcome).map_or(0, |(_, count)| *count);
+    let columns = seen
+        .into_iter()
+        .map(|outcome| {
+            let id = format!("failures/{}", outcome_id(outcome));
+            over(axis, &id, outcome.label(), |step| step.rate(count(step, outcome)))
+        })
+        .collect();
+    stacked("failures", "Failures", "/s", columns)
+}
+
+/// The outcome as it stands in every JSON: `ports_exhausted`.
+pub(crate) fn outcome_id(outcome: Outcome) -> String {
+    serde_json::to_value(outcome).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+const PHASES: [(&str, &str); 5] =
+    [("dns", "name resolution"), ("connect", "connect"), ("tls", "TLS handshake"), ("wait", "wait for first byte"), ("body", "body")];
+
+/// Seconds per request, so that the stack adds up to the mean response time: a phase that half of the requests had counts half.
+fn phases(axis: &Axis) -> Panel {
+    let per_request = |step: &Step, ns: u128| (!step.response.is_empty()).then(|| ns as f64 / 1e9 / step.response.count() as f64);
+    let mut columns = vec![over(axis, "phases/lag", "schedule lag", |step| per_request(step, step.lag.sum()))];
+    for (index, (id, label)) in PHASES.iter().enumerate() {
+        columns.push(over(axis, &format!("phases/{id}"), label, |step| per_request(step, step.phase_ns[index])));
+    }
+    let known = |step: &Step| step.lag.sum() + step.phase_ns.iter().sum::<u128>();
+    columns
+        .push(over(axis, "phases/other", "sending and other", |step| per_request(step, step.response.sum().saturating_sub(known(step)))));
+    columns.retain(says_something);
+    stacked("phases", "Mean time per request, by phase", "s", columns)
+}
+
+fn bytes(axis: &Axis) -> Panel {
+    let columns = vec![
+        over(axis, "bytes/received", "received", |step| step.rate(step.bytes_received)),
+        over(axis, "bytes/sent", "sent", |step| step.rate(step.bytes_sent)),
+    ];
+    panel("bytes", "Bytes", "bytes/s", columns)
+}
+
+fn flows(axis: &Axis) -> Vec<Panel> {
+    let names: BTreeSet<&Arc<str>> = axis.steps().iter().flat_map(|step| step.flows.iter().map(|(name, _)| name)).collect();
+    names
+        .into_iter()
+        .map(|name| {
+            let find = |step| Step::flow(step, name);
+            panel(&format!("flow/{name}"), &format!("Flow: {name}"), "s", percentiles(axis, &format!("flow/{name}"), find))
+        })
+        .collect()
+}
+
+fn busy(worker: &WorkerTime) -> Option<f64> {
+    (worker.wall_ns > 0).then(|| worker.busy_ns as f64 / worker.wall_ns as f64)
+}
+
+fn generator(axis: &Axis) -> Panel {
+    let workers = axis.steps().iter().map(|step| step.workers.len()).max().unwrap_or(0);
+    let mut columns = Vec::new();
+    if workers <= WORKER_LINES_MAX {
+        for index in 0..workers {
+            let share = |step: &Step| step.workers.get(index).and_then(busy);
+            columns.push(over(axis, &format!("generator/busy/{index}"), &format!("worker {index} busy"), share));
+        }
+    } else {
+        let shares = |step: &Step| step.workers.iter().filter_map(busy).collect::<Vec<f64>>();
+        columns.push(over(axis, "generator/busy/mean", "workers busy, mean", |step| {
+            let shares = shares(step);
+            (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+        }));
+        columns.push(over(axis, "generator/busy/max", "busiest worker", |step| shares(step).into_iter().reduce(f64::max)));
+    }
+    let waiting = |step: &Step| {
+        let shares =
+            step.workers.iter().filter(|worker| worker.wall_ns > 0).map(|worker| worker.run_queue_ns as f64 / worker.wall_ns as f64);
+        shares.reduce(f64::max)
+    };
+    columns.push(over(axis, "generator/run_queue", "waiting for a core (worst worker)", waiting));
+    for (id, label, ns) in [
+        ("generator/steal", "stolen by the hypervisor", (|step: &Step| step.steal_ns) as fn(&Step) -> u64),
+        ("generator/throttled", "throttled by the cgroup", |step: &Step| step.throttled_ns),
+    ] {
+        columns.push(over(axis, id, label, |step| step.share(ns(step))));
+        if columns.last().is_some_and(|column| !says_something(column)) {
+            columns.pop();
+        }
+    }
+    panel("generator", "Load generator", "share", columns)
+}
+
+fn generator_lag(axis: &Axis) -> Panel {
+    let columns = vec![
+        over(axis, "generator_lag/p99", "schedule lag p99", |step| percentile(&step.lag, 0.99)),
+        over(axis, "generator_lag/max", "schedule lag max", |step| largest(&step.lag)),
+        over(axis, "generator_lag/timer_p99", "timers late, p99", |step| percentile(&step.timer_lag, 0.99)),
+        over(axis, "generator_lag/stall", "longest stall", |step| step.is_measured().then_some(step.stall_ns_max as f64 / 1e9)),
+    ];
+    panel("generator_lag", "How late the generator was", "s", columns)
+}

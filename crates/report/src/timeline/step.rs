@@ -1,0 +1,200 @@
+//! What one step of the time axis holds: the measurements of one or several seconds, merged.
+
+use std::sync::Arc;
+
+use metrics::{Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
+
+/// Lowest and highest value of the seconds that a step was merged from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Range {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+impl Range {
+    pub(crate) fn merge(mine: &mut Option<Range>, theirs: Option<Range>) {
+        let Some(theirs) = theirs else { return };
+        let merged = mine.map_or(theirs, |mine| Range { low: mine.low.min(theirs.low), high: mine.high.max(theirs.high) });
+        *mine = Some(merged);
+    }
+}
+
+/// One worker's time within a step. Nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WorkerTime {
+    pub(crate) wall_ns: u64,
+    pub(crate) busy_ns: u64,
+    pub(crate) run_queue_ns: u64,
+}
+
+/// The users of a step; levels are the highest among its seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct UserLevels {
+    pub(crate) active: u64,
+    pub(crate) asked: u64,
+    pub(crate) waiting: u64,
+}
+
+/// The measurements of one step. Merging is what makes a coarser step of two finer ones.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Step {
+    /// Time that the merged slices cover; zero when nothing was measured. Nanoseconds.
+    pub(crate) covered_ns: u64,
+    pub(crate) response: Histogram,
+    pub(crate) lag: Histogram,
+    pub(crate) timer_lag: Histogram,
+    pub(crate) stall_ns_max: u64,
+    pub(crate) failures: Vec<(Outcome, u64)>,
+    /// Requests per second, second by second.
+    pub(crate) request_rate: Option<Range>,
+    pub(crate) arrivals_due: u64,
+    pub(crate) arrivals_started: u64,
+    /// Sums over all requests, in the order of `PhaseSlice::all`. Nanoseconds.
+    pub(crate) phase_ns: [u128; 5],
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) users: UserLevels,
+    /// By worker number.
+    pub(crate) workers: Vec<WorkerTime>,
+    pub(crate) steal_ns: u64,
+    pub(crate) throttled_ns: u64,
+    pub(crate) in_flight_ns: u64,
+    pub(crate) connections: u64,
+    pub(crate) flows: Vec<(Arc<str>, Histogram)>,
+}
+
+/// Slices shorter than this (the cut-off end of a run) have too little time for a rate to mean anything. Nanoseconds.
+const RATE_NS_MIN: u64 = 250_000_000;
+
+/// Workers past this number are not kept apart: the lines could not be told from each other.
+const WORKERS_MAX: usize = 256;
+
+impl Step {
+    /// The step of a single slice. `open` says of each leaf whether its load is open.
+    pub(crate) fn of(slice: &Snapshot, open: &[bool]) -> Self {
+        let mut step = Step { covered_ns: slice.end.saturating_sub(slice.start), ..Step::default() };
+        step.take_series(slice);
+        let is_open = |leaf: &LeafSlice| open.get(leaf.leaf as usize).copied().unwrap_or(false);
+        for leaf in &slice.leaves {
+            if is_open(leaf) {
+                step.arrivals_due += leaf.arrivals_due;
+                step.arrivals_started += leaf.started;
+            }
+            step.users.active += leaf.users_active;
+            step.users.asked += leaf.users_asked;
+            step.users.waiting += leaf.waiting;
+        }
+        step.take_generator(slice);
+        step.request_rate = step.rate(step.response.count()).map(|rate| Range { low: rate, high: rate });
+        step
+    }
+
+    fn take_series(&mut self, slice: &Snapshot) {
+        for series in &slice.series {
+            match series.key.kind {
+                SeriesKind::Request => {
+                    self.response.merge(&series.response);
+                    self.lag.merge(&series.lag);
+                    for (outcome, count) in series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
+                        add(&mut self.failures, outcome, *count);
+                    }
+                    for (sum, (_, phase)) in self.phase_ns.iter_mut().zip(series.phases.all()) {
+                        *sum += phase.sum();
+                    }
+                    self.bytes_sent += series.bytes_sent;
+                    self.bytes_received += series.bytes_received;
+                }
+                SeriesKind::Flow => flow(&mut self.flows, &series.key.name).merge(&series.response),
+                SeriesKind::Group | SeriesKind::Iteration | SeriesKind::Check => {}
+            }
+        }
+    }
+
+    fn take_generator(&mut self, slice: &Snapshot) {
+        for worker in &slice.generator {
+            let index = (worker.worker as usize).min(WORKERS_MAX);
+            if self.workers.len() <= index {
+                self.workers.resize(index + 1, WorkerTime::default());
+            }
+            let time = &mut self.workers[index];
+            time.wall_ns += worker.wall_ns;
+            time.busy_ns += worker.busy_ns;
+            time.run_queue_ns += worker.run_queue_ns;
+            self.steal_ns += worker.steal_ns;
+            self.throttled_ns += worker.throttled_ns;
+            self.in_flight_ns += worker.in_flight_ns;
+            self.connections += worker.connections;
+            self.timer_lag.merge(&worker.timer_lag);
+            self.stall_ns_max = self.stall_ns_max.max(worker.stalls.max());
+        }
+    }
+
+    /// Adds another step's seconds.
+    pub(crate) fn merge(&mut self, other: Step) {
+        self.covered_ns += other.covered_ns;
+        self.response.merge(&other.response);
+        self.lag.merge(&other.lag);
+        self.timer_lag.merge(&other.timer_lag);
+        self.stall_ns_max = self.stall_ns_max.max(other.stall_ns_max);
+        other.failures.iter().for_each(|(outcome, count)| add(&mut self.failures, outcome, *count));
+        Range::merge(&mut self.request_rate, other.request_rate);
+        self.arrivals_due += other.arrivals_due;
+        self.arrivals_started += other.arrivals_started;
+        self.phase_ns.iter_mut().zip(other.phase_ns).for_each(|(mine, theirs)| *mine += theirs);
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.users.active = self.users.active.max(other.users.active);
+        self.users.asked = self.users.asked.max(other.users.asked);
+        self.users.waiting = self.users.waiting.max(other.users.waiting);
+        if self.workers.len() < other.workers.len() {
+            self.workers.resize(other.workers.len(), WorkerTime::default());
+        }
+        for (mine, theirs) in self.workers.iter_mut().zip(other.workers) {
+            mine.wall_ns += theirs.wall_ns;
+            mine.busy_ns += theirs.busy_ns;
+            mine.run_queue_ns += theirs.run_queue_ns;
+        }
+        self.steal_ns += other.steal_ns;
+        self.throttled_ns += other.throttled_ns;
+        self.in_flight_ns += other.in_flight_ns;
+        self.connections = self.connections.max(other.connections);
+        other.flows.iter().for_each(|(name, times)| flow(&mut self.flows, name).merge(times));
+    }
+
+    /// `count` per second; `None` when the step covers too little time to say.
+    pub(crate) fn rate(&self, count: u64) -> Option<f64> {
+        (self.covered_ns >= RATE_NS_MIN).then(|| count as f64 / (self.covered_ns as f64 / 1e9))
+    }
+
+    /// Share of `ns` in the covered time.
+    pub(crate) fn share(&self, ns: u64) -> Option<f64> {
+        (self.covered_ns >= RATE_NS_MIN).then(|| ns as f64 / self.covered_ns as f64)
+    }
+
+    pub(crate) fn is_measured(&self) -> bool {
+        self.covered_ns > 0
+    }
+
+    pub(crate) fn flow(&self, name: &str) -> Option<&Histogram> {
+        self.flows.iter().find(|(known, _)| &**known == name).map(|(_, times)| times)
+    }
+
+    pub(crate) fn failed(&self) -> u64 {
+        self.failures.iter().map(|(_, count)| count).sum()
+    }
+}
+
+fn add(list: &mut Vec<(Outcome, u64)>, outcome: &Outcome, count: u64) {
+    match list.binary_search_by_key(outcome, |(known, _)| *known) {
+        Ok(index) => list[index].1 += count,
+        Err(index) => list.insert(index, (*outcome, count)),
+    }
+}
+
+fn flow<'a>(flows: &'a mut Vec<(Arc<str>, Histogram)>, name: &Arc<str>) -> &'a mut Histogram {
+    let index = flows.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        flows.push((Arc::clone(name), Histogram::new()));
+        flows.len() - 1
+    });
+    &mut flows[index].1
+}

@@ -1,0 +1,148 @@
+//! The load and the machine in words.
+
+use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing, duration};
+use run::HostFacts;
+
+use crate::number;
+
+/// One line per leaf of the load: `Buy a ticket: 4 arrivals/s for 1m`. What follows something begins with `then`, what runs beside
+/// something with `and`.
+pub(crate) fn load(plan: &TestPlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    describe(&plan.load, plan, "", &mut lines);
+    lines
+}
+
+fn describe(load: &Load, plan: &TestPlan, join: &str, lines: &mut Vec<String>) {
+    let (parts, next) = match load {
+        Load::Sequence(parts) => (parts, "then "),
+        Load::Parallel(parts) => (parts, "and "),
+        Load::Run(run) => {
+            let name = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str());
+            lines.push(format!("{join}{name}: {}", leaf(run)));
+            return;
+        }
+    };
+    for (index, part) in parts.iter().enumerate() {
+        describe(part, plan, if index == 0 { join } else { next }, lines);
+    }
+}
+
+fn leaf(run: &ScenarioRun) -> String {
+    let mut text = profile(&run.profile);
+    if let Some(users_max) = run.users_max {
+        text.push_str(&format!(" (at most {} at once)", number::counted(users_max, "user")));
+    }
+    text
+}
+
+fn profile(profile: &LoadProfile) -> String {
+    match profile {
+        LoadProfile::Open { stages } if stages.is_empty() => "nothing".to_owned(),
+        LoadProfile::Open { stages } => stages.iter().map(open_stage).collect::<Vec<_>>().join(", then "),
+        LoadProfile::Closed { stages } if stages.is_empty() => "nothing".to_owned(),
+        LoadProfile::Closed { stages } => {
+            let stage = |stage: &plan::ClosedStage| match (stage.from, stage.to) {
+                (from, to) if from == to => format!("{}{}", number::counted(to, "user"), lasting("for", stage.duration_ns)),
+                (from, to) => format!("{} → {} users{}", number::count(from), number::count(to), lasting("over", stage.duration_ns)),
+            };
+            stages.iter().map(stage).collect::<Vec<_>>().join(", then ")
+        }
+        LoadProfile::Iterations { users, count, split, duration_max_ns } => {
+            let whose = match split {
+                IterationSplit::Shared => format!("{} shared by", number::counted(*count, "iteration")),
+                IterationSplit::PerUser => format!("{} by each of", number::counted(*count, "iteration")),
+            };
+            let limit = duration_max_ns.map_or_else(String::new, |ns| format!(", within {}", duration::format(ns)));
+            format!("{whose} {}{limit}", number::counted(*users, "user"))
+        }
+    }
+}
+
+fn open_stage(stage: &OpenStage) -> String {
+    match stage {
+        OpenStage::Burst { count: 1 } => "once".to_owned(),
+        OpenStage::Burst { count } => format!("{} at once", number::counted(*count, "arrival")),
+        OpenStage::Rate { from, to, duration_ns, timing } => {
+            let timing = if *timing == Timing::Poisson { " (Poisson)" } else { "" };
+            if from == to {
+                format!("{} arrivals/s{timing}{}", number::number(*from), lasting("for", *duration_ns))
+            } else {
+                format!("{} → {} arrivals/s{timing}{}", number::number(*from), number::number(*to), lasting("over", *duration_ns))
+            }
+        }
+    }
+}
+
+fn lasting(word: &str, duration_ns: u64) -> String {
+    if duration_ns == 0 { String::new() } else { format!(" {word} {}", duration::format(duration_ns)) }
+}
+
+/// `host-1 · AMD EPYC · 2 cores · 24 GiB · Linux 6.1`; what is not known is left out.
+pub(crate) fn host(facts: &HostFacts) -> String {
+    let mut parts = vec![facts.hostname.clone(), facts.cpu.clone()];
+    if facts.cores > 0 {
+        parts.push(number::counted(u64::from(facts.cores), "core"));
+    }
+    if facts.memory_bytes > 0 {
+        parts.push(number::memory(facts.memory_bytes));
+    }
+    parts.push(facts.kernel.clone());
+    parts.retain(|part| !part.is_empty());
+    parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(load: Load) -> TestPlan {
+        let scenario = |name: &str| plan::Scenario { name: name.to_owned() };
+        TestPlan {
+            name: "tickets".to_owned(),
+            target: None,
+            parameters: Vec::new(),
+            scenarios: vec![scenario("Set up"), scenario("Buy a ticket"), scenario("Validator")],
+            load,
+            thresholds: Vec::new(),
+            observers: Vec::new(),
+            options: plan::Options::default(),
+        }
+    }
+
+    fn run(scenario: u32, profile: LoadProfile) -> Load {
+        Load::Run(ScenarioRun { scenario: plan::ScenarioId(scenario), profile, users_max: None, graceful_stop_ns: None })
+    }
+
+    #[test]
+    fn the_load_reads_as_a_person_would_say_it() {
+        let rate = |from, to, seconds: u64, timing| OpenStage::Rate { from, to, duration_ns: seconds * 1_000_000_000, timing };
+        let users = |from, to, seconds: u64| plan::ClosedStage { from, to, duration_ns: seconds * 1_000_000_000 };
+        let buy = LoadProfile::Open { stages: vec![rate(1.0, 4.0, 30, Timing::Even), rate(4.0, 4.0, 60, Timing::Poisson)] };
+        let validate = LoadProfile::Closed { stages: vec![users(0, 3400, 10), users(3400, 3400, 80)] };
+        let count =
+            LoadProfile::Iterations { users: 10, count: 1000, split: IterationSplit::Shared, duration_max_ns: Some(60_000_000_000) };
+        let load = Load::Sequence(vec![
+            run(0, LoadProfile::burst(1)),
+            Load::Parallel(vec![run(1, buy), run(2, validate)]),
+            run(0, count),
+            run(0, LoadProfile::burst(50)),
+        ]);
+        assert_eq!(
+            super::load(&plan(load)),
+            [
+                "Set up: once",
+                "then Buy a ticket: 1 → 4 arrivals/s over 30s, then 4 arrivals/s (Poisson) for 1m",
+                "and Validator: 0 → 3,400 users over 10s, then 3,400 users for 1m20s",
+                "then Set up: 1,000 iterations shared by 10 users, within 1m",
+                "then Set up: 50 arrivals at once",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_host_line_leaves_out_what_is_not_known() {
+        let facts = HostFacts { hostname: "host-1".to_owned(), cores: 2, memory_bytes: 24 << 30, ..HostFacts::default() };
+        assert_eq!(host(&facts), "host-1 · 2 cores · 24.0 GiB");
+    }
+}
