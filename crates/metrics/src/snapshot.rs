@@ -215,7 +215,7 @@ impl Snapshot {
         }
         self.generator.extend(other.generator);
         self.slow.extend(other.slow);
-        self.slow.sort_by(|a, b| b.response_ns.cmp(&a.response_ns));
+        self.slow.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns));
         self.slow.truncate(Self::SLOW_MAX);
         self.marks.extend(other.marks);
         self.marks.sort_by_key(|mark| mark.at);

@@ -1,0 +1,313 @@
+//! When the arrivals of an open profile are due.
+//!
+//! The rate's integral A(t) grows along the stages; an evenly spaced arrival *k* is due where A(t) = k, a Poisson arrival
+//! where A(t) is the sum of *k* unit exponentials (time rescaling, which is exact for any rate). Every worker walks
+//! the whole sequence and keeps its own share, so that the shares always add up to the whole.
+
+use std::collections::VecDeque;
+
+use metrics::Nanos;
+use plan::{OpenStage, Timing};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
+/// One due arrival: offset from the leaf's beginning and number within the leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    pub offset_ns: Nanos,
+    pub sequence: u64,
+}
+
+/// Which arrivals of a leaf belong to a worker: those whose number is `index` modulo `of`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    pub index: u64,
+    pub of: u64,
+}
+
+impl Share {
+    pub const WHOLE: Share = Share { index: 0, of: 1 };
+
+    pub(crate) fn owns(self, number: u64) -> bool {
+        number % self.of == self.index
+    }
+}
+
+/// The arrivals of one leaf in order, as an iterator of O(1) memory. Clones repeat the same sequence.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    stages: Vec<OpenStage>,
+    share: Share,
+    random: Xoshiro256PlusPlus,
+    /// Stage being walked, its start, and A at its start.
+    stage: usize,
+    stage_start_s: f64,
+    stage_integral: f64,
+    /// Arrivals of the present burst still to come.
+    burst_left: u64,
+    /// Value of the scaled integral at which the next rate arrival is due.
+    wanted: f64,
+    /// Since the last change of scale: `(A there, scaled integral there, factor)`.
+    base: (f64, f64, f64),
+    changes: VecDeque<(f64, f64)>,
+    sequence: u64,
+}
+
+impl Arrivals {
+    pub fn new(stages: &[OpenStage], seed: u64, share: Share) -> Self {
+        let mut arrivals = Self {
+            stages: stages.to_vec(),
+            share,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            stage: 0,
+            stage_start_s: 0.0,
+            stage_integral: 0.0,
+            burst_left: 0,
+            wanted: 0.0,
+            base: (0.0, 0.0, 1.0),
+            changes: VecDeque::new(),
+            sequence: 0,
+        };
+        arrivals.enter_stage();
+        // A Poisson process has no arrival at its very start; its first gap is drawn like all others.
+        arrivals.wanted = arrivals.gap_before_first();
+        arrivals
+    }
+
+    /// Multiplies the rate by `factor` (relative to the plan; 0 pauses) from this offset on. Bursts keep their size.
+    /// Offsets must not decrease from call to call, nor lie before an arrival already handed out.
+    pub fn scale_from(&mut self, offset_ns: Nanos, factor: f64) {
+        self.changes.push_back((offset_ns as f64 / 1e9, factor.max(0.0)));
+    }
+
+    fn gap_before_first(&mut self) -> f64 {
+        match self.stages.iter().find(|stage| matches!(stage, OpenStage::Rate { .. })) {
+            Some(OpenStage::Rate { timing: Timing::Poisson, .. }) => self.exponential(),
+            _ => 0.0,
+        }
+    }
+
+    /// A draw from the unit exponential distribution, by inversion.
+    fn exponential(&mut self) -> f64 {
+        let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        -(1.0 - uniform).ln()
+    }
+
+    fn enter_stage(&mut self) {
+        if let Some(OpenStage::Burst { count }) = self.stages.get(self.stage) {
+            self.burst_left = *count;
+        }
+    }
+
+    fn leave_stage(&mut self) {
+        if let Some(stage) = self.stages.get(self.stage) {
+            if let OpenStage::Rate { duration_ns, .. } = stage {
+                self.stage_integral += stage.arrivals();
+                self.stage_start_s += *duration_ns as f64 / 1e9;
+            }
+            self.stage += 1;
+            self.enter_stage();
+        }
+    }
+
+    /// The next arrival of all workers.
+    fn advance(&mut self) -> Option<Due> {
+        loop {
+            match self.stages.get(self.stage)? {
+                OpenStage::Burst { .. } => {
+                    if self.burst_left > 0 {
+                        self.burst_left -= 1;
+                        return Some(self.hand_out(self.stage_start_s));
+                    }
+                    self.leave_stage();
+                }
+                OpenStage::Rate { from, to, duration_ns, timing } => {
+                    let stage = RateStage { from: *from, to: *to, seconds: *duration_ns as f64 / 1e9 };
+                    let poisson = *timing == Timing::Poisson;
+                    let Some(seconds) = self.due_in(&stage) else {
+                        self.leave_stage();
+                        continue;
+                    };
+                    self.wanted += if poisson { self.exponential() } else { 1.0 };
+                    return Some(self.hand_out(seconds));
+                }
+            }
+        }
+    }
+
+    /// Instant in this stage at which the wanted arrival is due, or `None` when it lies beyond the stage.
+    fn due_in(&mut self, stage: &RateStage) -> Option<f64> {
+        let end_integral = self.stage_integral + stage.integral(stage.seconds);
+        loop {
+            let (integral, scaled, factor) = self.base;
+            let target = if factor > 0.0 { integral + (self.wanted - scaled) / factor } else { f64::INFINITY };
+            let change = self.changes.front().copied().filter(|(at, _)| *at <= self.stage_start_s + stage.seconds);
+            if let Some((at, next_factor)) = change {
+                let there = self.stage_integral + stage.integral((at - self.stage_start_s).max(0.0));
+                if target >= there {
+                    self.base = (there, scaled + factor * (there - integral), next_factor);
+                    self.changes.pop_front();
+                    continue;
+                }
+            }
+            // The tolerance keeps rounding from adding an arrival at the very end of a stage: 4/s for 60 s is 240.
+            if target >= end_integral - 1e-9 {
+                return None;
+            }
+            return Some(self.stage_start_s + stage.instant(target - self.stage_integral));
+        }
+    }
+
+    fn hand_out(&mut self, seconds: f64) -> Due {
+        let due = Due { offset_ns: (seconds * 1e9).round() as Nanos, sequence: self.sequence };
+        self.sequence += 1;
+        due
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Due;
+
+    fn next(&mut self) -> Option<Due> {
+        loop {
+            let due = self.advance()?;
+            if self.share.owns(due.sequence) {
+                return Some(due);
+            }
+        }
+    }
+}
+
+struct RateStage {
+    from: f64,
+    to: f64,
+    seconds: f64,
+}
+
+impl RateStage {
+    /// ∫ rate over the stage's first `t` seconds.
+    fn integral(&self, t: f64) -> f64 {
+        self.from * t + (self.to - self.from) * t * t / (2.0 * self.seconds)
+    }
+
+    /// The inverse of [`RateStage::integral`], in the form that does not cancel: t = 2k / (a + √(a² + 2gk)).
+    fn instant(&self, integral: f64) -> f64 {
+        let slope = (self.to - self.from) / self.seconds;
+        let root = (self.from * self.from + 2.0 * slope * integral).max(0.0).sqrt();
+        let divisor = self.from + root;
+        if divisor > 0.0 { (2.0 * integral / divisor).clamp(0.0, self.seconds) } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn rate(from: f64, to: f64, seconds: u64) -> OpenStage {
+        OpenStage::Rate { from, to, duration_ns: seconds * S, timing: Timing::Even }
+    }
+
+    fn offsets(stages: &[OpenStage]) -> Vec<u64> {
+        Arrivals::new(stages, 1, Share::WHOLE).map(|due| due.offset_ns).collect()
+    }
+
+    #[test]
+    fn a_constant_rate_is_evenly_spaced_from_zero() {
+        let all = offsets(&[rate(4.0, 4.0, 60)]);
+        assert_eq!(all.len(), 240);
+        assert_eq!(&all[..3], &[0, S / 4, S / 2]);
+        assert_eq!(*all.last().unwrap(), 60 * S - S / 4);
+    }
+
+    #[test]
+    fn a_ramp_follows_the_square_root() {
+        // 0 → 10/s over 10 s: A(t) = t²/2, arrival k at √(2k); 50 in all.
+        let all = offsets(&[rate(0.0, 10.0, 10)]);
+        assert_eq!(all.len(), 50);
+        for (k, at) in all.iter().enumerate() {
+            assert!((*at as f64 / 1e9 - (2.0 * k as f64).sqrt()).abs() < 1e-6, "arrival {k}");
+        }
+    }
+
+    #[test]
+    fn stages_carry_their_remainder_on() {
+        // 1.5 arrivals in the first second, 1.5 in the second: three in all, the second stage's first is at its middle.
+        assert_eq!(offsets(&[rate(1.5, 1.5, 1), rate(1.5, 1.5, 1)]), vec![0, 666_666_667, 1_333_333_333]);
+    }
+
+    #[test]
+    fn bursts_come_at_once_and_in_place() {
+        let all = offsets(&[OpenStage::Burst { count: 2 }, rate(1.0, 1.0, 2), OpenStage::Burst { count: 3 }]);
+        assert_eq!(all, vec![0, 0, 0, S, 2 * S, 2 * S, 2 * S]);
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        // Kolmogorov–Smirnov distance against 1 − e^(−λx); 1.63/√n is the 1 % critical value.
+        let stages = [OpenStage::Rate { from: 200.0, to: 200.0, duration_ns: 100 * S, timing: Timing::Poisson }];
+        let all: Vec<f64> = Arrivals::new(&stages, 7, Share::WHOLE).map(|due| due.offset_ns as f64 / 1e9).collect();
+        let mut gaps: Vec<f64> = all.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        gaps.sort_by(f64::total_cmp);
+        let n = gaps.len() as f64;
+        let distance = gaps
+            .iter()
+            .enumerate()
+            .map(|(i, gap)| {
+                let cdf = 1.0 - (-200.0 * gap).exp();
+                (cdf - i as f64 / n).abs().max((cdf - (i + 1) as f64 / n).abs())
+            })
+            .fold(0.0, f64::max);
+        assert!((n - 20_000.0).abs() < 600.0, "{n}");
+        assert!(distance < 1.63 / n.sqrt(), "{distance}");
+    }
+
+    #[test]
+    fn the_scale_changes_the_rate_from_its_instant_on() {
+        let mut arrivals = Arrivals::new(&[rate(10.0, 10.0, 4)], 1, Share::WHOLE);
+        arrivals.scale_from(S, 0.0);
+        arrivals.scale_from(2 * S, 2.0);
+        let all: Vec<u64> = arrivals.map(|due| due.offset_ns).collect();
+        let within = |from: u64, to: u64| all.iter().filter(|at| (from * S..to * S).contains(*at)).count();
+        assert_eq!((within(0, 1), within(1, 2), within(2, 4)), (10, 0, 40));
+    }
+
+    fn any_stage() -> impl Strategy<Value = OpenStage> {
+        prop_oneof![
+            (0.0f64..300.0, 0.0f64..300.0, 1u64..4, any::<bool>()).prop_map(|(from, to, seconds, poisson)| OpenStage::Rate {
+                from,
+                to,
+                duration_ns: seconds * S,
+                timing: if poisson { Timing::Poisson } else { Timing::Even },
+            }),
+            (1u64..20).prop_map(|count| OpenStage::Burst { count }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up_to_the_whole(stages in proptest::collection::vec(any_stage(), 1..5), of in 1u64..5, seed: u64) {
+            let whole: Vec<Due> = Arrivals::new(&stages, seed, Share::WHOLE).collect();
+            let mut parts: Vec<Due> =
+                (0..of).flat_map(|index| Arrivals::new(&stages, seed, Share { index, of })).collect();
+            parts.sort_by_key(|due| due.sequence);
+            prop_assert_eq!(whole, parts);
+        }
+
+        #[test]
+        fn arrivals_are_in_order_inside_the_profile_and_as_many_as_asked(stages in proptest::collection::vec(any_stage(), 1..5)) {
+            let even: Vec<OpenStage> = stages.into_iter().map(|stage| match stage {
+                OpenStage::Rate { from, to, duration_ns, .. } => OpenStage::Rate { from, to, duration_ns, timing: Timing::Even },
+                burst => burst,
+            }).collect();
+            let all: Vec<Due> = Arrivals::new(&even, 1, Share::WHOLE).collect();
+            let end: u64 = even.iter().map(OpenStage::duration_ns).sum();
+            let asked: f64 = even.iter().map(OpenStage::arrivals).sum();
+            prop_assert!(all.windows(2).all(|pair| pair[0].offset_ns <= pair[1].offset_ns));
+            prop_assert!(all.iter().all(|due| due.offset_ns <= end));
+            prop_assert!((all.len() as f64 - asked).abs() <= 1.0, "{} for {asked}", all.len());
+        }
+    }
+}

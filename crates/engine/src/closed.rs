@@ -1,0 +1,160 @@
+//! Closed load: a number of users, each in its loop.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use metrics::Nanos;
+use plan::{ClosedStage, IterationSplit};
+
+use crate::floor::Floor;
+use crate::level::Level;
+use crate::open::wait_until;
+use crate::tasks::{Spawner, Tasks};
+use crate::user::Crew;
+
+/// How many iterations a user may still run.
+pub(crate) enum Quota {
+    /// For as long as its place exists.
+    Unlimited,
+    PerUser(u64),
+    /// Taken from a count common to all users of all workers. One atomic add per iteration, and only in this profile.
+    Shared(Arc<AtomicU64>),
+}
+
+impl Quota {
+    fn take(&mut self) -> bool {
+        match self {
+            Quota::Unlimited => true,
+            Quota::PerUser(left) => left.checked_sub(1).map(|fewer| *left = fewer).is_some(),
+            Quota::Shared(left) => left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok(),
+        }
+    }
+}
+
+struct Ring<C: Crew> {
+    floor: Rc<Floor<C>>,
+    /// This worker's users, by local index; `true` while wanted. A user whose place is no longer wanted leaves after its iteration.
+    places: RefCell<Vec<Rc<Place>>>,
+    level: Cell<usize>,
+    present: Cell<u64>,
+    iterations: Cell<u64>,
+    spawner: Spawner,
+}
+
+#[derive(Default)]
+struct Place {
+    wanted: Cell<bool>,
+    occupied: Cell<bool>,
+}
+
+/// Runs a closed profile on one worker until its last iteration has ended or was interrupted.
+pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[ClosedStage]) {
+    let level = Level::new(stages);
+    let tasks = Tasks::default();
+    let ring = Ring::new(floor, &tasks);
+    tasks.beside(follow(ring, level)).await;
+}
+
+/// Runs a counted profile on one worker. `shared_left` is the common count when the iterations are shared.
+pub(crate) async fn run_iterations<C: Crew>(
+    floor: Rc<Floor<C>>,
+    users: u64,
+    count: u64,
+    split: IterationSplit,
+    shared_left: Arc<AtomicU64>,
+) {
+    let tasks = Tasks::default();
+    let ring = Ring::new(floor, &tasks);
+    let lead = async {
+        ring.set_level(users, || match split {
+            IterationSplit::PerUser => Quota::PerUser(count),
+            IterationSplit::Shared => Quota::Shared(Arc::clone(&shared_left)),
+        });
+        let floor = &ring.floor;
+        let end = floor.run.profile.duration_ns().map_or(Nanos::MAX, |duration| floor.begin + duration);
+        while ring.present.get() > 0 && !floor.stopping.get() && !floor.halted.get() && floor.now() < end {
+            wait_until(floor, end).await;
+        }
+        ring.wind_down().await;
+    };
+    tasks.beside(lead).await;
+}
+
+async fn follow<C: Crew>(ring: Rc<Ring<C>>, level: Level) {
+    let floor = Rc::clone(&ring.floor);
+    let mut factor = 1.0f64;
+    while !floor.stopping.get() && !floor.halted.get() {
+        if let Some((_, latest)) = floor.scales.borrow_mut().drain(..).next_back() {
+            factor = latest;
+        }
+        let reading = level.at(floor.now().saturating_sub(floor.begin));
+        let Some(until) = reading.until_ns else { break };
+        ring.set_level((reading.users as f64 * factor).round() as u64, || Quota::Unlimited);
+        wait_until(&floor, floor.begin + until).await;
+    }
+    ring.wind_down().await;
+}
+
+impl<C: Crew> Ring<C> {
+    fn new(floor: Rc<Floor<C>>, tasks: &Tasks) -> Rc<Self> {
+        Rc::new(Self {
+            floor,
+            places: RefCell::default(),
+            level: Cell::new(0),
+            present: Cell::new(0),
+            iterations: Cell::new(0),
+            spawner: tasks.spawner(),
+        })
+    }
+
+    /// Makes the level of all workers together `users`; this worker keeps the users whose index is its share.
+    fn set_level(self: &Rc<Self>, users: u64, quota: impl Fn() -> Quota) {
+        let share = self.floor.context.share();
+        let mine = users / share.of + u64::from(users % share.of > share.index);
+        self.floor.context.recorder.borrow_mut().leaf(self.floor.leaf).users_asked = mine;
+        let mut places = self.places.borrow_mut();
+        let level = self.level.replace(mine as usize);
+        for index in level..mine as usize {
+            if index == places.len() {
+                places.push(Rc::default());
+            }
+            let place = &places[index];
+            place.wanted.set(true);
+            if !place.occupied.replace(true) {
+                self.present.set(self.present.get() + 1);
+                self.spawner.spawn(occupy(Rc::clone(self), Rc::clone(place), quota()));
+            }
+        }
+        for place in places.iter().take(level).skip(mine as usize) {
+            place.wanted.set(false);
+        }
+    }
+
+    /// Lets running iterations finish within the graceful stop.
+    async fn wind_down(&self) {
+        let floor = &self.floor;
+        floor.stopping.set(true);
+        floor.context.recorder.borrow_mut().leaf(floor.leaf).users_asked = 0;
+        let deadline = floor.now() + floor.graceful_stop_ns;
+        while self.present.get() > 0 && !floor.halted.get() && floor.now() < deadline {
+            wait_until(floor, deadline).await;
+        }
+    }
+}
+
+async fn occupy<C: Crew>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) {
+    let floor = Rc::clone(&ring.floor);
+    let share = floor.context.share();
+    let mut user = floor.recruit();
+    while place.wanted.get() && !floor.stopping.get() && quota.take() {
+        let local = ring.iterations.replace(ring.iterations.get() + 1);
+        if !floor.perform(&mut user, floor.now(), local * share.of + share.index, false).await {
+            floor.stopping.set(true);
+        }
+    }
+    place.occupied.set(false);
+    ring.present.set(ring.present.get() - 1);
+    floor.changed.ring();
+}

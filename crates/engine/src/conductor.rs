@@ -1,0 +1,334 @@
+//! Walks the load tree, tells the workers what begins when, and merges what they measured.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use metrics::clock::Monotonic;
+use metrics::{Mark, MarkKind, Nanos, Snapshot};
+use plan::{IterationSplit, LoadProfile, TestPlan};
+use tokio::sync::mpsc;
+
+use crate::floor::WorkerContext;
+use crate::tree::Tree;
+use crate::user::Crew;
+use crate::worker::{Command, Line, Report, SLICE_NS, work};
+
+/// Time between telling the workers and the instant at which a leaf begins, so that all begin together.
+const LEAD_NS: Nanos = 2_000_000;
+/// A slice is handed on without a worker's part when that part is this late.
+const LATE_NS: Nanos = 3 * SLICE_NS;
+
+/// What someone asks of a run while it goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Control {
+    /// No more iterations; the running ones may finish.
+    Stop(StopReason),
+    /// End now; running iterations are interrupted.
+    Halt(StopReason),
+    /// Multiply the planned load; 0 pauses it.
+    Scale(f64),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    /// The user asked for it.
+    User,
+    /// A threshold with abort failed; its label.
+    Threshold(String),
+    /// Something outside the load broke (disk full, …).
+    Failure(String),
+}
+
+/// What happens in a run, in order.
+#[derive(Debug)]
+pub enum Event {
+    /// A leaf begins at this instant.
+    LeafBegan {
+        leaf: u32,
+        at: Nanos,
+    },
+    LeafEnded {
+        leaf: u32,
+        at: Nanos,
+    },
+    /// One second of all workers together.
+    Slice(Box<Snapshot>),
+}
+
+/// How the load came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    Completed,
+    Stopped(StopReason),
+    /// A worker could not start or broke.
+    Broke(String),
+}
+
+pub(crate) enum Input {
+    Report(u32, Report),
+    Control(Control),
+}
+
+/// A handle by which other threads steer a run.
+#[derive(Clone)]
+pub struct Controller {
+    inputs: SyncSender<Input>,
+}
+
+impl Controller {
+    /// Ignored once the run has ended.
+    pub fn send(&self, control: Control) {
+        let _ = self.inputs.send(Input::Control(control));
+    }
+}
+
+/// A run about to start.
+pub struct Conductor {
+    plan: Arc<TestPlan>,
+    workers: u32,
+    monotonic: Monotonic,
+    inputs: Receiver<Input>,
+    sender: SyncSender<Input>,
+}
+
+impl Conductor {
+    /// `workers`: one per core that the generator may use.
+    pub fn new(plan: Arc<TestPlan>, workers: u32, monotonic: Monotonic) -> Self {
+        let (sender, inputs) = sync_channel(1024);
+        Self { plan, workers: workers.max(1), monotonic, inputs, sender }
+    }
+
+    pub fn controller(&self) -> Controller {
+        Controller { inputs: self.sender.clone() }
+    }
+
+    /// Runs the whole load on this and the workers' threads. `recruit` is called once on each worker's thread; `on_event` on
+    /// this one, and what it returns is carried out.
+    pub fn run<C: Crew>(
+        self,
+        recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
+        mut on_event: impl FnMut(Event) -> Option<Control>,
+    ) -> Ending {
+        let Conductor { plan, workers, monotonic, inputs, sender } = self;
+        std::thread::scope(|scope| {
+            let mut commands = Vec::new();
+            for worker in 0..workers {
+                let (to_worker, from_conductor) = mpsc::channel(64);
+                commands.push(to_worker);
+                let line = Line { worker, reports: sender.clone() };
+                let (plan, recruit) = (&plan, &recruit);
+                let spawned = std::thread::Builder::new().name(format!("worker-{worker}")).spawn_scoped(scope, move || {
+                    let _last_word = LastWord { line: Line { worker, reports: line.reports.clone() } };
+                    work(plan, (worker, workers), monotonic, recruit, from_conductor, line);
+                });
+                if let Err(error) = spawned {
+                    return Ending::Broke(format!("worker {worker} could not start: {error}"));
+                }
+            }
+            drop(sender);
+            let mut show = Show::new(&plan, monotonic, commands, &mut on_event);
+            show.begin();
+            show.listen(&inputs);
+            show.ending()
+        })
+    }
+}
+
+/// Tells the conductor when a worker's thread unwinds.
+struct LastWord {
+    line: Line,
+}
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.line.send(Report::Broke(format!("worker {} broke: this is a bug in Loadstone", self.line.worker)));
+        }
+    }
+}
+
+/// A run under way.
+struct Show<'a> {
+    plan: &'a TestPlan,
+    tree: Tree,
+    monotonic: Monotonic,
+    commands: Vec<mpsc::Sender<Command>>,
+    on_event: &'a mut dyn FnMut(Event) -> Option<Control>,
+    /// Per slice: what has come so far, and from how many workers.
+    slices: BTreeMap<u32, (Snapshot, usize)>,
+    /// Per leaf: workers that have not yet ended it.
+    running: BTreeMap<u32, usize>,
+    done: usize,
+    finishing: bool,
+    reason: Option<StopReason>,
+    broke: Option<String>,
+}
+
+impl<'a> Show<'a> {
+    fn new(
+        plan: &'a TestPlan,
+        monotonic: Monotonic,
+        commands: Vec<mpsc::Sender<Command>>,
+        on_event: &'a mut dyn FnMut(Event) -> Option<Control>,
+    ) -> Self {
+        Self {
+            tree: Tree::new(&plan.load),
+            plan,
+            monotonic,
+            commands,
+            on_event,
+            slices: BTreeMap::new(),
+            running: BTreeMap::new(),
+            done: 0,
+            finishing: false,
+            reason: None,
+            broke: None,
+        }
+    }
+
+    fn ending(self) -> Ending {
+        match (self.broke, self.reason) {
+            (Some(problem), _) => Ending::Broke(problem),
+            (None, Some(reason)) => Ending::Stopped(reason),
+            (None, None) => Ending::Completed,
+        }
+    }
+
+    fn tell(&self, command: &Command) {
+        for worker in &self.commands {
+            // A worker that is gone has said so, or will.
+            let _ = worker.blocking_send(command.clone());
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        if let Some(control) = (self.on_event)(event) {
+            self.control(control);
+        }
+    }
+
+    fn begin(&mut self) {
+        let leaves = self.tree.begin();
+        self.begin_leaves(leaves);
+    }
+
+    fn begin_leaves(&mut self, leaves: Vec<u32>) {
+        let at = self.monotonic.now() + LEAD_NS;
+        for leaf in leaves {
+            let left = match self.plan.load.leaves().get(leaf as usize).map(|run| &run.profile) {
+                Some(LoadProfile::Iterations { count, split: IterationSplit::Shared, .. }) => *count,
+                _ => 0,
+            };
+            self.running.insert(leaf, self.commands.len());
+            self.tell(&Command::Begin { leaf, at, shared_left: Arc::new(AtomicU64::new(left)) });
+            self.event(Event::LeafBegan { leaf, at });
+        }
+        self.finish_when_over();
+    }
+
+    fn finish_when_over(&mut self) {
+        if self.running.is_empty() && !self.finishing {
+            self.finishing = true;
+            self.tell(&Command::Finish);
+        }
+    }
+
+    fn listen(&mut self, inputs: &Receiver<Input>) {
+        while self.done < self.commands.len() {
+            match inputs.recv_timeout(Duration::from_millis(500)) {
+                Ok(Input::Report(worker, report)) => self.report(worker, report),
+                Ok(Input::Control(control)) => self.control(control),
+                Err(RecvTimeoutError::Timeout) => self.hand_on_late(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        for (_, (snapshot, _)) in std::mem::take(&mut self.slices) {
+            self.event(Event::Slice(Box::new(snapshot)));
+        }
+    }
+
+    fn report(&mut self, _worker: u32, report: Report) {
+        match report {
+            Report::Slice(snapshot) => self.slice(*snapshot),
+            Report::LeafEnded(leaf) => self.leaf_ended(leaf),
+            Report::Done => self.done += 1,
+            Report::Broke(problem) => {
+                self.done += 1;
+                self.broke.get_or_insert(problem);
+                self.running.clear();
+                self.tree.stop();
+                self.finish_when_over();
+            }
+        }
+    }
+
+    fn slice(&mut self, snapshot: Snapshot) {
+        let number = snapshot.slice;
+        match self.slices.get_mut(&number) {
+            Some((merged, workers)) => {
+                merged.merge(snapshot);
+                *workers += 1;
+            }
+            None => {
+                self.slices.insert(number, (snapshot, 1));
+            }
+        }
+        while let Some(entry) = self.slices.first_entry() {
+            if entry.get().1 < self.commands.len() {
+                break;
+            }
+            let (snapshot, _) = entry.remove();
+            self.event(Event::Slice(Box::new(snapshot)));
+        }
+    }
+
+    /// Hands on slices for which a worker's part is overdue, so that one stuck worker does not blind the others.
+    fn hand_on_late(&mut self) {
+        let now = self.monotonic.now();
+        while let Some(entry) = self.slices.first_entry() {
+            if entry.get().0.end + LATE_NS > now {
+                break;
+            }
+            let (mut snapshot, workers) = entry.remove();
+            let text = format!("{} of {} workers were silent for this second", self.commands.len() - workers, self.commands.len());
+            snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
+            self.event(Event::Slice(Box::new(snapshot)));
+        }
+    }
+
+    fn leaf_ended(&mut self, leaf: u32) {
+        let Some(left) = self.running.get_mut(&leaf) else { return };
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        self.running.remove(&leaf);
+        let at = self.monotonic.now();
+        self.event(Event::LeafEnded { leaf, at });
+        let next = self.tree.ended(leaf);
+        self.begin_leaves(next);
+    }
+
+    fn control(&mut self, control: Control) {
+        match control {
+            Control::Stop(reason) => {
+                self.reason.get_or_insert(reason);
+                self.tree.stop();
+                self.tell(&Command::Stop);
+            }
+            Control::Halt(reason) => {
+                self.reason.get_or_insert(reason);
+                self.tree.stop();
+                self.tell(&Command::Stop);
+                self.tell(&Command::Halt);
+            }
+            Control::Scale(factor) => {
+                let at = self.monotonic.now() + LEAD_NS;
+                self.tell(&Command::Scale { at, factor });
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! How many users a closed profile wants at an instant.
+
+use metrics::Nanos;
+use plan::ClosedStage;
+
+/// The level of a closed profile over time.
+#[derive(Debug, Clone)]
+pub struct Level {
+    stages: Vec<ClosedStage>,
+}
+
+/// What a level is now, and when to look again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    pub users: u64,
+    /// Offset at which the level next changes; `None`: the profile has ended.
+    pub until_ns: Option<Nanos>,
+}
+
+impl Level {
+    pub fn new(stages: &[ClosedStage]) -> Self {
+        Self { stages: stages.to_vec() }
+    }
+
+    /// The level at an offset. On a ramp up the first new user comes at once and the others evenly after; on a ramp down the
+    /// last to go leaves at the ramp's end.
+    pub fn at(&self, offset_ns: Nanos) -> Reading {
+        let mut start = 0;
+        for stage in &self.stages {
+            let end = start + stage.duration_ns;
+            if offset_ns < end {
+                return ramp(stage, offset_ns - start, start, end);
+            }
+            start = end;
+        }
+        Reading { users: 0, until_ns: None }
+    }
+}
+
+fn ramp(stage: &ClosedStage, within_ns: Nanos, start: Nanos, end: Nanos) -> Reading {
+    let steps = stage.from.abs_diff(stage.to);
+    if steps == 0 {
+        return Reading { users: stage.to, until_ns: Some(end) };
+    }
+    let duration = u128::from(stage.duration_ns);
+    let done = (u128::from(within_ns) * u128::from(steps) / duration) as u64;
+    // The first offset at which `done` has grown by one; rounding up, so that looking then finds it grown.
+    let next = (u128::from(done + 1) * duration).div_ceil(u128::from(steps)) as Nanos;
+    let users = if stage.to > stage.from { stage.from + (done + 1).min(steps) } else { stage.from - done };
+    Reading { users, until_ns: Some((start + next).min(end)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn walk(stages: &[ClosedStage]) -> Vec<(u64, u64)> {
+        let level = Level::new(stages);
+        let (mut at, mut seen) = (0, Vec::new());
+        loop {
+            let reading = level.at(at);
+            seen.push((at / 1_000_000, reading.users));
+            match reading.until_ns {
+                Some(next) => {
+                    assert!(next > at);
+                    at = next;
+                }
+                None => return seen,
+            }
+        }
+    }
+
+    #[test]
+    fn ramps_up_holds_and_ramps_down() {
+        let stages = [
+            ClosedStage { from: 0, to: 4, duration_ns: 4 * S },
+            ClosedStage { from: 4, to: 4, duration_ns: 2 * S },
+            ClosedStage { from: 4, to: 0, duration_ns: 2 * S },
+        ];
+        assert_eq!(
+            walk(&stages),
+            vec![(0, 1), (1000, 2), (2000, 3), (3000, 4), (4000, 4), (6000, 4), (6500, 3), (7000, 2), (7500, 1), (8000, 0)]
+        );
+    }
+
+    #[test]
+    fn many_users_change_one_by_one() {
+        let stages = [ClosedStage { from: 0, to: 3_400, duration_ns: S }];
+        let walked = walk(&stages);
+        assert_eq!(walked.len(), 3_401);
+        assert!(walked.windows(2).take(3_399).all(|pair| pair[1].1 == pair[0].1 + 1));
+    }
+}

@@ -1,0 +1,103 @@
+//! Tasks of one thread, without a runtime: what the engine needs so that it runs alike on tokio and on virtual time.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A set of tasks that are polled together. Dropping the set drops the tasks.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    running: FuturesUnordered<Task>,
+    spawner: Spawner,
+}
+
+/// Adds tasks to a set from inside its own tasks.
+#[derive(Clone, Default)]
+pub(crate) struct Spawner {
+    new: Rc<RefCell<Vec<Task>>>,
+    bell: Bell,
+}
+
+impl Spawner {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.new.borrow_mut().push(Box::pin(task));
+        self.bell.ring();
+    }
+}
+
+impl Tasks {
+    pub(crate) fn spawner(&self) -> Spawner {
+        self.spawner.clone()
+    }
+
+    /// Polls every task that was woken and every new one. Never completes; a set may be empty for a while.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
+        loop {
+            let new = std::mem::take(&mut *self.spawner.new.borrow_mut());
+            self.running.extend(new);
+            if let Poll::Ready(Some(())) = self.running.poll_next_unpin(context) {
+                continue;
+            }
+            if self.spawner.bell.poll(context).is_pending() {
+                return;
+            }
+        }
+    }
+
+    /// Runs `lead` with the tasks beside it, until `lead` completes. The tasks still running are then dropped.
+    pub(crate) async fn beside<T>(mut self, lead: impl Future<Output = T>) -> T {
+        let mut lead = std::pin::pin!(lead);
+        std::future::poll_fn(move |context| {
+            if let Poll::Ready(value) = lead.as_mut().poll(context) {
+                return Poll::Ready(value);
+            }
+            self.poll(context);
+            lead.as_mut().poll(context)
+        })
+        .await
+    }
+}
+
+/// Wakes one waiting task of the same thread. A ring that nobody waits for is kept.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Bell {
+    inner: Rc<BellInner>,
+}
+
+#[derive(Default, Debug)]
+struct BellInner {
+    rung: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        self.inner.rung.set(true);
+        if let Some(waker) = self.inner.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.inner.rung.replace(false) {
+            return Poll::Ready(());
+        }
+        let mut waker = self.inner.waker.borrow_mut();
+        match &*waker {
+            Some(known) if known.will_wake(context.waker()) => {}
+            _ => *waker = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    pub(crate) async fn heard(&self) {
+        std::future::poll_fn(|context| self.poll(context)).await;
+    }
+}

@@ -1,0 +1,148 @@
+//! Progress through the load tree: which leaves begin when others have ended.
+
+use plan::Load;
+
+#[derive(Debug)]
+enum Kind {
+    Sequence,
+    Parallel,
+    Leaf(u32),
+}
+
+#[derive(Debug)]
+struct Node {
+    kind: Kind,
+    parent: Option<usize>,
+    children: Vec<usize>,
+    /// Sequence: the next child to begin. Parallel: children that have ended.
+    progress: usize,
+}
+
+/// The tree as a list of nodes, and how far each has come.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    stopped: bool,
+}
+
+impl Tree {
+    pub(crate) fn new(load: &Load) -> Self {
+        let mut tree = Self { nodes: Vec::new(), stopped: false };
+        let mut leaves = 0;
+        tree.add(load, None, &mut leaves);
+        tree
+    }
+
+    fn add(&mut self, load: &Load, parent: Option<usize>, leaves: &mut u32) -> usize {
+        let index = self.nodes.len();
+        let (kind, parts): (Kind, &[Load]) = match load {
+            Load::Sequence(parts) => (Kind::Sequence, parts),
+            Load::Parallel(parts) => (Kind::Parallel, parts),
+            Load::Run(_) => {
+                *leaves += 1;
+                (Kind::Leaf(*leaves - 1), &[])
+            }
+        };
+        self.nodes.push(Node { kind, parent, children: Vec::new(), progress: 0 });
+        self.nodes[index].children = parts.iter().map(|part| self.add(part, Some(index), leaves)).collect();
+        index
+    }
+
+    /// The leaves that begin first.
+    pub(crate) fn begin(&mut self) -> Vec<u32> {
+        let mut begun = Vec::new();
+        self.enter(0, &mut begun);
+        begun
+    }
+
+    /// The leaves that begin because `leaf` has ended.
+    pub(crate) fn ended(&mut self, leaf: u32) -> Vec<u32> {
+        let mut begun = Vec::new();
+        if let Some(index) = self.nodes.iter().position(|node| matches!(node.kind, Kind::Leaf(number) if number == leaf)) {
+            self.leave(index, &mut begun);
+        }
+        begun
+    }
+
+    /// No further leaf begins.
+    pub(crate) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    fn enter(&mut self, index: usize, begun: &mut Vec<u32>) {
+        if self.stopped {
+            return;
+        }
+        match self.nodes[index].kind {
+            Kind::Leaf(leaf) => begun.push(leaf),
+            Kind::Sequence => match self.nodes[index].children.first().copied() {
+                Some(first) => {
+                    self.nodes[index].progress = 1;
+                    self.enter(first, begun);
+                }
+                None => self.leave(index, begun),
+            },
+            Kind::Parallel => {
+                let children = self.nodes[index].children.clone();
+                if children.is_empty() {
+                    self.leave(index, begun);
+                }
+                for child in children {
+                    self.enter(child, begun);
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self, index: usize, begun: &mut Vec<u32>) {
+        let Some(parent) = self.nodes[index].parent else { return };
+        let node = &mut self.nodes[parent];
+        match node.kind {
+            Kind::Sequence => match node.children.get(node.progress).copied() {
+                Some(next) => {
+                    node.progress += 1;
+                    self.enter(next, begun);
+                }
+                None => self.leave(parent, begun),
+            },
+            Kind::Parallel => {
+                node.progress += 1;
+                if node.progress == node.children.len() {
+                    self.leave(parent, begun);
+                }
+            }
+            Kind::Leaf(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{LoadProfile, ScenarioId, ScenarioRun};
+
+    fn leaf() -> Load {
+        let profile = LoadProfile::burst(1);
+        Load::Run(ScenarioRun { scenario: ScenarioId(0), profile, users_max: None, graceful_stop_ns: None })
+    }
+
+    #[test]
+    fn set_up_traffic_tear_down() {
+        let traffic = Load::Parallel(vec![leaf(), Load::Sequence(vec![leaf(), leaf()])]);
+        let mut tree = Tree::new(&Load::Sequence(vec![leaf(), traffic, Load::Parallel(vec![]), leaf()]));
+        assert_eq!(tree.begin(), vec![0]);
+        assert_eq!(tree.ended(0), vec![1, 2]);
+        assert_eq!(tree.ended(2), vec![3]);
+        assert_eq!(tree.ended(1), Vec::<u32>::new());
+        assert_eq!(tree.ended(3), vec![4]);
+        assert_eq!(tree.ended(4), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn nothing_begins_once_stopped() {
+        let mut tree = Tree::new(&Load::Sequence(vec![leaf(), leaf()]));
+        assert_eq!(tree.begin(), vec![0]);
+        tree.stop();
+        assert_eq!(tree.ended(0), Vec::<u32>::new());
+    }
+}

@@ -1,0 +1,256 @@
+//! The engine on virtual time: load profile and target in, arrivals and times out.
+
+use std::cell::Cell;
+use std::sync::mpsc::sync_channel;
+
+use super::*;
+use crate::conductor::Input;
+use crate::turns::on_virtual_time;
+use crate::user::{Iteration, IterationEnd, VirtualUser};
+use metrics::{Outcome, SeriesSlice};
+use plan::{ClosedStage, Load, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Timing};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+
+/// A target that answers after a time that may depend on when it is asked.
+#[derive(Clone)]
+struct Target {
+    clock: Clock,
+    answer_ns: fn(now: Nanos) -> u64,
+    iterations_left: Rc<Cell<u64>>,
+}
+
+struct TestUser(Target);
+
+impl VirtualUser for TestUser {
+    async fn iterate(&mut self, _: Iteration) -> IterationEnd {
+        let target = &self.0;
+        let Some(left) = target.iterations_left.get().checked_sub(1) else { return IterationEnd::Exhausted };
+        target.iterations_left.set(left);
+        let wait = (target.answer_ns)(target.clock.now());
+        if wait > 0 {
+            target.clock.sleep(wait).await;
+        }
+        IterationEnd::Ended(Outcome::Passed)
+    }
+}
+
+impl Crew for Target {
+    type User = TestUser;
+
+    fn recruit(&self, _: u32, _: ScenarioId, _: u64) -> TestUser {
+        TestUser(self.clone())
+    }
+
+    fn drive(&self) -> impl Future<Output = ()> + 'static {
+        std::future::ready(())
+    }
+}
+
+struct Asked {
+    profile: LoadProfile,
+    users_max: Option<u64>,
+    graceful_stop_ns: u64,
+    answer_ns: fn(Nanos) -> u64,
+    iterations: u64,
+    /// Iterations common to all workers, for the profile that shares them.
+    shared: u64,
+    /// Commands given at instants, besides begin and finish.
+    commands: Vec<(Nanos, Command)>,
+}
+
+impl Asked {
+    fn new(profile: LoadProfile, answer_ns: fn(Nanos) -> u64) -> Self {
+        Self { profile, users_max: None, graceful_stop_ns: 30 * S, answer_ns, iterations: u64::MAX, shared: 0, commands: Vec::new() }
+    }
+}
+
+/// Runs one leaf on `workers` workers, each on its own virtual clock, and folds all that was measured into one snapshot.
+fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
+    let run = ScenarioRun {
+        scenario: ScenarioId(0),
+        profile: asked.profile.clone(),
+        users_max: asked.users_max,
+        graceful_stop_ns: Some(asked.graceful_stop_ns),
+    };
+    let plan = Arc::new(TestPlan {
+        name: "t".into(),
+        target: None,
+        parameters: vec![],
+        scenarios: vec![Scenario { name: "s".into() }],
+        load: Load::Run(run),
+        thresholds: vec![],
+        observers: vec![],
+        options: Options::default(),
+    });
+    let mut all: Option<Snapshot> = None;
+    let shared_left = Arc::new(AtomicU64::new(asked.shared));
+    let mut slices = Vec::new();
+    for index in 0..workers {
+        let clock = Clock::virtual_time();
+        let (reports, inputs) = sync_channel(100_000);
+        let (to_worker, commands) = tokio::sync::mpsc::channel(64);
+        let recorder = Rc::new(RefCell::new(Recorder::new(index, 100)));
+        let context = WorkerContext { index, workers, clock: clock.clone(), recorder };
+        let crew =
+            Rc::new(Target { clock: clock.clone(), answer_ns: asked.answer_ns, iterations_left: Rc::new(Cell::new(asked.iterations)) });
+        let line = Rc::new(Line { worker: index, reports });
+        let later = asked.commands.clone();
+        let begin = Command::Begin { leaf: 0, at: 0, shared_left: Arc::clone(&shared_left) };
+        let script_clock = clock.clone();
+        let script = async move {
+            to_worker.send(begin).await.unwrap();
+            for (at, command) in later {
+                script_clock.sleep_until(at).await;
+                to_worker.send(command).await.unwrap();
+            }
+            // Virtual time ends when the test says so.
+            script_clock.sleep_until(1_000 * S).await;
+            to_worker.send(Command::Finish).await.unwrap();
+        };
+        let tasks = Tasks::default();
+        tasks.spawner().spawn(script);
+        let body = tasks.beside(attend(Arc::clone(&plan), context, crew, commands, line));
+        on_virtual_time(&clock, 2_000 * S, body).expect("the worker ends");
+        for input in inputs.try_iter() {
+            if let Input::Report(_, Report::Slice(snapshot)) = input {
+                slices.push((*snapshot).clone());
+                match &mut all {
+                    Some(all) => all.merge(*snapshot),
+                    None => all = Some(*snapshot),
+                }
+            }
+        }
+    }
+    (all.expect("at least one snapshot"), slices)
+}
+
+fn iterations(snapshot: &Snapshot) -> &SeriesSlice {
+    snapshot.series.iter().find(|series| &*series.key.name == "s").expect("iterations were recorded")
+}
+
+fn rate(per_second: f64, seconds: u64) -> LoadProfile {
+    LoadProfile::Open { stages: vec![OpenStage::Rate { from: per_second, to: per_second, duration_ns: seconds * S, timing: Timing::Even }] }
+}
+
+fn close_to(measured: u64, truth: u64) -> bool {
+    measured.abs_diff(truth) as f64 <= truth as f64 * 0.005 + 1.0
+}
+
+#[test]
+fn an_open_profile_starts_every_arrival_on_time() {
+    for workers in [1, 2, 3] {
+        let (all, _) = measured(&Asked::new(rate(100.0, 10), |_| 50 * MS), workers);
+        let leaf = &all.leaves[0];
+        assert_eq!((leaf.arrivals_due, leaf.started, leaf.ended, leaf.failed), (1000, 1000, 1000, 0), "{workers} workers");
+        let series = iterations(&all);
+        assert!(close_to(series.response.quantile(0.5).unwrap(), 50 * MS));
+        assert_eq!(series.response.max(), 50 * MS);
+        assert_eq!(series.lag.max(), 0, "nothing was late");
+        // Little: 100/s × 50 ms = 5 users on average over the 10 s.
+        assert!(close_to(leaf.active_ns, 1000 * 50 * MS));
+    }
+}
+
+#[test]
+fn a_stall_of_the_target_shows_in_full() {
+    // Everything asked between 10 s and 12 s is answered at 12 s. R_q = D − (1−q)·T for the stalled share (docs/metrics.md).
+    let stall = |now: Nanos| if (10 * S..12 * S).contains(&now) { 12 * S - now } else { 0 };
+    let (all, _) = measured(&Asked::new(rate(1000.0, 60), stall), 1);
+    let series = iterations(&all);
+    for q in [0.97, 0.98, 0.99, 0.999] {
+        let truth = 2.0 - (1.0 - q) * 60.0;
+        let read = series.response.quantile(q).unwrap() as f64 / 1e9;
+        assert!((read - truth).abs() < 0.01, "q {q}: {read} instead of {truth}");
+    }
+}
+
+#[test]
+fn arrivals_wait_for_a_user_and_none_is_lost() {
+    // One user, 100 ms per iteration, 20 arrivals/s for 2 s: 40 arrivals take 4 s, the last waits for 2 s.
+    let mut asked = Asked::new(rate(20.0, 2), |_| 100 * MS);
+    asked.users_max = Some(1);
+    let (all, slices) = measured(&asked, 1);
+    let leaf = &all.leaves[0];
+    assert_eq!((leaf.arrivals_due, leaf.started, leaf.ended), (40, 40, 40));
+    let series = iterations(&all);
+    assert!(close_to(series.response.max(), 2_050 * MS), "{}", series.response.max());
+    assert_eq!(series.service.max(), 100 * MS);
+    assert!(close_to(series.lag.max(), 1_950 * MS));
+    assert!(slices.iter().any(|slice| slice.leaves.iter().any(|leaf| leaf.waiting > 5)), "the waiting is on record");
+}
+
+#[test]
+fn what_does_not_finish_in_the_graceful_stop_is_interrupted() {
+    let mut asked = Asked::new(rate(10.0, 1), |now| if now < S / 2 { 10 * S } else { 100 * MS });
+    asked.graceful_stop_ns = S;
+    let (all, _) = measured(&asked, 2);
+    let leaf = &all.leaves[0];
+    assert_eq!((leaf.started, leaf.ended, leaf.interrupted), (10, 5, 5));
+    let series = iterations(&all);
+    assert_eq!((series.count, series.failed, series.censored.count()), (5, 0, 5));
+}
+
+#[test]
+fn stop_lets_iterations_finish_and_halt_does_not() {
+    let mut asked = Asked::new(rate(10.0, 100), |_| 2 * S);
+    asked.commands = vec![(10 * S + 1, Command::Stop)];
+    let (all, _) = measured(&asked, 1);
+    assert_eq!((all.leaves[0].started, all.leaves[0].ended, all.leaves[0].interrupted), (101, 101, 0));
+    asked.commands = vec![(10 * S + 1, Command::Stop), (10 * S + 2, Command::Halt)];
+    let (all, _) = measured(&asked, 1);
+    assert_eq!((all.leaves[0].started, all.leaves[0].ended, all.leaves[0].interrupted), (101, 81, 20));
+}
+
+#[test]
+fn closed_users_loop_as_fast_as_the_target_lets_them() {
+    for workers in [1, 2] {
+        let profile = LoadProfile::Closed {
+            stages: vec![ClosedStage { from: 0, to: 10, duration_ns: 10 * S }, ClosedStage { from: 10, to: 10, duration_ns: 10 * S }],
+        };
+        let (all, _) = measured(&Asked::new(profile, |_| 100 * MS), workers);
+        let leaf = &all.leaves[0];
+        // User i starts at second i: Σ (20 − i) s × 10/s.
+        let expected: u64 = (0..10).map(|i| (20 - i) * 10).sum();
+        assert!(leaf.ended.abs_diff(expected) <= 10, "{} instead of {expected}", leaf.ended);
+        assert_eq!((leaf.started, leaf.interrupted), (leaf.ended, 0));
+    }
+}
+
+#[test]
+fn counted_iterations_are_counted_exactly() {
+    let counted = |split| {
+        let profile = LoadProfile::Iterations { users: 3, count: 10, split, duration_max_ns: None };
+        let asked = Asked { shared: 10, ..Asked::new(profile, |_| MS) };
+        measured(&asked, 2).0.leaves[0].ended
+    };
+    assert_eq!(counted(IterationSplit::PerUser), 30);
+    assert_eq!(counted(IterationSplit::Shared), 10);
+}
+
+#[test]
+fn an_exhausted_feeder_ends_the_leaf() {
+    let mut asked = Asked::new(rate(10.0, 100), |_| MS);
+    asked.iterations = 7;
+    let (all, _) = measured(&asked, 1);
+    assert_eq!(iterations(&all).count, 7);
+    assert_eq!(all.leaves[0].arrivals_due, 8);
+}
+
+#[test]
+fn the_load_can_be_scaled_and_paused() {
+    let mut asked = Asked::new(rate(10.0, 30), |_| MS);
+    asked.commands = vec![(10 * S, Command::Scale { at: 10 * S, factor: 0.0 }), (20 * S, Command::Scale { at: 20 * S, factor: 3.0 })];
+    let (all, slices) = measured(&asked, 2);
+    assert_eq!(all.leaves[0].ended, 100 + 300);
+    let during: u64 = slices.iter().filter(|s| (11..19).contains(&s.slice)).flat_map(|s| &s.leaves).map(|l| l.started).sum();
+    assert_eq!(during, 0);
+}
+
+#[test]
+fn iterations_that_do_nothing_do_not_hang_the_worker() {
+    let profile = LoadProfile::Iterations { users: 2, count: 10_000, split: IterationSplit::PerUser, duration_max_ns: Some(S) };
+    let (all, _) = measured(&Asked::new(profile, |_| 0), 1);
+    assert_eq!(all.leaves[0].ended, 20_000);
+}
