@@ -1,1 +1,5 @@
 //! stub
+
+mod delay;
+
+pub use delay::{Delay, DelayError};
