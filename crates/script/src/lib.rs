@@ -1,1 +1,3 @@
 //! script
+
+mod module;
