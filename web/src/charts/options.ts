@@ -1,0 +1,174 @@
+// What a chart of the time axis looks like to uPlot: scales, axes, series, and the hooks that draw marks, heat and
+// highlight. Read `plotOptions` first. Deliberately absent: Svelte, and any state of its own.
+
+import type uPlot from "uplot";
+import { clock, ticksInUnit } from "../format/unit";
+import { type Highlight, type Interval, names } from "../state/page.svelte";
+import type { HeatMap, MarkView, Panel, Timeline } from "../view";
+import { drawHeat } from "./heat";
+import { colour, faded, INK, type Theme } from "./palette";
+
+export interface ChartSettings {
+  panel: Panel;
+  theme: Theme;
+  width: number;
+  height: number;
+  /** Width of the value axis, the same on all charts so that their times stand below each other. */
+  axisWidth: number;
+  logarithmic: boolean;
+  /** Drawn behind the lines, when wanted. */
+  heat: HeatMap | null;
+  hidden: ReadonlySet<string>;
+  /** Read anew for every drawing, because they change without the chart being rebuilt. */
+  now: () => { highlight: Highlight | null; marks: MarkView[]; visible: Interval; timeline: Timeline };
+  onZoom: (from: number, to: number) => void;
+  onReset: () => void;
+  onCursor: (seconds: number | null) => void;
+}
+
+export const SYNC = "loadstone-time";
+
+export function plotOptions(settings: ChartSettings): uPlot.Options {
+  const { panel, theme } = settings;
+  return {
+    width: settings.width,
+    height: settings.height,
+    padding: [8, 10, 0, 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      points: { size: 7, width: 2 },
+      drag: { x: true, y: false, setScale: false },
+      // Only the position is shared; every chart follows the page's zoom by itself.
+      sync: { key: SYNC, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
+      bind: { dblclick: () => () => (settings.onReset(), null) },
+    },
+    scales: { x: { time: false, range: () => [...settings.now().visible] }, y: valueScale(settings) },
+    axes: axes(settings),
+    series: [{}, ...panel.columns.map((column, index) => series(settings, column.id, index))],
+    bands: panel.stacked ? panel.columns.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : [],
+    hooks: {
+      drawClear: [(plot) => drawHighlight(plot, settings, theme)],
+      drawAxes: settings.heat ? [(plot) => drawHeat(plot, settings.heat as HeatMap, settings.now().timeline, theme)] : [],
+      draw: [(plot) => drawMarks(plot, settings.now().marks, theme)],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width > 3) settings.onZoom(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+      setCursor: [(plot) => settings.onCursor((plot.cursor.left ?? -1) >= 0 ? plot.posToVal(plot.cursor.left as number, "x") : null)],
+    },
+  };
+}
+
+function valueScale(settings: ChartSettings): uPlot.Scale {
+  if (settings.heat) {
+    const [low, high] = heatRange(settings.heat);
+    return { distr: 3, log: 10, range: () => [low, high] };
+  }
+  if (settings.logarithmic) {
+    return { distr: 3, log: 10, range: (_, low, high) => (low > 0 && high > 0 ? [low / 1.2, Math.max(high * 1.2, low * 2)] : [0.001, 1]) };
+  }
+  return {
+    // Times, rates and shares are read against zero; a chart that leaves it out exaggerates.
+    range: (_, low, high) => {
+      const top = high > 0 ? high * 1.06 : 1;
+      return [Math.min(0, low ?? 0), settings.panel.unit === "share" && top > 0.9 ? Math.max(1, top) : top];
+    },
+  };
+}
+
+function heatRange(heat: HeatMap): [number, number] {
+  const bins = heat.steps.flatMap((step) => step.filter((_, i) => i % 2 === 0));
+  if (bins.length === 0) return [0.001, 1];
+  const [low, high] = bins.reduce(([a, b], bin) => [Math.min(a, bin), Math.max(b, bin)], [Infinity, 0]);
+  return [heat.edges[low] as number, heat.edges[high + 1] ?? (heat.edges[high] as number) * 1.25];
+}
+
+function axes(settings: ChartSettings): uPlot.Axis[] {
+  const ink = INK[settings.theme];
+  const font = `12px "Hanken Grotesk Variable", system-ui, sans-serif`;
+  const shared = { stroke: ink.text, font, ticks: { show: false }, grid: { stroke: ink.grid, width: 1 } };
+  const logarithmic = settings.logarithmic || settings.heat !== null;
+  return [
+    {
+      ...shared,
+      size: 26,
+      gap: 6,
+      space: 70,
+      grid: { show: false },
+      incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400],
+      values: (_, ticks) => ticks.map(clock),
+    },
+    {
+      ...shared,
+      size: settings.axisWidth,
+      gap: 8,
+      space: settings.height < 140 ? 26 : 34,
+      values: (_, ticks) => (logarithmic ? logTicks(ticks, settings) : ticksInUnit(ticks, settings.panel.unit)),
+    },
+  ];
+}
+
+/** Only the powers of ten are named. */
+function logTicks(ticks: number[], settings: ChartSettings): (string | null)[] {
+  return ticks.map((tick) => (tick !== null && Math.abs(Math.log10(tick) % 1) < 1e-6 ? (ticksInUnit([tick], settings.panel.unit)[0] ?? null) : null));
+}
+
+function series(settings: ChartSettings, id: string, index: number): uPlot.Series {
+  const { panel, theme } = settings;
+  const base = colour(id, index, theme);
+  const strength = () => {
+    const { highlight } = settings.now();
+    return !highlight || !panel.columns.some((column) => names(highlight, column.id)) || names(highlight, id) ? 1 : 0.22;
+  };
+  const isAsked = id.endsWith("/asked");
+  const isSide = isAsked || /\/(max|min|low|high)$/.test(id);
+  return {
+    show: !settings.hidden.has(id),
+    scale: "y",
+    stroke: () => faded(base, strength()),
+    width: panel.stacked ? 1 : isSide ? 1.25 : 1.75,
+    ...(isAsked ? { dash: [5, 4] } : {}),
+    ...(panel.stacked ? { fill: () => faded(base, 0.55 * strength()) } : {}),
+    points: { show: false },
+    spanGaps: false,
+  };
+}
+
+function drawHighlight(plot: uPlot, settings: ChartSettings, theme: Theme): void {
+  const { highlight, visible } = settings.now();
+  if (!highlight || highlight.to < visible[0] || highlight.from > visible[1]) return;
+  const { ctx, bbox } = plot;
+  const left = plot.valToPos(Math.max(highlight.from, visible[0]), "x", true);
+  const right = plot.valToPos(Math.min(highlight.to, visible[1]), "x", true);
+  const concerned = settings.panel.columns.some((column) => names(highlight, column.id));
+  ctx.save();
+  ctx.fillStyle = INK[theme].highlight;
+  ctx.fillRect(left, bbox.top, right - left, bbox.height);
+  if (concerned) {
+    ctx.fillStyle = INK[theme].highlightEdge;
+    ctx.fillRect(left, bbox.top, right - left, 2 * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+function drawMarks(plot: uPlot, marks: MarkView[], theme: Theme): void {
+  const { ctx, bbox } = plot;
+  const { min, max } = plot.scales.x as { min: number; max: number };
+  ctx.save();
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const mark of marks) {
+    if (mark.at_seconds < min || mark.at_seconds > max) continue;
+    ctx.strokeStyle = mark.kind === "warning" || mark.kind === "stopped" ? INK[theme].warning : INK[theme].mark;
+    const x = Math.round(plot.valToPos(mark.at_seconds, "x", true)) + 0.5;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}

@@ -1,0 +1,72 @@
+// Colours of series, for both themes. Distinguishable with the common colour deficiencies: hues after Okabe and Ito,
+// kept apart in lightness too; percentiles, being ordered, are one hue from faint to strong.
+
+export type Theme = "light" | "dark";
+type Pair = readonly [light: string, dark: string];
+
+const CATEGORIES: Pair[] = [
+  ["#14727f", "#56bfcc"], ["#d9822b", "#f0a75a"], ["#6a5acd", "#a79cf5"], ["#c2477f", "#ee8cb8"],
+  ["#5b8c2a", "#9fcb6b"], ["#2f74c0", "#7db4f0"], ["#8c6d46", "#cbab82"], ["#7a8791", "#97a5b0"],
+];
+
+const NAMED: Record<string, Pair> = {
+  "rate/asked": ["#8794a0", "#8e9ca8"],
+  "rate/achieved": ["#14727f", "#56bfcc"],
+  "rate/requests": ["#14727f", "#56bfcc"],
+  "response/p50": ["#8fc7ce", "#2c6d78"],
+  "response/p75": ["#6db4bd", "#3a8793"],
+  "response/p90": ["#3f9ba6", "#47a3b0"],
+  "response/p95": ["#17808e", "#6cc7d2"],
+  "response/p99": ["#0a4852", "#b4ecf2"],
+  "response/p99.9": ["#7a3d73", "#d69bcf"],
+  "response/max": ["#b4bdc4", "#54626d"],
+  "failures/status": ["#c8502f", "#f08a6c"],
+  "failures/expect": ["#e0a030", "#f2c76a"],
+  "failures/timeout": ["#7d2f68", "#d387bf"],
+  "failures/refused": ["#5458a8", "#9da1ee"],
+  "failures/reset": ["#2f74c0", "#7db4f0"],
+  "failures/script": ["#8c6d46", "#cbab82"],
+  "phases/dns": ["#b99a1f", "#dcc25c"],
+  "phases/connect": ["#d9822b", "#f0a75a"],
+  "phases/tls": ["#6a5acd", "#a79cf5"],
+  "phases/wait": ["#14727f", "#56bfcc"],
+  "phases/body": ["#84bcc3", "#2f7681"],
+};
+
+export const PHASE_NAMES = ["dns", "connect", "tls", "wait", "body"] as const;
+
+/** Colour of a column; `index` is its place among the columns of its panel. */
+export function colour(columnId: string, index: number, theme: Theme): string {
+  const pair = NAMED[columnId] ?? (CATEGORIES[index % CATEGORIES.length] as Pair);
+  return pair[theme === "light" ? 0 : 1];
+}
+
+/** `#rrggbb` with an opacity from 0 to 1. */
+export function faded(hex: string, opacity: number): string {
+  return `${hex}${Math.round(opacity * 255).toString(16).padStart(2, "0")}`;
+}
+
+export interface Ink {
+  text: string;
+  faint: string;
+  grid: string;
+  mark: string;
+  warning: string;
+  highlight: string;
+  highlightEdge: string;
+}
+
+export const INK: Record<Theme, Ink> = {
+  light: { text: "#55636f", faint: "#9aa6b0", grid: "#e9edf0", mark: "#9aa6b0", warning: "#b26a00", highlight: "#d1553b14", highlightEdge: "#d1553b80" },
+  dark: { text: "#9fadb8", faint: "#60707c", grid: "#202a32", mark: "#60707c", warning: "#e6b450", highlight: "#ff8a6c1f", highlightEdge: "#ff8a6c80" },
+};
+
+/** Heat from few to many, `share` from 0 to 1: pale to deep on paper, dim to bright on dark. */
+export function heat(share: number, theme: Theme): string {
+  const stops: [number, number, number][] =
+    theme === "light" ? [[226, 240, 241], [122, 189, 196], [20, 114, 127], [8, 44, 58]] : [[22, 44, 54], [28, 104, 116], [86, 191, 204], [226, 250, 240]];
+  const at = Math.min(0.9999, Math.max(0, share)) * (stops.length - 1);
+  const [a, b] = [stops[Math.floor(at)], stops[Math.floor(at) + 1]] as [number[], number[]];
+  const mix = a.map((from, i) => Math.round(from + ((b[i] as number) - from) * (at % 1)));
+  return `rgb(${mix.join(",")})`;
+}

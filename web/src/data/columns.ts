@@ -1,0 +1,57 @@
+// Questions about columns of the timeline.
+
+import type { Column, Panel, Timeline } from "../view";
+
+export function isEmpty(panel: Panel): boolean {
+  return panel.columns.every((column) => column.values.every((value) => value === null || value === 0));
+}
+
+/** Index of the step that holds an instant. */
+export function stepAt(timeline: Timeline, at: number): number {
+  const { seconds } = timeline;
+  let [low, high] = [0, seconds.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((seconds[middle] as number) <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+export interface Found {
+  column: Column;
+  panel: Panel;
+  index: number;
+}
+
+/** The columns that a finding's evidence names, with the panel each stands in. */
+export function find(timeline: Timeline, names: readonly string[]): Found[] {
+  const wanted = new Set(names.flatMap((name) => [name, `signal/${name}`]));
+  const panels = [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)];
+  return panels.flatMap((panel) => panel.columns.map((column, index) => ({ column, panel, index })).filter(({ column }) => wanted.has(column.id)));
+}
+
+/** The largest value between two instants and when it was. */
+export function peak(timeline: Timeline, column: Column, from: number, to: number): { value: number; at: number } | null {
+  let best: { value: number; at: number } | null = null;
+  timeline.seconds.forEach((at, step) => {
+    const value = column.values[step];
+    if (value != null && at >= from && at <= to && (best === null || value > best.value)) best = { value, at };
+  });
+  return best;
+}
+
+/** At most `points` values, each the largest of its part, so that no peak is lost. */
+export function thin(values: readonly (number | null)[], points: number): (number | null)[] {
+  const size = Math.max(1, Math.ceil(values.length / points));
+  const out: (number | null)[] = [];
+  for (let from = 0; from < values.length; from += size) {
+    let largest: number | null = null;
+    for (let i = from; i < Math.min(from + size, values.length); i++) {
+      const value = values[i];
+      if (value != null && (largest === null || value > largest)) largest = value;
+    }
+    out.push(largest);
+  }
+  return out;
+}

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import type { RequestRow, Timeline } from "../view";
+import { find, isEmpty, peak, stepAt, thin } from "./columns";
+import { matching, sorted, type TableRow } from "./rows";
+import { stack } from "./stack";
+
+function row(name: string, count: number, p95: number | null): TableRow {
+  const times = { count, mean: p95, min: 0, max: p95, percentiles: [{ quantile: 0.95, value: p95, low: null, high: null, samples_beyond: 0 }] };
+  return { row: { kind: "request", scenario: "Buy", name, count, failed: 0, rate: count / 10, response: times } as unknown as RequestRow, spark: [] };
+}
+
+test("stacked columns end at their sum, whatever is hidden", () => {
+  const columns = [[1, 2, null], [10, null, null], [100, 200, null]];
+  expect(stack(columns, [false, false, false])).toEqual([[1, 2, null], [11, 2, null], [111, 202, null]]);
+  expect(stack(columns, [false, true, false]).at(-1)).toEqual([101, 202, null]);
+});
+
+test("sorting puts rows without a value last in both directions", () => {
+  const rows = [row("b", 5, null), row("a 10", 7, 0.2), row("a 9", 1, 0.4)];
+  const names = (key: "name" | "p95" | "count", descending: boolean) => sorted(rows, { key, descending }).map(({ row }) => row.name);
+  expect(names("p95", true)).toEqual(["a 9", "a 10", "b"]);
+  expect(names("p95", false)).toEqual(["a 10", "a 9", "b"]);
+  expect(names("count", true)).toEqual(["a 10", "b", "a 9"]);
+  expect(names("name", false)).toEqual(["a 9", "a 10", "b"]);
+});
+
+test("the filter wants every word, in name or scenario", () => {
+  const rows = [row("Create ticket", 1, 1), row("List products", 1, 1)];
+  expect(matching(rows, "buy TICKET").map(({ row }) => row.name)).toEqual(["Create ticket"]);
+  expect(matching(rows, " ")).toHaveLength(2);
+});
+
+const timeline = {
+  seconds: [0, 3, 6, 9],
+  step_seconds: 3,
+  panels: [{ id: "rate", title: "", unit: "/s", stacked: false, columns: [{ id: "rate/asked", label: "asked", values: [1, 5, null, 2] }] }],
+  bands: [{ observer: "pg", panels: [{ id: "s", title: "", unit: "1", stacked: true, columns: [{ id: "signal/pg/sessions", label: "s", values: [0, 0, null, 0] }] }] }],
+} as unknown as Timeline;
+
+test("steps, peaks and names are found", () => {
+  expect([0, 2.9, 3, 8, 100].map((at) => stepAt(timeline, at))).toEqual([0, 0, 1, 2, 3]);
+  const column = timeline.panels[0]!.columns[0]!;
+  expect(peak(timeline, column, 0, 9)).toEqual({ value: 5, at: 3 });
+  expect(peak(timeline, column, 4, 7)).toBeNull();
+  expect(find(timeline, ["pg/sessions", "rate/asked"]).map(({ column }) => column.id)).toEqual(["rate/asked", "signal/pg/sessions"]);
+  expect([isEmpty(timeline.panels[0]!), isEmpty(timeline.bands[0]!.panels[0]!)]).toEqual([false, true]);
+});
+
+test("thinning keeps peaks", () => {
+  const values = Array.from({ length: 1000 }, (_, i) => (i === 777 ? 50 : 1));
+  expect(Math.max(...(thin(values, 60) as number[]))).toBe(50);
+  expect(thin(values, 60).length).toBeLessThanOrEqual(60);
+});

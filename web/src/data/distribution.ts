@@ -1,0 +1,41 @@
+// The distribution of response times as bars and as the curve of its percentiles.
+
+export type Bar = [from: number, to: number, count: number];
+
+export interface CurvePoint {
+  /** 1 / (1 − quantile): 2 at p50, 100 at p99. The axis is logarithmic in it. */
+  x: number;
+  seconds: number;
+}
+
+/**
+ * Response time at each bin's cumulative share. Ends where less than one sample would lie beyond: at the last bin the
+ * quantile would be 1 and the curve would run to infinity.
+ */
+export function curve(bars: readonly Bar[]): CurvePoint[] {
+  const total = bars.reduce((sum, [, , count]) => sum + count, 0);
+  const points: CurvePoint[] = [];
+  let seen = 0;
+  for (const [from, to, count] of bars) {
+    if (count === 0) continue;
+    if (points.length === 0) points.push({ x: 1, seconds: from });
+    seen += count;
+    points.push({ x: total / Math.max(1, total - seen), seconds: to });
+  }
+  return points;
+}
+
+/** Powers of ten (and 2 and 5 between, when there are few) inside a range. */
+export function decades(low: number, high: number): number[] {
+  if (!(low > 0) || !(high > low)) return [];
+  const wide = Math.log10(high / low) > 3;
+  const steps = wide ? [1] : Math.log10(high / low) > 1.2 ? [1, 3] : [1, 2, 5];
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    for (const step of steps) {
+      const tick = Number((step * 10 ** power).toPrecision(3));
+      if (tick >= low && tick <= high) ticks.push(tick);
+    }
+  }
+  return ticks;
+}

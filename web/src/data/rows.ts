@@ -1,0 +1,57 @@
+// Sorting and filtering of the table by request.
+
+import type { RequestRow, TimeStats } from "../view";
+
+export interface TableRow {
+  row: RequestRow;
+  spark: (number | null)[];
+}
+
+export type SortKey = "name" | "count" | "rate" | "failed" | "mean" | "p50" | "p95" | "p99" | "max";
+
+export interface Sort {
+  key: SortKey;
+  descending: boolean;
+}
+
+export function at(times: TimeStats, quantile: number): number | null {
+  return times.percentiles.find((p) => Math.abs(p.quantile - quantile) < 1e-9)?.value ?? null;
+}
+
+export function failedShare(row: RequestRow): number {
+  return row.count > 0 ? row.failed / row.count : 0;
+}
+
+function valueOf(row: RequestRow, key: Exclude<SortKey, "name">): number | null {
+  switch (key) {
+    case "count": return row.count;
+    case "rate": return row.rate;
+    case "failed": return failedShare(row);
+    case "mean": return row.response.mean;
+    case "p50": return at(row.response, 0.5);
+    case "p95": return at(row.response, 0.95);
+    case "p99": return at(row.response, 0.99);
+    case "max": return row.response.max;
+  }
+}
+
+/** Rows without a value come last in both directions; equal ones keep their order. */
+export function sorted(rows: readonly TableRow[], sort: Sort): TableRow[] {
+  const sign = sort.descending ? -1 : 1;
+  const { key } = sort;
+  if (key === "name") return rows.toSorted((a, b) => sign * a.row.name.localeCompare(b.row.name, "en", { numeric: true }));
+  return rows.toSorted((a, b) => {
+    const [x, y] = [valueOf(a.row, key), valueOf(b.row, key)];
+    if (x === null || y === null) return Number(x === null) - Number(y === null);
+    return sign * (x - y);
+  });
+}
+
+/** Every word of the filter must stand in the row's name, group or scenario. */
+export function matching(rows: readonly TableRow[], filter: string): TableRow[] {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  return rows.filter(({ row }) => {
+    const text = `${row.name} ${row.group ?? ""} ${row.scenario}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}

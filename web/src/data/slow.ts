@@ -1,0 +1,23 @@
+// Where the time of a single slow request went.
+
+import type { SlowSample } from "../view";
+
+export interface Part {
+  name: string;
+  seconds: number;
+}
+
+/**
+ * The phases that happened, in order; first what no phase covers: waiting to be started by a late generator, and sending.
+ */
+export function parts(sample: SlowSample): Part[] {
+  const phases: Part[] = [
+    { name: "dns", seconds: sample.dns_ns / 1e9 },
+    { name: "connect", seconds: sample.connect_ns / 1e9 },
+    { name: "tls", seconds: sample.tls_ns / 1e9 },
+    { name: "wait", seconds: sample.wait_ns / 1e9 },
+    { name: "body", seconds: sample.body_ns / 1e9 },
+  ];
+  const rest = sample.response_ns / 1e9 - phases.reduce((sum, phase) => sum + phase.seconds, 0);
+  return [{ name: "other", seconds: Math.max(0, rest) }, ...phases].filter((part) => part.seconds > 0);
+}

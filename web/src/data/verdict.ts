@@ -1,0 +1,62 @@
+// The three answers in a few words each, for the strip at the top.
+
+import { count, counted } from "../format/number";
+import { grade as gradeWord, type Tone } from "../format/words";
+import type { Grade, ReportView, ValidityCheck } from "../view";
+
+export interface Answer {
+  id: "validity" | "thresholds" | "findings";
+  question: string;
+  word: string;
+  tone: Tone;
+  summary: string;
+}
+
+export function answers(view: ReportView): Answer[] {
+  return [validity(view), thresholds(view), findings(view)];
+}
+
+function validity(view: ReportView): Answer {
+  const { grade, checks } = view.summary.verdict.validity;
+  const judged = checks.filter((check) => check.grade !== null);
+  const bad = judged.filter((check) => check.grade !== "valid");
+  const { word, tone } = gradeWord(grade);
+  const summary = judged.length === 0 ? "Nothing to judge yet" : bad.length === 0 ? `All ${counted(judged.length, "check")} held` : bad.map((check) => check.title).join(" · ");
+  return { id: "validity", question: "Was the measurement valid?", word, tone: judged.length === 0 ? "none" : tone, summary };
+}
+
+function thresholds(view: ReportView): Answer {
+  const results = view.summary.verdict.thresholds;
+  const failed = results.filter((result) => result.state === "failed" || result.state === "no_data");
+  const pending = results.filter((result) => result.state === "pending");
+  const base = { id: "thresholds", question: "Did it meet its objectives?" } as const;
+  if (results.length === 0) return { ...base, word: "None set", tone: "none", summary: "The test declares no thresholds" };
+  if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${counted(results.length, "threshold")}: ${failed[0]!.threshold.label}` };
+  if (pending.length > 0) return { ...base, word: "So far", tone: "none", summary: `${count(results.length - pending.length)} of ${counted(results.length, "threshold")} decided, none failed` };
+  return { ...base, word: "Passed", tone: "good", summary: results.length === 1 ? "The one threshold held" : `All ${counted(results.length, "threshold")} held` };
+}
+
+function findings(view: ReportView): Answer {
+  const { findings: found, remark } = view.summary.verdict.findings;
+  const base = { id: "findings", question: "What limits it?" } as const;
+  if (found.length > 0) return { ...base, word: counted(found.length, "finding"), tone: "warn", summary: found[0]!.claim };
+  const unclear = /^cannot tell/i.test(remark);
+  return { ...base, word: unclear ? "Cannot tell" : "Nothing found", tone: "none", summary: remark.replace(/^cannot tell:\s*/i, "") || "No finding" };
+}
+
+const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };
+
+/** Worst first; what could not be judged last. */
+export function worstFirst(checks: readonly ValidityCheck[]): ValidityCheck[] {
+  const rank = (check: ValidityCheck) => (check.grade === null ? 3 : ORDER[check.grade]);
+  return checks.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** What deserves to stand open when the report is opened: the worst answer, or nothing. */
+export function openAtFirst(view: ReportView): Answer["id"] | null {
+  const { validity, findings, thresholds } = view.summary.verdict;
+  if (validity.grade === "invalid") return "validity";
+  if (findings.findings.length > 0) return "findings";
+  if (thresholds.some((result) => result.state === "failed" || result.state === "no_data")) return "thresholds";
+  return validity.grade === "suspect" ? "validity" : null;
+}

@@ -1,0 +1,57 @@
+// Where views come from. The page draws whatever arrives; a finished report gets one view, a live run one a second.
+
+import type { ReportView } from "../view";
+import { liveFeed } from "./live";
+
+/** What a server puts into the page instead of a view, to say that views come over the wire. */
+export interface LiveSource {
+  feed: "live";
+  /** Paths on the page's own origin. */
+  events: string;
+  control: string;
+  /** Proves to the server that whoever steers the run has seen this page. */
+  token: string;
+}
+
+export type Connection = "open" | "lost" | "ended";
+
+export interface Controls {
+  send(action: "pause" | "resume" | "stop" | "scale", value?: number): Promise<void>;
+}
+
+export interface Feed {
+  /** `onView` is called once or many times; `onConnection` only where there is one to lose. Returns how to stop. */
+  start(onView: (view: ReportView) => void, onConnection: (connection: Connection) => void): () => void;
+  /** Only a run that is under way can be steered. */
+  controls: Controls | null;
+}
+
+export class UnreadableView extends Error {}
+
+/** The feed that the page's embedded JSON asks for. */
+export function feedOf(text: string): Feed {
+  const embedded = parse(text);
+  if ("feed" in embedded && embedded.feed === "live") return liveFeed(embedded);
+  const view = checked(embedded as ReportView);
+  return {
+    controls: null,
+    start(onView) {
+      onView(view);
+      return () => {};
+    },
+  };
+}
+
+function parse(text: string): ReportView | LiveSource {
+  try {
+    return JSON.parse(text) as ReportView | LiveSource;
+  } catch {
+    throw new UnreadableView("This page holds no run: its data is missing or damaged. Make it again with `loadstone report`.");
+  }
+}
+
+/** Refuses a schema that this page does not know, rather than drawing it wrongly. */
+export function checked(view: ReportView): ReportView {
+  if (view.version !== 1) throw new UnreadableView(`This page draws views of version 1, and was given version ${view.version}. Make it again with one version of loadstone.`);
+  return view;
+}

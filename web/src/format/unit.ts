@@ -1,0 +1,62 @@
+// How a value of a panel is written, by the panel's unit.
+
+import type { Unit } from "../view";
+import { bytes, number, rate, seconds, share } from "./number";
+
+export function inUnit(value: number | null | undefined, unit: Unit): string {
+  switch (unit) {
+    case "s":
+    case "seconds": return seconds(value);
+    case "/s":
+    case "per second": return rate(value);
+    case "bytes": return bytes(value);
+    case "share": return share(value);
+    default: return number(value);
+  }
+}
+
+/** Ticks of an axis: as short as their step allows, all in one unit. */
+export function ticksInUnit(ticks: number[], unit: Unit): string[] {
+  const largest = Math.max(...ticks.map(Math.abs), 0);
+  const step = ticks.length > 1 ? Math.abs((ticks[1] as number) - (ticks[0] as number)) : largest;
+  switch (unit) {
+    case "s":
+    case "seconds": {
+      const [scale, name] = largest < 1e-6 ? [1e9, "ns"] : largest < 1e-3 ? [1e6, "µs"] : largest < 1 ? [1e3, "ms"] : largest < 120 ? [1, "s"] : [1 / 60, "min"];
+      return ticks.map((tick) => (tick === 0 ? "0" : `${plain(tick * scale, step * scale)} ${name}`));
+    }
+    case "bytes": {
+      const [scale, name] = largest < 1e3 ? [1, "B"] : largest < 1e6 ? [1e-3, "kB"] : largest < 1e9 ? [1e-6, "MB"] : [1e-9, "GB"];
+      return ticks.map((tick) => (tick === 0 ? "0" : `${plain(tick * scale, step * scale)} ${name}`));
+    }
+    case "share": return ticks.map((tick) => `${plain(tick * 100, step * 100)} %`);
+    case "/s":
+    case "per second": return ticks.map((tick) => (tick === 0 ? "0" : `${short(tick, step)}/s`));
+    default: return ticks.map((tick) => short(tick, step));
+  }
+}
+
+function short(value: number, step: number): string {
+  return Math.abs(value) >= 1e7 ? number(value) : plain(value, step);
+}
+
+/** As many decimals as the step between ticks needs. */
+function plain(value: number, step: number): string {
+  const decimals = step > 0 ? Math.min(4, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))) : 0;
+  return value.toFixed(decimals).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
+}
+
+/** A place on the time axis: `0:42`, `12:05`, `1:02:30`. */
+export function clock(atSeconds: number): string {
+  const whole = Math.floor(atSeconds + 1e-6);
+  const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (n: number) => String(n).padStart(2, "0");
+  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+}
+
+/** RFC 3339 as people read it, in the reader's time zone. */
+export function instant(rfc3339: string): string {
+  const date = new Date(rfc3339);
+  if (Number.isNaN(date.getTime())) return rfc3339;
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}

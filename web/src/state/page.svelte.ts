@@ -1,0 +1,89 @@
+// What the parts of the page share: the view itself, the visible interval, the cursor, the highlight, the theme.
+// Deliberately absent: anything computed from the view; that is in data/.
+
+import { getContext, setContext } from "svelte";
+import type { Evidence, ReportView } from "../view";
+
+export type Interval = readonly [from: number, to: number];
+
+/** Series and interval to bring out on every chart. */
+export interface Highlight {
+  label: string;
+  series: string[];
+  from: number;
+  to: number;
+}
+
+export type ThemeChoice = "auto" | "light" | "dark";
+
+export class Page {
+  view: ReportView = $state.raw(undefined as unknown as ReportView);
+  /** Visible interval of all charts, seconds; `null`: the whole run. */
+  zoom: Interval | null = $state.raw(null);
+  /** Where the pointer stands on the time axis, seconds. */
+  cursor: number | null = $state(null);
+  pinned: Highlight | null = $state.raw(null);
+  pointed: Highlight | null = $state.raw(null);
+  choice: ThemeChoice = $state("auto");
+  systemDark = $state(false);
+  printing = $state(false);
+
+  highlight = $derived(this.pointed ?? this.pinned);
+  dark = $derived(!this.printing && (this.choice === "auto" ? this.systemDark : this.choice === "dark"));
+  /** The whole time axis: up to the end of the last step. */
+  whole: Interval = $derived.by(() => {
+    const { seconds, step_seconds } = this.view.timeline;
+    return [0, Math.max((seconds.at(-1) ?? 0) + step_seconds, 1)];
+  });
+  visible: Interval = $derived(this.zoom ?? this.whole);
+
+  constructor(view: ReportView) {
+    this.view = view;
+  }
+
+  /** Shows an interval on all charts, kept within the run and never shorter than two steps. */
+  show(from: number, to: number): void {
+    const [start, end] = this.whole;
+    const shortest = Math.min(end - start, 2 * this.view.timeline.step_seconds);
+    let low = Math.max(start, Math.min(from, to));
+    let high = Math.min(end, Math.max(from, to));
+    if (high - low < shortest) {
+      low = Math.max(start, Math.min((low + high - shortest) / 2, end - shortest));
+      high = low + shortest;
+    }
+    this.zoom = low <= start && high >= end ? null : [low, high];
+  }
+
+  showAll(): void {
+    this.zoom = null;
+  }
+}
+
+export function highlightOf(evidence: Evidence, label: string): Highlight {
+  return { label, series: evidence.series, from: evidence.from_seconds, to: evidence.to_seconds };
+}
+
+/** All the evidence of a finding at once. */
+export function highlightOfAll(evidence: Evidence[], label: string): Highlight {
+  return {
+    label,
+    series: [...new Set(evidence.flatMap((one) => one.series))],
+    from: Math.min(...evidence.map((one) => one.from_seconds)),
+    to: Math.max(...evidence.map((one) => one.to_seconds)),
+  };
+}
+
+/** Findings name a signal as the observer does; the columns of signals carry the prefix `signal/`. */
+export function names(highlight: Highlight, columnId: string): boolean {
+  return highlight.series.some((name) => name === columnId || `signal/${name}` === columnId);
+}
+
+const KEY = Symbol("page");
+
+export function providePage(page: Page): Page {
+  return setContext(KEY, page);
+}
+
+export function usePage(): Page {
+  return getContext(KEY);
+}

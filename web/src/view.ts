@@ -1,0 +1,223 @@
+// The page's only input: `ReportView` of crates/report/src/view.rs with what it holds of `analysis` and `metrics`,
+// field for field. Times are seconds unless the name says otherwise.
+
+export type RunState = "running" | "completed" | "interrupted" | "aborted" | "failed" | "killed";
+export type Grade = "valid" | "suspect" | "invalid";
+export type ThresholdState = "passed" | "failed" | "no_data" | "pending";
+export type Confidence = "low" | "medium" | "high";
+export type MarkKind = "leaf_began" | "leaf_ended" | "stage" | "adjusted" | "warning" | "stopped";
+export type SeriesKind = "request" | "group" | "iteration" | "check" | "flow";
+export type Outcome =
+  | "passed" | "status" | "expect" | "timeout" | "dns" | "refused" | "reset" | "connect" | "tls" | "protocol" | "script"
+  | "ports_exhausted" | "descriptors_exhausted" | "interrupted";
+export type ParameterOrigin = "default" | "file" | "environment" | "command_line";
+
+export interface TestView {
+  name: string;
+  id: string;
+  file: string | null;
+  target: string | null;
+  started: string;
+  state: RunState;
+  state_detail: string;
+  duration_seconds: number;
+  planned_seconds: number | null;
+  loadstone: string;
+  /** Text where it would not fit a JavaScript number. */
+  seed: number | string;
+  workers: number;
+  host: string;
+  parameters: [name: string, value: string, origin: ParameterOrigin | string, help: string][];
+  load: string[];
+  tags: string[];
+}
+
+export interface Column {
+  id: string;
+  label: string;
+  values: (number | null)[];
+}
+
+/** How the values of a panel are written: see `format/unit.ts`. */
+export type Unit = "s" | "/s" | "users" | "bytes" | "share" | "1" | (string & {});
+
+export interface Panel {
+  id: string;
+  title: string;
+  unit: Unit;
+  stacked: boolean;
+  columns: Column[];
+}
+
+export interface Band {
+  observer: string;
+  panels: Panel[];
+}
+
+export interface HeatMap {
+  edges: number[];
+  /** Per step: `[bin, count, bin, count, …]`. */
+  steps: number[][];
+}
+
+export interface MarkView {
+  at_seconds: number;
+  kind: MarkKind;
+  text: string;
+}
+
+export interface Timeline {
+  seconds: number[];
+  step_seconds: number;
+  panels: Panel[];
+  heat: HeatMap;
+  bands: Band[];
+  marks: MarkView[];
+}
+
+export interface SeriesKey {
+  kind: SeriesKind;
+  scenario: string;
+  group?: string;
+  name: string;
+}
+
+export interface ValidityCheck {
+  id: string;
+  title: string;
+  grade: Grade | null;
+  evidence: string;
+  limits: string;
+  advice: string;
+}
+
+export interface ThresholdResult {
+  threshold: { label: string };
+  state: ThresholdState;
+  measured: number | null;
+  at_seconds: number | null;
+  detail: string;
+}
+
+export interface Evidence {
+  text: string;
+  series: string[];
+  from_seconds: number;
+  to_seconds: number;
+}
+
+export interface Finding {
+  rule: string;
+  claim: string;
+  confidence: Confidence;
+  evidence: Evidence[];
+  alternatives: string[];
+  next: string;
+}
+
+export interface Verdict {
+  validity: { grade: Grade; checks: ValidityCheck[] };
+  thresholds: ThresholdResult[];
+  findings: { findings: Finding[]; remark: string };
+}
+
+export interface Percentile {
+  quantile: number;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  samples_beyond: number;
+}
+
+export interface TimeStats {
+  count: number;
+  mean: number | null;
+  min: number | null;
+  max: number | null;
+  percentiles: Percentile[];
+}
+
+export interface RequestRow extends SeriesKey {
+  count: number;
+  failed: number;
+  rate: number;
+  response: TimeStats;
+  service: TimeStats;
+  lag: TimeStats;
+  phases: [phase: string, times: TimeStats][];
+  outcomes: [Outcome, number][];
+  statuses: [number, number][];
+  bytes_sent: number;
+  bytes_received: number;
+}
+
+export interface CheckRow extends SeriesKey {
+  passed: number;
+  failed: number;
+}
+
+export interface ErrorRow extends SeriesKey {
+  outcome: Outcome;
+  message: string;
+  count: number;
+  first_at_seconds: number;
+}
+
+export interface Totals {
+  duration_seconds: number;
+  requests: number;
+  requests_failed: number;
+  request_rate: number;
+  failure_share: number;
+  iterations: number;
+  iterations_failed: number;
+  iterations_interrupted: number;
+  arrivals_due: number;
+  arrivals_started: number;
+  users_max: number;
+  bytes_sent: number;
+  bytes_received: number;
+  checks_passed: number;
+  checks_failed: number;
+  connections_opened: number;
+}
+
+export interface Summary {
+  schema: number;
+  id: string;
+  test: string;
+  started: string;
+  totals: Totals;
+  response: TimeStats;
+  requests: RequestRow[];
+  groups: RequestRow[];
+  scenarios: RequestRow[];
+  flows: RequestRow[];
+  checks: CheckRow[];
+  errors: ErrorRow[];
+  verdict: Verdict;
+}
+
+export interface SlowSample extends SeriesKey {
+  /** Nanoseconds on the run's clock. */
+  started: number;
+  response_ns: number;
+  dns_ns: number;
+  connect_ns: number;
+  tls_ns: number;
+  wait_ns: number;
+  body_ns: number;
+  status: number;
+  outcome: Outcome;
+}
+
+export interface ReportView {
+  version: number;
+  test: TestView;
+  summary: Summary;
+  timeline: Timeline;
+  distribution: [from: number, to: number, count: number][];
+  sparks: (number | null)[][];
+  slowest: SlowSample[];
+  notes: string[];
+}

@@ -1,0 +1,68 @@
+// A real Chromium showing a report from disk, as a reader would open it.
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** The browser to test with: LOADSTONE_CHROMIUM, or the first of the usual names on the path. */
+export function chromiumPath(): string {
+  if (process.env.LOADSTONE_CHROMIUM) return process.env.LOADSTONE_CHROMIUM;
+  for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
+    try {
+      return execFileSync("which", [name], { encoding: "utf8" }).trim();
+    } catch {
+      // The next name.
+    }
+  }
+  throw new Error("No Chromium found. Install Debian's `chromium`, or set LOADSTONE_CHROMIUM to the path of one.");
+}
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: chromiumPath(), args: ARGUMENTS });
+}
+
+const BUILT = new URL("../dist/index.html", import.meta.url);
+
+/** The page with a view in it, escaped as the Rust side does. */
+export function pageWith(json: string): string {
+  return readFileSync(BUILT, "utf8").replace("__LOADSTONE_VIEW__", () => json.replaceAll("<", "\\u003c"));
+}
+
+export function fixture(name: string): string {
+  return readFileSync(new URL(`../fixtures/${name}.json`, import.meta.url), "utf8");
+}
+
+export interface Opened {
+  page: Page;
+  context: BrowserContext;
+  /** What must stay empty: errors on the console, and anything fetched. */
+  complaints: string[];
+  close(): Promise<void>;
+}
+
+export interface Look {
+  width?: number;
+  height?: number;
+  dark?: boolean;
+}
+
+/** Opens a file of its own in a context of its own. */
+export async function open(browser: Browser, json: string, look: Look = {}): Promise<Opened> {
+  const folder = mkdtempSync(join(tmpdir(), "loadstone-report-"));
+  const file = join(folder, "report.html");
+  writeFileSync(file, pageWith(json));
+  const context = await browser.newContext({ viewport: { width: look.width ?? 1280, height: look.height ?? 900 }, colorScheme: look.dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => { if (message.type() === "error" || message.type() === "warning") complaints.push(`console: ${message.text()}`); });
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`); });
+  await page.goto(pathToFileURL(file).href);
+  await page.waitForSelector("main h1");
+  return { page, context, complaints, close: async () => { await context.close(); rmSync(folder, { recursive: true }); } };
+}

@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
+import { inlineEverything } from "./build/inline.ts";
+
+/** `npm run dev` shows a fixture: http://localhost:5173/?healthy, ?failing, ?hour, ?findings. */
+function fixtureInDev(): Plugin {
+  return {
+    name: "fixture-in-dev",
+    apply: "serve",
+    transformIndexHtml(html, context) {
+      const name = new URL(context.originalUrl ?? "/", "http://localhost").search.slice(1) || "findings";
+      const json = readFileSync(new URL(`fixtures/${name}.json`, import.meta.url), "utf8");
+      return html.replace("__LOADSTONE_VIEW__", () => json.replaceAll("<", "\\u003c"));
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [svelte(), fixtureInDev(), inlineEverything()],
+  build: {
+    target: "es2022",
+    modulePreload: false,
+    cssCodeSplit: false,
+    // Fonts become part of the style sheet.
+    assetsInlineLimit: 1_000_000,
+  },
+  test: {
+    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    fileParallelism: false,
+  },
+});
