@@ -1,8 +1,23 @@
 //! The run directory: what was measured, on disk, in open formats.
 //!
-//! Read [`Run`] first (a whole run in memory), then `format` (the files). Deliberately absent: anything concluded.
-//! Verdicts and reports can be deleted and are rebuilt from what stands here.
+//! Read [`Run`] first (a whole run in memory), then `files` (what lies in a directory), [`Writer`] and [`Reader`]. The format
+//! is described in docs/run-directory.md. Deliberately absent: anything concluded. Verdicts and reports can be deleted and
+//! are rebuilt from what stands here; this crate only keeps their bytes.
 
+mod disk;
+mod error;
+pub mod export;
+pub mod files;
+mod history;
+mod line;
+mod mask;
 mod model;
+mod reader;
+mod writer;
 
+pub use error::RunError;
+pub use history::{Entry, History};
+pub use mask::Mask;
 pub use model::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
+pub use reader::Reader;
+pub use writer::Writer;

@@ -1,0 +1,140 @@
+//! The few ways in which this crate touches the disk. Every error says what was being done to which file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::RunError;
+
+/// Makes `folder/name`, or `folder/name-2`, `-3`, … when it is taken. Never enters an existing directory.
+pub(crate) fn make_new_directory(folder: &Path, name: &str) -> Result<(PathBuf, String), RunError> {
+    fs::create_dir_all(folder).map_err(|source| RunError::io("create", folder, source))?;
+    for attempt in 1..=1000 {
+        let unique = if attempt == 1 { name.to_owned() } else { format!("{name}-{attempt}") };
+        let path = folder.join(&unique);
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok((path, unique)),
+            Err(source) if source.kind() == ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(RunError::io("create", &path, source)),
+        }
+    }
+    Err(RunError::io("create", &folder.join(name), ErrorKind::AlreadyExists.into()))
+}
+
+/// Writes a whole file so that a reader sees the old one or the new one, never a part.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let partial = path.with_extension("partial");
+    let written = File::create(&partial).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_data()));
+    let renamed = written.and_then(|()| fs::rename(&partial, path));
+    renamed.map_err(|source| {
+        // The disk may be full: give back what the failed attempt took. That this fails too changes nothing.
+        let _ = fs::remove_file(&partial);
+        RunError::io("write", path, source)
+    })
+}
+
+pub(crate) fn read_whole(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(RunError::io("read", path, source)),
+    }
+}
+
+pub(crate) fn open_lines(path: &Path) -> Result<Option<BufReader<File>>, RunError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(BufReader::with_capacity(1 << 18, file))),
+        Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(RunError::io("open", path, source)),
+    }
+}
+
+/// Names of the folders directly inside `folder`, unsorted; none when it does not exist.
+pub(crate) fn folders_in(folder: &Path) -> Result<Vec<String>, RunError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(source) if source.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(RunError::io("list", folder, source)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|source| RunError::io("list", folder, source))?;
+        if entry.path().is_dir()
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// A file that only grows, by whole lines.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl Lines {
+    pub(crate) fn create(path: PathBuf) -> Result<Self, RunError> {
+        let opened = OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = opened.map_err(|source| RunError::io("create", &path, source))?;
+        Ok(Self { path, file, length: 0 })
+    }
+
+    /// Appends what ends in a newline, with one write: once this returns, the line outlives the process.
+    /// After an error the file ends where it ended before.
+    pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), RunError> {
+        match self.file.write_all(line) {
+            Ok(()) => {
+                self.length += line.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                self.cut_back();
+                Err(RunError::io("append to", &self.path, source))
+            }
+        }
+    }
+
+    /// A full disk may have taken half a line; cut it off so that later lines do not follow on it. The reader tolerates
+    /// a torn last line, so failing to cut loses nothing.
+    fn cut_back(&self) {
+        let _ = self.file.set_len(self.length);
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), RunError> {
+        self.file.sync_data().map_err(|source| RunError::io("flush", &self.path, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_an_error_that_says_so_and_advises() {
+        let path = PathBuf::from("/dev/full");
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        let error = Lines { path, file, length: 0 }.append(b"{}\n").unwrap_err();
+        assert!(error.is_disk_full());
+        assert!(error.to_string().contains("Free some space"), "{error}");
+    }
+
+    #[test]
+    fn a_part_of_a_line_that_was_taken_is_cut_off_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let mut lines = Lines::create(path.clone()).unwrap();
+        lines.append(b"whole\n").unwrap();
+        // What a failed write leaves: bytes in the file beyond the length on record, and a handle that takes no more.
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"to").unwrap();
+        lines.cut_back();
+        assert_eq!(fs::read(&path).unwrap(), b"whole\n");
+    }
+}

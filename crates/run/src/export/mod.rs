@@ -1,0 +1,1 @@
+//! Tables of a run for other tools.

@@ -1,0 +1,24 @@
+//! What lies in a run directory.
+
+/// Version of the format that this build writes; it reads this one and older ones.
+pub const FORMAT: u32 = 1;
+
+/// [`crate::RunInfo`] and the plan with secrets masked. Written before the load starts.
+pub const RUN: &str = "run.json";
+/// One [`metrics::Snapshot`] per line and second.
+pub const SNAPSHOTS: &str = "snapshots.jsonl";
+/// Observer series: a line that defines each, and lines with its points.
+pub const SIGNALS: &str = "signals.jsonl";
+/// [`crate::RunEnd`]; absent while running and after a kill.
+pub const END: &str = "end.json";
+/// What scripts and the tool had to say, as text.
+pub const CONSOLE: &str = "console.log";
+
+/// Concluded, can be deleted and rebuilt: the numbers and verdicts.
+pub const SUMMARY: &str = "summary.json";
+/// Concluded, can be deleted and rebuilt: the page.
+pub const REPORT: &str = "report.html";
+/// Concluded, can be deleted and rebuilt: thresholds as test cases.
+pub const JUNIT: &str = "junit.xml";
+/// Concluded, can be deleted and rebuilt: the summary for a pull request.
+pub const MARKDOWN: &str = "summary.md";

@@ -1,0 +1,132 @@
+//! The runs of a folder, without reading what they measured.
+
+use std::path::{Path, PathBuf};
+
+use crate::reader::parse;
+use crate::{Reader, RunEnd, RunError, RunInfo, disk, files};
+
+/// A run as a list shows it.
+#[derive(Debug)]
+pub struct Entry {
+    pub directory: PathBuf,
+    pub info: RunInfo,
+    /// Name of the test.
+    pub test: String,
+    /// `None`: still running, or killed.
+    pub end: Option<RunEnd>,
+    /// `summary.json` as it lies there: `analysis::Summary`. `None` until it is concluded.
+    pub summary: Option<serde_json::Value>,
+}
+
+/// All runs of a folder.
+#[derive(Debug)]
+pub struct History {
+    folder: PathBuf,
+    /// Directory names, newest first.
+    names: Vec<String>,
+}
+
+impl History {
+    /// Lists the folder; a folder that does not exist has no runs.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]
+    pub fn of(folder: &Path) -> Result<Self, RunError> {
+        let mut names = disk::folders_in(folder)?;
+        names.retain(|name| folder.join(name).join(files::RUN).is_file());
+        names.sort_by(|a, b| sort_key(b).cmp(&sort_key(a)));
+        Ok(Self { folder: folder.to_owned(), names })
+    }
+
+    /// Names of the runs, newest first.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Reads the small files of each run, newest first. One that cannot be read is an error in its place, not of the list.
+    pub fn entries(&self) -> impl Iterator<Item = Result<Entry, RunError>> + '_ {
+        self.names.iter().map(|name| entry(self.folder.join(name)))
+    }
+
+    /// The directory that `asked` means: a path to a run directory, `latest`, `latest~2` (two before it), a name, the start of a
+    /// name, or a part of one; a part must fit one run only.
+    ///
+    /// # Errors
+    /// [`RunError::NotFound`] and [`RunError::Ambiguous`], which name what there is.
+    pub fn find(&self, asked: &str) -> Result<PathBuf, RunError> {
+        let not_found = || RunError::NotFound {
+            asked: asked.to_owned(),
+            folder: self.folder.clone(),
+            known: self.names.iter().take(5).cloned().collect(),
+        };
+        if let Some(back) = steps_back(asked) {
+            return self.names.get(back).map(|name| self.folder.join(name)).ok_or_else(not_found);
+        }
+        if self.names.iter().any(|name| name == asked) {
+            return Ok(self.folder.join(asked));
+        }
+        if Path::new(asked).join(files::RUN).is_file() {
+            return Ok(PathBuf::from(asked));
+        }
+        for fits in [starts as fn(&str, &str) -> bool, contains] {
+            let matches: Vec<&String> = self.names.iter().filter(|name| fits(name, asked)).collect();
+            match matches[..] {
+                [] => {}
+                [name] => return Ok(self.folder.join(name)),
+                [..] => {
+                    let matches = matches.into_iter().take(5).cloned().collect();
+                    return Err(RunError::Ambiguous { asked: asked.to_owned(), matches });
+                }
+            }
+        }
+        Err(not_found())
+    }
+}
+
+fn starts(name: &str, part: &str) -> bool {
+    !part.is_empty() && name.starts_with(part)
+}
+
+fn contains(name: &str, part: &str) -> bool {
+    !part.is_empty() && name.contains(part)
+}
+
+/// `latest` → 0, `latest~2` → 2.
+fn steps_back(asked: &str) -> Option<usize> {
+    match asked.strip_prefix("latest")? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+/// Names begin with the date. Runs of one second are told apart by the number behind their name: `…-shop` < `…-shop-2` < `…-shop-10`.
+fn sort_key(name: &str) -> (&str, &str, u32) {
+    let (date, rest) = name.split_at_checked("2026-11-20T18-30-05".len()).unwrap_or((name, ""));
+    match rest.rsplit_once('-').and_then(|(stem, number)| Some((stem, number.parse().ok()?))) {
+        Some((stem, number)) => (date, stem, number),
+        None => (date, rest, 1),
+    }
+}
+
+fn entry(directory: PathBuf) -> Result<Entry, RunError> {
+    let reader = Reader::open(&directory)?;
+    let end = reader.end()?;
+    let path = directory.join(files::SUMMARY);
+    let summary = disk::read_whole(&path)?.map(|bytes| parse(&path, &bytes)).transpose()?;
+    Ok(Entry { info: reader.info().clone(), test: reader.plan().name.clone(), end, summary, directory })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_and_higher_numbered_runs_are_newer() {
+        let mut names = ["2026-11-20T18-30-05-shop-10", "2026-11-20T18-30-05-shop", "2026-11-21T00-00-00-a", "2026-11-20T18-30-05-shop-2"];
+        names.sort_by(|a, b| sort_key(b).cmp(&sort_key(a)));
+        assert_eq!(
+            names,
+            ["2026-11-21T00-00-00-a", "2026-11-20T18-30-05-shop-10", "2026-11-20T18-30-05-shop-2", "2026-11-20T18-30-05-shop"]
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! Lines of `snapshots.jsonl` and `signals.jsonl`.
+
+use std::borrow::Cow;
+
+use metrics::{Histogram, Signal, Snapshot};
+use serde::{Deserialize, Serialize};
+
+/// Prepares a snapshot for the disk: where every service time equals the response time (all but the first requests of open
+/// iterations), `service` is left empty. [`restore`] undoes it.
+pub(crate) fn slim(snapshot: &Snapshot) -> Cow<'_, Snapshot> {
+    if !snapshot.series.iter().any(|series| !series.service.is_empty() && series.service == series.response) {
+        return Cow::Borrowed(snapshot);
+    }
+    let mut slim = snapshot.clone();
+    for series in &mut slim.series {
+        if series.service == series.response {
+            series.service = Histogram::new();
+        }
+    }
+    Cow::Owned(slim)
+}
+
+pub(crate) fn restore(snapshot: &mut Snapshot) {
+    for series in &mut snapshot.series {
+        if series.service.is_empty() && !series.response.is_empty() {
+            series.service = series.response.clone();
+        }
+    }
+}
+
+/// A line of `signals.jsonl`: `{"signal": …}` defines a series, `{"points": …}` adds to it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SignalLine {
+    Signal {
+        id: u32,
+        #[serde(flatten)]
+        signal: Signal,
+    },
+    Points {
+        id: u32,
+        /// Nanoseconds on the run's clock.
+        at: Vec<u64>,
+        value: Vec<f64>,
+    },
+}

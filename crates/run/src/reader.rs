@@ -1,0 +1,160 @@
+//! Reads a run back, whole or cut short.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use metrics::{SignalPoint, Snapshot};
+use plan::TestPlan;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::line::{self, SignalLine};
+use crate::{Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files};
+
+/// One run directory, opened. [`Reader::run`] is everything; the other methods read a part.
+#[derive(Debug)]
+pub struct Reader {
+    directory: PathBuf,
+    info: RunInfo,
+    plan: TestPlan,
+}
+
+/// The part of `run.json` that every version has.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+    #[serde(default)]
+    loadstone: String,
+}
+
+#[derive(Deserialize)]
+struct RunFile {
+    #[serde(flatten)]
+    info: RunInfo,
+    plan: TestPlan,
+}
+
+impl Reader {
+    /// # Errors
+    /// [`RunError::NotARun`], [`RunError::NewerFormat`], [`RunError::Corrupt`] and [`RunError::Io`], about `run.json`.
+    pub fn open(directory: &Path) -> Result<Self, RunError> {
+        let path = directory.join(files::RUN);
+        let Some(bytes) = disk::read_whole(&path)? else { return Err(RunError::NotARun { path: directory.to_owned() }) };
+        let Format { format, loadstone } = parse(&path, &bytes)?;
+        if format > files::FORMAT {
+            return Err(RunError::NewerFormat { path: directory.to_owned(), loadstone, found: format, known: files::FORMAT });
+        }
+        let RunFile { info, plan } = parse(&path, &bytes)?;
+        Ok(Self { directory: directory.to_owned(), info, plan })
+    }
+
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    pub fn plan(&self) -> &TestPlan {
+        &self.plan
+    }
+
+    /// The whole run.
+    ///
+    /// # Errors
+    /// [`RunError::Corrupt`] names file and line; a torn last line is what a kill leaves behind and is left out.
+    pub fn run(self) -> Result<Run, RunError> {
+        let mut slices = Vec::new();
+        self.each_slice(|snapshot| slices.push(snapshot))?;
+        slices.sort_by_key(|snapshot: &Snapshot| snapshot.slice);
+        let signals = self.signals()?;
+        let end = self.end()?;
+        Ok(Run { info: self.info, plan: self.plan, slices, signals, end })
+    }
+
+    /// Hands over one second after the other, without keeping them.
+    ///
+    /// # Errors
+    /// [`RunError::Corrupt`] and [`RunError::Io`].
+    pub fn each_slice(&self, mut take: impl FnMut(Snapshot)) -> Result<(), RunError> {
+        each_line(&self.directory.join(files::SNAPSHOTS), |_, mut snapshot: Snapshot| {
+            line::restore(&mut snapshot);
+            take(snapshot);
+            Ok(())
+        })
+    }
+
+    /// Observer series in the order in which they were first seen.
+    ///
+    /// # Errors
+    /// [`RunError::Corrupt`] and [`RunError::Io`].
+    pub fn signals(&self) -> Result<Vec<SignalSeries>, RunError> {
+        let mut all: Vec<SignalSeries> = Vec::new();
+        each_line(&self.directory.join(files::SIGNALS), |_, line| match line {
+            SignalLine::Signal { id, signal } if id as usize == all.len() => {
+                all.push(SignalSeries { signal, points: Vec::new() });
+                Ok(())
+            }
+            SignalLine::Points { id, at, value } if at.len() == value.len() => {
+                let series = all.get_mut(id as usize).ok_or_else(|| format!("points of a series {id} that no line before defines"))?;
+                series.points.extend(at.into_iter().zip(value).map(|(at, value)| SignalPoint { at, value }));
+                Ok(())
+            }
+            SignalLine::Signal { id, .. } => Err(format!("series {id} is out of order")),
+            SignalLine::Points { .. } => Err("as many instants as values are needed".to_owned()),
+        })?;
+        Ok(all)
+    }
+
+    /// `None`: still running, or killed.
+    ///
+    /// # Errors
+    /// [`RunError::Corrupt`] and [`RunError::Io`].
+    pub fn end(&self) -> Result<Option<RunEnd>, RunError> {
+        let path = self.directory.join(files::END);
+        disk::read_whole(&path)?.map(|bytes| parse(&path, &bytes)).transpose()
+    }
+
+    /// Something concluded (`files::SUMMARY`, …), if it is there.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]
+    pub fn conclusion(directory: &Path, file: &str) -> Result<Option<Vec<u8>>, RunError> {
+        disk::read_whole(&directory.join(file))
+    }
+}
+
+pub(crate) fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, RunError> {
+    serde_json::from_slice(bytes).map_err(|error| RunError::Corrupt { path: path.to_owned(), line: error.line(), problem: problem(&error) })
+}
+
+/// The message without serde's own position: that counts within the line.
+fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rfind(" at line ").map_or(text.clone(), |end| text[..end].to_owned())
+}
+
+/// Parses each line. A last line that does not end in a newline was cut off while it was written, and is left out.
+fn each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(usize, T) -> Result<(), String>) -> Result<(), RunError> {
+    let Some(mut lines) = disk::open_lines(path)? else { return Ok(()) };
+    let corrupt = |line, problem| RunError::Corrupt { path: path.to_owned(), line, problem };
+    let mut buffer = Vec::new();
+    for number in 1.. {
+        buffer.clear();
+        lines.read_until(b'\n', &mut buffer).map_err(|source| RunError::io("read", path, source))?;
+        if buffer.pop() != Some(b'\n') {
+            break;
+        }
+        if buffer.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(&buffer) {
+            Ok(value) => take(number, value).map_err(|problem| corrupt(number, problem))?,
+            // After a crash of the machine, blocks that never reached the disk read as zeros: a torn end of another kind.
+            Err(_) if buffer.contains(&0) && at_end(&mut lines) => break,
+            Err(error) => return Err(corrupt(number, problem(&error))),
+        }
+    }
+    Ok(())
+}
+
+fn at_end(lines: &mut impl BufRead) -> bool {
+    lines.fill_buf().is_ok_and(<[u8]>::is_empty)
+}

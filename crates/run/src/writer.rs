@@ -1,0 +1,203 @@
+//! Writes a run as it happens.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use metrics::Snapshot;
+use plan::TestPlan;
+use serde::Serialize;
+
+use crate::disk::{self, Lines};
+use crate::line::{self, SignalLine};
+use crate::{Mask, RunEnd, RunError, RunInfo, SignalSeries, files};
+
+/// Bytes of console output that are kept.
+const CONSOLE_BYTES_MAX: u64 = 64 << 20;
+
+/// One run directory while its run goes on. What a call has returned from outlives a kill of the process.
+///
+/// After an error the directory stays readable. A caller that goes on writing may succeed later (space was freed); the
+/// slices between are missing, and the reader and the validity checks see that.
+#[derive(Debug)]
+pub struct Writer {
+    directory: PathBuf,
+    info: RunInfo,
+    mask: Mask,
+    snapshots: Lines,
+    signals: Lines,
+    signal_ids: HashMap<String, u32>,
+    console: Lines,
+    console_full: bool,
+    buffer: Vec<u8>,
+}
+
+/// `run.json`.
+#[derive(Serialize)]
+struct RunFile<'a> {
+    #[serde(flatten)]
+    info: &'a RunInfo,
+    plan: &'a TestPlan,
+}
+
+impl Writer {
+    /// Makes the directory `folder/DATE-NAME` and writes `run.json`. `info.id` and `info.format` are set here: the date
+    /// comes from `info.started`, the name from the plan; a taken name gets a number behind it.
+    ///
+    /// # Errors
+    /// [`RunError::Io`] when the folder cannot be made or written.
+    pub fn create(folder: &Path, info: RunInfo, plan: &TestPlan) -> Result<Self, RunError> {
+        let mask = Mask::of(plan);
+        let shown = mask.plan(plan);
+        let (directory, id) = disk::make_new_directory(folder, &directory_name(&info.started, &shown.name))?;
+        let info = RunInfo { id, format: files::FORMAT, ..info };
+        let file = RunFile { info: &info, plan: &shown };
+        disk::write_whole(&directory.join(files::RUN), &pretty(&file)?)?;
+        Ok(Self {
+            snapshots: Lines::create(directory.join(files::SNAPSHOTS))?,
+            signals: Lines::create(directory.join(files::SIGNALS))?,
+            console: Lines::create(directory.join(files::CONSOLE))?,
+            console_full: false,
+            signal_ids: HashMap::new(),
+            buffer: Vec::new(),
+            directory,
+            info,
+            mask,
+        })
+    }
+
+    /// As written, with the id.
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Appends one second, merged over the workers.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]; the file then ends with the second before.
+    pub fn snapshot(&mut self, snapshot: &Snapshot) -> Result<(), RunError> {
+        let shown = self.mask.snapshot(line::slim(snapshot));
+        fill(&mut self.buffer, &*shown)?;
+        self.snapshots.append(&self.buffer)
+    }
+
+    /// Appends points of observer series; a series is defined when its signal is first seen.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]
+    pub fn signals(&mut self, batch: &[SignalSeries]) -> Result<(), RunError> {
+        for series in batch {
+            let id = match self.signal_ids.get(&series.signal.name) {
+                Some(id) => *id,
+                None => {
+                    let id = self.signal_ids.len() as u32;
+                    fill(&mut self.buffer, &SignalLine::Signal { id, signal: series.signal.clone() })?;
+                    self.signals.append(&self.buffer)?;
+                    self.signal_ids.insert(series.signal.name.clone(), id);
+                    id
+                }
+            };
+            if series.points.is_empty() {
+                continue;
+            }
+            let (at, value) = series.points.iter().filter(|point| point.value.is_finite()).map(|point| (point.at, point.value)).unzip();
+            fill(&mut self.buffer, &SignalLine::Points { id, at, value })?;
+            self.signals.append(&self.buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a line to `console.log`; a newline is added. Past 64 MiB, one last line says that the rest is left out.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]
+    pub fn console(&mut self, text: &str) -> Result<(), RunError> {
+        if self.console_full {
+            return Ok(());
+        }
+        self.console_full = self.console.length() + text.len() as u64 > CONSOLE_BYTES_MAX;
+        let shown = if self.console_full { Cow::Borrowed("(further output is left out)") } else { self.mask.text(text) };
+        self.buffer.clear();
+        self.buffer.extend_from_slice(shown.as_bytes());
+        self.buffer.push(b'\n');
+        self.console.append(&self.buffer)
+    }
+
+    /// Writes `end.json` and flushes everything to the device.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]; everything measured is on disk all the same, and the run reads as one that was cut off.
+    pub fn finish(self, end: &RunEnd) -> Result<PathBuf, RunError> {
+        let shown = match end {
+            RunEnd::Aborted(why) => RunEnd::Aborted(self.mask.text(why).into_owned()),
+            RunEnd::Failed(why) => RunEnd::Failed(self.mask.text(why).into_owned()),
+            RunEnd::Completed | RunEnd::Interrupted => end.clone(),
+        };
+        for lines in [&self.snapshots, &self.signals, &self.console] {
+            lines.sync()?;
+        }
+        disk::write_whole(&self.directory.join(files::END), &pretty(&shown)?)?;
+        Ok(self.directory)
+    }
+
+    /// Keeps something concluded (`files::SUMMARY`, `REPORT`, …) beside the run; an older one is replaced.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]; the older file is then still whole.
+    pub fn conclusion(directory: &Path, file: &str, bytes: &[u8]) -> Result<PathBuf, RunError> {
+        let path = directory.join(file);
+        disk::write_whole(&path, bytes)?;
+        Ok(path)
+    }
+}
+
+/// `2026-11-20T18-30-05-buy-tickets`.
+fn directory_name(started: &str, name: &str) -> String {
+    let date: String = started.chars().take("2026-11-20T18:30:05".len()).map(|c| if c == ':' { '-' } else { c }).collect();
+    let mut slug = String::new();
+    for c in name.chars() {
+        if c.is_alphanumeric() || c == '_' || c == '.' {
+            slug.push(c);
+        } else if !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    let slug: String = slug.trim_matches(['-', '.']).chars().take(60).collect();
+    let date: String = date.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect();
+    if slug.is_empty() { date } else { format!("{date}-{slug}") }
+}
+
+fn pretty<T: Serialize>(value: &T) -> Result<Vec<u8>, RunError> {
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn fill<T: Serialize>(buffer: &mut Vec<u8>, value: &T) -> Result<(), RunError> {
+    buffer.clear();
+    serde_json::to_writer(&mut *buffer, value).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
+    buffer.push(b'\n');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_named_by_date_and_test() {
+        for (name, expected) in [
+            ("tickets", "2026-11-20T18-30-05-tickets"),
+            ("Buy a ticket!", "2026-11-20T18-30-05-Buy-a-ticket"),
+            ("../../etc", "2026-11-20T18-30-05-etc"),
+            ("127.0.0.1:8080", "2026-11-20T18-30-05-127.0.0.1-8080"),
+            ("", "2026-11-20T18-30-05"),
+        ] {
+            assert_eq!(directory_name("2026-11-20T18:30:05.123+01:00", name), expected);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What is written is read back; what a crash or a hand leaves behind is told apart.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+use metrics::{Signal, SignalKind, SignalPoint};
+use run::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
+
+use crate::made;
+
+fn signal(name: &str, at: &[u64]) -> SignalSeries {
+    SignalSeries {
+        signal: Signal {
+            name: name.to_owned(),
+            observer: "process:8080".to_owned(),
+            kind: SignalKind::Gauge,
+            unit: "1".to_owned(),
+            help: "cores busy".to_owned(),
+        },
+        points: at.iter().map(|at| SignalPoint { at: *at, value: *at as f64 / 4.0 }).collect(),
+    }
+}
+
+#[test]
+fn a_run_reads_back_as_it_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = made::plan("shop");
+    let mut writer = Writer::create(&folder.path().join("runs"), made::info(), &plan).unwrap();
+    let slices: Vec<_> = (0..3).map(|n| made::slice(n, &["List", "Buy"], 100)).collect();
+    for slice in &slices {
+        writer.snapshot(slice).unwrap();
+    }
+    writer.signals(&[signal("cpu", &[1, 2]), signal("memory", &[1])]).unwrap();
+    writer.signals(&[signal("memory", &[3]), signal("cpu", &[3])]).unwrap();
+    writer.console("hello").unwrap();
+    let directory = writer.finish(&RunEnd::Aborted("p99 above 50 ms".to_owned())).unwrap();
+
+    let run = Reader::open(&directory).unwrap().run().unwrap();
+    assert_eq!(run.slices, slices);
+    assert_eq!(run.plan, plan);
+    assert_eq!(run.signals, [signal("cpu", &[1, 2, 3]), signal("memory", &[1, 3])]);
+    assert_eq!(run.end, Some(RunEnd::Aborted("p99 above 50 ms".to_owned())));
+    assert_eq!((run.info.id.as_str(), run.info.format), ("2026-11-20T18-30-05-shop", files::FORMAT));
+    assert_eq!(fs::read_to_string(directory.join(files::CONSOLE)).unwrap(), "hello\n");
+}
+
+#[test]
+fn an_existing_directory_is_never_written_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids: Vec<String> =
+        (0..3).map(|_| Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap().info().id.clone()).collect();
+    assert_eq!(ids, ["2026-11-20T18-30-05-shop", "2026-11-20T18-30-05-shop-2", "2026-11-20T18-30-05-shop-3"]);
+}
+
+#[test]
+fn a_run_cut_off_anywhere_keeps_every_whole_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
+    let slices: Vec<_> = (0..2).map(|n| made::slice(n, &["List"], 1)).collect();
+    slices.iter().for_each(|slice| writer.snapshot(slice).unwrap());
+    let path = writer.directory().join(files::SNAPSHOTS);
+    let directory = writer.directory().to_owned();
+    drop(writer);
+    let bytes = fs::read(&path).unwrap();
+    let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for length in (0..=bytes.len()).rev() {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let run = Reader::open(&directory).unwrap().run().unwrap();
+        let whole = usize::from(length >= first) + usize::from(length == bytes.len());
+        assert_eq!((run.slices.len(), run.end), (whole, None), "cut at {length}");
+    }
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
+    (0..3).for_each(|n| writer.snapshot(&made::slice(n, &["List"], 5)).unwrap());
+    let path = writer.directory().join(files::SNAPSHOTS);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(&path, format!("{}\n{}\n{}\n", lines[0], &lines[1][..lines[1].len() / 2], lines[2])).unwrap();
+    let error = Reader::open(writer.directory()).unwrap().run().unwrap_err();
+    assert!(matches!(error, RunError::Corrupt { line: 2, .. }), "{error}");
+    assert!(error.to_string().contains("snapshots.jsonl:2: "), "{error}");
+}
+
+#[test]
+fn a_newer_format_and_a_folder_that_is_no_run_are_clear_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Reader::open(folder.path()).unwrap_err();
+    assert!(matches!(error, RunError::NotARun { .. }), "{error}");
+    fs::write(folder.path().join(files::RUN), r#"{"format": 7, "loadstone": "3.1.0", "all": "else differs"}"#).unwrap();
+    let error = Reader::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("run format 7") && error.contains("3.1.0") && error.contains("update Loadstone"), "{error}");
+}
+
+#[test]
+fn writing_beside_a_torn_line_is_not_needed_to_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
+    writer.snapshot(&made::slice(0, &["List"], 5)).unwrap();
+    let mut file = OpenOptions::new().append(true).open(writer.directory().join(files::SIGNALS)).unwrap();
+    file.write_all(br#"{"points":{"id":0,"at":[1"#).unwrap();
+    assert_eq!(Reader::open(writer.directory()).unwrap().run().unwrap().slices.len(), 1);
+}
+
+/// Once its directory has gone, a run cannot be ended; what was measured reads as a run that was cut off.
+#[test]
+fn a_run_that_cannot_be_ended_still_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
+    writer.snapshot(&made::slice(0, &["List"], 5)).unwrap();
+    let moved = folder.path().join("elsewhere");
+    fs::rename(writer.directory(), &moved).unwrap();
+    let error = writer.finish(&RunEnd::Completed).unwrap_err();
+    assert!(error.to_string().contains("end.json"), "{error}");
+    let run = Reader::open(&moved).unwrap().run().unwrap();
+    assert_eq!((run.slices.len(), run.end), (1, None));
+}

@@ -1,0 +1,61 @@
+//! Runs are found the way people name them.
+
+use std::fs;
+
+use run::{History, RunEnd, RunError, RunInfo, Writer, files};
+
+use crate::made;
+
+fn folder_with(names: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (started, name) in names {
+        let info = RunInfo { started: (*started).to_owned(), ..made::info() };
+        Writer::create(folder.path(), info, &made::plan(name)).unwrap().finish(&RunEnd::Completed).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn finds_by_latest_name_prefix_part_and_path() {
+    let folder = folder_with(&[("2026-11-19T10:00:00Z", "shop"), ("2026-11-20T10:00:00Z", "tickets"), ("2026-11-20T11:00:00Z", "shop")]);
+    fs::create_dir(folder.path().join("not-a-run")).unwrap();
+    let history = History::of(folder.path()).unwrap();
+    assert_eq!(history.names(), ["2026-11-20T11-00-00-shop", "2026-11-20T10-00-00-tickets", "2026-11-19T10-00-00-shop"]);
+    let path = folder.path().join("2026-11-20T10-00-00-tickets");
+    for (asked, found) in [
+        ("latest", "2026-11-20T11-00-00-shop"),
+        ("latest~2", "2026-11-19T10-00-00-shop"),
+        ("2026-11-19", "2026-11-19T10-00-00-shop"),
+        ("tickets", "2026-11-20T10-00-00-tickets"),
+        ("2026-11-20T11-00-00-shop", "2026-11-20T11-00-00-shop"),
+        (path.to_str().unwrap(), "2026-11-20T10-00-00-tickets"),
+    ] {
+        assert_eq!(history.find(asked).unwrap(), folder.path().join(found), "{asked}");
+    }
+    assert!(matches!(history.find("shop"), Err(RunError::Ambiguous { matches, .. }) if matches.len() == 2));
+    for asked in ["latest~3", "nothing", "", "latest~x"] {
+        assert!(matches!(history.find(asked), Err(RunError::NotFound { .. })), "{asked}");
+    }
+}
+
+#[test]
+fn entries_carry_end_and_summary_and_survive_a_broken_neighbour() {
+    let folder = folder_with(&[("2026-11-19T10:00:00Z", "shop"), ("2026-11-20T10:00:00Z", "tickets")]);
+    let history = History::of(folder.path()).unwrap();
+    let shop = history.find("shop").unwrap();
+    Writer::conclusion(&shop, files::SUMMARY, br#"{"schema": 1}"#).unwrap();
+    fs::write(history.find("tickets").unwrap().join(files::RUN), "{").unwrap();
+    let mut entries = history.entries();
+    assert!(matches!(entries.next(), Some(Err(RunError::Corrupt { .. }))));
+    let entry = entries.next().unwrap().unwrap();
+    assert_eq!((entry.test.as_str(), entry.end, entry.summary), ("shop", Some(RunEnd::Completed), Some(serde_json::json!({"schema": 1}))));
+    assert!(entries.next().is_none());
+}
+
+#[test]
+fn a_folder_that_does_not_exist_has_no_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = History::of(&folder.path().join("runs")).unwrap();
+    assert!(history.names().is_empty());
+    assert!(history.find("latest").unwrap_err().to_string().contains("holds no runs"));
+}

@@ -1,0 +1,63 @@
+//! Runs made up for tests.
+
+use metrics::{Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
+use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
+use run::{HostFacts, RunInfo};
+
+pub(crate) fn info() -> RunInfo {
+    RunInfo {
+        format: 0,
+        id: String::new(),
+        loadstone: "0.1.0".to_owned(),
+        started: "2026-11-20T18:30:05Z".to_owned(),
+        file: Some("shop.load.ts".to_owned()),
+        workers: 1,
+        host: HostFacts { cores: 2, ..HostFacts::default() },
+        tags: vec!["nightly".to_owned()],
+    }
+}
+
+pub(crate) fn plan(name: &str) -> TestPlan {
+    let stage = OpenStage::Rate { from: 100.0, to: 100.0, duration_ns: 3_000_000_000, timing: Timing::Even };
+    TestPlan {
+        name: name.to_owned(),
+        target: Some("http://127.0.0.1:8080".to_owned()),
+        parameters: Vec::new(),
+        scenarios: vec![Scenario { name: "Buy".to_owned() }],
+        load: Load::Run(ScenarioRun {
+            scenario: ScenarioId(0),
+            profile: LoadProfile::Open { stages: vec![stage] },
+            users_max: None,
+            graceful_stop_ns: None,
+        }),
+        thresholds: Vec::new(),
+        observers: Vec::new(),
+        options: Options::default(),
+    }
+}
+
+pub(crate) fn key(kind: SeriesKind, name: &str) -> SeriesKey {
+    SeriesKey { kind, scenario: "Buy".into(), group: "".into(), name: name.into() }
+}
+
+/// Second `slice` with `requests` requests of each name, spread over about a factor of four in time.
+pub(crate) fn slice(slice: u32, names: &[&str], requests: u64) -> Snapshot {
+    let mut recorder = Recorder::new(0, 100);
+    let begin = u64::from(slice) * 1_000_000_000;
+    for (index, name) in names.iter().enumerate() {
+        let id = recorder.series(&key(SeriesKind::Request, name));
+        for n in 0..requests {
+            let started = begin + n * 1_000_000;
+            let wait = 5_000_000 + (n * 7_919 + u64::from(slice) * 104_729) % 15_000_000;
+            let body = 20_000 + n * 131 % 50_000;
+            // The first name plays the first request of open iterations: it starts a little after its schedule.
+            let scheduled = if index == 0 { started - (10_000 + n * 37 % 40_000).min(started) } else { started };
+            let outcome = if n % 50 == 49 { Outcome::Status } else { Outcome::Passed };
+            let status = if outcome == Outcome::Passed { 200 } else { 500 };
+            let phases = Phases { wait, body, ..Phases::default() };
+            let ended = started + wait + body;
+            recorder.record(id, &Sample { scheduled, started, ended, phases, outcome, status, bytes_sent: 120, bytes_received: 900 });
+        }
+    }
+    recorder.drain(slice, begin, begin + 1_000_000_000)
+}

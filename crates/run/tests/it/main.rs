@@ -1,0 +1,8 @@
+//! The run directory as a user of the crate sees it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its files has failed")]
+
+mod directory;
+mod history;
+mod made;
+mod secrets;
