@@ -1,0 +1,283 @@
+//! The command line as typed. What it means is settled in `commands`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::exit::Exit;
+
+/// Load tests that tell you why.
+#[derive(Debug, Parser)]
+#[command(name = "loadstone", version, propagate_version = true, after_help = Exit::TABLE, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// When to colour the output.
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a test: a script, or a URL with a rate or a number of users.
+    Run(Box<RunArgs>),
+    /// Run each scenario once and show every request and response. Nothing is recorded.
+    Try(TryArgs),
+    /// Write a first test with types for your editor.
+    Init(InitArgs),
+    /// Show the resolved plan and parameters of a test as JSON. No load.
+    Inspect(InspectArgs),
+    /// Watch a load test find the planted limit of a built-in shop.
+    Demo(DemoArgs),
+    /// List the runs in a folder.
+    Runs(RunsArgs),
+    /// Show the summary of a run again.
+    Show(ShowArgs),
+    /// Write the report of a run again, also of one that was cut short.
+    Report(ReportArgs),
+    /// Write a run's measurements as CSV, JSON lines or Parquet.
+    Export(ExportArgs),
+    /// Print a completion script for your shell.
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Parameters of a script, for every command that takes one.
+#[derive(Debug, Args)]
+pub(crate) struct ParameterArgs {
+    /// Set a parameter of the test. Also: LOADSTONE_NAME in the environment.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
+    pub(crate) params: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loadstone run shop.load.ts -p usersPerSecond=20
+  loadstone run http://127.0.0.1:8080/ --rate 500 --for 30s
+  loadstone run http://127.0.0.1:8080/ --users 50 --for 10s --threshold 'p99<50ms'")]
+pub(crate) struct RunArgs {
+    /// A test (*.load.ts) or a URL.
+    #[arg(value_name = "FILE|URL")]
+    pub(crate) what: String,
+    #[command(flatten)]
+    pub(crate) params: ParameterArgs,
+    #[command(flatten)]
+    pub(crate) url: UrlArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Threads that make the load.  [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<u32>,
+    /// Seed of all random draws; overrides the test's.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Label the run; may be given several times.
+    #[arg(long = "tag", value_name = "TEXT")]
+    pub(crate) tags: Vec<String>,
+}
+
+/// Load on one URL, without a script.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load on a URL (no script)")]
+pub(crate) struct UrlArgs {
+    /// Arrivals per second, or "90/m": open load.
+    #[arg(long, value_name = "RATE", conflicts_with = "users")]
+    pub(crate) rate: Option<String>,
+    /// Arrivals at random (Poisson) instead of even moments.
+    #[arg(long, requires = "rate")]
+    pub(crate) poisson: bool,
+    /// Users that repeat the request: closed load.  [default: 10, when there is no rate]
+    #[arg(long, value_name = "N")]
+    pub(crate) users: Option<u64>,
+    /// How long.  [default: 10s]
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(crate) duration: Option<String>,
+    /// Reach the rate or the users in this time, on top of --for.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) ramp: Option<String>,
+    /// Most concurrent users of open load; arrivals beyond it wait, on record.
+    #[arg(long, value_name = "N", requires = "rate")]
+    pub(crate) max_users: Option<u64>,
+    /// Request method.  [default: GET, or POST with a body]
+    #[arg(short = 'X', long)]
+    pub(crate) method: Option<String>,
+    /// Header line; may be given several times.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<String>,
+    /// Request body; @FILE reads it from a file.
+    #[arg(short = 'd', long = "body", value_name = "TEXT|@FILE")]
+    pub(crate) body: Option<String>,
+    /// Time limit of one request.  [default: 30s]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<String>,
+    /// How long requests may go on after the load has ended.  [default: 30s]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) graceful_stop: Option<String>,
+    /// Status that counts as passed.  [default: any below 400]
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) expect_status: Option<u16>,
+    /// Objective such as 'p99<50ms', 'failures<1%', 'rate>=500/s'; may be given several times.
+    #[arg(long = "threshold", value_name = "OBJECTIVE")]
+    pub(crate) thresholds: Vec<String>,
+    /// Open a new connection for every request.
+    #[arg(long)]
+    pub(crate) no_keep_alive: bool,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+}
+
+/// How the network is reached.
+#[derive(Debug, Args)]
+pub(crate) struct TlsArgs {
+    /// Accept any TLS certificate.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// PEM file of a certificate authority to trust; may be given several times.
+    #[arg(long = "root", value_name = "FILE")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Local address to connect from; may be given several times, they are taken in turn.
+    #[arg(long = "source", value_name = "ADDRESS")]
+    pub(crate) sources: Vec<std::net::IpAddr>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Folder of run directories.
+    #[arg(long, value_name = "FOLDER", default_value = "runs", env = "LOADSTONE_RUNS")]
+    pub(crate) runs: PathBuf,
+    /// Write nothing to disk.
+    #[arg(long)]
+    pub(crate) no_save: bool,
+    /// No progress; only the summary.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Also write JUnit XML here (the run directory always has one).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Also write the HTML report here (the run directory always has one).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Also write the Markdown summary here. GITHUB_STEP_SUMMARY is honoured.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Print the summary as JSON (summary.json) instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TryArgs {
+    /// A test (*.load.ts).
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only this scenario.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scenario: Option<String>,
+    #[command(flatten)]
+    pub(crate) params: ParameterArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Folder to write to.
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// URL that the first test asks.
+    #[arg(long, value_name = "URL")]
+    pub(crate) target: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A test (*.load.ts).
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) params: ParameterArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How long the load lasts.
+    #[arg(long = "for", value_name = "DURATION", default_value = "30s")]
+    pub(crate) duration: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FolderArgs {
+    /// Folder of run directories.
+    #[arg(long, value_name = "FOLDER", default_value = "runs", env = "LOADSTONE_RUNS")]
+    pub(crate) runs: PathBuf,
+}
+
+/// Which run: an id, the start of one, `latest`, `latest~1`, or a path.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// An id or its beginning, `latest`, `latest~1`, or a run directory.
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// As JSON (summary.json).
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// An id or its beginning, `latest`, `latest~1`, or a run directory.
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Write the HTML report here instead of into the run directory.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// An id or its beginning, `latest`, `latest~1`, or a run directory.
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+    pub(crate) format: ExportFormat,
+    /// Totals per series instead of a row per second.
+    #[arg(long)]
+    pub(crate) totals: bool,
+    /// File to write; `-` is standard output (not for Parquet).
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Csv,
+    Jsonl,
+    Parquet,
+}

@@ -1,0 +1,29 @@
+//! Ctrl-C: once to stop gracefully, twice to stop now.
+
+use engine::{Control, Controller, StopReason};
+
+/// Watches for SIGINT and SIGTERM on a thread of its own, and steers the run.
+///
+/// # Errors
+/// When the signals cannot be watched.
+pub(crate) fn watch(controller: Controller) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            use tokio::signal::unix::{SignalKind, signal};
+            let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+                return;
+            };
+            let mut before = 0;
+            loop {
+                tokio::select! {
+                    received = interrupt.recv() => if received.is_none() { return },
+                    received = terminate.recv() => if received.is_none() { return },
+                }
+                before += 1;
+                controller.send(if before == 1 { Control::Stop(StopReason::User) } else { Control::Halt(StopReason::User) });
+            }
+        });
+    })?;
+    Ok(())
+}

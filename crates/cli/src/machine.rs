@@ -1,0 +1,36 @@
+//! The machine the load is made on: facts for the run directory, and the limits raised before the start.
+
+use run::HostFacts;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the limit of open descriptors as far as it goes. Returns the limit now in force.
+pub(crate) fn raise_descriptor_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        // Refused only where even the hard limit is out of reach; the limit in force is what counts.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Facts about this machine.
+pub(crate) fn facts() -> HostFacts {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo").lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned()));
+    let memory_kib = read("/proc/meminfo")
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    HostFacts {
+        hostname: read("/proc/sys/kernel/hostname").trim().to_owned(),
+        cpu: cpu.unwrap_or_default(),
+        cores: cores(),
+        memory_bytes: memory_kib.unwrap_or(0) * 1024,
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        descriptors_max: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+    }
+}
+
+/// Cores that this process may use.
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
+}

@@ -1,0 +1,172 @@
+//! Users for a run without a script: one prepared request, again and again.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+use engine::{Crew, Iteration, IterationEnd, VirtualUser, WorkerContext};
+use metrics::clock::Clock;
+use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
+use plan::{Options, ScenarioId};
+use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
+use protocol::Network;
+
+use crate::url_plan::UrlRequest;
+
+/// Supplies users that all send the same request.
+pub(crate) struct UrlCrew {
+    shared: Rc<Shared>,
+    keep_alive: bool,
+}
+
+struct Shared {
+    network: Rc<Network>,
+    recorder: Rc<RefCell<Recorder>>,
+    clock: Clock,
+    request: PreparedRequest,
+    series: SeriesId,
+    expect_status: Option<u16>,
+}
+
+impl UrlCrew {
+    /// # Errors
+    /// When the request cannot be written to the wire (a line break in a header).
+    pub(crate) fn new(context: &WorkerContext, network: Rc<Network>, request: &UrlRequest, options: &Options) -> Result<Self, String> {
+        let name: std::sync::Arc<str> = request.name().into();
+        let key = SeriesKey { kind: SeriesKind::Request, scenario: name.clone(), group: "".into(), name };
+        let series = context.recorder.borrow_mut().series(&key);
+        let url = &request.url;
+        let tls = url.scheme() == "https";
+        let path = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        let mut headers = request.headers.clone();
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
+            headers.push(("User-Agent".to_owned(), format!("loadstone/{}", env!("CARGO_PKG_VERSION"))));
+        }
+        let wire = Request {
+            origin: Rc::new(Origin {
+                tls,
+                host: url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned(),
+                port: url.port_or_known_default().unwrap_or(80),
+            }),
+            method: request.method.as_str().into(),
+            path,
+            headers,
+            body: request.body.clone(),
+            timeout_ns: options.request_timeout_ns,
+            body_use: BodyUse::Discard,
+            body_bytes_max: options.body_bytes_max,
+        };
+        let prepared = PreparedRequest::new(&wire).map_err(|failure| failure.message.to_string())?.without_headers();
+        Ok(Self {
+            shared: Rc::new(Shared {
+                network,
+                recorder: Rc::clone(&context.recorder),
+                clock: context.clock.clone(),
+                request: prepared,
+                series,
+                expect_status: request.expect_status,
+            }),
+            keep_alive: request.keep_alive,
+        })
+    }
+}
+
+impl Crew for UrlCrew {
+    type User = UrlUser;
+
+    fn recruit(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> UrlUser {
+        let options = ClientOptions { keep_alive: self.keep_alive, ..ClientOptions::default() };
+        UrlUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) }
+    }
+
+    fn drive(&self) -> impl Future<Output = ()> + 'static {
+        std::future::ready(())
+    }
+}
+
+pub(crate) struct UrlUser {
+    shared: Rc<Shared>,
+    client: Client,
+}
+
+impl VirtualUser for UrlUser {
+    async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
+        let shared = &*self.shared;
+        let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
+        let flight = InFlight::begin(shared, scheduled);
+        let exchange = self.client.send_prepared(&shared.request).await;
+        IterationEnd::Ended(flight.end(&exchange))
+    }
+}
+
+/// A request under way; dropped without an end, it was interrupted.
+struct InFlight<'a> {
+    shared: &'a Shared,
+    scheduled: Option<Nanos>,
+    began: Nanos,
+    ended: bool,
+}
+
+impl<'a> InFlight<'a> {
+    fn begin(shared: &'a Shared, scheduled: Option<Nanos>) -> Self {
+        let began = shared.clock.now();
+        shared.recorder.borrow_mut().request_began(began);
+        Self { shared, scheduled, began, ended: false }
+    }
+
+    fn end(mut self, exchange: &Exchange) -> Outcome {
+        self.ended = true;
+        let mut recorder = self.shared.recorder.borrow_mut();
+        let (outcome, status) = match &exchange.result {
+            Ok(response) => {
+                let passed = self.shared.expect_status.map_or(response.status < 400, |wanted| response.status == wanted);
+                (if passed { Outcome::Passed } else { Outcome::Status }, response.status)
+            }
+            Err(failure) => {
+                recorder.error(self.shared.series, failure.outcome, exchange.ended, &failure.message);
+                (failure.outcome, 0)
+            }
+        };
+        if outcome == Outcome::Status {
+            recorder.error(self.shared.series, outcome, exchange.ended, &format!("status {status}"));
+        }
+        recorder.request_ended(exchange.ended);
+        let sample = Sample {
+            scheduled: self.scheduled.unwrap_or(exchange.started),
+            started: exchange.started,
+            ended: exchange.ended,
+            phases: exchange.phases,
+            outcome,
+            status,
+            bytes_sent: exchange.bytes_sent,
+            bytes_received: exchange.bytes_received,
+        };
+        recorder.record(self.shared.series, &sample);
+        outcome
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let ended = self.shared.clock.now();
+        let mut recorder = self.shared.recorder.borrow_mut();
+        recorder.request_ended(ended);
+        let sample = Sample {
+            scheduled: self.scheduled.unwrap_or(self.began),
+            started: self.began,
+            ended,
+            phases: Phases::default(),
+            outcome: Outcome::Interrupted,
+            status: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        recorder.record(self.shared.series, &sample);
+    }
+}
