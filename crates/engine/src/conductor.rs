@@ -280,7 +280,8 @@ impl<'a> Show<'a> {
             if entry.get().1 < self.commands.len() {
                 break;
             }
-            let (snapshot, _) = entry.remove();
+            let (mut snapshot, _) = entry.remove();
+            snapshot.pack();
             self.event(Event::Slice(Box::new(snapshot)));
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Base-2 buckets ("H2"): values below 2⁹ have a bucket each; above, every power of two is cut into 2⁸ equal buckets. A value
 //! therefore lies within 2⁻⁹ (0.2 %) of its bucket's midpoint. Chunks of 256 buckets are allocated when first used, so a
-//! typical request series costs a few kilobytes, and recording is a shift and an add.
+//! typical request series costs a few kilobytes, and recording is a shift and an add. A histogram that is only kept is
+//! packed: two or three bytes for each bucket in use.
 
 use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
@@ -15,7 +16,10 @@ const CHUNK: usize = 1 << GROUPING;
 /// Counts of nanosecond values. Merging adds counts and loses nothing.
 #[derive(Clone, Default)]
 pub struct Histogram {
+    /// Counts by bucket; empty while packed.
     chunks: Vec<Option<Box<[u64; CHUNK]>>>,
+    /// Non-empty buckets as pairs of variable-length numbers (distance from the bucket before, count); empty while not packed.
+    packed: Box<[u8]>,
     count: u64,
     sum: u128,
     min: u64,
@@ -56,6 +60,7 @@ impl Histogram {
         if count == 0 {
             return;
         }
+        self.unpack();
         self.add(index_of(value_ns), count);
         if self.count == 0 || value_ns < self.min {
             self.min = value_ns;
@@ -77,6 +82,12 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
+        self.unpack();
+        if !other.packed.is_empty() {
+            for (index, count) in Unpacking::new(&other.packed) {
+                self.add(index, count);
+            }
+        }
         if other.chunks.len() > self.chunks.len() {
             self.chunks.resize_with(other.chunks.len(), || None);
         }
@@ -94,8 +105,31 @@ impl Histogram {
         self.sum += other.sum;
     }
 
+    /// A packed copy: as small as the values allow, for keeping. Recording into it unpacks it again.
+    pub fn to_packed(&self) -> Self {
+        let mut bytes = Vec::new();
+        let mut previous = 0;
+        for (index, count) in self.buckets() {
+            push_number(&mut bytes, (index - previous) as u64);
+            push_number(&mut bytes, count);
+            previous = index;
+        }
+        Self { chunks: Vec::new(), packed: bytes.into(), count: self.count, sum: self.sum, min: self.min, max: self.max }
+    }
+
+    fn unpack(&mut self) {
+        if self.packed.is_empty() {
+            return;
+        }
+        let packed = std::mem::take(&mut self.packed);
+        for (index, count) in Unpacking::new(&packed) {
+            self.add(index, count);
+        }
+    }
+
     /// Empties it and keeps its memory.
     pub fn clear(&mut self) {
+        self.packed = Box::default();
         for chunk in self.chunks.iter_mut().flatten() {
             chunk.fill(0);
         }
@@ -178,11 +212,53 @@ impl Histogram {
     }
 
     fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.chunks.iter().enumerate().filter_map(|(chunk, counts)| counts.as_ref().map(|counts| (chunk, counts))).flat_map(
-            |(chunk, counts)| {
-                counts.iter().enumerate().filter(|(_, count)| **count > 0).map(move |(i, count)| ((chunk << GROUPING) + i, *count))
-            },
-        )
+        let dense = self.chunks.iter().enumerate().filter_map(|(chunk, counts)| counts.as_ref().map(|counts| (chunk, counts)));
+        let dense = dense.flat_map(|(chunk, counts)| {
+            counts.iter().enumerate().filter(|(_, count)| **count > 0).map(move |(i, count)| ((chunk << GROUPING) + i, *count))
+        });
+        dense.chain(Unpacking::new(&self.packed))
+    }
+}
+
+/// Base-128 number, low seven bits first (LEB128).
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// The buckets of a packed histogram, in ascending order.
+struct Unpacking<'a> {
+    bytes: std::slice::Iter<'a, u8>,
+    index: usize,
+}
+
+impl<'a> Unpacking<'a> {
+    fn new(packed: &'a [u8]) -> Self {
+        Self { bytes: packed.iter(), index: 0 }
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = *self.bytes.next()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+            shift += 7;
+        }
+    }
+}
+
+impl Iterator for Unpacking<'_> {
+    type Item = (usize, u64);
+
+    fn next(&mut self) -> Option<(usize, u64)> {
+        self.index += self.number()? as usize;
+        Some((self.index, self.number()?))
     }
 }
 
@@ -235,16 +311,22 @@ impl<'de> Deserialize<'de> for Histogram {
                 let short = || A::Error::custom("a histogram ends in the middle");
                 let min = list.next_element()?.ok_or_else(short)?;
                 let max = list.next_element()?.ok_or_else(short)?;
-                let mut index = 0usize;
+                let mut packed = Vec::new();
+                let (mut index, mut last) = (0usize, 0usize);
                 while let Some(gap) = list.next_element::<u64>()? {
                     let count: u64 = list.next_element()?.ok_or_else(short)?;
                     index = index.saturating_add(gap as usize);
                     if index > index_of(u64::MAX) {
                         return Err(A::Error::custom("a histogram's bucket index is out of range"));
                     }
-                    histogram.add(index, count);
+                    if count > 0 {
+                        push_number(&mut packed, (index - last) as u64);
+                        push_number(&mut packed, count);
+                        last = index;
+                    }
                     histogram.count += count;
                 }
+                histogram.packed = packed.into();
                 histogram.sum = u128::from(sum);
                 histogram.min = min;
                 histogram.max = max;
@@ -303,6 +385,24 @@ mod tests {
             ba.merge(&fill(&a));
             prop_assert_eq!(&ab, &ba);
             prop_assert_eq!(&ab, &fill(&[a, b].concat()));
+        }
+
+        #[test]
+        fn packing_changes_nothing(
+            a in proptest::collection::vec(any::<u64>(), 0..100), b in proptest::collection::vec(any::<u32>(), 1..100)
+        ) {
+            let mut dense = Histogram::new();
+            a.iter().for_each(|v| dense.record(*v));
+            let mut packed = dense.to_packed();
+            prop_assert_eq!(&packed, &dense);
+            prop_assert_eq!(packed.quantile(0.7), dense.quantile(0.7));
+            let mut other = Histogram::new();
+            b.iter().for_each(|v| { other.record(u64::from(*v)); packed.record(u64::from(*v)); });
+            let mut merged = dense.to_packed();
+            merged.merge(&other.to_packed());
+            prop_assert_eq!(&merged, &packed);
+            dense.merge(&other);
+            prop_assert_eq!(&merged, &dense);
         }
 
         #[test]

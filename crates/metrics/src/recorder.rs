@@ -238,29 +238,24 @@ impl Recorder {
 const OTHER_ERRORS: &str = "(other errors)";
 
 impl SeriesSlice {
-    /// A copy of what was gathered; the histograms keep their memory for the next slice.
+    /// A packed copy of what was gathered; the histograms keep their memory for the next slice.
     fn take(&mut self) -> SeriesSlice {
-        let taken = self.clone();
-        self.count = 0;
-        self.failed = 0;
-        self.outcomes.clear();
-        self.statuses.clear();
-        self.bytes_sent = 0;
-        self.bytes_received = 0;
-        let phases = &mut self.phases;
-        let histograms: [&mut Histogram; 10] = [
-            &mut self.response,
-            &mut self.service,
-            &mut self.lag,
-            &mut self.failed_response,
-            &mut self.censored,
-            &mut phases.dns,
-            &mut phases.connect,
-            &mut phases.tls,
-            &mut phases.wait,
-            &mut phases.body,
-        ];
-        histograms.into_iter().for_each(Histogram::clear);
+        let taken = SeriesSlice {
+            key: self.key.clone(),
+            count: std::mem::take(&mut self.count),
+            failed: std::mem::take(&mut self.failed),
+            outcomes: std::mem::take(&mut self.outcomes),
+            statuses: std::mem::take(&mut self.statuses),
+            response: self.response.to_packed(),
+            service: self.service.to_packed(),
+            lag: self.lag.to_packed(),
+            failed_response: self.failed_response.to_packed(),
+            censored: self.censored.to_packed(),
+            phases: self.phases.to_packed(),
+            bytes_sent: std::mem::take(&mut self.bytes_sent),
+            bytes_received: std::mem::take(&mut self.bytes_received),
+        };
+        self.histograms().into_iter().for_each(Histogram::clear);
         taken
     }
 }

@@ -186,6 +186,18 @@ impl Snapshot {
     /// Distinct errors kept per slice; further ones are counted under the message `(other errors)`.
     pub const ERRORS_MAX: usize = 100;
 
+    /// Makes its histograms as small as they go: for snapshots that are kept.
+    pub fn pack(&mut self) {
+        for series in &mut self.series {
+            series.histograms().into_iter().for_each(|histogram| *histogram = histogram.to_packed());
+        }
+        for worker in &mut self.generator {
+            for histogram in [&mut worker.timer_lag, &mut worker.stalls, &mut worker.collections] {
+                *histogram = histogram.to_packed();
+            }
+        }
+    }
+
     /// Adds another worker's snapshot of the same slice, or a later slice when folding a run into one.
     pub fn merge(&mut self, other: Snapshot) {
         self.start = self.start.min(other.start);
@@ -256,6 +268,22 @@ impl SeriesSlice {
         self.bytes_received += other.bytes_received;
     }
 
+    pub(crate) fn histograms(&mut self) -> [&mut Histogram; 10] {
+        let phases = &mut self.phases;
+        [
+            &mut self.response,
+            &mut self.service,
+            &mut self.lag,
+            &mut self.failed_response,
+            &mut self.censored,
+            &mut phases.dns,
+            &mut phases.connect,
+            &mut phases.tls,
+            &mut phases.wait,
+            &mut phases.body,
+        ]
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0 && self.censored.is_empty() && self.outcomes.is_empty()
     }
@@ -277,6 +305,16 @@ impl PhaseSlice {
     /// The phases in the order in which they happen.
     pub fn all(&self) -> [(&'static str, &Histogram); 5] {
         [("dns", &self.dns), ("connect", &self.connect), ("tls", &self.tls), ("wait", &self.wait), ("body", &self.body)]
+    }
+
+    pub(crate) fn to_packed(&self) -> Self {
+        Self {
+            dns: self.dns.to_packed(),
+            connect: self.connect.to_packed(),
+            tls: self.tls.to_packed(),
+            wait: self.wait.to_packed(),
+            body: self.body.to_packed(),
+        }
     }
 
     pub(crate) fn record(&mut self, phases: &Phases) {
