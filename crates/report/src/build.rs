@@ -1,5 +1,7 @@
 //! From a run to its view, all at once or slice by slice. Read [`ViewBuilder`] first.
 
+use std::cmp::Reverse;
+
 use analysis::Summary;
 use metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoint, SlowSample, Snapshot};
 use plan::{Origin, Parameter, TestPlan};
@@ -60,7 +62,7 @@ impl ViewBuilder {
         self.sparks.push(slice);
         slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).for_each(|series| self.all.merge(&series.response));
         self.slow.extend(slice.slow.iter().cloned());
-        self.slow.sort_by(|a, b| b.response_ns.cmp(&a.response_ns));
+        self.slow.sort_by_key(|slow| Reverse(slow.response_ns));
         self.slow.truncate(Snapshot::SLOW_MAX);
         for mark in &slice.marks {
             if self.marks.len() < MARKS_MAX {

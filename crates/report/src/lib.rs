@@ -5,10 +5,13 @@
 //! text or write to what they are handed.
 
 mod build;
+mod json;
 pub mod number;
+pub mod terminal;
 mod timeline;
 mod view;
 mod words;
 
 pub use build::ViewBuilder;
+pub use json::summary_json;
 pub use view::{Band, Column, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};

@@ -69,7 +69,7 @@ pub fn share(value: f64) -> String {
         p if !p.is_finite() => NONE.to_owned(),
         p if p <= 0.0 => "0 %".to_owned(),
         p if p < 0.01 => "<0.01 %".to_owned(),
-        p if p == 100.0 => "100 %".to_owned(),
+        100.0 => "100 %".to_owned(),
         p if p < 100.0 && p > 99.99 => ">99.99 %".to_owned(),
         p if p < 100.0 && p > 99.9 => format!("{:.2} %", (p * 100.0).floor() / 100.0),
         p if p < 100.0 && p > 99.0 => format!("{:.1} %", (p * 10.0).floor() / 10.0),

@@ -1,0 +1,19 @@
+//! What a person sees while a run goes on and when it ends. Read [`Style`] first, then [`summary()`] and [`Progress`].
+//!
+//! Deliberately absent: standard output. Everything here returns text or writes to what it is handed.
+
+mod progress;
+mod screen;
+mod style;
+mod summary;
+mod table;
+mod tables;
+
+pub use progress::Progress;
+pub use screen::{Pace, Screen};
+pub use style::{ColorChoice, Style};
+pub use summary::{Closing, summary};
+
+pub(crate) use style::{Paint, hang, shorten, tame, width_of, wrap};
+pub(crate) use summary::grade_sign;
+pub(crate) use table::{Cell, Head, Row, Table};

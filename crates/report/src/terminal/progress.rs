@@ -1,0 +1,208 @@
+//! What is known while a run goes on, as a block of a few lines or as one line.
+
+use std::collections::VecDeque;
+
+use analysis::{Grade, ThresholdResult, ThresholdState, Validity};
+use metrics::{Histogram, MarkKind, Nanos, Snapshot};
+use plan::TestPlan;
+
+use super::grade_sign;
+use super::style::{Paint, Style, cut, shorten, width_of};
+use crate::number;
+use crate::timeline::step::Step;
+
+/// Seconds that the moving numbers are taken over.
+const WINDOW: usize = 5;
+
+/// The state of a run as its progress shows it. Fed once a second; knows no clock.
+#[derive(Debug)]
+pub struct Progress {
+    name: String,
+    planned_ns: Option<u64>,
+    open: Vec<bool>,
+    recent: VecDeque<Step>,
+    stage: String,
+    requests: u64,
+    failed: u64,
+    grade: Option<Grade>,
+    /// The worst validity check in short.
+    doubt: String,
+    thresholds: Vec<(ThresholdState, String)>,
+}
+
+impl Progress {
+    pub fn new(plan: &TestPlan) -> Self {
+        Self {
+            name: plan.name.clone(),
+            planned_ns: plan.load.duration_ns().filter(|ns| *ns > 0),
+            open: plan.load.leaves().iter().map(|leaf| leaf.profile.is_open()).collect(),
+            recent: VecDeque::with_capacity(WINDOW),
+            stage: String::new(),
+            requests: 0,
+            failed: 0,
+            grade: None,
+            doubt: String::new(),
+            thresholds: Vec::new(),
+        }
+    }
+
+    /// Adds one second, merged over all workers.
+    pub fn push(&mut self, slice: &Snapshot) {
+        let step = Step::of(slice, &self.open);
+        self.requests += step.response.count();
+        self.failed += step.failed();
+        if self.recent.len() == WINDOW {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(step);
+        let stage = slice.marks.iter().rfind(|mark| matches!(mark.kind, MarkKind::Stage | MarkKind::LeafBegan | MarkKind::Stopped));
+        if let Some(mark) = stage {
+            self.stage.clone_from(&mark.text);
+        }
+    }
+
+    /// What can be said so far of validity and thresholds.
+    pub fn judge(&mut self, validity: &Validity, thresholds: &[ThresholdResult]) {
+        self.grade = Some(validity.grade);
+        let worst = validity.checks.iter().find(|check| check.grade == Some(validity.grade) && validity.grade > Grade::Valid);
+        self.doubt = worst.map_or_else(String::new, |check| format!("{}: {}", check.title, check.evidence));
+        self.thresholds = thresholds.iter().map(|result| (result.state, result.threshold.label.clone())).collect();
+    }
+
+    /// A block of at most six lines, none wider than the terminal. `elapsed` is the time on the run's clock.
+    pub fn block(&self, elapsed: Nanos, style: &Style) -> Vec<String> {
+        let window = self.window();
+        let mut lines = vec![self.bar(elapsed, style)];
+        lines.push(labelled("rate", &self.rates(&window), style));
+        lines.push(labelled("response", &format!("{}   (last {WINDOW} s)", percentiles(&window.response)), style));
+        lines.push(labelled("users", &format!("{} · {}", self.users(), self.failures()), style));
+        if let Some(grade) = self.grade {
+            let (sign, word, paint) = grade_sign(grade);
+            let head = cut(&format!("{sign} {word} so far"), style.width.saturating_sub(LABEL));
+            let rest = if self.doubt.is_empty() { String::new() } else { format!(" · {}", self.doubt) };
+            let rest = cut(&rest, style.width.saturating_sub(LABEL + width_of(&head)));
+            lines.push(format!("{}{}{rest}", label("validity", style), style.paint(paint, &head)));
+        }
+        if !self.thresholds.is_empty() {
+            lines.push(self.threshold_line(style));
+        }
+        lines
+    }
+
+    /// Everything on one line, without control codes; may be longer than a terminal is wide.
+    pub fn line(&self, elapsed: Nanos) -> String {
+        let window = self.window();
+        let mut parts = vec![self.clock(elapsed), self.rates(&window), self.users(), percentiles(&window.response), self.failures()];
+        parts.extend(self.grade.map(|grade| grade_sign(grade).1.to_owned()));
+        let failed = self.thresholds.iter().filter(|(state, _)| *state == ThresholdState::Failed).count();
+        if failed > 0 {
+            parts.push(format!("{} failed", number::counted(failed as u64, "threshold")));
+        }
+        parts.join(" · ")
+    }
+
+    fn window(&self) -> Step {
+        self.recent.iter().fold(Step::default(), |mut sum, step| {
+            sum.merge(step.clone());
+            sum
+        })
+    }
+
+    fn clock(&self, elapsed: Nanos) -> String {
+        match self.planned_ns {
+            Some(planned) => format!("{} / {}", clock(elapsed), clock(planned)),
+            None => clock(elapsed),
+        }
+    }
+
+    fn bar(&self, elapsed: Nanos, style: &Style) -> String {
+        let time = self.clock(elapsed);
+        let bar_width = if self.planned_ns.is_some() && style.width >= 40 { (style.width / 4).min(24) } else { 0 };
+        let text_width = style.width.saturating_sub(width_of(&time) + bar_width + 4);
+        let name = if self.stage.is_empty() { self.name.clone() } else { format!("{} · {}", self.name, self.stage) };
+        let name = shorten(&name, text_width);
+        let padding = " ".repeat(text_width.saturating_sub(width_of(&name)) + 2);
+        let Some(planned) = self.planned_ns.filter(|_| bar_width > 0) else {
+            return format!("{}{padding}{time}", style.paint(Paint::Bold, &name));
+        };
+        let done = ((elapsed as f64 / planned as f64).min(1.0) * bar_width as f64).round() as usize;
+        let bar = format!("{}{}", style.paint(Paint::Good, &"█".repeat(done)), style.paint(Paint::Dim, &"░".repeat(bar_width - done)));
+        format!("{}{padding}{bar}  {time}", style.paint(Paint::Bold, &name))
+    }
+
+    fn rates(&self, window: &Step) -> String {
+        let rate = |count: u64| window.rate(count).map_or_else(|| number::NONE.to_owned(), number::rate);
+        let requests = format!("{} requests", rate(window.response.count()));
+        if !self.open.contains(&true) {
+            return requests;
+        }
+        format!("{} asked, {} started, {requests}", rate(window.arrivals_due), rate(window.arrivals_started))
+    }
+
+    fn users(&self) -> String {
+        let users = self.recent.back().map(|step| step.users).unwrap_or_default();
+        let mut text = number::counted(users.active, "user");
+        // With open load beside it, the active users are not only those that the closed profile asks for.
+        if !self.open.contains(&true) && users.asked != users.active {
+            text.push_str(&format!(" of {} asked", number::count(users.asked)));
+        }
+        if users.waiting > 0 {
+            text.push_str(&format!(" · {} waiting", number::counted(users.waiting, "arrival")));
+        }
+        text
+    }
+
+    fn failures(&self) -> String {
+        let share = if self.requests == 0 { 0.0 } else { self.failed as f64 / self.requests as f64 };
+        format!("{} failed ({})", number::count(self.failed), number::share(share))
+    }
+
+    fn threshold_line(&self, style: &Style) -> String {
+        let is_failed = |state: ThresholdState| matches!(state, ThresholdState::Failed | ThresholdState::NoData);
+        let count = |wanted: fn(ThresholdState) -> bool| self.thresholds.iter().filter(|(state, _)| wanted(*state)).count();
+        let parts = [
+            ("✓", "met", Paint::Good, count(|state| state == ThresholdState::Passed)),
+            ("…", "open", Paint::Dim, count(|state| state == ThresholdState::Pending)),
+            ("✗", "failed", Paint::Bad, count(|state| matches!(state, ThresholdState::Failed | ThresholdState::NoData))),
+        ];
+        let mut line = label("thresholds", style);
+        let mut used = LABEL;
+        for (sign, word, paint, number) in parts.into_iter().filter(|(.., number)| *number > 0) {
+            let gap = if used > LABEL { "  " } else { "" };
+            let text = cut(&format!("{gap}{sign} {number} {word}"), style.width.saturating_sub(used));
+            used += width_of(&text);
+            line.push_str(&style.paint(paint, &text));
+        }
+        if let Some((_, name)) = self.thresholds.iter().find(|(state, _)| is_failed(*state)) {
+            line.push_str(&cut(&format!(": {name}"), style.width.saturating_sub(used)));
+        }
+        line
+    }
+}
+
+/// Width of the labels. Columns.
+const LABEL: usize = 12;
+
+fn label(text: &str, style: &Style) -> String {
+    style.paint(Paint::Dim, &format!("{text:<LABEL$}"))
+}
+
+fn labelled(name: &str, text: &str, style: &Style) -> String {
+    format!("{}{}", label(name, style), cut(text, style.width.saturating_sub(LABEL)))
+}
+
+/// The percentiles that have a value beyond them to be expected.
+fn percentiles(times: &Histogram) -> String {
+    let at = |quantile: f64| {
+        let enough = times.count() as f64 * (1.0 - quantile) >= 1.0 - 1e-9;
+        number::seconds_or_none(times.quantile(quantile).filter(|_| enough).map(|ns| ns as f64 / 1e9))
+    };
+    format!("p50 {} · p95 {} · p99 {}", at(0.5), at(0.95), at(0.99))
+}
+
+/// `0:32`, `1:02:05`.
+fn clock(ns: Nanos) -> String {
+    let seconds = ns / 1_000_000_000;
+    let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if h > 0 { format!("{h}:{m:02}:{s:02}") } else { format!("{m}:{s:02}") }
+}

@@ -1,0 +1,201 @@
+//! Colour and width: what a terminal (or a pipe) can show. Colour is never the only carrier of a meaning.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// `--color` as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What is known of where the text goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    pub color: bool,
+    /// Columns. Lines of tables and of the progress block are never wider.
+    pub width: usize,
+}
+
+/// Width when there is no terminal to ask: wide enough for every column, narrow enough for a CI log.
+const WIDTH_OF_A_PIPE: usize = 110;
+const WIDTH_MIN: usize = 40;
+/// Wider lines are hard to read across.
+const WIDTH_MAX: usize = 140;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Bold,
+    Dim,
+    Good,
+    Doubt,
+    Bad,
+}
+
+impl Style {
+    pub fn plain(width: usize) -> Self {
+        Self { color: false, width }
+    }
+
+    /// The style for a stream, from the environment: `NO_COLOR` (no-color.org: set and not empty), `TERM=dumb`, and the terminal's size.
+    pub fn detect(choice: ColorChoice, is_terminal: bool) -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let plain = set("NO_COLOR") || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let width = if is_terminal { crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns)) } else { None };
+        Self::resolve(choice, is_terminal, plain, width)
+    }
+
+    fn resolve(choice: ColorChoice, is_terminal: bool, plain: bool, width: Option<usize>) -> Self {
+        let color = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !plain,
+        };
+        let width = width.filter(|width| *width > 0).unwrap_or(WIDTH_OF_A_PIPE);
+        Self { color, width: width.clamp(WIDTH_MIN, WIDTH_MAX) }
+    }
+
+    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
+        if !self.color || text.is_empty() {
+            return text.to_owned();
+        }
+        let code = match paint {
+            Paint::Bold => "1",
+            Paint::Dim => "2",
+            Paint::Good => "32",
+            Paint::Doubt => "33",
+            Paint::Bad => "31",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// Columns that `text` takes.
+pub(crate) fn width_of(text: &str) -> usize {
+    text.width()
+}
+
+/// Text from outside (names, messages, bodies) on one line and without control characters, so that it cannot move the cursor.
+pub(crate) fn tame(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// At most `columns` wide; the middle gives way, since names differ most at their ends.
+pub(crate) fn shorten(text: &str, columns: usize) -> String {
+    let text = tame(text);
+    if width_of(&text) <= columns {
+        return text;
+    }
+    if columns <= 1 {
+        return if columns == 1 { "…".to_owned() } else { String::new() };
+    }
+    let tail_columns = (columns - 1) / 2;
+    let head = take(text.chars(), columns - 1 - tail_columns);
+    let tail: String = take(text.chars().rev(), tail_columns).chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+/// At most `columns` wide; the end gives way.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    let text = tame(text);
+    if width_of(&text) <= columns || columns == 0 {
+        return if columns == 0 { String::new() } else { text };
+    }
+    format!("{}…", take(text.chars(), columns.saturating_sub(1)))
+}
+
+fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= columns
+        })
+        .collect()
+}
+
+/// Breaks at spaces; a word longer than a line is broken where the line ends.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(10);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in tame(text).split(' ').filter(|word| !word.is_empty()) {
+        let mut word = word.to_owned();
+        let space = usize::from(!line.is_empty());
+        if width_of(&line) + space + width_of(&word) <= columns {
+            if space == 1 {
+                line.push(' ');
+            }
+            line.push_str(&word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        while width_of(&word) > columns {
+            let head = take(word.chars(), columns);
+            word = word[head.len()..].to_owned();
+            lines.push(head);
+        }
+        line = word;
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// Wrapped text: the first line behind `lead`, the others below its first word. `lead` may hold colour codes, `lead_columns` is its width.
+pub(crate) fn hang(lead: &str, lead_columns: usize, text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for (index, line) in wrap(text, width.saturating_sub(lead_columns)).iter().enumerate() {
+        if index == 0 {
+            out.push_str(lead);
+        } else {
+            out.push_str(&" ".repeat(lead_columns));
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn colour_follows_the_flag_then_the_environment_then_the_stream() {
+        let color = |choice, terminal, plain| Style::resolve(choice, terminal, plain, Some(80)).color;
+        assert!(color(ColorChoice::Auto, true, false));
+        assert!(!color(ColorChoice::Auto, false, false) && !color(ColorChoice::Auto, true, true));
+        assert!(color(ColorChoice::Always, false, true) && !color(ColorChoice::Never, true, false));
+        assert_eq!(Style::resolve(ColorChoice::Auto, true, false, Some(9)).width, WIDTH_MIN);
+        assert_eq!(Style::resolve(ColorChoice::Auto, false, false, None).width, WIDTH_OF_A_PIPE);
+    }
+
+    #[test]
+    fn the_middle_of_a_long_name_gives_way() {
+        assert_eq!(shorten("GET /v1/channels/123/products", 15), "GET /v1…roducts");
+        assert_eq!(shorten("short", 15), "short");
+        assert_eq!(shorten("a\x1b[2Jb", 20), "a [2Jb");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_wider_than_asked(text in "\\PC{0,60}", columns in 1usize..40) {
+            prop_assert!(width_of(&shorten(&text, columns)) <= columns);
+            prop_assert!(width_of(&cut(&text, columns)) <= columns);
+            prop_assert!(wrap(&text, columns).iter().all(|line| width_of(line) <= columns.max(10)));
+        }
+
+        #[test]
+        fn wrapping_loses_no_word(words in proptest::collection::vec("[a-z]{1,8}", 0..20), columns in 10usize..40) {
+            prop_assert_eq!(wrap(&words.join(" "), columns).join(" "), words.join(" "));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The summary at the end of a run, made to be read in ten seconds: can it be trusted, did it pass, why, and the numbers.
+
+use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity};
+
+use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
+use super::tables;
+use crate::number;
+use crate::view::RunState;
+
+/// What the summary says beside the numbers.
+#[derive(Debug, Clone)]
+pub struct Closing<'a> {
+    pub state: RunState,
+    /// Why it ended early; empty otherwise.
+    pub state_detail: &'a str,
+    /// What was written and where, in this order: `("Report", "runs/…/report.html")`.
+    pub places: &'a [(&'a str, String)],
+}
+
+const ERRORS_MAX: usize = 8;
+const CHECKS_MAX: usize = 12;
+const FINDINGS_MAX: usize = 5;
+
+/// The whole summary, ending in a line break.
+pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
+    let mut parts = vec![
+        headline(summary, closing, style),
+        validity(&summary.verdict.validity, style),
+        thresholds(&summary.verdict.thresholds, style),
+        findings(&summary.verdict.findings, style),
+        tables::times(summary, style),
+        checks(summary, style),
+        errors(summary, style),
+        totals(summary, style),
+        places(closing, style),
+    ];
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn headline(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
+    let after = number::seconds(summary.totals.duration_seconds);
+    let (ended, paint) = match closing.state {
+        RunState::Running => (format!("running for {after}"), Paint::Dim),
+        RunState::Completed => (format!("ran for {after}"), Paint::Dim),
+        RunState::Interrupted => (format!("interrupted after {after}"), Paint::Doubt),
+        RunState::Aborted => (format!("aborted after {after}"), Paint::Bad),
+        RunState::Failed => (format!("failed after {after}"), Paint::Bad),
+        RunState::Killed => (format!("killed after {after}"), Paint::Bad),
+    };
+    let name = shorten(&summary.test, style.width.saturating_sub(width_of(&ended) + 3));
+    let mut out = format!("{} · {}\n", style.paint(Paint::Bold, &name), style.paint(paint, &ended));
+    if !closing.state_detail.is_empty() {
+        out.push_str(&hang("  ", 2, closing.state_detail, style.width));
+    }
+    out
+}
+
+/// The sign and the colour of a grade; the word stands beside them.
+pub(crate) fn grade_sign(grade: Grade) -> (&'static str, &'static str, Paint) {
+    match grade {
+        Grade::Valid => ("✓", "VALID", Paint::Good),
+        Grade::Suspect => ("!", "SUSPECT", Paint::Doubt),
+        Grade::Invalid => ("✗", "INVALID", Paint::Bad),
+    }
+}
+
+fn validity(validity: &Validity, style: &Style) -> String {
+    let (sign, word, paint) = grade_sign(validity.grade);
+    let meaning = match validity.grade {
+        Grade::Valid => "the measurement can be trusted",
+        Grade::Suspect => "read the numbers with care",
+        Grade::Invalid => "do not use these numbers",
+    };
+    let judged = validity.checks.iter().filter(|check| check.grade.is_some()).count();
+    let lead = format!("{sign} {word} · ");
+    let checked = if validity.grade == Grade::Valid { format!(" ({})", number::counted(judged as u64, "check")) } else { String::new() };
+    let mut out = hang(&style.paint(paint, &lead), width_of(&lead), &format!("{meaning}{checked}"), style.width);
+    let mut reasons: Vec<_> =
+        validity.checks.iter().filter_map(|check| check.grade.filter(|g| *g > Grade::Valid).map(|g| (g, check))).collect();
+    reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
+    for (grade, check) in reasons {
+        let (sign, _, paint) = grade_sign(grade);
+        out.push_str(&hang(&format!("  {} ", style.paint(paint, sign)), 4, &format!("{}: {}", check.title, check.evidence), style.width));
+        if !check.advice.is_empty() {
+            out.push_str(&hang("    → ", 6, &check.advice, style.width));
+        }
+    }
+    out
+}
+
+fn threshold_sign(state: ThresholdState) -> (&'static str, Paint) {
+    match state {
+        ThresholdState::Passed => ("✓", Paint::Good),
+        ThresholdState::Failed => ("✗", Paint::Bad),
+        ThresholdState::NoData => ("✗", Paint::Bad),
+        ThresholdState::Pending => ("·", Paint::Dim),
+    }
+}
+
+fn thresholds(results: &[ThresholdResult], style: &Style) -> String {
+    if results.is_empty() {
+        return String::new();
+    }
+    let passed = results.iter().filter(|result| result.state == ThresholdState::Passed).count();
+    let (word, paint) = if passed == results.len() { ("passed", Paint::Good) } else { ("failed", Paint::Bad) };
+    let mut out = format!("Thresholds {} · {passed} of {} met\n", style.paint(paint, word), results.len());
+    for result in results {
+        let (sign, paint) = threshold_sign(result.state);
+        let label = tame(&result.threshold.label);
+        let detail =
+            if result.state == ThresholdState::NoData && result.detail.is_empty() { "nothing was measured" } else { &result.detail };
+        let lead = format!("  {} ", style.paint(paint, sign));
+        if 4 + width_of(&label) + 3 + width_of(detail) <= style.width {
+            out.push_str(&format!("{lead}{label}{}\n", style.paint(Paint::Dim, &format!("   {}", tame(detail)))));
+        } else {
+            out.push_str(&hang(&lead, 4, &label, style.width));
+            out.push_str(&hang("      ", 6, detail, style.width));
+        }
+    }
+    out
+}
+
+fn findings(findings: &Findings, style: &Style) -> String {
+    if findings.findings.is_empty() {
+        return if findings.remark.is_empty() { String::new() } else { hang("Findings: ", 10, &findings.remark, style.width) };
+    }
+    let mut out = String::from("Findings\n");
+    for (index, finding) in findings.findings.iter().take(FINDINGS_MAX).enumerate() {
+        let confidence = match finding.confidence {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        };
+        let lead = format!("  {}. ", index + 1);
+        out.push_str(&hang(&lead, width_of(&lead), &format!("{} ({confidence} confidence)", finding.claim), style.width));
+        for evidence in &finding.evidence {
+            out.push_str(&hang("     · ", 7, &evidence.text, style.width));
+        }
+        if !finding.next.is_empty() {
+            out.push_str(&hang("     → ", 7, &finding.next, style.width));
+        }
+    }
+    let more = findings.findings.len().saturating_sub(FINDINGS_MAX);
+    if more > 0 {
+        out.push_str(&format!("  … and {more} more in the report\n"));
+    }
+    out
+}
+
+fn checks(summary: &Summary, style: &Style) -> String {
+    if summary.checks.is_empty() {
+        return String::new();
+    }
+    let mut rows: Vec<_> = summary.checks.iter().collect();
+    rows.sort_by_key(|row| row.failed == 0);
+    let mut out = String::from("Checks\n");
+    for row in rows.iter().take(CHECKS_MAX) {
+        let total = row.passed + row.failed;
+        let (sign, paint) = if row.failed == 0 { ("✓", Paint::Good) } else { ("✗", Paint::Bad) };
+        let result = if row.failed == 0 {
+            format!("{} passed", number::count(row.passed))
+        } else {
+            let share = number::share(row.failed as f64 / total as f64);
+            format!("{} of {} failed ({share})", number::count(row.failed), number::count(total))
+        };
+        let name = shorten(&row.key.name, style.width.saturating_sub(7 + width_of(&result)).max(8));
+        out.push_str(&format!("  {} {name}   {result}\n", style.paint(paint, sign)));
+    }
+    if rows.len() > CHECKS_MAX {
+        out.push_str(&format!("  … and {} more in the report\n", rows.len() - CHECKS_MAX));
+    }
+    out
+}
+
+fn errors(summary: &Summary, style: &Style) -> String {
+    if summary.errors.is_empty() {
+        return String::new();
+    }
+    let mut rows: Vec<_> = summary.errors.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    let mut out = String::from("Errors\n");
+    for row in rows.iter().take(ERRORS_MAX) {
+        let lead = format!("  {} × ", number::count(row.count));
+        let text =
+            format!("{}: {}: {} (first at {})", row.key.name, row.outcome.label(), row.message, number::seconds(row.first_at_seconds));
+        // Three lines of a message tell what it is; the report has the rest.
+        let columns = style.width.saturating_sub(width_of(&lead));
+        out.push_str(&hang(&lead, width_of(&lead), &cut(&text, columns * 3 - columns / 2), style.width));
+    }
+    if rows.len() > ERRORS_MAX {
+        out.push_str(&format!("  … and {} more in the report\n", rows.len() - ERRORS_MAX));
+    }
+    out
+}
+
+fn totals(summary: &Summary, style: &Style) -> String {
+    let t = &summary.totals;
+    let mut parts = vec![
+        format!("{} ({})", number::counted(t.requests, "request"), number::rate(t.request_rate)),
+        format!("{} failed ({})", number::count(t.requests_failed), number::share(t.failure_share)),
+        number::counted(t.iterations, "iteration"),
+    ];
+    if t.iterations_failed > 0 {
+        parts.push(format!("{} failed", number::counted(t.iterations_failed, "iteration")));
+    }
+    if t.iterations_interrupted > 0 {
+        parts.push(format!("{} interrupted", number::counted(t.iterations_interrupted, "iteration")));
+    }
+    if t.arrivals_due > 0 {
+        parts.push(format!("{} of {} arrivals started", number::count(t.arrivals_started), number::count(t.arrivals_due)));
+    }
+    parts.push(format!("at most {}", number::counted(t.users_max, "user")));
+    parts.push(number::counted(t.connections_opened, "connection"));
+    parts.push(format!("{} sent", number::bytes(t.bytes_sent)));
+    parts.push(format!("{} received", number::bytes(t.bytes_received)));
+    // A figure and its words stay on one line.
+    let glued: Vec<String> = parts.iter().map(|part| part.replace(' ', "\u{a0}")).collect();
+    hang("Totals  ", 8, &glued.join("\u{a0}· "), style.width).replace('\u{a0}', " ")
+}
+
+fn places(closing: &Closing<'_>, style: &Style) -> String {
+    // Paths are not wrapped: they are there to be clicked or copied.
+    closing.places.iter().map(|(what, place)| format!("{}  {}\n", style.paint(Paint::Bold, what), tame(place))).collect()
+}

@@ -1,0 +1,108 @@
+//! Tables that fit: the first column shortens in the middle, and columns that matter less go before it becomes unreadable.
+
+use super::style::{Paint, Style, shorten, width_of};
+
+/// A column's head. `keep` orders what gives way when there is no room: 0 never does, the highest number goes first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) title: &'static str,
+    pub(crate) keep: u8,
+    pub(crate) left: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) paint: Option<Paint>,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Cell { text, paint: None }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Row {
+    Cells(Vec<Cell>),
+    /// A heading between rows.
+    Heading(String),
+    /// A title like that of the first column, after a blank line.
+    Section(&'static str),
+}
+
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) heads: Vec<Head>,
+    pub(crate) rows: Vec<Row>,
+}
+
+const GAP: usize = 2;
+/// The first column is not squeezed below this while another column can go instead. Columns.
+const NAME_MIN: usize = 24;
+
+impl Table {
+    pub(crate) fn render(&self, style: &Style) -> String {
+        let natural: Vec<usize> = (0..self.heads.len()).map(|index| self.natural_width(index)).collect();
+        let (shown, name_width) = self.fit(&natural, style.width);
+        let mut out = String::new();
+        let head: Vec<Cell> = self.heads.iter().map(|head| Cell { text: head.title.to_owned(), paint: Some(Paint::Dim) }).collect();
+        self.line(&head, &natural, &shown, name_width, style, &mut out);
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => self.line(cells, &natural, &shown, name_width, style, &mut out),
+                Row::Heading(text) => {
+                    out.push_str(&format!("{}\n", style.paint(Paint::Bold, &shorten(text, style.width))));
+                }
+                Row::Section(title) => out.push_str(&format!("\n{}\n", style.paint(Paint::Dim, title))),
+            }
+        }
+        out
+    }
+
+    fn natural_width(&self, index: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => cells.get(index).map(|cell| width_of(&cell.text)),
+            Row::Heading(_) | Row::Section(_) => None,
+        });
+        cells.chain([width_of(self.heads[index].title)]).max().unwrap_or(0)
+    }
+
+    /// Which columns are shown, and how wide the first one is.
+    fn fit(&self, natural: &[usize], width: usize) -> (Vec<bool>, usize) {
+        let wanted = natural[0].min(NAME_MIN);
+        let mut shown = vec![true; self.heads.len()];
+        loop {
+            let others: usize = (1..shown.len()).filter(|index| shown[*index]).map(|index| natural[index] + GAP).sum();
+            let left = width.saturating_sub(others);
+            let goes =
+                (1..shown.len()).filter(|index| shown[*index] && self.heads[*index].keep > 0).max_by_key(|index| self.heads[*index].keep);
+            match goes {
+                Some(index) if left < wanted => shown[index] = false,
+                _ => return (shown, left.clamp(4, natural[0].max(4))),
+            }
+        }
+    }
+
+    fn line(&self, cells: &[Cell], natural: &[usize], shown: &[bool], name_width: usize, style: &Style, out: &mut String) {
+        let mut line = String::new();
+        for (index, cell) in cells.iter().enumerate().filter(|(index, _)| shown[*index]) {
+            let text = if index == 0 { shorten(&cell.text, name_width) } else { cell.text.clone() };
+            let column_width = if index == 0 { name_width } else { natural[index] };
+            let padding = " ".repeat(column_width.saturating_sub(width_of(&text)));
+            if index > 0 {
+                line.push_str(&" ".repeat(GAP));
+            }
+            let painted = cell.paint.map_or_else(|| text.clone(), |paint| style.paint(paint, &text));
+            if self.heads[index].left {
+                line.push_str(&painted);
+                line.push_str(&padding);
+            } else {
+                line.push_str(&padding);
+                line.push_str(&painted);
+            }
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}

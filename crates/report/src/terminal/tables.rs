@@ -1,0 +1,124 @@
+//! Requests, groups, iterations and flows in one table, so that their columns stand below each other.
+
+use analysis::{Percentile, RequestRow, Summary, TimeStats};
+
+use super::style::{Paint, Style};
+use super::table::{Cell, Head, Row, Table};
+use crate::number;
+
+/// Rows of each kind that are shown; the report has them all.
+const ROWS_MAX: usize = 20;
+
+/// Title and rank of what gives way, see [`Head`].
+const HEADS: [(&str, u8); 10] = [
+    ("Requests", 0),
+    ("Count", 0),
+    ("Rate", 4),
+    ("Failed", 0),
+    ("Mean", 6),
+    ("p50", 3),
+    ("p95", 0),
+    ("p99", 1),
+    ("p99, 95 % interval", 7),
+    ("Max", 5),
+];
+
+/// The table and its footnotes.
+pub(crate) fn times(summary: &Summary, style: &Style) -> String {
+    if summary.requests.is_empty() && summary.scenarios.is_empty() && summary.flows.is_empty() {
+        return "No requests were made.\n".to_owned();
+    }
+    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| Head { title, keep: *keep, left: index == 0 }).collect();
+    let mut table = Table { heads, rows: Vec::new() };
+    let mut left_out = Vec::new();
+    let mut thin = false;
+    // Iterations are worth their rows only where they say more than the requests do.
+    let several = summary.scenarios.len() > 1 || summary.requests.len() != 1 || summary.scenarios.iter().any(|row| row.failed > 0);
+    let scenarios: &[RequestRow] = if several { &summary.scenarios } else { &[] };
+    for (title, rows) in
+        [("Requests", summary.requests.as_slice()), ("Groups", &summary.groups), ("Iterations", scenarios), ("Flows", &summary.flows)]
+    {
+        let shown = busiest(rows);
+        thin |= shown.iter().any(|row| has_thin_percentile(&row.response));
+        if rows.len() > shown.len() {
+            left_out.push(format!("{} more {}", number::count((rows.len() - shown.len()) as u64), title.to_lowercase()));
+        }
+        if title == "Requests" { requests(&shown, &mut table) } else { others(title, &shown, &mut table) }
+    }
+    let mut out = table.render(style);
+    if thin {
+        out.push_str(&format!("{}\n", style.paint(Paint::Dim, "— too few samples for this percentile")));
+    }
+    if !left_out.is_empty() {
+        out.push_str(&format!("… and {} in the report\n", left_out.join(", ")));
+    }
+    out
+}
+
+/// Requests come under their scenario's name where there are several scenarios.
+fn requests(shown: &[&RequestRow], table: &mut Table) {
+    let mut scenarios: Vec<&str> = Vec::new();
+    for row in shown {
+        if !scenarios.contains(&&*row.key.scenario) {
+            scenarios.push(&row.key.scenario);
+        }
+    }
+    for scenario in &scenarios {
+        let several = scenarios.len() > 1;
+        if several {
+            table.rows.push(Row::Heading((*scenario).to_owned()));
+        }
+        let rows = shown.iter().filter(|row| &*row.key.scenario == *scenario);
+        table.rows.extend(rows.map(|row| Row::Cells(cells(row, several))));
+    }
+}
+
+fn others(title: &'static str, shown: &[&RequestRow], table: &mut Table) {
+    if !shown.is_empty() {
+        table.rows.push(Row::Section(title));
+        table.rows.extend(shown.iter().map(|row| Row::Cells(cells(row, false))));
+    }
+}
+
+/// The rows to show, in their order: those that failed and those with the most samples.
+fn busiest(rows: &[RequestRow]) -> Vec<&RequestRow> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse((rows[*index].failed > 0, rows[*index].count)));
+    order.truncate(ROWS_MAX);
+    order.sort_unstable();
+    order.into_iter().map(|index| &rows[index]).collect()
+}
+
+fn cells(row: &RequestRow, indented: bool) -> Vec<Cell> {
+    let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
+    let indent = if indented { "  " } else { "" };
+    let failed = Cell { text: number::count(row.failed), paint: (row.failed > 0).then_some(Paint::Bad) };
+    let at = |quantile| Cell::from(number::seconds_or_none(row.response.at(quantile)));
+    let p99 = row.response.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
+    vec![
+        format!("{indent}{group}{}", row.key.name).into(),
+        number::count(row.count).into(),
+        number::rate(row.rate).into(),
+        failed,
+        number::seconds_or_none(row.response.mean).into(),
+        at(0.5),
+        at(0.95),
+        at(0.99),
+        p99.map_or_else(String::new, interval).into(),
+        number::seconds_or_none(row.response.max).into(),
+    ]
+}
+
+/// `37.1–40.0 ms`, or with both units where they differ.
+pub(crate) fn interval(percentile: &Percentile) -> String {
+    let (Some(low), Some(high)) = (percentile.low, percentile.high) else { return String::new() };
+    let (low, high) = (number::seconds(low), number::seconds(high));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
+        _ => format!("{low}–{high}"),
+    }
+}
+
+fn has_thin_percentile(times: &TimeStats) -> bool {
+    [0.5, 0.95, 0.99].iter().any(|quantile| times.at(*quantile).is_none())
+}

@@ -1,0 +1,390 @@
+//! A small shop's run, made by hand: every number can be worked out from this page.
+
+use std::sync::Arc;
+
+use analysis::{
+    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, Summary, ThresholdResult, ThresholdState,
+    TimeStats, Totals, Validity, ValidityCheck, Verdict,
+};
+use metrics::{
+    GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
+    SlowSample, Snapshot,
+};
+use plan::{
+    Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Origin, Parameter, ParameterKind, Scenario,
+    ScenarioId, ScenarioRun, Selector, TestPlan, Threshold, Timing, Window,
+};
+use run::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const MS: u64 = 1_000_000;
+
+pub(crate) fn key(kind: SeriesKind, scenario: &str, name: &str) -> SeriesKey {
+    SeriesKey { kind, scenario: scenario.into(), group: "".into(), name: name.into() }
+}
+
+pub(crate) fn plan() -> TestPlan {
+    let open =
+        LoadProfile::Open { stages: vec![OpenStage::Rate { from: 100.0, to: 100.0, duration_ns: 60 * SECOND, timing: Timing::Even }] };
+    let closed = LoadProfile::Closed { stages: vec![ClosedStage { from: 20, to: 20, duration_ns: 60 * SECOND }] };
+    let leaf =
+        |scenario, profile| Load::Run(ScenarioRun { scenario: ScenarioId(scenario), profile, users_max: None, graceful_stop_ns: None });
+    TestPlan {
+        name: "tickets".to_owned(),
+        target: Some("http://127.0.0.1:8080".to_owned()),
+        parameters: vec![
+            parameter("usersPerSecond", "100", false, Some("new travellers per second")),
+            parameter("apiKey", "hunter2", true, None),
+        ],
+        scenarios: ["Buy a ticket", "Validator"].map(|name| Scenario { name: name.to_owned() }).to_vec(),
+        load: Load::Parallel(vec![leaf(0, open), leaf(1, closed)]),
+        thresholds: Vec::new(),
+        observers: Vec::new(),
+        options: Options::default(),
+    }
+}
+
+fn parameter(name: &str, value: &str, secret: bool, help: Option<&str>) -> Parameter {
+    Parameter {
+        name: name.to_owned(),
+        kind: ParameterKind::String,
+        help: help.map(str::to_owned),
+        default: None,
+        value: value.to_owned(),
+        origin: Origin::CommandLine,
+        secret,
+    }
+}
+
+pub(crate) fn info() -> RunInfo {
+    RunInfo {
+        format: 1,
+        id: "2026-11-20T18-30-05-tickets".to_owned(),
+        loadstone: "0.1.0".to_owned(),
+        started: "2026-11-20T18:30:05Z".to_owned(),
+        file: Some("tickets.load.ts".to_owned()),
+        workers: 2,
+        host: HostFacts {
+            hostname: "host-1".to_owned(),
+            cpu: "AMD EPYC".to_owned(),
+            cores: 2,
+            memory_bytes: 24 << 30,
+            kernel: "Linux 6.1".to_owned(),
+            descriptors_max: 65_536,
+        },
+        tags: vec!["nightly".to_owned()],
+    }
+}
+
+/// A second with 100 arrivals of which each makes one request of `10 + i mod 10` ms (of which 2 ms connect and the rest wait), one of
+/// which fails with a status every second; two workers busy 30 % and 50 %.
+pub(crate) fn slice(number: u32) -> Snapshot {
+    let start = u64::from(number) * SECOND;
+    let mut requests = SeriesSlice::new(key(SeriesKind::Request, "Buy a ticket", "Create ticket"));
+    let mut iterations = SeriesSlice::new(key(SeriesKind::Iteration, "Buy a ticket", "Buy a ticket"));
+    for i in 0..100u64 {
+        let response = (10 + i % 10) * MS;
+        requests.response.record(response);
+        requests.service.record(response);
+        requests.phases.connect.record(2 * MS);
+        requests.phases.wait.record(response - 2 * MS);
+        iterations.response.record(response);
+    }
+    requests.count = 100;
+    requests.failed = 1;
+    requests.outcomes = vec![(Outcome::Passed, 99), (Outcome::Status, 1)];
+    requests.statuses = vec![(200, 99), (500, 1)];
+    requests.bytes_sent = 10_000;
+    requests.bytes_received = 50_000;
+    requests.lag.record_n(MS / 2, 100);
+    iterations.count = 100;
+    iterations.outcomes = vec![(Outcome::Passed, 100)];
+    let worker = |worker: u32, busy_ns: u64| GeneratorSlice {
+        worker,
+        wall_ns: SECOND,
+        busy_ns,
+        in_flight_ns: 725 * MS,
+        connections: 5,
+        connections_opened: u64::from(number == 0) * 5,
+        ..GeneratorSlice::default()
+    };
+    Snapshot {
+        slice: number,
+        start,
+        end: start + SECOND,
+        series: vec![requests, iterations],
+        leaves: vec![
+            LeafSlice {
+                leaf: 0,
+                arrivals_due: 100,
+                started: 100,
+                ended: 100,
+                users_active: 2,
+                active_ns: 1450 * MS,
+                ..LeafSlice::default()
+            },
+            LeafSlice {
+                leaf: 1,
+                started: 40,
+                ended: 40,
+                users_asked: 20,
+                users_active: 20,
+                active_ns: 20 * SECOND,
+                ..LeafSlice::default()
+            },
+        ],
+        generator: vec![worker(0, 300 * MS), worker(1, 500 * MS)],
+        slow: vec![slow(start + 40 * MS, (19 + u64::from(number)) * MS)],
+        marks: if number == 0 {
+            vec![Mark { at: 0, kind: MarkKind::Stage, text: "Buy a ticket: 100 arrivals/s".to_owned() }]
+        } else {
+            Vec::new()
+        },
+        ..Snapshot::default()
+    }
+}
+
+fn slow(started: u64, response_ns: u64) -> SlowSample {
+    SlowSample {
+        key: key(SeriesKind::Request, "Buy a ticket", "Create ticket"),
+        started,
+        response_ns,
+        dns_ns: 0,
+        connect_ns: 2 * MS,
+        tls_ns: 0,
+        wait_ns: response_ns - 2 * MS,
+        body_ns: 0,
+        status: 200,
+        outcome: Outcome::Passed,
+    }
+}
+
+pub(crate) fn run(seconds: u32) -> Run {
+    Run { info: info(), plan: plan(), slices: (0..seconds).map(slice).collect(), signals: Vec::new(), end: Some(RunEnd::Completed) }
+}
+
+pub(crate) fn signal(name: &str, observer: &str, kind: SignalKind, unit: &str, points: &[(u64, f64)]) -> SignalSeries {
+    SignalSeries {
+        signal: Signal { name: name.to_owned(), observer: observer.to_owned(), kind, unit: unit.to_owned(), help: String::new() },
+        points: points.iter().map(|(ms, value)| SignalPoint { at: ms * MS, value: *value }).collect(),
+    }
+}
+
+/// Percentiles from a histogram; those with fewer than ten samples beyond them are withheld.
+pub(crate) fn times(histogram: &Histogram) -> TimeStats {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let percentile = |quantile: f64| {
+        let beyond = (histogram.count() as f64 * (1.0 - quantile)).round() as u64;
+        let value = histogram.quantile(quantile).filter(|_| beyond >= 10).map(seconds);
+        Percentile { quantile, value, low: value.map(|v| v * 0.97), high: value.map(|v| v * 1.05), samples_beyond: beyond }
+    };
+    let some = |value: u64| (!histogram.is_empty()).then(|| seconds(value));
+    TimeStats {
+        count: histogram.count(),
+        mean: histogram.mean().map(|ns| ns / 1e9),
+        min: some(histogram.min()),
+        max: some(histogram.max()),
+        percentiles: [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].map(percentile).to_vec(),
+    }
+}
+
+/// `count` values spread evenly from `from_ms` to `to_ms`.
+pub(crate) fn even(count: u64, from_ms: u64, to_ms: u64) -> Histogram {
+    let mut histogram = Histogram::new();
+    (0..count).for_each(|i| histogram.record(from_ms * MS + (to_ms - from_ms) * MS * i / count.max(1)));
+    histogram
+}
+
+pub(crate) fn row(kind: SeriesKind, scenario: &str, name: &str, failed: u64, response: &Histogram) -> RequestRow {
+    let count = response.count();
+    RequestRow {
+        key: key(kind, scenario, name),
+        count,
+        failed,
+        rate: count as f64 / 60.0,
+        response: times(response),
+        service: times(response),
+        lag: TimeStats::default(),
+        phases: vec![("wait".to_owned(), times(response))],
+        outcomes: vec![(Outcome::Passed, count - failed), (Outcome::Status, failed)],
+        statuses: vec![(200, count - failed), (500, failed)],
+        bytes_sent: count * 100,
+        bytes_received: count * 500,
+    }
+}
+
+pub(crate) fn check(id: &str, title: &str, grade: Option<Grade>, evidence: &str, advice: &str) -> ValidityCheck {
+    ValidityCheck {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        grade,
+        evidence: evidence.to_owned(),
+        limits: "suspect from 1 %, invalid from 5 %".to_owned(),
+        advice: advice.to_owned(),
+    }
+}
+
+pub(crate) fn validity(grade: Grade) -> Validity {
+    let mut checks = vec![
+        check("schedule-lag", "Schedule lag", Some(Grade::Valid), "lag p99 was 0.50 ms, 1.3 % of the response time's p99", ""),
+        check("steal", "Stolen time", None, "nothing to judge", ""),
+    ];
+    if grade > Grade::Valid {
+        checks.push(check(
+            "worker-busy",
+            "Worker busy share",
+            Some(Grade::Suspect),
+            "worker 1 was busy 88 % of its time in the worst 10 s",
+            "Use more workers, or a machine with more cores.",
+        ));
+    }
+    if grade == Grade::Invalid {
+        checks.push(check(
+            "offered-rate",
+            "Offered rate",
+            Some(Grade::Invalid),
+            "912/s of the 1,000/s asked arrived (91.2 %)",
+            "The generator could not keep up: use more workers or a lower rate.",
+        ));
+    }
+    Validity { grade, checks }
+}
+
+pub(crate) fn threshold(label: &str, state: ThresholdState, measured: Option<f64>, detail: &str) -> ThresholdResult {
+    ThresholdResult {
+        threshold: Threshold {
+            metric: Metric::ResponseTime,
+            selector: Selector::default(),
+            aggregate: Aggregate::Quantile(0.99),
+            bound: Bound { comparison: Comparison::Below, value: 0.05 },
+            window: Window::WholeRun,
+            after_seconds: 0,
+            abort: false,
+            label: label.to_owned(),
+        },
+        state,
+        measured,
+        at_seconds: None,
+        detail: detail.to_owned(),
+    }
+}
+
+/// A good run: two scenarios, thresholds met, nothing found.
+pub(crate) fn summary() -> Summary {
+    let (create, list, tap) = (even(6000, 10, 60), even(6000, 3, 9), even(500, 1, 4));
+    let mut response = create.clone();
+    response.merge(&list);
+    response.merge(&tap);
+    Summary {
+        schema: 1,
+        id: "2026-11-20T18-30-05-tickets".to_owned(),
+        test: "tickets".to_owned(),
+        started: "2026-11-20T18:30:05Z".to_owned(),
+        totals: Totals {
+            duration_seconds: 60.0,
+            requests: 12_500,
+            request_rate: 208.33,
+            iterations: 6500,
+            arrivals_due: 6000,
+            arrivals_started: 6000,
+            users_max: 26,
+            bytes_sent: 1_250_000,
+            bytes_received: 6_250_000,
+            checks_passed: 6000,
+            connections_opened: 26,
+            ..Totals::default()
+        },
+        response: times(&response),
+        requests: vec![
+            row(SeriesKind::Request, "Buy a ticket", "List products", 0, &list),
+            row(SeriesKind::Request, "Buy a ticket", "Create ticket", 0, &create),
+            row(SeriesKind::Request, "Validator", "Tap response", 0, &tap),
+        ],
+        groups: vec![row(SeriesKind::Group, "Validator", "Tap", 0, &tap)],
+        scenarios: vec![
+            row(SeriesKind::Iteration, "Buy a ticket", "Buy a ticket", 0, &create),
+            row(SeriesKind::Iteration, "Validator", "Validator", 0, &tap),
+        ],
+        flows: Vec::new(),
+        checks: vec![CheckRow { key: key(SeriesKind::Check, "Buy a ticket", "has a ticket id"), passed: 6000, failed: 0 }],
+        errors: Vec::new(),
+        verdict: Verdict {
+            validity: validity(Grade::Valid),
+            thresholds: vec![
+                threshold("requests at least 1,000", ThresholdState::Passed, Some(12_500.0), "12,500, bound 1,000"),
+                threshold(
+                    "response time p99 below 65 ms",
+                    ThresholdState::Passed,
+                    Some(0.0594),
+                    "p99 was 59.4 ms (95 % interval 57.6–62.4 ms), bound 65 ms",
+                ),
+            ],
+            findings: Findings { findings: Vec::new(), remark: "Nothing limits the system at this load.".to_owned() },
+        },
+    }
+}
+
+/// Thresholds failed, requests failed, a limit found.
+pub(crate) fn failed_summary() -> Summary {
+    let mut summary = summary();
+    let create = even(6000, 10, 60);
+    summary.requests[1] = row(SeriesKind::Request, "Buy a ticket", "Create ticket", 1204, &create);
+    summary.totals.requests_failed = 1204;
+    summary.totals.failure_share = 1204.0 / 12_500.0;
+    summary.totals.iterations_failed = 1204;
+    summary.totals.checks_failed = 12;
+    summary.checks[0].failed = 12;
+    let error = |outcome, message: &str, count, first_at_seconds| ErrorRow {
+        key: key(SeriesKind::Request, "Buy a ticket", "Create ticket"),
+        outcome,
+        message: message.to_owned(),
+        count,
+        first_at_seconds,
+    };
+    summary.errors = vec![
+        error(Outcome::Timeout, "no answer within 5s", 4, 31.5),
+        error(Outcome::Status, "503 Service Unavailable: {\"error\":\"no connection available from the pool\"}", 1200, 3.25),
+    ];
+    summary.verdict.thresholds[1] = threshold(
+        "response time p99 of \"Create ticket\" below 50 ms over 10 s",
+        ThresholdState::Failed,
+        Some(0.0594),
+        "p99 was 59.4 ms (95 % interval 57.6–62.4 ms) in the 10 s from 40 s, bound 50 ms",
+    );
+    summary.verdict.thresholds.push(threshold("flow time max below 1 s", ThresholdState::NoData, None, "no flow was measured"));
+    summary.verdict.findings = Findings {
+        findings: vec![Finding {
+            rule: "effective-concurrency".to_owned(),
+            claim: "Create ticket runs at most 8 at a time: a pool of 8".to_owned(),
+            confidence: Confidence::High,
+            evidence: vec![Evidence {
+                text: "throughput stays at 99–101/s from 20 s on while users grow from 8 to 26".to_owned(),
+                series: vec!["rate/requests".to_owned(), "users/active".to_owned()],
+                from_seconds: 20.0,
+                to_seconds: 60.0,
+            }],
+            alternatives: vec!["CPU: 35 % busy".to_owned()],
+            next: "Look for a pool of 8 (connections, threads) behind POST /v1/tickets/create.".to_owned(),
+        }],
+        remark: String::new(),
+    };
+    summary
+}
+
+pub(crate) fn empty_summary() -> Summary {
+    let mut summary = summary();
+    summary.totals = Totals { duration_seconds: 2.0, ..Totals::default() };
+    summary.response = TimeStats::default();
+    for rows in [&mut summary.requests, &mut summary.groups, &mut summary.scenarios] {
+        rows.clear();
+    }
+    summary.checks.clear();
+    summary.verdict.thresholds = vec![threshold("requests at least 1,000", ThresholdState::NoData, None, "")];
+    summary.verdict.validity = Validity { grade: Grade::Valid, checks: Vec::new() };
+    summary.verdict.findings = Findings { findings: Vec::new(), remark: "cannot tell: nothing was measured".to_owned() };
+    summary
+}
+
+pub(crate) fn arc(text: &str) -> Arc<str> {
+    text.into()
+}

@@ -1,0 +1,142 @@
+//! The terminal summary as people see it.
+
+use analysis::Grade;
+use metrics::SeriesKind;
+use report::RunState;
+use report::terminal::{Closing, Style, summary};
+
+use crate::fixtures;
+
+fn render(summary_of: &analysis::Summary, state: RunState, state_detail: &str, style: &Style) -> String {
+    let places = [("Report", "runs/2026-11-20T18-30-05-tickets/report.html".to_owned())];
+    summary(summary_of, &Closing { state, state_detail, places: &places }, style)
+}
+
+fn plain(summary_of: &analysis::Summary, width: usize) -> String {
+    let text = render(summary_of, RunState::Completed, "", &Style::plain(width));
+    assert_fits(&text, width);
+    text
+}
+
+/// No line is wider than the terminal; paths excepted, which must stay in one piece.
+pub(crate) fn assert_fits(text: &str, width: usize) {
+    for line in text.lines().filter(|line| !line.starts_with("Report")) {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "wider than {width}: {line}");
+    }
+}
+
+#[test]
+fn valid_and_passed_at_80_columns() {
+    insta::assert_snapshot!(plain(&fixtures::summary(), 80));
+}
+
+#[test]
+fn valid_and_passed_at_120_columns() {
+    insta::assert_snapshot!(plain(&fixtures::summary(), 120));
+}
+
+#[test]
+fn narrow_terminals_keep_what_matters() {
+    insta::assert_snapshot!(plain(&fixtures::failed_summary(), 48));
+}
+
+#[test]
+fn suspect_gives_its_reason_first() {
+    let mut summary = fixtures::summary();
+    summary.verdict.validity = fixtures::validity(Grade::Suspect);
+    insta::assert_snapshot!(plain(&summary, 80));
+}
+
+#[test]
+fn invalid_gives_the_worst_reason_first() {
+    let mut summary = fixtures::summary();
+    summary.verdict.validity = fixtures::validity(Grade::Invalid);
+    let text = plain(&summary, 80);
+    let at = |needle: &str| text.find(needle).unwrap();
+    assert!(
+        at("INVALID") < at("Offered rate") && at("Offered rate") < at("Worker busy share") && at("Worker busy share") < at("Thresholds")
+    );
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn failures_findings_and_errors() {
+    insta::assert_snapshot!(plain(&fixtures::failed_summary(), 80));
+}
+
+#[test]
+fn colour_adds_codes_and_takes_no_words() {
+    let summary = fixtures::failed_summary();
+    let plain = render(&summary, RunState::Completed, "", &Style::plain(80));
+    let coloured = render(&summary, RunState::Completed, "", &Style { color: true, width: 80 });
+    assert!(!plain.contains('\x1b') && coloured.contains("\x1b[31m"));
+    let mut stripped = coloured;
+    for code in ["0", "1", "2", "31", "32", "33"] {
+        stripped = stripped.replace(&format!("\x1b[{code}m"), "");
+    }
+    let trimmed = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+    assert_eq!(trimmed(&stripped), trimmed(&plain));
+}
+
+#[test]
+fn nothing_at_all_was_requested() {
+    insta::assert_snapshot!(render(&fixtures::empty_summary(), RunState::Failed, "the target refused every connection", &Style::plain(80)));
+}
+
+#[test]
+fn an_interrupted_run_says_so() {
+    let mut summary = fixtures::summary();
+    summary.totals.duration_seconds = 12.4;
+    summary.totals.iterations_interrupted = 26;
+    let text = render(&summary, RunState::Interrupted, "", &Style::plain(80));
+    assert!(text.starts_with("tickets · interrupted after 12.4 s\n"), "{text}");
+    assert!(text.contains("26 iterations interrupted"), "{text}");
+}
+
+#[test]
+fn huge_numbers_and_long_names_keep_the_table_in_shape() {
+    let mut summary = fixtures::summary();
+    let slow = fixtures::even(40, 60_000, 7_200_000);
+    let mut row = fixtures::row(
+        SeriesKind::Request,
+        "Buy a ticket",
+        "GET /v1/channels/{id}/products/{product}/prices/history?from={date}&to={date}",
+        0,
+        &slow,
+    );
+    row.count = 98_765_432_101;
+    row.rate = 12_345_678.9;
+    summary.requests.push(row);
+    let mut wide =
+        fixtures::row(SeriesKind::Request, "Buy a ticket", "票を買う — 買う — 買う — 買う — 買う — 買う — 買う — 買う", 0, &slow);
+    wide.key.group = fixtures::arc("カート");
+    summary.requests.push(wide);
+    summary.totals.requests = u64::MAX;
+    summary.totals.bytes_received = u64::MAX;
+    insta::assert_snapshot!(plain(&summary, 80));
+}
+
+#[test]
+fn of_many_requests_the_failing_and_the_busiest_are_shown() {
+    let mut summary = fixtures::summary();
+    summary.requests = (0..500u64)
+        .map(|n| {
+            fixtures::row(SeriesKind::Request, "Buy a ticket", &format!("request {n}"), u64::from(n == 7), &fixtures::even(20 + n, 1, 9))
+        })
+        .collect();
+    let text = plain(&summary, 80);
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("request ")).collect();
+    assert_eq!(rows.len(), 20);
+    assert!(rows[0].starts_with("request 7 ") && rows[19].starts_with("request 499"), "{rows:?}");
+    assert!(text.contains("… and 480 more requests in the report"));
+}
+
+#[test]
+fn text_from_outside_cannot_move_the_cursor() {
+    let mut summary = fixtures::failed_summary();
+    summary.errors[0].message = "evil \x1b[2J\r\n\x07 message".to_owned();
+    summary.requests[0].key.name = fixtures::arc("a\nb\x1b[31m");
+    summary.test = "tick\x1bets".to_owned();
+    let text = plain(&summary, 80);
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+}

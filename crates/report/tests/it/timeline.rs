@@ -1,0 +1,224 @@
+//! The view of a run against numbers worked out by hand.
+
+use metrics::SignalKind;
+use report::{Column, ReportView, RunState, ViewBuilder};
+use run::RunEnd;
+
+use crate::fixtures::{self, MS, SECOND};
+
+fn columns(view: &ReportView) -> impl Iterator<Item = &Column> {
+    let bands = view.timeline.bands.iter().flat_map(|band| &band.panels);
+    view.timeline.panels.iter().chain(bands).flat_map(|panel| &panel.columns)
+}
+
+fn column<'a>(view: &'a ReportView, id: &str) -> &'a [Option<f64>] {
+    let known: Vec<&str> = columns(view).map(|column| column.id.as_str()).collect();
+    &columns(view).find(|column| column.id == id).unwrap_or_else(|| panic!("no column {id} in {known:?}")).values
+}
+
+fn view(seconds: u32) -> ReportView {
+    ReportView::build(&fixtures::run(seconds), &fixtures::summary())
+}
+
+#[test]
+fn a_short_run_has_a_step_per_second() {
+    let view = view(10);
+    assert_eq!((view.timeline.step_seconds, view.timeline.seconds.len()), (1.0, 10));
+    for (id, value) in [
+        ("rate/asked", 100.0),
+        ("rate/achieved", 100.0),
+        ("rate/requests", 100.0),
+        ("rate/failures", 1.0),
+        ("response/max", 0.019),
+        ("users/active", 22.0),
+        ("users/asked", 20.0),
+        ("users/waiting", 0.0),
+        ("in_flight/requests", 1.45),
+        ("in_flight/connections", 10.0),
+        ("failures/status", 1.0),
+        ("phases/lag", 0.0005),
+        ("phases/connect", 0.002),
+        ("phases/wait", 0.0125),
+        ("bytes/sent", 10_000.0),
+        ("bytes/received", 50_000.0),
+        ("generator/busy/0", 0.3),
+        ("generator/busy/1", 0.5),
+        ("generator_lag/p99", 0.0005),
+    ] {
+        assert_eq!(column(&view, id), vec![Some(value); 10], "{id}");
+    }
+    // Nearest rank of 10 × {10 … 19} ms, within the histogram's error.
+    for (id, value) in [("response/p50", 0.014), ("response/p90", 0.018), ("response/p95", 0.019), ("response/p99", 0.019)] {
+        assert!(column(&view, id).iter().all(|v| (v.unwrap() - value).abs() < value * 0.002), "{id}");
+    }
+    assert_eq!(view.timeline.marks.len(), 1);
+    assert_eq!(view.test.load, ["Buy a ticket: 100 arrivals/s for 1m", "and Validator: 20 users for 1m"]);
+    assert_eq!(view.test.parameters[1].1, "•••", "secrets never reach a report");
+    assert!(!serde_json::to_string(&view).unwrap().contains("hunter2"));
+}
+
+#[test]
+fn a_long_run_is_merged_and_keeps_its_extremes() {
+    let mut run = fixtures::run(3600);
+    run.slices[1801].series[0].response.record(3 * SECOND);
+    run.slices[1802] = metrics::Snapshot { slice: 1802, start: 1802 * SECOND, end: 1803 * SECOND, ..Default::default() };
+    let view = ReportView::build(&run, &fixtures::summary());
+    assert_eq!((view.timeline.step_seconds, view.timeline.seconds.len()), (4.0, 900));
+    let step = 1800 / 4;
+    assert_eq!(column(&view, "response/max")[step], Some(3.0));
+    assert_eq!(column(&view, "rate/requests")[step], Some(75.25));
+    assert_eq!(column(&view, "rate/requests/min")[step], Some(0.0));
+    assert_eq!(column(&view, "rate/requests/max")[step], Some(101.0));
+    assert_eq!(view.distribution.iter().map(|bar| bar.2).sum::<u64>(), 3599 * 100 + 1);
+    let heat: u64 = view.timeline.heat.steps.iter().flat_map(|step| step.chunks(2).map(|pair| pair[1])).sum();
+    assert_eq!(heat, 3599 * 100 + 1);
+    assert!(columns(&view).all(|column| column.values.len() == 900));
+}
+
+#[test]
+fn a_day_stays_small() {
+    let mut builder = ViewBuilder::new(&fixtures::info(), &fixtures::plan());
+    let mut slice = fixtures::slice(0);
+    for second in 0..86_400u32 {
+        slice.slice = second;
+        builder.push(&slice);
+    }
+    let view = builder.view(&fixtures::summary(), RunState::Completed, "");
+    assert_eq!((view.timeline.step_seconds, view.timeline.seconds.len()), (128.0, 675));
+    assert!(view.sparks.iter().all(|line| line.len() <= 60));
+    assert!(serde_json::to_string(&view).unwrap().len() < 300_000);
+}
+
+#[test]
+fn gathered_live_or_read_back_the_view_is_the_same() {
+    let mut run = fixtures::run(1500);
+    let readings: Vec<(u64, f64)> = (0..1500).map(|s| (s * 1000 + 300, s as f64)).collect();
+    run.signals.push(fixtures::signal("process:8080/memory", "process:8080", SignalKind::Gauge, "bytes", &readings));
+    let mut live = ViewBuilder::new(&run.info, &run.plan);
+    for (slice, point) in run.slices.iter().zip(&run.signals[0].points) {
+        live.push_signal(&run.signals[0].signal, point);
+        live.push(slice);
+    }
+    let summary = fixtures::summary();
+    let text = |view: &ReportView| serde_json::to_string(view).unwrap();
+    assert_eq!(text(&live.view(&summary, RunState::Completed, "")), text(&ReportView::build(&run, &summary)));
+}
+
+#[test]
+fn what_was_not_measured_is_a_gap() {
+    let mut run = fixtures::run(10);
+    run.slices.drain(3..6);
+    run.end = None;
+    let view = ReportView::build(&run, &fixtures::summary());
+    assert_eq!(view.test.state, RunState::Killed);
+    for id in ["rate/requests", "response/p50", "users/active", "generator/busy/0", "phases/wait"] {
+        assert_eq!(
+            column(&view, id).iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, true, true, false, false, false, true, true, true, true],
+            "{id}"
+        );
+    }
+    assert!(view.notes.iter().any(|note| note == "Nothing was recorded from second 3 to second 6."), "{:?}", view.notes);
+    assert!(view.notes.iter().any(|note| note.contains("killed")), "{:?}", view.notes);
+}
+
+#[test]
+fn the_cut_off_last_moment_makes_no_rate() {
+    let mut run = fixtures::run(3);
+    run.slices[2].end = run.slices[2].start + 10 * MS;
+    run.end = Some(RunEnd::Aborted("p99 above 1 s".to_owned()));
+    let view = ReportView::build(&run, &fixtures::summary());
+    assert_eq!(column(&view, "rate/requests"), [Some(100.0), Some(100.0), None]);
+    assert_eq!((view.test.state, view.test.state_detail.as_str()), (RunState::Aborted, "p99 above 1 s"));
+}
+
+#[test]
+fn percentiles_of_a_handful_are_left_out() {
+    let mut run = fixtures::run(1);
+    let mut few = metrics::Histogram::new();
+    few.record_n(5 * MS, 15);
+    run.slices[0].series[0].response = few;
+    let view = ReportView::build(&run, &fixtures::summary());
+    let first = |id| column(&view, id)[0];
+    assert_eq!([first("response/p50"), first("response/p90"), first("response/max")], [Some(0.005); 3]);
+    assert_eq!([first("response/p95"), first("response/p99")], [None; 2]);
+}
+
+#[test]
+fn signals_become_bands_on_the_same_axis() {
+    let mut run = fixtures::run(4);
+    run.signals = vec![
+        fixtures::signal(
+            "process:8080/cpu",
+            "process:8080",
+            SignalKind::Counter,
+            "seconds",
+            &[(100, 1.0), (1100, 1.5), (2100, 0.2), (3100, 1.2)],
+        ),
+        fixtures::signal("process:8080/memory", "process:8080", SignalKind::Gauge, "bytes", &[(0, 10.0), (500, 30.0), (3500, 20.0)]),
+        fixtures::signal("postgres/sessions{wait=Lock:tuple}", "postgres", SignalKind::Gauge, "sessions", &[(0, 3.0)]),
+        fixtures::signal("postgres/sessions{wait=CPU}", "postgres", SignalKind::Gauge, "sessions", &[(0, 1.0)]),
+    ];
+    let view = ReportView::build(&run, &fixtures::summary());
+    // A counter is drawn as its growth per second; going back (a restart) is a gap.
+    assert_eq!(column(&view, "signal/process:8080/cpu"), [None, Some(0.5), None, Some(1.0)]);
+    assert_eq!(column(&view, "signal/process:8080/memory"), [Some(20.0), None, None, Some(20.0)]);
+    assert_eq!(column(&view, "signal/process:8080/memory/max"), [Some(30.0), None, None, Some(20.0)]);
+    let bands: Vec<(&str, Vec<(&str, &str, bool)>)> = view
+        .timeline
+        .bands
+        .iter()
+        .map(|band| (band.observer.as_str(), band.panels.iter().map(|p| (p.id.as_str(), p.unit.as_str(), p.stacked)).collect()))
+        .collect();
+    assert_eq!(
+        bands,
+        [
+            ("process:8080", vec![("signal/process:8080/cpu", "share", false), ("signal/process:8080/memory", "bytes", false)]),
+            ("postgres", vec![("signal/postgres/sessions", "sessions", true)]),
+        ]
+    );
+    let labels: Vec<&str> = view.timeline.bands[1].panels[0].columns.iter().map(|column| column.label.as_str()).collect();
+    assert_eq!(labels, ["wait=Lock:tuple", "wait=CPU"]);
+}
+
+#[test]
+fn column_ids_are_unique_and_documented() {
+    let mut run = fixtures::run(1300);
+    run.signals.push(fixtures::signal("process:8080/memory", "process:8080", SignalKind::Gauge, "bytes", &[(0, 10.0), (500, 30.0)]));
+    let flow = metrics::SeriesSlice::new(fixtures::key(metrics::SeriesKind::Flow, "Pay", "Time to send"));
+    run.slices[0].series.push(metrics::SeriesSlice { count: 1, response: fixtures::even(200, 1, 5), ..flow });
+    run.slices[0].generator[0].steal_ns = SECOND / 10;
+    run.slices[0].generator[0].throttled_ns = SECOND / 10;
+    let view = ReportView::build(&run, &fixtures::summary());
+    let mut ids: Vec<&str> = columns(&view).map(|column| column.id.as_str()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    let documented = include_str!("../../../../docs/timeline.md");
+    let pattern = |id: &str| {
+        id.replace("process:8080/memory", "NAME")
+            .replace("Time to send", "NAME")
+            .replace("generator/busy/0", "generator/busy/N")
+            .replace("generator/busy/1", "generator/busy/N")
+            .replace("failures/status", "failures/OUTCOME")
+    };
+    for id in ids {
+        assert!(documented.contains(&format!("`{}`", pattern(id))), "{id} is not in docs/timeline.md");
+    }
+}
+
+#[test]
+fn the_slowest_of_all_seconds_are_kept() {
+    let view = view(30);
+    let times: Vec<u64> = view.slowest.iter().map(|slow| slow.response_ns / MS).collect();
+    assert_eq!(times, [48, 47, 46, 45, 44, 43, 42, 41, 40, 39]);
+}
+
+#[test]
+fn sparks_follow_the_rows_of_the_table() {
+    let view = view(120);
+    let lengths: Vec<usize> = view.sparks.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [0, 60, 0], "only \"Create ticket\" has slices in this run");
+    assert!(view.sparks[1].iter().all(|value| *value == Some(0.0145)));
+}
