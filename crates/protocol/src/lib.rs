@@ -1,8 +1,15 @@
 //! Clients that measure: HTTP/1.1, DNS, TLS; one socket layer with exact timestamps.
 //!
-//! Read [`http::Client`] first. Deliberately absent: names, checks, histograms (callers record), scripts.
+//! Read [`Network`] first (what one worker's connections share), then [`http::Client`]. Deliberately absent: names,
+//! checks, histograms (callers record), scripts.
 
+mod connect;
+mod dns;
+mod failure;
 pub mod http;
 mod network;
+mod stream;
+mod tls;
 
-pub use network::{Network, NetworkError, NetworkOptions};
+pub use failure::Failure;
+pub use network::{ConnectionCounts, Network, NetworkError, NetworkOptions};

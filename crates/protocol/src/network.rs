@@ -1,11 +1,23 @@
-//! What all connections of one worker share: clock, resolver, TLS settings, scratch buffer, source addresses.
+//! What all connections of one worker share: clock, resolver, TLS settings, scratch buffers, source addresses.
 
+use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use metrics::clock::Clock;
 use thiserror::Error;
+
+use crate::dns::Resolver;
+use crate::tls::Tls;
+
+/// One read takes at most this much. An answer that arrives whole is parsed where it was read, so connections that
+/// wait own no buffer.
+const SCRATCH_BYTES: usize = 64 * 1024;
+
+/// A send buffer that has grown beyond this is not kept for the next request.
+const SEND_BUFFER_KEPT_BYTES_MAX: usize = 256 * 1024;
 
 /// How a worker reaches the network.
 #[derive(Debug, Clone, Default)]
@@ -20,25 +32,94 @@ pub struct NetworkOptions {
     pub sources: Vec<IpAddr>,
 }
 
+/// A setting that cannot be used.
 #[derive(Debug, Error)]
 pub enum NetworkError {
     #[error("{path}: {problem}")]
     File { path: PathBuf, problem: String },
 }
 
+/// Connections of one worker, for the recorder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConnectionCounts {
+    /// Open now.
+    pub open: u64,
+    /// Opened since the start.
+    pub opened: u64,
+    /// Requests sent again because the kept-alive connection they went out on had just been closed.
+    pub retried: u64,
+}
+
 /// One worker's share of the network. Not `Send`.
-#[derive(Debug)]
 pub struct Network {
-    pub(crate) clock: Clock,
-    pub(crate) options: NetworkOptions,
+    clock: Clock,
+    options: NetworkOptions,
+    pub(crate) resolver: Resolver,
+    pub(crate) tls: Tls,
+    scratch: RefCell<Box<[u8]>>,
+    send_buffer: Cell<Vec<u8>>,
+    source_next: Cell<usize>,
+    counts: Cell<ConnectionCounts>,
 }
 
 impl Network {
+    /// Reads the PEM files named in the options; everything else is set up when first needed.
     pub fn new(clock: Clock, options: NetworkOptions) -> Result<Rc<Self>, NetworkError> {
-        Ok(Rc::new(Self { clock, options }))
+        let tls = Tls::new(&options)?;
+        Ok(Rc::new(Self {
+            resolver: Resolver::new(clock.clone()),
+            clock,
+            tls,
+            options,
+            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            send_buffer: Cell::default(),
+            source_next: Cell::default(),
+            counts: Cell::default(),
+        }))
     }
 
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    pub fn connections(&self) -> ConnectionCounts {
+        self.counts.get()
+    }
+
+    pub(crate) fn count(&self, change: impl FnOnce(&mut ConnectionCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// The worker's read buffer. The borrow must end before the caller yields.
+    pub(crate) fn scratch(&self) -> std::cell::RefMut<'_, Box<[u8]>> {
+        self.scratch.borrow_mut()
+    }
+
+    /// An empty buffer to build a request in; give it back with [`Network::return_send_buffer`] once it is sent.
+    pub(crate) fn take_send_buffer(&self) -> Vec<u8> {
+        self.send_buffer.take()
+    }
+
+    pub(crate) fn return_send_buffer(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SEND_BUFFER_KEPT_BYTES_MAX {
+            buffer.clear();
+            self.send_buffer.set(buffer);
+        }
+    }
+
+    /// The next local address to connect from that can reach `to`.
+    pub(crate) fn source_for(&self, to: IpAddr) -> Option<IpAddr> {
+        let sources = &self.options.sources;
+        let turn = self.source_next.get();
+        self.source_next.set(turn.wrapping_add(1));
+        (0..sources.len()).map(|i| sources[turn.wrapping_add(i) % sources.len()]).find(|source| source.is_ipv4() == to.is_ipv4())
+    }
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network").field("options", &self.options).field("counts", &self.counts).finish_non_exhaustive()
     }
 }

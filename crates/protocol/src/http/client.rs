@@ -1,16 +1,26 @@
 //! One user's connections.
 
+use std::future::poll_fn;
 use std::rc::Rc;
 
-use super::{Exchange, Request};
-use crate::Network;
+use bytes::Bytes;
+use metrics::{Outcome, Phases};
+
+use super::answer::{AnswerReader, Wanted};
+use super::flight::{Flight, Head, Outgoing, Times};
+use super::message::{BodyUse, Exchange, Origin, Request, Response};
+use super::pool::{Connection, Place, Pool};
+use super::wire::{PreparedRequest, Traits, write_head};
+use super::{Headers, content};
+use crate::connect::{Target, connect};
+use crate::{Failure, Network};
 
 /// How one user's connections behave.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// Keep connections open between requests (and iterations).
     pub keep_alive: bool,
-    /// Most connections to one origin at once; further parallel requests wait.
+    /// Most connections to one origin at once; further parallel requests wait, in order.
     pub connections_max: usize,
 }
 
@@ -25,19 +35,172 @@ impl Default for ClientOptions {
 pub struct Client {
     network: Rc<Network>,
     options: ClientOptions,
+    pool: Pool,
+}
+
+/// A request in either form.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Built(&'a Request),
+    Prepared(&'a PreparedRequest),
+}
+
+impl<'a> Source<'a> {
+    fn origin(&self) -> &'a Rc<Origin> {
+        match self {
+            Self::Built(request) => &request.origin,
+            Self::Prepared(request) => &request.origin,
+        }
+    }
+
+    fn outgoing(&self, network: &Network) -> Result<Outgoing<'a>, Failure> {
+        match self {
+            Self::Prepared(request) => Ok(Outgoing { head: Head::Prepared(&request.wire), body: &[], sent: 0 }),
+            Self::Built(request) => {
+                let mut head = network.take_send_buffer();
+                write_head(request, &mut head)?;
+                Ok(Outgoing { head: Head::Built(head), body: &request.body, sent: 0 })
+            }
+        }
+    }
+
+    fn wanted(&self, traits: &Traits) -> Wanted {
+        Wanted {
+            to_head: traits.to_head,
+            headers: match self {
+                Self::Built(_) => true,
+                Self::Prepared(request) => request.keep_headers || traits.body_use == BodyUse::Keep,
+            },
+            body: traits.body_use == BodyUse::Keep,
+            body_bytes_max: traits.body_bytes_max,
+        }
+    }
 }
 
 impl Client {
     pub fn new(network: Rc<Network>, options: ClientOptions) -> Self {
-        Self { network, options }
+        Self { network, options, pool: Pool::default() }
+    }
+
+    pub fn network(&self) -> &Rc<Network> {
+        &self.network
     }
 
     /// Sends a request and reads its answer. A failing target is data: this never errs.
+    ///
+    /// Dropping the future closes the connection it is on. Time spent waiting for one of the user's own connections is
+    /// not part of the exchange.
     pub async fn send(&self, request: &Request) -> Exchange {
-        let _ = (&self.network, &self.options, request);
-        unimplemented!()
+        self.perform(Source::Built(request), Traits::of(request)).await
     }
 
-    /// Closes all kept connections.
-    pub fn close(&self) {}
+    /// Like [`Client::send`], without building the request again.
+    pub async fn send_prepared(&self, request: &PreparedRequest) -> Exchange {
+        self.perform(Source::Prepared(request), request.traits).await
+    }
+
+    /// Closes all kept connections. Requests under way are not touched.
+    pub fn close(&self) {
+        self.pool.close();
+    }
+
+    async fn perform(&self, source: Source<'_>, traits: Traits) -> Exchange {
+        let place = self.pool.lane(source.origin()).enter(self.options.connections_max).await;
+        let mut exchange = Exchange {
+            started: self.network.clock().now(),
+            ended: 0,
+            phases: Phases::default(),
+            result: Err(Failure::new(Outcome::Interrupted, String::new())),
+            bytes_sent: 0,
+            bytes_received: 0,
+            connected: false,
+        };
+        if let Some(connection) = place.take_idle(&self.network) {
+            let deadline = exchange.started.saturating_add(traits.timeout_ns);
+            connection.timer.reset(deadline);
+            let retry = self.fly(&place, connection, source, &traits, &mut exchange).await;
+            if !retry {
+                return exchange;
+            }
+            self.network.count(|counts| counts.retried += 1);
+        }
+        let Some(connection) = Box::pin(self.open(source.origin(), &traits, &mut exchange)).await else { return exchange };
+        self.fly(&place, connection, source, &traits, &mut exchange).await;
+        exchange
+    }
+
+    /// Opens a connection for an exchange; `None` when the exchange has failed with it.
+    async fn open(&self, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
+        let timer = self.network.clock().timer();
+        timer.reset(exchange.started.saturating_add(traits.timeout_ns));
+        let target = Target { host: &origin.host, port: origin.port, tls: origin.tls };
+        exchange.connected = true;
+        match connect(&self.network, target, &timer, &mut exchange.phases).await {
+            Ok(stream) => Some(Connection::new(&self.network, stream, timer)),
+            Err(failure) => {
+                exchange.ended = self.network.clock().now();
+                exchange.result = Err(failure);
+                None
+            }
+        }
+    }
+
+    /// Sends and reads on one connection. True: the connection had died idle, and the request may go out on another.
+    async fn fly(
+        &self,
+        place: &Place,
+        mut connection: Box<Connection>,
+        source: Source<'_>,
+        traits: &Traits,
+        exchange: &mut Exchange,
+    ) -> bool {
+        let out = match source.outgoing(&self.network) {
+            Ok(out) => out,
+            Err(failure) => {
+                exchange.ended = exchange.started;
+                exchange.result = Err(failure);
+                place.keep(connection);
+                return false;
+            }
+        };
+        let mut flight = Flight::new(&self.network, &mut connection, out, AnswerReader::new(source.wanted(traits)));
+        let result = poll_fn(|context| flight.poll(context)).await;
+        let times = flight.times;
+        let raced = !exchange.connected && times.bytes_received == 0;
+        if raced && traits.idempotent && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) {
+            return true;
+        }
+        let reusable = flight.is_reusable();
+        let answer = flight.answer;
+        if result.is_ok() && reusable && self.options.keep_alive {
+            place.keep(connection);
+        }
+        note(exchange, times);
+        exchange.result = result.and_then(|()| response(answer, traits));
+        false
+    }
+}
+
+fn note(exchange: &mut Exchange, times: Times) {
+    exchange.ended = times.ended;
+    exchange.bytes_sent = times.bytes_sent;
+    exchange.bytes_received = times.bytes_received;
+    // An answer may begin before the request is written in full; it did not keep us waiting.
+    let waited_until = if times.first_byte == 0 { exchange.ended } else { times.first_byte };
+    if times.sent != 0 {
+        exchange.phases.wait = waited_until.saturating_sub(times.sent);
+    }
+    if times.first_byte != 0 {
+        exchange.phases.body = exchange.ended - times.first_byte;
+    }
+}
+
+fn response(answer: AnswerReader, traits: &Traits) -> Result<Response, Failure> {
+    let headers = Headers::from_head(answer.head);
+    let mut body = Bytes::from(answer.body);
+    if answer.encoded && !body.is_empty() {
+        let codings: Vec<&str> = headers.all("content-encoding").collect();
+        body = content::decode(body, &codings.join(","), traits.body_bytes_max)?;
+    }
+    Ok(Response { status: answer.status, headers, body })
 }

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::{Nanos, Outcome, Phases};
+use metrics::{Nanos, Phases};
+
+use super::{Failure, Headers};
 
 /// Scheme, host and port of a URL: what a connection is made to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -12,6 +14,15 @@ pub struct Origin {
     /// A name or an address, without brackets.
     pub host: String,
     pub port: u16,
+}
+
+impl Origin {
+    /// As the `Host` header names it: brackets around IPv6 addresses, no default port.
+    pub(crate) fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let default = if self.tls { 443 } else { 80 };
+        if self.port == default { host } else { format!("{host}:{}", self.port) }
+    }
 }
 
 /// What to do with an answer's body.
@@ -37,24 +48,8 @@ pub struct Request {
     /// From start to last byte. Nanoseconds.
     pub timeout_ns: u64,
     pub body_use: BodyUse,
-    /// Larger bodies fail the request. Bytes.
+    /// Larger bodies fail the request. Bytes, counted after decompression where the body is kept.
     pub body_bytes_max: u64,
-}
-
-/// Response header lines in order, names in lower case.
-#[derive(Debug, Clone, Default)]
-pub struct Headers(pub Vec<(String, String)>);
-
-impl Headers {
-    /// The first value of a header; `name` in lower case.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    /// All values of a header, in order; `name` in lower case.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -63,14 +58,6 @@ pub struct Response {
     pub headers: Headers,
     /// Empty when the body was discarded.
     pub body: Bytes,
-}
-
-/// Why there is no response.
-#[derive(Debug, Clone)]
-pub struct Failure {
-    pub outcome: Outcome,
-    /// For people, without addresses and numbers that differ from case to case.
-    pub message: String,
 }
 
 /// One request and what became of it. Instants are on the run's clock.

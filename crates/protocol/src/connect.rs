@@ -1,0 +1,142 @@
+//! A new connection: look the name up, try its addresses, shake hands; each step timed and under the request's limit.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::task::Poll;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use metrics::clock::Timer;
+use metrics::{Outcome, Phases};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::stream::Stream;
+use crate::{Failure, Network};
+
+/// When the next address is tried beside one that has not answered (RFC 8305, section 5).
+const ATTEMPT_DELAY_NS: u64 = 250_000_000;
+
+/// Where to connect to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) tls: bool,
+}
+
+/// Connects, noting in `phases` how long each step took, also when it fails. `limit` is the request's timer.
+pub(crate) async fn connect(network: &Network, target: Target<'_>, limit: &Timer, phases: &mut Phases) -> Result<Stream, Failure> {
+    let clock = network.clock();
+    let begun = clock.now();
+    let looked_up = within(limit, "looking up the name", network.resolver.resolve(target.host)).await;
+    let resolved = clock.now();
+    // A literal needs no look-up; a few nanoseconds of parsing are not a phase.
+    if target.host.parse::<IpAddr>().is_err() {
+        phases.dns = resolved - begun;
+    }
+    let addresses = looked_up??;
+    let connected = within(limit, "connecting", first_to_answer(network, &addresses, target.port)).await;
+    let established = clock.now();
+    phases.connect = established - resolved;
+    let stream = connected??;
+    if !target.tls {
+        return Ok(Stream::Plain(stream));
+    }
+    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, stream)).await;
+    phases.tls = clock.now() - established;
+    Ok(Stream::Tls(Box::new(secured??)))
+}
+
+/// The future's result, or the timeout failure once the timer is due.
+async fn within<T>(limit: &Timer, doing: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if let Poll::Ready(value) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(value));
+        }
+        limit.poll_due(context).map(|()| Err(Failure::timeout(doing)))
+    })
+    .await
+}
+
+/// Tries the addresses in order, the next as soon as one fails or is slow, and takes the first that answers.
+async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> Result<TcpStream, Failure> {
+    if let [address] = addresses {
+        return attempt(network, *address, port).await;
+    }
+    let mut waiting = addresses.iter();
+    let mut attempts = FuturesUnordered::new();
+    let mut first_failure = None;
+    let delay = network.clock().timer();
+    loop {
+        match waiting.next() {
+            Some(address) => {
+                attempts.push(attempt(network, *address, port));
+                delay.reset(network.clock().now().saturating_add(ATTEMPT_DELAY_NS));
+            }
+            None => delay.reset(u64::MAX),
+        }
+        // None: the delay is over, or nobody is left to wait for.
+        let answer = poll_fn(|context| match attempts.poll_next_unpin(context) {
+            Poll::Ready(answer) => Poll::Ready(answer),
+            Poll::Pending => delay.poll_due(context).map(|()| None),
+        })
+        .await;
+        match answer {
+            Some(Ok(stream)) => return Ok(stream),
+            // The generator's own shortage is not cured by another address.
+            Some(Err(failure)) if failure.outcome == Outcome::DescriptorsExhausted => return Err(failure),
+            Some(Err(failure)) => first_failure = Some(first_failure.unwrap_or(failure)),
+            None => {}
+        }
+        if attempts.is_empty() && waiting.len() == 0 {
+            return Err(first_failure.unwrap_or_else(|| Failure::new(Outcome::Connect, "no address to connect to")));
+        }
+    }
+}
+
+async fn attempt(network: &Network, address: IpAddr, port: u16) -> Result<TcpStream, Failure> {
+    let source = network.source_for(address);
+    let socket = open(address, source)?;
+    match socket.connect(SocketAddr::new(address, port)).await {
+        Ok(stream) => Ok(stream),
+        Err(error) => {
+            network.resolver.shun(address);
+            Err(Failure::connecting(&error))
+        }
+    }
+}
+
+fn open(address: IpAddr, source: Option<IpAddr>) -> Result<TcpSocket, Failure> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(|error| Failure::connecting(&error))?;
+    // Without it, small requests wait for the acknowledgement of the one before.
+    socket.set_nodelay(true).map_err(|error| Failure::connecting(&error))?;
+    if let Some(source) = source {
+        bind_late(&socket).map_err(|error| Failure::connecting(&error))?;
+        socket.bind(SocketAddr::new(source, 0)).map_err(|error| match error.raw_os_error() {
+            Some(libc::EADDRNOTAVAIL) => Failure::new(Outcome::Connect, "a source address is not an address of this machine"),
+            _ => Failure::connecting(&error),
+        })?;
+    }
+    Ok(socket)
+}
+
+/// Lets the kernel choose the port in connect instead of in bind, so that one local port serves many targets
+/// (IP_BIND_ADDRESS_NO_PORT, ip(7)).
+fn bind_late(socket: &TcpSocket) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let on: libc::c_int = 1;
+    // SAFETY: the descriptor is open for the length of the call, and value and length describe one c_int.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,133 @@
+//! Names to addresses: literals and `localhost` at once, the hosts file and DNS through hickory, which keeps answers for
+//! as long as their TTL says.
+//!
+//! All addresses of a name are used in turn. One that failed lately goes to the end.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{LookupIpStrategy, ResolverConfig};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use metrics::clock::Clock;
+use metrics::{Nanos, Outcome};
+
+use crate::Failure;
+
+/// How long an address that failed is tried last.
+const SHUNNED_NS: u64 = 5_000_000_000;
+/// Most addresses remembered as failed.
+const SHUNNED_MAX: usize = 64;
+
+pub(crate) struct Resolver {
+    clock: Clock,
+    dns: OnceCell<Option<TokioResolver>>,
+    turn: Cell<usize>,
+    /// Addresses that failed, and until when they are tried last.
+    shunned: RefCell<Vec<(IpAddr, Nanos)>>,
+}
+
+impl Resolver {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, dns: OnceCell::new(), turn: Cell::default(), shunned: RefCell::default() }
+    }
+
+    /// The addresses of a host in the order to try them; never empty.
+    pub(crate) async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, Failure> {
+        if let Some(addresses) = known(host) {
+            return Ok(self.healthy_first(addresses));
+        }
+        let resolver = self.dns.get_or_init(build).as_ref();
+        let Some(resolver) = resolver else {
+            return Err(Failure::new(Outcome::Dns, "the name resolver could not be set up; check /etc/resolv.conf"));
+        };
+        let found = resolver.lookup_ip(host).await.map_err(|error| failure(&error))?;
+        let mut addresses: Vec<IpAddr> = found.iter().collect();
+        if addresses.is_empty() {
+            return Err(Failure::new(Outcome::Dns, "the name has no address"));
+        }
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        let count = addresses.len();
+        addresses.rotate_left(turn % count);
+        Ok(self.healthy_first(addresses))
+    }
+
+    /// Notes that connecting to an address failed.
+    pub(crate) fn shun(&self, address: IpAddr) {
+        let mut shunned = self.shunned.borrow_mut();
+        let now = self.clock.now();
+        shunned.retain(|(other, until)| *other != address && *until > now);
+        if shunned.len() < SHUNNED_MAX {
+            shunned.push((address, now.saturating_add(SHUNNED_NS)));
+        }
+    }
+
+    fn healthy_first(&self, mut addresses: Vec<IpAddr>) -> Vec<IpAddr> {
+        let shunned = self.shunned.borrow();
+        if addresses.len() > 1 && !shunned.is_empty() {
+            let now = self.clock.now();
+            addresses.sort_by_key(|address| shunned.iter().any(|(other, until)| other == address && *until > now));
+        }
+        addresses
+    }
+}
+
+/// Addresses that need no look-up. `localhost` is loopback by RFC 6761, section 6.3.
+fn known(host: &str) -> Option<Vec<IpAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Some(vec![address]);
+    }
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let local =
+        name.eq_ignore_ascii_case("localhost") || name.len() > 10 && name.as_bytes()[name.len() - 10..].eq_ignore_ascii_case(b".localhost");
+    local.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
+}
+
+fn build() -> Option<TokioResolver> {
+    let mut builder = TokioResolver::builder_tokio()
+        .unwrap_or_else(|_| TokioResolver::builder_with_config(ResolverConfig::default(), TokioRuntimeProvider::default()));
+    builder.options_mut().ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    builder.build().ok()
+}
+
+fn failure(error: &NetError) -> Failure {
+    let message = match error {
+        NetError::Timeout => "the name server did not answer".to_owned(),
+        error if error.is_nx_domain() => "the name does not exist; check the host in the URL".to_owned(),
+        error if error.is_no_records_found() => "the name has no address".to_owned(),
+        error => format!("the name could not be looked up: {error}"),
+    };
+    Failure::new(Outcome::Dns, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_and_localhost_need_no_look_up() {
+        assert_eq!(known("10.1.2.3"), Some(vec!["10.1.2.3".parse().unwrap()]));
+        assert_eq!(known("fe80::1"), Some(vec!["fe80::1".parse().unwrap()]));
+        assert_eq!(known("LocalHost."), Some(vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()]));
+        assert!(known("app.localhost").is_some());
+        assert_eq!(known("notlocalhost"), None);
+        assert_eq!(known("localhost.example"), None);
+    }
+
+    #[test]
+    fn an_address_that_failed_is_tried_last_for_a_while() {
+        let clock = Clock::virtual_time();
+        let resolver = Resolver::new(clock.clone());
+        let [a, b] = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        resolver.shun(a);
+        assert_eq!(resolver.healthy_first(vec![a, b]), [b, a]);
+        clock.advance_to(SHUNNED_NS);
+        assert_eq!(resolver.healthy_first(vec![a, b]), [a, b]);
+        for i in 0..1000u32 {
+            resolver.shun(IpAddr::V4(i.into()));
+        }
+        assert!(resolver.shunned.borrow().len() <= SHUNNED_MAX);
+    }
+}

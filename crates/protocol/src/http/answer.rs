@@ -1,0 +1,337 @@
+//! Reads one answer from the bytes of a connection, however they are cut. No sockets, no time.
+//!
+//! [`AnswerReader::feed`] takes what a read brought, [`AnswerReader::finish`] the news that the peer has closed. An answer
+//! that arrives whole is parsed where it lies; only the head of one that does not is gathered in a buffer.
+
+use bytes::Bytes;
+use metrics::Outcome;
+
+use super::chunked::Chunked;
+use super::head::{self, Framing, HEAD_BYTES_MAX, Head};
+use crate::Failure;
+
+/// A body's buffer starts at its length, but no larger than this: a length is only a claim.
+const BODY_BYTES_FIRST_MAX: u64 = 64 * 1024;
+
+/// What the caller wants of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// The request was HEAD.
+    pub(crate) to_head: bool,
+    pub(crate) headers: bool,
+    pub(crate) body: bool,
+    /// Limit for the body as sent. Bytes.
+    pub(crate) body_bytes_max: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Done,
+}
+
+/// Reads one answer.
+#[derive(Debug)]
+pub(crate) struct AnswerReader {
+    wanted: Wanted,
+    state: State,
+    /// The head so far, while it is incomplete.
+    partial: Vec<u8>,
+    /// `partial` is parsed again when it is this long, or has an empty line.
+    parse_at: usize,
+    /// Bytes of interim answers.
+    interim_bytes: usize,
+    body_bytes: u64,
+    pub(crate) status: u16,
+    pub(crate) keep_alive: bool,
+    /// The body has a content coding.
+    pub(crate) encoded: bool,
+    pub(crate) head: Bytes,
+    pub(crate) body: Vec<u8>,
+}
+
+impl AnswerReader {
+    pub(crate) fn new(wanted: Wanted) -> Self {
+        Self {
+            wanted,
+            state: State::Head,
+            partial: Vec::new(),
+            parse_at: 0,
+            interim_bytes: 0,
+            body_bytes: 0,
+            status: 0,
+            keep_alive: false,
+            encoded: false,
+            head: Bytes::new(),
+            body: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// Nothing of the final answer has arrived.
+    pub(crate) fn is_untouched(&self) -> bool {
+        matches!(self.state, State::Head) && self.partial.is_empty()
+    }
+
+    /// The final head has been read, the body not yet.
+    pub(crate) fn in_body(&self) -> bool {
+        !matches!(self.state, State::Head | State::Done)
+    }
+
+    /// Reads what has arrived. Returns how many bytes belonged to the answer; fewer than given means that the peer sent
+    /// more than was asked for.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        let mut used = 0;
+        while used < bytes.len() {
+            let rest = &bytes[used..];
+            match &mut self.state {
+                State::Head => used += self.feed_head(rest)?,
+                State::Done => break,
+                _ => used += self.feed_body(rest)?,
+            }
+        }
+        Ok(used)
+    }
+
+    /// The peer has closed: the end of some bodies, the failure of all else.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        match self.state {
+            State::Done => Ok(()),
+            State::UntilClose => {
+                self.state = State::Done;
+                Ok(())
+            }
+            State::Head if self.partial.is_empty() => {
+                Err(Failure::new(Outcome::Reset, "the server closed the connection without an answer"))
+            }
+            State::Head => Err(Failure::new(Outcome::Reset, "the server closed the connection within the answer's head")),
+            State::Length(_) | State::Chunked(_) => {
+                Err(Failure::new(Outcome::Reset, "the server closed the connection before the body was complete"))
+            }
+        }
+    }
+
+    fn feed_head(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        if self.partial.is_empty() {
+            return match head::parse(bytes, self.wanted.to_head)? {
+                Some(head) => {
+                    self.take_head(head, bytes)?;
+                    Ok(head.bytes)
+                }
+                None => self.gather(bytes),
+            };
+        }
+        let before = self.partial.len();
+        self.gather(bytes)?;
+        // Looking for the empty line first keeps a head that drips in from being parsed once per byte.
+        let from = before.saturating_sub(3);
+        if self.partial.len() < self.parse_at && !has_empty_line(&self.partial[from..]) {
+            return Ok(bytes.len());
+        }
+        self.parse_at = self.partial.len() * 2;
+        let Some(head) = head::parse(&self.partial, self.wanted.to_head)? else { return Ok(bytes.len()) };
+        let gathered = std::mem::take(&mut self.partial);
+        self.take_head(head, &gathered)?;
+        Ok(head.bytes - before)
+    }
+
+    fn gather(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        if self.partial.len() + self.interim_bytes + bytes.len() > HEAD_BYTES_MAX {
+            return Err(Failure::protocol("the answer's head is longer than 256 KiB"));
+        }
+        self.partial.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn take_head(&mut self, head: Head, bytes: &[u8]) -> Result<(), Failure> {
+        if head.status < 200 {
+            if head.status == 101 {
+                return Err(Failure::protocol("the answer switches protocols, which nobody asked for"));
+            }
+            self.interim_bytes += head.bytes;
+            if self.interim_bytes > HEAD_BYTES_MAX {
+                return Err(Failure::protocol("the answer's head is longer than 256 KiB"));
+            }
+            self.parse_at = 0;
+            return Ok(());
+        }
+        self.status = head.status;
+        self.keep_alive = head.keep_alive && head.framing != Framing::UntilClose;
+        self.encoded = head.encoded;
+        if self.wanted.headers {
+            self.head = Bytes::copy_from_slice(&bytes[..head.bytes]);
+        }
+        self.state = match head.framing {
+            Framing::Length(0) => State::Done,
+            Framing::Length(length) => {
+                self.check_size(length)?;
+                if self.wanted.body {
+                    self.body.reserve_exact(length.min(BODY_BYTES_FIRST_MAX) as usize);
+                }
+                State::Length(length)
+            }
+            Framing::Chunked => State::Chunked(Chunked::new()),
+            Framing::UntilClose => State::UntilClose,
+        };
+        Ok(())
+    }
+
+    fn feed_body(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        match &mut self.state {
+            State::Length(left) => {
+                let length = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                *left -= length as u64;
+                if *left == 0 {
+                    self.state = State::Done;
+                }
+                if self.wanted.body {
+                    self.body.extend_from_slice(&bytes[..length]);
+                }
+                Ok(length)
+            }
+            State::Chunked(chunked) => {
+                let (wanted, body, body_bytes) = (&self.wanted, &mut self.body, &mut self.body_bytes);
+                let used = chunked.feed(bytes, |content| keep(wanted, body, body_bytes, content))?;
+                if chunked.is_done() {
+                    self.state = State::Done;
+                }
+                Ok(used)
+            }
+            State::UntilClose => {
+                keep(&self.wanted, &mut self.body, &mut self.body_bytes, bytes)?;
+                Ok(bytes.len())
+            }
+            State::Head | State::Done => Ok(0),
+        }
+    }
+
+    fn check_size(&self, bytes: u64) -> Result<(), Failure> {
+        if bytes > self.wanted.body_bytes_max { Err(too_large()) } else { Ok(()) }
+    }
+}
+
+pub(crate) fn too_large() -> Failure {
+    Failure::protocol("the body is larger than the limit for bodies")
+}
+
+fn keep(wanted: &Wanted, body: &mut Vec<u8>, body_bytes: &mut u64, content: &[u8]) -> Result<(), Failure> {
+    *body_bytes += content.len() as u64;
+    if *body_bytes > wanted.body_bytes_max {
+        return Err(too_large());
+    }
+    if wanted.body {
+        body.extend_from_slice(content);
+    }
+    Ok(())
+}
+
+fn has_empty_line(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', bytes).any(|at| match bytes.get(at + 1) {
+        Some(b'\n') => true,
+        Some(b'\r') => bytes.get(at + 2) == Some(&b'\n'),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Wanted = Wanted { to_head: false, headers: true, body: true, body_bytes_max: 1 << 20 };
+
+    #[derive(Debug, PartialEq)]
+    struct Read {
+        status: u16,
+        body: String,
+        keep_alive: bool,
+        used: usize,
+    }
+
+    /// Feeds the pieces until the answer is done, then the end of the connection.
+    fn read(pieces: &[&[u8]], wanted: Wanted) -> Result<Read, Failure> {
+        let mut reader = AnswerReader::new(wanted);
+        let mut used = 0;
+        for piece in pieces {
+            used += reader.feed(piece)?;
+        }
+        reader.finish()?;
+        let body = String::from_utf8(std::mem::take(&mut reader.body)).unwrap();
+        Ok(Read { status: reader.status, body, keep_alive: reader.keep_alive, used })
+    }
+
+    fn check_all_splits(wire: &str, expected: (u16, &str, bool)) {
+        let wire = wire.as_bytes();
+        let whole = read(&[wire], ALL).unwrap();
+        assert_eq!((whole.status, &*whole.body, whole.keep_alive), expected);
+        for at in 0..=wire.len() {
+            assert_eq!(read(&[&wire[..at], &wire[at..]], ALL).as_ref(), Ok(&whole), "split at {at}");
+        }
+        let bytes: Vec<&[u8]> = wire.chunks(1).collect();
+        assert_eq!(read(&bytes, ALL), Ok(whole));
+    }
+
+    #[test]
+    fn every_split_of_every_kind_reads_the_same() {
+        check_all_splits("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", (200, "hello", true));
+        check_all_splits("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nConnection: close\r\n\r\n", (404, "", false));
+        check_all_splits("HTTP/1.1 204 No Content\r\n\r\n", (204, "", true));
+        check_all_splits("HTTP/1.0 200 OK\r\n\r\nuntil the end", (200, "until the end", false));
+        check_all_splits(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: u\r\n\r\n",
+            (200, "abcde", true),
+        );
+        check_all_splits(
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok",
+            (201, "ok", true),
+        );
+        check_all_splits("HTTP/1.1 200 OK\nContent-Length: 2\n\nok", (200, "ok", true));
+    }
+
+    #[test]
+    fn bytes_behind_the_answer_are_left() {
+        let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n";
+        let mut reader = AnswerReader::new(ALL);
+        assert_eq!(reader.feed(wire).unwrap(), wire.len() - 17);
+        assert!(reader.is_done());
+    }
+
+    #[test]
+    fn an_answer_that_ends_early_is_a_reset() {
+        let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        for end in 0..wire.len() {
+            assert_eq!(read(&[&wire[..end]], ALL).unwrap_err().outcome, Outcome::Reset, "{end}");
+        }
+    }
+
+    #[test]
+    fn limits_hold() {
+        let small = Wanted { body_bytes_max: 4, ..ALL };
+        for wire in [
+            &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"[..],
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            b"HTTP/1.1 200 OK\r\n\r\nhello",
+        ] {
+            assert_eq!(read(&[wire], small), Err(too_large()));
+        }
+        let mut endless = AnswerReader::new(ALL);
+        endless.feed(b"HTTP/1.1 200 OK\r\n").unwrap();
+        let failed = (0..1_000_000).find_map(|_| endless.feed(b"X-Endless: line\r\n").err()).unwrap();
+        assert_eq!(failed.outcome, Outcome::Protocol);
+        let mut interim = AnswerReader::new(ALL);
+        let failed = (0..1_000_000).find_map(|_| interim.feed(b"HTTP/1.1 100 Continue\r\n\r\n").err()).unwrap();
+        assert_eq!(failed.message, "the answer's head is longer than 256 KiB");
+    }
+
+    #[test]
+    fn discarded_bodies_are_counted_but_not_kept() {
+        let mut reader = AnswerReader::new(Wanted { headers: false, body: false, ..ALL });
+        reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
+        assert!(reader.is_done() && reader.body.capacity() == 0 && reader.head.is_empty());
+    }
+}

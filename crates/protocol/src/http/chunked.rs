@@ -1,0 +1,178 @@
+//! The chunked transfer coding (RFC 9112, section 7.1), read from whatever pieces arrive.
+
+use crate::Failure;
+
+/// Most bytes of chunk extensions in one body, which carry nothing for us.
+const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
+/// Most bytes of trailers.
+const TRAILER_BYTES_MAX: u32 = 64 * 1024;
+
+/// Where in the coding the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the first digit of a chunk size.
+    SizeStart,
+    Size,
+    /// Blanks after the size.
+    SizeEnd,
+    Extension,
+    SizeLineFeed,
+    Data,
+    DataReturn,
+    DataLineFeed,
+    /// At the start of a trailer line, or of the empty line that ends all.
+    TrailerStart,
+    Trailer,
+    TrailerLineFeed,
+    EndLineFeed,
+    Done,
+}
+
+/// Reads one chunked body.
+#[derive(Debug)]
+pub(crate) struct Chunked {
+    place: Place,
+    /// Bytes of the present chunk still to come.
+    left: u64,
+    extension_bytes: u32,
+    trailer_bytes: u32,
+}
+
+impl Chunked {
+    pub(crate) fn new() -> Self {
+        Self { place: Place::SizeStart, left: 0, extension_bytes: 0, trailer_bytes: 0 }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.place == Place::Done
+    }
+
+    /// Reads from `bytes`, handing content to `content`, and returns how many bytes belonged to the body.
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<usize, Failure> {
+        let mut at = 0;
+        while at < bytes.len() && self.place != Place::Done {
+            if self.place == Place::Data {
+                let length = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len() - at);
+                content(&bytes[at..at + length])?;
+                at += length;
+                self.left -= length as u64;
+                if self.left == 0 {
+                    self.place = Place::DataReturn;
+                }
+            } else {
+                self.place = self.step(bytes[at])?;
+                at += 1;
+            }
+        }
+        Ok(at)
+    }
+
+    fn step(&mut self, byte: u8) -> Result<Place, Failure> {
+        let wrong = |what: &str| Err(Failure::protocol(format!("the answer's chunked body is malformed: {what}")));
+        Ok(match (self.place, byte) {
+            (Place::SizeStart | Place::Size, digit) if digit.is_ascii_hexdigit() => {
+                let digit = u64::from((digit as char).to_digit(16).unwrap_or_default());
+                let left = self.left.checked_mul(16).and_then(|left| left.checked_add(digit));
+                match left {
+                    Some(left) => self.left = left,
+                    None => return wrong("a chunk size is too large"),
+                }
+                Place::Size
+            }
+            (Place::SizeStart, _) => return wrong("a chunk has no size"),
+            (Place::Size | Place::SizeEnd, b' ' | b'\t') => Place::SizeEnd,
+            (Place::Size | Place::SizeEnd, b';') => Place::Extension,
+            (Place::Size | Place::SizeEnd | Place::Extension, b'\r') => Place::SizeLineFeed,
+            (Place::Size | Place::SizeEnd, _) => return wrong("a chunk size is not a number"),
+            (Place::Extension, b'\n') => return wrong("a chunk extension ends without a carriage return"),
+            (Place::Extension, _) => {
+                self.extension_bytes += 1;
+                if self.extension_bytes > EXTENSION_BYTES_MAX {
+                    return wrong("its extensions are longer than 16 KiB");
+                }
+                Place::Extension
+            }
+            (Place::SizeLineFeed, b'\n') if self.left == 0 => Place::TrailerStart,
+            (Place::SizeLineFeed, b'\n') => Place::Data,
+            (Place::DataReturn, b'\r') => Place::DataLineFeed,
+            (Place::DataLineFeed, b'\n') => Place::SizeStart,
+            (Place::DataReturn | Place::DataLineFeed, _) => return wrong("a chunk is longer than its size"),
+            (Place::TrailerStart, b'\r') => Place::EndLineFeed,
+            (Place::EndLineFeed, b'\n') => Place::Done,
+            (Place::Trailer, b'\r') => Place::TrailerLineFeed,
+            (Place::TrailerLineFeed, b'\n') => Place::TrailerStart,
+            (Place::TrailerStart | Place::Trailer, byte) if byte != b'\n' => {
+                self.trailer_bytes += 1;
+                if self.trailer_bytes > TRAILER_BYTES_MAX {
+                    return wrong("its trailers are longer than 64 KiB");
+                }
+                Place::Trailer
+            }
+            _ => return wrong("a line end is wrong"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(wire: &[u8], piece: usize) -> Result<(Vec<u8>, usize, bool), String> {
+        let mut chunked = Chunked::new();
+        let mut body = Vec::new();
+        let mut used = 0;
+        for part in wire.chunks(piece.max(1)) {
+            used += chunked
+                .feed(part, |bytes| {
+                    body.extend_from_slice(bytes);
+                    Ok(())
+                })
+                .map_err(|failure| failure.message)?;
+        }
+        Ok((body, used, chunked.is_done()))
+    }
+
+    #[test]
+    fn every_split_reads_the_same() {
+        let wire = b"4\r\nWiki\r\n6;name=\"v\"\r\npedia \r\nA \r\nin chunks.\r\n0\r\nExpires: never\r\nX: y\r\n\r\nHTTP/1.1";
+        for piece in 1..=wire.len() {
+            let (body, used, done) = read(wire, piece).unwrap();
+            assert_eq!(body, b"Wikipedia in chunks.", "pieces of {piece}");
+            assert!(done);
+            assert_eq!(used, wire.len() - b"HTTP/1.1".len());
+        }
+    }
+
+    #[test]
+    fn malformed_bodies_are_refused() {
+        for wire in [
+            "x\r\n",
+            "\r\n",
+            "-1\r\n",
+            "4\nWiki\r\n",
+            "4\r\nWikix\r\n",
+            "4\r\nWiki\rx",
+            "4 4\r\nWiki\r\n",
+            "11111111111111111\r\n",
+            "4;x\nWiki\r\n",
+            "0\r\n\n",
+            "0\r\nA: b\n\r\n",
+            "0\r\n\rx",
+        ] {
+            assert!(read(wire.as_bytes(), 100).is_err(), "{wire:?}");
+        }
+        let long = format!("4;{}\r\n", "x".repeat(20_000));
+        assert!(read(long.as_bytes(), 100).is_err());
+        let long = format!("0\r\n{}\r\n", "a: b\r\n".repeat(20_000));
+        assert!(read(long.as_bytes(), 100).is_err());
+    }
+
+    #[test]
+    fn an_unfinished_body_is_not_done() {
+        let wire = b"4\r\nWiki\r\n0\r\n\r\n";
+        for end in 0..wire.len() {
+            assert!(!read(&wire[..end], 100).unwrap().2, "{end}");
+        }
+        assert!(read(wire, 100).unwrap().2);
+    }
+}

@@ -1,0 +1,167 @@
+//! One request over one connection: write, wait, read, under a time limit.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use metrics::Nanos;
+
+use super::answer::AnswerReader;
+use super::pool::Connection;
+use crate::{Failure, Network};
+
+/// The bytes of a request and how many of them are written.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) head: Head<'a>,
+    pub(crate) body: &'a [u8],
+    pub(crate) sent: usize,
+}
+
+#[derive(Debug)]
+pub(crate) enum Head<'a> {
+    Prepared(&'a [u8]),
+    /// In the worker's send buffer, which goes back once all is written.
+    Built(Vec<u8>),
+}
+
+impl Head<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Prepared(bytes) => bytes,
+            Self::Built(bytes) => bytes,
+        }
+    }
+}
+
+/// The state of one request on one connection.
+pub(crate) struct Flight<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) connection: &'a mut Connection,
+    pub(crate) out: Outgoing<'a>,
+    pub(crate) answer: AnswerReader,
+    pub(crate) times: Times,
+    /// The peer sent more than the answer.
+    pub(crate) surplus: bool,
+    sending: bool,
+    /// Writing failed; the answer may still be there to read.
+    write_failure: Option<Failure>,
+}
+
+/// Instants of one flight; zero until they happen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Times {
+    /// The last byte of the request was handed to the kernel.
+    pub(crate) sent: Nanos,
+    pub(crate) first_byte: Nanos,
+    pub(crate) ended: Nanos,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+}
+
+impl<'a> Flight<'a> {
+    pub(crate) fn new(network: &'a Network, connection: &'a mut Connection, out: Outgoing<'a>, answer: AnswerReader) -> Self {
+        Self { network, connection, out, answer, times: Times::default(), surplus: false, sending: true, write_failure: None }
+    }
+
+    /// The connection may serve another request.
+    pub(crate) fn is_reusable(&self) -> bool {
+        self.answer.keep_alive && !self.surplus && !self.sending && self.write_failure.is_none()
+    }
+
+    /// Ready once the answer is complete or cannot be.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        if self.sending
+            && let Poll::Ready(result) = self.poll_send(context)
+        {
+            self.sending = false;
+            self.times.sent = self.network.clock().now();
+            match result {
+                Ok(()) => self.recycle(),
+                // A server may answer and close before it has read all; what it said counts more than that it closed.
+                Err(error) => self.write_failure = Some(Failure::broken(&error)),
+            }
+        }
+        if let Poll::Ready(result) = self.poll_receive(context) {
+            return Poll::Ready(result);
+        }
+        if self.connection.timer.poll_due(context).is_ready() {
+            let doing = match () {
+                () if self.sending => "sending the request",
+                () if self.answer.in_body() => "reading the body",
+                () => "waiting for the answer",
+            };
+            return Poll::Ready(self.failed(Failure::timeout(doing)));
+        }
+        Poll::Pending
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let stream = &mut self.connection.stream;
+        let head = self.out.head.bytes();
+        let total = head.len() + self.out.body.len();
+        while self.out.sent < total {
+            let first = head.get(self.out.sent..).unwrap_or_default();
+            let second = &self.out.body[self.out.sent.saturating_sub(head.len())..];
+            match stream.poll_write(context, first, second) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+                Poll::Ready(Ok(written)) => {
+                    self.out.sent += written;
+                    self.times.bytes_sent += written as u64;
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            }
+        }
+        stream.poll_flush(context)
+    }
+
+    fn recycle(&mut self) {
+        if let Head::Built(buffer) = &mut self.out.head {
+            self.network.return_send_buffer(std::mem::take(buffer));
+        }
+    }
+
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let network = self.network;
+        loop {
+            let mut scratch = network.scratch();
+            let count = match self.connection.stream.poll_read(context, &mut scratch) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(self.closed()),
+                Poll::Ready(Ok(count)) => count,
+                Poll::Ready(Err(error)) => {
+                    let failure = self.write_failure.take().unwrap_or_else(|| Failure::broken(&error));
+                    return Poll::Ready(self.failed(failure));
+                }
+            };
+            let now = network.clock().now();
+            if self.times.first_byte == 0 {
+                self.times.first_byte = now;
+            }
+            self.times.bytes_received += count as u64;
+            match self.answer.feed(&scratch[..count]) {
+                Ok(used) => self.surplus = used < count,
+                Err(failure) => return Poll::Ready(self.failed(failure)),
+            }
+            if self.answer.is_done() {
+                self.times.ended = now;
+                return Poll::Ready(Ok(()));
+            }
+            if self.answer.is_untouched() {
+                // Only interim answers so far (100, 103): the wait goes on.
+                self.times.first_byte = 0;
+            }
+        }
+    }
+
+    /// The peer has closed.
+    fn closed(&mut self) -> Result<(), Failure> {
+        self.times.ended = self.network.clock().now();
+        self.answer.finish().map_err(|failure| self.write_failure.take().unwrap_or(failure))
+    }
+
+    fn failed(&mut self, failure: Failure) -> Result<(), Failure> {
+        self.times.ended = self.network.clock().now();
+        Err(failure)
+    }
+}

@@ -1,0 +1,241 @@
+//! The head of an answer: status line and header lines, and what they say about the body that follows.
+
+use std::mem::MaybeUninit;
+
+use httparse::{ParserConfig, Status};
+
+use crate::Failure;
+
+/// Longest head, interim answers included. Bytes.
+pub(crate) const HEAD_BYTES_MAX: usize = 256 * 1024;
+/// Most header lines.
+const LINES_MAX: usize = 256;
+
+/// How the end of a body is found (RFC 9112, section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What one head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Bytes up to and with the empty line.
+    pub(crate) bytes: usize,
+    pub(crate) status: u16,
+    pub(crate) framing: Framing,
+    /// The connection serves further requests.
+    pub(crate) keep_alive: bool,
+    /// There is a `Content-Encoding`.
+    pub(crate) encoded: bool,
+}
+
+/// Reads a head. `None`: more bytes are needed. `to_head`: the request was HEAD, so no body follows.
+pub(crate) fn parse(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Failure> {
+    // httparse would skip blank lines for ever; a client need not accept them.
+    if bytes.first().is_some_and(|byte| *byte != b'H') {
+        return Err(Failure::protocol(not_http(bytes)));
+    }
+    let mut lines = [const { MaybeUninit::uninit() }; LINES_MAX];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut lines);
+    let length = match parsed {
+        Ok(Status::Partial) => return Ok(None),
+        Ok(Status::Complete(length)) => length,
+        Err(error) => return Err(Failure::protocol(complaint(error))),
+    };
+    let status = response.code.unwrap_or_default();
+    if status < 100 {
+        return Err(Failure::protocol("the answer's status is below 100"));
+    }
+    let version = response.version.unwrap_or_default();
+    let said = Said::read(response.headers)?;
+    Ok(Some(Head {
+        bytes: length,
+        status,
+        framing: said.framing(version, status, to_head)?,
+        keep_alive: if version == 0 { said.keep_alive && !said.close } else { !said.close },
+        encoded: said.encoded,
+    }))
+}
+
+/// The header lines that matter for reading.
+#[derive(Default)]
+struct Said {
+    length: Option<u64>,
+    transfer_coded: bool,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    encoded: bool,
+}
+
+impl Said {
+    fn read(lines: &[httparse::Header<'_>]) -> Result<Self, Failure> {
+        let mut said = Self::default();
+        for line in lines {
+            // The length tells nearly all names apart before any letter is compared.
+            match line.name.len() {
+                10 if line.name.eq_ignore_ascii_case("connection") => {
+                    for token in tokens(line.value) {
+                        said.close |= token.eq_ignore_ascii_case(b"close");
+                        said.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                    }
+                }
+                14 if line.name.eq_ignore_ascii_case("content-length") => said.add_length(line.value)?,
+                16 if line.name.eq_ignore_ascii_case("content-encoding") => said.encoded = true,
+                17 if line.name.eq_ignore_ascii_case("transfer-encoding") => said.add_coding(line.value)?,
+                _ => {}
+            }
+        }
+        Ok(said)
+    }
+
+    /// Repeated equal lengths are one length (RFC 9112, section 6.3, rule 5).
+    fn add_length(&mut self, value: &[u8]) -> Result<(), Failure> {
+        for token in value.split(|byte| *byte == b',') {
+            let length = digits(token.trim_ascii()).ok_or_else(|| Failure::protocol("the answer's Content-Length is not a number"))?;
+            if self.length.is_some_and(|other| other != length) {
+                return Err(Failure::protocol("the answer has two Content-Length values that differ"));
+            }
+            self.length = Some(length);
+        }
+        Ok(())
+    }
+
+    fn add_coding(&mut self, value: &[u8]) -> Result<(), Failure> {
+        self.transfer_coded = true;
+        for token in tokens(value) {
+            if !token.eq_ignore_ascii_case(b"chunked") {
+                return Err(Failure::protocol("the answer has a transfer coding other than chunked"));
+            }
+            if self.chunked {
+                return Err(Failure::protocol("the answer is chunked twice"));
+            }
+            self.chunked = true;
+        }
+        Ok(())
+    }
+
+    fn framing(&self, version: u8, status: u16, to_head: bool) -> Result<Framing, Failure> {
+        if self.transfer_coded && self.length.is_some() {
+            return Err(Failure::protocol("the answer has both Transfer-Encoding and Content-Length"));
+        }
+        if self.transfer_coded && version == 0 {
+            return Err(Failure::protocol("the answer is HTTP/1.0 and has Transfer-Encoding"));
+        }
+        if to_head || status < 200 || status == 204 || status == 304 {
+            return Ok(Framing::Length(0));
+        }
+        Ok(match self.length {
+            _ if self.chunked => Framing::Chunked,
+            Some(length) => Framing::Length(length),
+            None => Framing::UntilClose,
+        })
+    }
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}
+
+fn digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |sum, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+fn not_http(bytes: &[u8]) -> &'static str {
+    // A TLS record begins with its type, 20 to 23, and the major version 3.
+    match bytes {
+        [20..=23, 3, ..] => "the answer is TLS, not HTTP; is the URL meant to be https://?",
+        _ => "the answer does not begin with HTTP/1.",
+    }
+}
+
+fn complaint(error: httparse::Error) -> &'static str {
+    match error {
+        httparse::Error::HeaderName => "the answer has a malformed header name",
+        httparse::Error::HeaderValue => "the answer has a malformed header value",
+        httparse::Error::NewLine => "the answer's head has a malformed line end",
+        httparse::Error::Status => "the answer's status line is malformed",
+        httparse::Error::Token => "the answer's head has a character that is not allowed",
+        httparse::Error::TooManyHeaders => "the answer has more than 256 header lines",
+        httparse::Error::Version => "the answer does not begin with HTTP/1.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<Head>, String> {
+        parse(text.as_bytes(), false).map_err(|failure| failure.message)
+    }
+
+    fn framing(lines: &str) -> Result<Framing, String> {
+        read(&format!("HTTP/1.1 200 OK\r\n{lines}\r\n")).map(|head| head.unwrap().framing)
+    }
+
+    #[test]
+    fn the_body_ends_where_the_head_says() {
+        assert_eq!(framing("Content-Length: 12\r\n"), Ok(Framing::Length(12)));
+        assert_eq!(framing("content-length: 12, 12\r\nCONTENT-LENGTH:12\r\n"), Ok(Framing::Length(12)));
+        assert_eq!(framing("Transfer-Encoding: Chunked\r\n"), Ok(Framing::Chunked));
+        assert_eq!(framing("X: y\r\n"), Ok(Framing::UntilClose));
+        for status in [100, 103, 204, 304] {
+            let head = read(&format!("HTTP/1.1 {status} x\r\nContent-Length: 5\r\n\r\n")).unwrap().unwrap();
+            assert_eq!(head.framing, Framing::Length(0), "{status}");
+        }
+        let to_head = parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", true).unwrap().unwrap();
+        assert_eq!(to_head.framing, Framing::Length(0));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for lines in [
+            "Content-Length: 1\r\nContent-Length: 2\r\n",
+            "Content-Length: 1, 2\r\n",
+            "Content-Length: -1\r\n",
+            "Content-Length: +1\r\n",
+            "Content-Length: 1x\r\n",
+            "Content-Length:\r\n",
+            "Content-Length: 99999999999999999999999\r\n",
+            "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked, chunked\r\n",
+        ] {
+            assert!(framing(lines).is_err(), "{lines:?}");
+        }
+        assert!(read("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn connections_persist_as_the_version_says() {
+        let keep = |text: &str| read(text).unwrap().unwrap().keep_alive;
+        assert!(keep("HTTP/1.1 200 OK\r\n\r\n"));
+        assert!(!keep("HTTP/1.1 200 OK\r\nConnection: foo, Close\r\n\r\n"));
+        assert!(!keep("HTTP/1.0 200 OK\r\n\r\n"));
+        assert!(keep("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n\r\n"));
+    }
+
+    #[test]
+    fn what_is_not_http_is_named() {
+        assert_eq!(read("\u{16}\u{3}\u{1}").unwrap_err(), "the answer is TLS, not HTTP; is the URL meant to be https://?");
+        for text in ["\r\nHTTP/1.1 200 OK\r\n\r\n", "SSH-2.0-x", "HTTP/2 200\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n"]
+        {
+            assert!(read(text).is_err(), "{text:?}");
+        }
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read("HTTP/1.1 200 OK\r\nA: b\r\n"), Ok(None));
+        assert_eq!(read("HTTP/1.1 200\r\n\r\n").unwrap().unwrap().status, 200);
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(257));
+        assert_eq!(read(&many).unwrap_err(), "the answer has more than 256 header lines");
+    }
+}

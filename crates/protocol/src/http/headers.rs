@@ -1,0 +1,100 @@
+//! Response headers, read only when somebody asks.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use bytes::Bytes;
+
+/// Response header lines in order, names in lower case.
+///
+/// Holds the head as it came; lines are split on first use, because most requests of a load test ask for none.
+/// Bytes outside ASCII are read as Latin-1, as the fetch standard does.
+#[derive(Clone, Default)]
+pub struct Headers {
+    /// The head as received, with its status line.
+    head: Bytes,
+    /// `name:value` lines.
+    lines: OnceCell<String>,
+}
+
+impl Headers {
+    pub(crate) fn from_head(head: Bytes) -> Self {
+        Self { head, lines: OnceCell::new() }
+    }
+
+    /// The first value of a header; `name` in lower case.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// All values of a header, in order; `name` in lower case.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.iter().filter(move |(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// Name and value of every line.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.lines().lines().filter_map(|line| line.split_once(':'))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lines().is_empty()
+    }
+
+    fn lines(&self) -> &str {
+        self.lines.get_or_init(|| {
+            let mut lines = String::with_capacity(self.head.len());
+            for line in self.head.split(|byte| *byte == b'\n').skip(1) {
+                let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+                push(&mut lines, &line[..colon], line[colon + 1..].trim_ascii());
+            }
+            lines
+        })
+    }
+}
+
+fn push(lines: &mut String, name: &[u8], value: &[u8]) {
+    lines.extend(name.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
+    lines.push(':');
+    lines.extend(value.iter().map(|byte| char::from(*byte)));
+    lines.push('\n');
+}
+
+impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Headers {
+    fn from_iter<T: IntoIterator<Item = (N, V)>>(pairs: T) -> Self {
+        let mut lines = String::new();
+        for (name, value) in pairs {
+            lines.push_str(&name.as_ref().to_ascii_lowercase());
+            lines.push(':');
+            lines.push_str(value.as_ref().trim());
+            lines.push('\n');
+        }
+        Self { head: Bytes::new(), lines: OnceCell::from(lines) }
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_keep_their_order_and_lose_their_case() {
+        let head = "HTTP/1.1 200 OK\r\nX-One: 1\r\nSet-Cookie: a=b: c\r\nset-cookie:  d \r\nempty:\r\nname: caf\u{e9}\r\n\r\n";
+        let latin: Vec<u8> = head.chars().map(|c| c as u8).collect();
+        let headers = Headers::from_head(Bytes::from(latin));
+        assert_eq!(
+            headers.iter().collect::<Vec<_>>(),
+            [("x-one", "1"), ("set-cookie", "a=b: c"), ("set-cookie", "d"), ("empty", ""), ("name", "café")]
+        );
+        assert_eq!(headers.get("set-cookie"), Some("a=b: c"));
+        assert_eq!(headers.all("set-cookie").collect::<Vec<_>>(), ["a=b: c", "d"]);
+        assert_eq!(headers.get("missing"), None);
+        assert!(Headers::default().is_empty());
+    }
+}

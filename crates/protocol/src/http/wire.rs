@@ -1,0 +1,211 @@
+//! Requests as bytes.
+
+use std::rc::Rc;
+
+use super::content;
+use super::message::{BodyUse, Origin, Request};
+use crate::Failure;
+
+/// A request whose bytes are built once and sent many times: the cheapest way to send what does not vary.
+#[derive(Debug, Clone)]
+pub struct PreparedRequest {
+    pub(crate) origin: Rc<Origin>,
+    /// Head and body.
+    pub(crate) wire: Vec<u8>,
+    pub(crate) traits: Traits,
+    pub(crate) keep_headers: bool,
+}
+
+impl PreparedRequest {
+    /// Fails where the request could not be sent either (a line break in a header).
+    pub fn new(request: &Request) -> Result<Self, Failure> {
+        let mut wire = Vec::new();
+        write_head(request, &mut wire)?;
+        wire.extend_from_slice(&request.body);
+        Ok(Self { origin: Rc::clone(&request.origin), wire, traits: Traits::of(request), keep_headers: true })
+    }
+
+    /// The response will carry its status alone: with [`BodyUse::Discard`], an exchange then allocates nothing.
+    pub fn without_headers(mut self) -> Self {
+        self.keep_headers = false;
+        self
+    }
+}
+
+/// What of a request matters beyond its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traits {
+    pub(crate) to_head: bool,
+    /// May be sent again when its connection broke (RFC 9110, section 9.2.2).
+    pub(crate) idempotent: bool,
+    pub(crate) timeout_ns: u64,
+    pub(crate) body_use: BodyUse,
+    pub(crate) body_bytes_max: u64,
+}
+
+impl Traits {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self {
+            to_head: &*request.method == "HEAD",
+            idempotent: matches!(&*request.method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"),
+            timeout_ns: request.timeout_ns,
+            body_use: request.body_use,
+            body_bytes_max: request.body_bytes_max,
+        }
+    }
+}
+
+/// Appends the head of a request.
+pub(crate) fn write_head(request: &Request, out: &mut Vec<u8>) -> Result<(), Failure> {
+    check(request)?;
+    for part in [request.method.as_bytes(), b" ", request.path.as_bytes(), b" HTTP/1.1\r\n"] {
+        out.extend_from_slice(part);
+    }
+    let mut given = Given::default();
+    for (name, _) in &request.headers {
+        given.note(name);
+    }
+    // RFC 9110, section 7.2: Host comes first.
+    if !given.host {
+        line(out, "Host", &request.origin.authority());
+    }
+    for (name, value) in &request.headers {
+        line(out, name, value);
+    }
+    if !given.accept_encoding {
+        line(out, "Accept-Encoding", content::ACCEPTED);
+    }
+    // RFC 9110, section 8.6: methods that mean something by a body say that it is empty.
+    let expects_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
+    if !given.length && (!request.body.is_empty() || expects_body) {
+        let mut digits = [0; 20];
+        line_bytes(out, b"Content-Length", decimal(request.body.len() as u64, &mut digits));
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// Header lines that the caller gave.
+#[derive(Default)]
+struct Given {
+    host: bool,
+    length: bool,
+    accept_encoding: bool,
+}
+
+impl Given {
+    fn note(&mut self, name: &str) {
+        match name.len() {
+            4 => self.host |= name.eq_ignore_ascii_case("host"),
+            14 => self.length |= name.eq_ignore_ascii_case("content-length"),
+            15 => self.accept_encoding |= name.eq_ignore_ascii_case("accept-encoding"),
+            17 => self.length |= name.eq_ignore_ascii_case("transfer-encoding"),
+            _ => {}
+        }
+    }
+}
+
+/// What would break the framing of a request is not sent.
+fn check(request: &Request) -> Result<(), Failure> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let refuse = |what: &str| Err(Failure::protocol(format!("the request cannot be sent: {what}")));
+    if request.method.is_empty() || !request.method.bytes().all(is_token) {
+        return refuse("its method is not a word");
+    }
+    if request.path.is_empty() || !request.path.bytes().all(|byte| byte > b' ' && byte != 0x7f) {
+        return refuse("its path is empty, or has a blank or a control character");
+    }
+    for (name, value) in &request.headers {
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return refuse("a header's name is not a word");
+        }
+        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return refuse("a header's value has a line break");
+        }
+        if name.eq_ignore_ascii_case("content-length") && value.trim().parse() != Ok(request.body.len()) {
+            return refuse("its Content-Length is not its body's");
+        }
+        if name.eq_ignore_ascii_case("transfer-encoding") {
+            return refuse("bodies are sent with their length; leave Transfer-Encoding out");
+        }
+    }
+    Ok(())
+}
+
+fn line(out: &mut Vec<u8>, name: &str, value: &str) {
+    line_bytes(out, name.as_bytes(), value.as_bytes());
+}
+
+fn line_bytes(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    for part in [name, b": ", value, b"\r\n"] {
+        out.extend_from_slice(part);
+    }
+}
+
+fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &digits[start..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn request(method: &str, headers: &[(&str, &str)], body: &'static str) -> Request {
+        Request {
+            origin: Rc::new(Origin { tls: false, host: "::1".to_owned(), port: 8080 }),
+            method: method.into(),
+            path: "/a?b".to_owned(),
+            headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            body: Bytes::from_static(body.as_bytes()),
+            timeout_ns: 1,
+            body_use: BodyUse::Keep,
+            body_bytes_max: 1,
+        }
+    }
+
+    fn wire(method: &str, headers: &[(&str, &str)], body: &'static str) -> Result<String, String> {
+        let prepared = PreparedRequest::new(&request(method, headers, body)).map_err(|failure| failure.message)?;
+        Ok(String::from_utf8(prepared.wire).unwrap())
+    }
+
+    #[test]
+    fn missing_lines_are_added() {
+        assert_eq!(
+            wire("GET", &[("X", "y")], "").unwrap(),
+            "GET /a?b HTTP/1.1\r\nHost: [::1]:8080\r\nX: y\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n"
+        );
+        assert_eq!(
+            wire("POST", &[("host", "h"), ("ACCEPT-ENCODING", "br")], "body").unwrap(),
+            "POST /a?b HTTP/1.1\r\nhost: h\r\nACCEPT-ENCODING: br\r\nContent-Length: 4\r\n\r\nbody"
+        );
+        assert!(wire("POST", &[], "").unwrap().contains("Content-Length: 0\r\n"));
+        assert!(!wire("DELETE", &[], "").unwrap().contains("Content-Length"));
+        assert_eq!(wire("PUT", &[("content-length", "4")], "body").unwrap().matches("ength").count(), 1);
+    }
+
+    #[test]
+    fn what_breaks_framing_is_not_sent() {
+        for headers in [[("A", "b\r\nC: d")], [("A b", "c")], [("", "c")], [("Content-Length", "5")], [("Transfer-Encoding", "chunked")]] {
+            assert!(wire("GET", &headers, "").is_err(), "{headers:?}");
+        }
+        assert!(wire("GET /", &[], "").is_err());
+        assert!(PreparedRequest::new(&Request { path: "/a b".to_owned(), ..request("GET", &[], "") }).is_err());
+    }
+
+    #[test]
+    fn numbers_are_written_in_full() {
+        for number in [0, 9, 10, 1234567890, u64::MAX] {
+            assert_eq!(decimal(number, &mut [0; 20]), number.to_string().as_bytes());
+        }
+    }
+}

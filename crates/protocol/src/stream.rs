@@ -1,0 +1,70 @@
+//! The bytes under a protocol: a TCP connection, plain or through TLS.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Reads what is there. Zero bytes mean that the peer has closed.
+    ///
+    /// The poll form, unlike `try_read`, forgets readiness after a short read, which saves the system call that would
+    /// only answer EAGAIN.
+    pub(crate) fn poll_read(&mut self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(into);
+        let polled = match self {
+            Self::Plain(stream) => Pin::new(stream).poll_read(context, &mut buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, &mut buffer),
+        };
+        match polled {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(buffer.filled().len())),
+            // Many servers close without TLS's farewell; framing decides whether the answer was whole.
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(0)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        }
+    }
+
+    /// Writes the start of `first` followed by `second`; the count may be short.
+    pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, first: &[u8], second: &[u8]) -> Poll<io::Result<usize>> {
+        if first.is_empty() || second.is_empty() {
+            let bytes = if first.is_empty() { second } else { first };
+            return match self {
+                Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+                Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            };
+        }
+        let slices = [IoSlice::new(first), IoSlice::new(second)];
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, &slices),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, &slices),
+        }
+    }
+
+    /// Hands what TLS still holds to the kernel.
+    pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(_) => Poll::Ready(Ok(())),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    /// True when an idle connection has been closed by the peer, or holds bytes nobody asked for: it cannot be used
+    /// again. Costs no system call unless the kernel has reported something.
+    pub(crate) fn is_spoilt(&mut self, scratch: &mut [u8]) -> bool {
+        match self {
+            Self::Plain(stream) => !matches!(stream.try_read(scratch), Err(error) if error.kind() == io::ErrorKind::WouldBlock),
+            // Session tickets may lie in wait here; only what they leave over is a sign.
+            Self::Tls(_) => self.poll_read(&mut Context::from_waker(Waker::noop()), scratch).is_ready(),
+        }
+    }
+}

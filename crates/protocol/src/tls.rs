@@ -1,0 +1,159 @@
+//! TLS by rustls: one configuration per worker, so that sessions are resumed across its users.
+
+use std::cell::OnceCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use metrics::Outcome;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::{Failure, NetworkError, NetworkOptions};
+
+/// What the machine trusts. Reading it takes milliseconds, so it is done once and only when TLS is used.
+static SYSTEM_ROOTS: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
+
+pub(crate) struct Tls {
+    insecure: bool,
+    roots: Vec<CertificateDer<'static>>,
+    identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    connector: OnceCell<Result<TlsConnector, Failure>>,
+}
+
+impl Tls {
+    pub(crate) fn new(options: &NetworkOptions) -> Result<Self, NetworkError> {
+        let mut roots = Vec::new();
+        for path in &options.roots {
+            roots.extend(certificates(path)?);
+        }
+        let identity = match &options.identity {
+            Some((chain, key)) => Some((certificates(chain)?, private_key(key)?)),
+            None => None,
+        };
+        Ok(Self { insecure: options.insecure, roots, identity, connector: OnceCell::new() })
+    }
+
+    pub(crate) async fn handshake(&self, host: &str, stream: TcpStream) -> Result<TlsStream<TcpStream>, Failure> {
+        let connector = self.connector.get_or_init(|| self.build()).as_ref().map_err(Clone::clone)?;
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate could carry"))?;
+        connector.connect(name, stream).await.map_err(|error| failure(&error))
+    }
+
+    fn build(&self) -> Result<TlsConnector, Failure> {
+        let unusable = |error: Error| Failure::new(Outcome::Tls, format!("TLS settings cannot be used: {error}"));
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(unusable)?;
+        let builder = if self.insecure {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate { provider }))
+        } else {
+            let mut store = RootCertStore::empty();
+            store.add_parsable_certificates(SYSTEM_ROOTS.get_or_init(|| rustls_native_certs::load_native_certs().certs).iter().cloned());
+            store.add_parsable_certificates(self.roots.iter().cloned());
+            builder.with_root_certificates(store)
+        };
+        let mut config = match &self.identity {
+            Some((chain, key)) => builder.with_client_auth_cert(chain.clone(), key.clone_key()).map_err(unusable)?,
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsConnector::from(Arc::new(config)))
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
+    let problem = |problem: String| NetworkError::File { path: PathBuf::from(path), problem };
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found = read.map_err(|error| problem(format!("cannot be read as PEM certificates: {error}")))?;
+    if found.is_empty() {
+        return Err(problem("holds no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned()));
+    }
+    Ok(found)
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, NetworkError> {
+    PrivateKeyDer::from_pem_file(path)
+        .map_err(|error| NetworkError::File { path: PathBuf::from(path), problem: format!("cannot be read as a PEM private key: {error}") })
+}
+
+fn failure(error: &io::Error) -> Failure {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    let message = match inner {
+        Some(Error::InvalidCertificate(certificate)) => {
+            let what = match certificate {
+                CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "is not valid yet",
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => "is for another host name",
+                CertificateError::UnknownIssuer => "is signed by an issuer that is not trusted here",
+                CertificateError::Revoked => "has been revoked",
+                CertificateError::BadSignature => "carries a wrong signature",
+                _ => "cannot be verified",
+            };
+            return Failure::new(
+                Outcome::Tls,
+                format!("the server's certificate {what}; trust its issuer with a root file, or accept any certificate with --insecure"),
+            );
+        }
+        Some(Error::AlertReceived(alert)) => match alert {
+            AlertDescription::CertificateRequired | AlertDescription::BadCertificate | AlertDescription::UnknownCA => {
+                "the server did not accept the client certificate, or requires one".to_owned()
+            }
+            AlertDescription::ProtocolVersion => "the server speaks no TLS version that is still safe (1.2 or 1.3)".to_owned(),
+            AlertDescription::UnrecognisedName => "the server knows no site of this name".to_owned(),
+            alert => format!("the server ended the TLS handshake: {alert:?}"),
+        },
+        Some(Error::InvalidMessage(_)) => "the server does not speak TLS on this port; is the URL meant to be http://?".to_owned(),
+        Some(error) => format!("the TLS handshake failed: {error}"),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => "the server closed the connection in the TLS handshake".to_owned(),
+        None => return Failure::broken(error),
+    };
+    Failure::new(Outcome::Tls, message)
+}
+
+/// `--insecure`: any certificate will do.
+#[derive(Debug)]
+struct AnyCertificate {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
