@@ -1,5 +1,36 @@
-//! stub
+//! Simulated endpoints: servers whose behaviour is a value.
+//!
+//! Read [`Server`] first (routes to behaviours, on a thread of its own), then [`Behaviour`] (how long, what, how often it
+//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`demo`] is a small shop with two planted
+//! limits. Deliberately absent: clients, load, verdicts, and every other crate of this project, so that a stub can judge
+//! them all.
 
+mod behaviour;
+mod body;
+mod clock;
+mod connection;
 mod delay;
+pub mod demo;
+mod endpoint;
+mod limit;
+mod message;
+mod random;
+mod recording;
+mod route;
+mod serve;
+mod server;
+mod template;
+mod timer;
+mod tls;
+mod wait;
 
+pub use behaviour::{Behaviour, Concurrency, Encoding, Fault, Pace, RateLimit};
+pub use body::Body;
+pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
+pub use message::{Call, Request, Response};
+pub use random::Random;
+pub use recording::{Bin, Recording, RouteCounts};
+pub use server::{Server, ServerBuilder, StubError};
+pub use tls::{CertificateState, TlsOptions};
+pub use wait::{Empirical, Wait};

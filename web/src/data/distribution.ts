@@ -18,8 +18,7 @@ export function curve(bars: readonly Bar[]): CurvePoint[] {
   let seen = 0;
   for (const [from, to, count] of bars) {
     if (count === 0) continue;
-    // Up to here nothing is added: where bins are empty, the curve goes straight up.
-    points.push({ x: total / Math.max(1, total - seen), seconds: from });
+    if (points.length === 0) points.push({ x: 1, seconds: from });
     seen += count;
     points.push({ x: total / Math.max(1, total - seen), seconds: to });
   }

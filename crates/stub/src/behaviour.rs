@@ -1,0 +1,177 @@
+//! What an endpoint does with a request, as a value.
+
+use crate::{Body, Wait};
+
+/// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
+/// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, wait, body.
+#[derive(Debug)]
+pub struct Behaviour {
+    pub status: u16,
+    /// Added to every answer, in this order; names may repeat.
+    pub headers: Vec<(String, String)>,
+    pub body: Body,
+    pub wait: Wait,
+    /// Each with its share of requests, 0 to 1; the shares together must not exceed 1.
+    pub faults: Vec<(f64, Fault)>,
+    /// The body leaves in pieces with pauses.
+    pub pace: Option<Pace>,
+    pub rate: Option<RateLimit>,
+    pub concurrency: Option<Concurrency>,
+    /// What all answers of this endpoint share. Bytes per second of body.
+    pub bandwidth: Option<u64>,
+    /// How the body is encoded for a client that accepts it.
+    pub encoding: Encoding,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Encoding {
+    #[default]
+    Identity,
+    Gzip,
+}
+
+/// What goes wrong with a share of the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// After the wait, this status and no body.
+    Status(u16),
+    /// After the wait, the connection is reset (HTTP/2: the stream).
+    Reset,
+    /// The request is never answered.
+    Silence,
+}
+
+/// `bytes` at once, then a pause of `pause_ns`, and so on. The first piece leaves at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    pub bytes: usize,
+    pub pause_ns: u64,
+}
+
+/// Requests above the rate are rejected with `status` and a Retry-After of whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateLimit {
+    pub per_second: f64,
+    /// Requests that may come at once after a pause; at least 1.
+    pub burst: f64,
+    pub status: u16,
+}
+
+/// At most `most` requests are served at once, `queue_most` more wait first-in first-out, and the rest get `status`.
+/// A place is held from admission until the answer has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Concurrency {
+    pub most: usize,
+    pub queue_most: usize,
+    pub status: u16,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Behaviour {
+    pub fn new() -> Self {
+        Self {
+            status: 200,
+            headers: Vec::new(),
+            body: Body::Empty,
+            wait: Wait::None,
+            faults: Vec::new(),
+            pace: None,
+            rate: None,
+            concurrency: None,
+            bandwidth: None,
+            encoding: Encoding::Identity,
+        }
+    }
+
+    /// Status 200 with a JSON body.
+    pub fn json(value: &serde_json::Value) -> Self {
+        Self::new().header("content-type", "application/json").body(Body::Fixed(value.to_string().into()))
+    }
+
+    /// Answers with what `function` makes of the request. It runs on the server's thread and must not block.
+    pub fn function(function: impl Fn(&crate::Request) -> crate::Response + Send + 'static) -> Self {
+        Self::new().body(Body::Function(Box::new(function)))
+    }
+
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn body(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// A [`Wait`], or a [`crate::Delay`] as people write it: `"loguniform(100ms, 2s)".parse()?`.
+    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.wait = wait.into();
+        self
+    }
+
+    pub fn fault(mut self, share: f64, fault: Fault) -> Self {
+        self.faults.push((share, fault));
+        self
+    }
+
+    pub fn pace(mut self, bytes: usize, pause_ns: u64) -> Self {
+        self.pace = Some(Pace { bytes, pause_ns });
+        self
+    }
+
+    /// At most this many requests per second with no burst; the rest get 429.
+    pub fn rate_limit(mut self, per_second: f64) -> Self {
+        self.rate = Some(RateLimit { per_second, burst: 1.0, status: 429 });
+        self
+    }
+
+    /// At most `most` at once; the rest wait in line.
+    pub fn concurrency(mut self, most: usize) -> Self {
+        self.concurrency = Some(Concurrency { most, queue_most: usize::MAX, status: 503 });
+        self
+    }
+
+    pub fn bandwidth(mut self, bytes_per_second: u64) -> Self {
+        self.bandwidth = Some(bytes_per_second);
+        self
+    }
+
+    pub fn gzip(mut self) -> Self {
+        self.encoding = Encoding::Gzip;
+        self
+    }
+
+    /// # Errors
+    /// A sentence about the first value that makes no sense.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let statuses = [Some(self.status), self.rate.map(|rate| rate.status), self.concurrency.map(|limit| limit.status)];
+        let faulty = self.faults.iter().filter_map(|(_, fault)| if let Fault::Status(status) = fault { Some(*status) } else { None });
+        if let Some(status) = statuses.into_iter().flatten().chain(faulty).find(|status| !(200..=999).contains(status)) {
+            return Err(format!("a status of {status} cannot be answered: use 200 to 999"));
+        }
+        let shares: f64 = self.faults.iter().map(|(share, _)| share).sum();
+        if self.faults.iter().any(|(share, _)| !(0.0..=1.0).contains(share)) || shares > 1.0 + 1e-9 {
+            return Err("the shares of faults must each lie between 0 and 1 and together not exceed 1".to_owned());
+        }
+        if self.rate.is_some_and(|rate| rate.per_second.is_nan() || rate.per_second <= 0.0) {
+            return Err("a rate limit must be above zero".to_owned());
+        }
+        if self.concurrency.is_some_and(|limit| limit.most == 0) {
+            return Err("a concurrency limit must be at least 1".to_owned());
+        }
+        if self.pace.is_some_and(|pace| pace.bytes == 0) {
+            return Err("a slow body must send at least one byte at a time".to_owned());
+        }
+        Ok(())
+    }
+}

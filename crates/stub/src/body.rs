@@ -1,0 +1,144 @@
+//! What an answer's body is, and how it leaves.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use tokio::sync::mpsc;
+
+use crate::clock::now_ns;
+use crate::limit::Link;
+use crate::timer::Timer;
+use crate::{Call, Pace, Request, Response};
+
+/// Where an answer's body comes from.
+#[derive(Default)]
+pub enum Body {
+    #[default]
+    Empty,
+    Fixed(Bytes),
+    /// So many bytes of filler text.
+    Size(usize),
+    /// The request's body and content type.
+    Echo,
+    /// Text with holes filled from the request; see the template module for what a hole may be.
+    Template(String),
+    /// Runs on the server's thread and must not block.
+    Function(Box<dyn Fn(&Request) -> Response + Send>),
+    /// Each request goes to whoever holds the receiving end; when the channel is full, the request waits for room.
+    Remote(mpsc::Sender<Call>),
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Body::Empty => f.write_str("Empty"),
+            Body::Fixed(bytes) => write!(f, "Fixed({} bytes)", bytes.len()),
+            Body::Size(bytes) => write!(f, "Size({bytes} bytes)"),
+            Body::Echo => f.write_str("Echo"),
+            Body::Template(text) => write!(f, "Template({text:?})"),
+            Body::Function(_) => f.write_str("Function(…)"),
+            Body::Remote(_) => f.write_str("Remote(…)"),
+        }
+    }
+}
+
+/// Filler of a body given by its size: lines of 64 characters, so that it reads well in a terminal.
+pub(crate) fn filler(size: usize) -> Bytes {
+    const LINE: &[u8; 64] = b"loadstone stub body, sixty-four characters to a line, and again\n";
+    LINE.iter().copied().cycle().take(size).collect::<Vec<u8>>().into()
+}
+
+/// A body on its way out. What it holds (the visit's record, a place behind a limit) is given back when it has left.
+pub(crate) struct Outgoing<H> {
+    leaving: Leaving,
+    _held: H,
+}
+
+enum Leaving {
+    Whole(Option<Bytes>),
+    Paced(Box<Paced>),
+}
+
+/// A body that leaves in pieces at the pace of its behaviour or of the link it shares.
+struct Paced {
+    left: Bytes,
+    pace: Option<Pace>,
+    link: Option<Rc<Link>>,
+    timer: Timer,
+    sent_any: bool,
+    /// The piece under way, and the wait before it may leave.
+    next: Option<(Bytes, Departure)>,
+}
+
+type Departure = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A shared link hands out this much at a time, so that answers under way take turns.
+const LINK_PIECE: usize = 4096;
+
+impl<H> Outgoing<H> {
+    pub(crate) fn new(bytes: Bytes, pace: Option<Pace>, link: Option<Rc<Link>>, timer: &Timer, held: H) -> Self {
+        let leaving = if bytes.is_empty() || (pace.is_none() && link.is_none()) {
+            Leaving::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+        } else {
+            Leaving::Paced(Box::new(Paced { left: bytes, pace, link, timer: timer.clone(), sent_any: false, next: None }))
+        };
+        Self { leaving, _held: held }
+    }
+}
+
+impl Paced {
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.next.is_none() {
+            if self.left.is_empty() {
+                return Poll::Ready(None);
+            }
+            self.next = Some(self.next_piece());
+        }
+        if let Some((_, wait)) = &mut self.next {
+            std::task::ready!(wait.as_mut().poll(context));
+        }
+        Poll::Ready(self.next.take().map(|(piece, _)| piece))
+    }
+
+    fn next_piece(&mut self) -> (Bytes, Departure) {
+        let size = self.pace.map_or(LINK_PIECE, |pace| pace.bytes).min(self.left.len());
+        let piece = self.left.split_to(size);
+        let now = now_ns();
+        let paced_ns = self.pace.filter(|_| self.sent_any).map_or(now, |pace| now.saturating_add(pace.pause_ns));
+        let link_ns = self.link.as_ref().map_or(now, |link| link.send(size, now));
+        self.sent_any = true;
+        let timer = self.timer.clone();
+        (piece, Box::pin(async move { timer.sleep_until(paced_ns.max(link_ns)).await }))
+    }
+}
+
+impl<H: Unpin> hyper::body::Body for Outgoing<H> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = match &mut self.leaving {
+            Leaving::Whole(bytes) => bytes.take(),
+            Leaving::Paced(paced) => std::task::ready!(paced.poll_piece(context)),
+        };
+        Poll::Ready(piece.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.leaving {
+            Leaving::Whole(bytes) => bytes.is_none(),
+            Leaving::Paced(paced) => paced.left.is_empty() && paced.next.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(match &self.leaving {
+            Leaving::Whole(bytes) => bytes.as_ref().map_or(0, Bytes::len),
+            Leaving::Paced(paced) => paced.left.len() + paced.next.as_ref().map_or(0, |(piece, _)| piece.len()),
+        } as u64)
+    }
+}

@@ -1,0 +1,7 @@
+//! The only place of this crate that reads a clock.
+
+/// CLOCK_MONOTONIC in nanoseconds: the same time line as the generator's clock, so both sides of a test can be compared.
+pub fn now_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

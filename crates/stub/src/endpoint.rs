@@ -1,0 +1,148 @@
+//! One route made ready to serve: its behaviour checked, parsed and paired with the state of its limits.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::behaviour::Encoding;
+use crate::body::filler;
+use crate::limit::{Gate, Link, TokenBucket};
+use crate::route::Route;
+use crate::template::Template;
+use crate::{Behaviour, Body, Call, Fault, Pace, Random, RateLimit, Request, Response, Wait};
+
+pub(crate) struct Endpoint {
+    pub(crate) route: Route,
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) content: Content,
+    pub(crate) wait: RefCell<Wait>,
+    faults: Vec<(f64, Fault)>,
+    pub(crate) pace: Option<Pace>,
+    pub(crate) link: Option<Rc<Link>>,
+    pub(crate) rate: Option<(RateLimit, TokenBucket)>,
+    pub(crate) gate: Option<(u16, Gate)>,
+    pub(crate) encoding: Encoding,
+}
+
+pub(crate) enum Content {
+    /// The bytes, and the same gzipped when the behaviour wants that.
+    Fixed(Bytes, Option<Bytes>),
+    Echo,
+    Template(Template),
+    Function(Box<dyn Fn(&Request) -> Response + Send>),
+    Remote(mpsc::Sender<Call>),
+}
+
+impl Endpoint {
+    /// # Errors
+    /// A sentence about what in the behaviour makes no sense.
+    pub(crate) fn new(route: Route, behaviour: Behaviour, now_ns: u64) -> Result<Self, String> {
+        behaviour.check()?;
+        let headers = header_map(&behaviour.headers)?;
+        let zipped = |bytes: Bytes| match behaviour.encoding {
+            Encoding::Identity => Content::Fixed(bytes, None),
+            Encoding::Gzip => {
+                let packed = gzip(&bytes);
+                Content::Fixed(bytes, Some(packed))
+            }
+        };
+        let content = match behaviour.body {
+            Body::Empty => Content::Fixed(Bytes::new(), None),
+            Body::Fixed(bytes) => zipped(bytes),
+            Body::Size(size) => zipped(filler(size)),
+            Body::Echo => Content::Echo,
+            Body::Template(text) => Content::Template(Template::parse(&text)?),
+            Body::Function(function) => Content::Function(function),
+            Body::Remote(calls) => Content::Remote(calls),
+        };
+        Ok(Self {
+            route,
+            status: behaviour.status,
+            headers,
+            content,
+            wait: RefCell::new(behaviour.wait),
+            faults: behaviour.faults,
+            pace: behaviour.pace,
+            link: behaviour.bandwidth.map(|bytes_per_second| Rc::new(Link::new(bytes_per_second))),
+            rate: behaviour.rate.map(|limit| (limit, TokenBucket::new(&limit, now_ns))),
+            gate: behaviour.concurrency.map(|limit| (limit.status, Gate::new(limit))),
+            encoding: behaviour.encoding,
+        })
+    }
+
+    /// One draw decides whether, and how, this request fails.
+    pub(crate) fn fault(&self, random: &mut Random) -> Option<Fault> {
+        if self.faults.is_empty() {
+            return None;
+        }
+        let mut draw = random.uniform();
+        self.faults
+            .iter()
+            .find(|(share, _)| {
+                draw -= share;
+                draw < 0.0
+            })
+            .map(|(_, fault)| *fault)
+    }
+}
+
+impl Content {
+    /// Whether it looks at the request at all; if not, none is built.
+    pub(crate) fn reads_request(&self) -> bool {
+        !matches!(self, Content::Fixed(..))
+    }
+
+    /// The answer to a request: status, own headers, body.
+    pub(crate) async fn answer(&self, status: u16, request: Request, random: &RefCell<Random>) -> Response {
+        match self {
+            Content::Fixed(bytes, _) => Response::new(status, bytes.clone()),
+            Content::Echo => {
+                let content_type = request.header("content-type").unwrap_or("application/octet-stream").to_owned();
+                Response::new(status, request.body).header("content-type", content_type)
+            }
+            Content::Template(template) => Response::new(status, template.fill(&request, &mut random.borrow_mut())),
+            Content::Function(function) => function(&request),
+            Content::Remote(calls) => {
+                let (answer, reply) = oneshot::channel();
+                match calls.send(Call { request, answer }).await {
+                    Ok(()) => reply.await.unwrap_or_else(|_| Response::new(500, "the function of this endpoint gave no answer\n")),
+                    Err(_) => Response::new(500, "the function of this endpoint is gone\n"),
+                }
+            }
+        }
+    }
+}
+
+/// Headers as the wire types; an answer's own replace those of the same name.
+pub(crate) fn header_map(list: &[(String, String)]) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::with_capacity(list.len());
+    for (name, value) in list {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("\"{name}\" is not a header name"))?;
+        let value =
+            HeaderValue::from_str(value).map_err(|_| format!("the value of the header {name} has characters that are not allowed"))?;
+        map.append(name, value);
+    }
+    Ok(map)
+}
+
+pub(crate) fn mark_gzip(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+}
+
+pub(crate) fn plain_text(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    // Writing into a Vec cannot fail.
+    let written = encoder.write_all(bytes);
+    debug_assert!(written.is_ok());
+    encoder.finish().unwrap_or_default().into()
+}

@@ -1,0 +1,73 @@
+//! A request as an endpoint sees it, and the answer it gives.
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+/// A request, read completely.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub method: String,
+    /// Without the query.
+    pub path: String,
+    /// Undecoded, without the question mark.
+    pub query: String,
+    /// Values of the route's `:name` parts, percent-decoded.
+    pub parameters: Vec<(String, String)>,
+    /// Names in lower case, in the order received.
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
+    /// When the head had been read: CLOCK_MONOTONIC, nanoseconds.
+    pub arrived_ns: u64,
+    /// Requests that this route saw before.
+    pub sequence: u64,
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The first query value of that name, percent-decoded.
+    pub fn query_value(&self, name: &str) -> Option<String> {
+        url::form_urlencoded::parse(self.query.as_bytes()).find(|(n, _)| n == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// The body as JSON; `None` when it is not.
+    pub fn json(&self) -> Option<serde_json::Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+/// What a function body answers with. It replaces the behaviour's status, and its headers are added to the behaviour's.
+#[derive(Debug, Clone)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
+}
+
+impl Response {
+    pub fn new(status: u16, body: impl Into<Bytes>) -> Self {
+        Self { status, headers: Vec::new(), body: body.into() }
+    }
+
+    pub fn json(status: u16, value: &serde_json::Value) -> Self {
+        Self::new(status, value.to_string()).header("content-type", "application/json")
+    }
+
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+}
+
+/// A request handed to another thread, which must answer it. Dropping `answer` answers 500.
+#[derive(Debug)]
+pub struct Call {
+    pub request: Request,
+    pub answer: oneshot::Sender<Response>,
+}

@@ -1,0 +1,106 @@
+//! Which endpoint a request belongs to.
+
+/// `GET /products/:id`, `* /health`, `POST /files/*`: a method (or `*`), and a path of literal parts, `:name` parts that match one
+/// segment, and at the end `*`, which matches the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Route {
+    text: String,
+    method: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Name(String),
+    Rest,
+}
+
+impl Route {
+    /// # Errors
+    /// A sentence that says what a route looks like.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not a route: write it as \"GET /products/:id\", \"POST /files/*\" or \"* /health\"");
+        let (method, path) = text.trim().split_once(' ').ok_or_else(wrong)?;
+        let path = path.trim().strip_prefix('/').ok_or_else(wrong)?;
+        if method.is_empty() || !method.chars().all(|c| c.is_ascii_uppercase() || c == '*') {
+            return Err(wrong());
+        }
+        let mut parts = Vec::new();
+        for part in path.split('/') {
+            if parts.last() == Some(&Part::Rest) {
+                return Err(wrong());
+            }
+            parts.push(match part {
+                "*" => Part::Rest,
+                _ if part.starts_with(':') && part.len() > 1 => Part::Name(part[1..].to_owned()),
+                _ => Part::Literal(part.to_owned()),
+            });
+        }
+        Ok(Self { text: text.trim().to_owned(), method: method.to_owned(), parts })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The values of the named parts when method and path match.
+    pub(crate) fn matches(&self, method: &str, path: &str) -> Option<Vec<(String, String)>> {
+        if self.method != "*" && self.method != method && !(method == "HEAD" && self.method == "GET") {
+            return None;
+        }
+        let mut segments = path.strip_prefix('/').unwrap_or(path).split('/');
+        let mut values = Vec::new();
+        for part in &self.parts {
+            if *part == Part::Rest {
+                return Some(values);
+            }
+            let segment = segments.next()?;
+            match part {
+                Part::Literal(literal) if literal == segment => {}
+                Part::Name(name) if !segment.is_empty() => values.push((name.clone(), percent_decoded(segment))),
+                _ => return None,
+            }
+        }
+        segments.next().is_none().then_some(values)
+    }
+}
+
+fn percent_decoded(segment: &str) -> String {
+    if !segment.contains('%') {
+        return segment.to_owned();
+    }
+    // A form decoder also turns `+` into a space, which a path does not.
+    let escaped = segment.replace('+', "%2B");
+    url::form_urlencoded::parse(format!("v={escaped}").as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_methods_and_paths() {
+        for (route, method, path, expected) in [
+            ("GET /", "GET", "/", Some(vec![])),
+            ("GET /", "GET", "/x", None),
+            ("GET /products/:id", "GET", "/products/a%20b", Some(vec![("id", "a b")])),
+            ("GET /products/:id", "GET", "/products/", None),
+            ("GET /products/:id", "POST", "/products/1", None),
+            ("GET /products/:id", "HEAD", "/products/1", Some(vec![("id", "1")])),
+            ("* /a/*", "DELETE", "/a/b/c", Some(vec![])),
+            ("GET /a/:x/b/:y", "GET", "/a/1+1/b/2", Some(vec![("x", "1+1"), ("y", "2")])),
+            ("GET /a", "GET", "/a/b", None),
+        ] {
+            let expected = expected.map(|list| list.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect::<Vec<_>>());
+            assert_eq!(Route::parse(route).unwrap().matches(method, path), expected, "{route} {method} {path}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_route() {
+        for text in ["", "GET", "/x", "get /x", "GET x", "GET /*/x"] {
+            assert!(Route::parse(text).unwrap_err().contains("is not a route"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! From a request's head to an answer: route, limits, fault, wait, body, in that order.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::{Request as HttpRequest, Response as HttpResponse, StatusCode};
+
+use crate::behaviour::Encoding;
+use crate::body::Outgoing;
+use crate::clock::now_ns;
+use crate::endpoint::{Content, Endpoint, gzip, header_map, mark_gzip, plain_text};
+use crate::limit::Permit;
+use crate::recording::Recorder;
+use crate::timer::Timer;
+use crate::{Fault, Random, Request};
+
+/// Request bodies above this are answered with 413. Bytes.
+const REQUEST_BODY_MAX: usize = 64 << 20;
+
+/// What the connections of one server share. Single-threaded.
+pub(crate) struct State {
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) recorder: RefCell<Recorder>,
+    pub(crate) random: RefCell<Random>,
+    pub(crate) timer: Timer,
+    pub(crate) started_ns: u64,
+}
+
+/// Ends the connection without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the stub resets this connection on purpose")]
+pub(crate) struct Reset;
+
+/// A request's entry in the recording, closed when its answer has left or its client is gone.
+pub(crate) struct Visit {
+    state: Rc<State>,
+    route: usize,
+    arrived_ns: u64,
+    status: Cell<Option<u16>>,
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.state.recorder.borrow_mut().departed(self.route, self.arrived_ns, now_ns(), self.status.get());
+    }
+}
+
+pub(crate) type Held = (Option<Visit>, Option<Permit>);
+pub(crate) type Answer = HttpResponse<Outgoing<Held>>;
+
+/// Serves one request. `reset` tells the socket to close with a reset.
+pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, reset: Rc<Cell<bool>>) -> Result<Answer, Reset> {
+    let arrived_ns = now_ns();
+    let (head, incoming) = request.into_parts();
+    let matched =
+        state.endpoints.iter().enumerate().find_map(|(index, endpoint)| {
+            endpoint.route.matches(head.method.as_str(), head.uri.path()).map(|parameters| (index, parameters))
+        });
+    let Some((index, parameters)) = matched else {
+        state.recorder.borrow_mut().unmatched();
+        return Ok(no_route(&state, &head));
+    };
+    let endpoint = &state.endpoints[index];
+    let body = match read_body(incoming).await {
+        Ok(body) => body,
+        Err(status) => return Ok(finish(&state, status, HeaderMap::new(), Bytes::new(), None, (None, None))),
+    };
+    let sequence = state.recorder.borrow_mut().arrived(index, arrived_ns, body.len());
+    let visit = Visit { state: Rc::clone(&state), route: index, arrived_ns, status: Cell::new(None) };
+    if let Some((limit, bucket)) = &endpoint.rate
+        && let Err(wait_ns) = bucket.take(arrived_ns)
+    {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, HeaderValue::from(wait_ns.div_ceil(1_000_000_000).max(1)));
+        visit.status.set(Some(limit.status));
+        return Ok(finish(&state, limit.status, headers, Bytes::new(), None, (Some(visit), None)));
+    }
+    let permit = match &endpoint.gate {
+        None => None,
+        Some((status, gate)) => match gate.enter().await {
+            Ok(permit) => Some(permit),
+            Err(_) => {
+                visit.status.set(Some(*status));
+                return Ok(finish(&state, *status, HeaderMap::new(), Bytes::new(), None, (Some(visit), None)));
+            }
+        },
+    };
+    let fault = endpoint.fault(&mut state.random.borrow_mut());
+    if fault == Some(Fault::Silence) {
+        std::future::pending::<()>().await;
+    }
+    // A wait begins when the request is served: on arrival, or when its place behind a concurrency limit came free.
+    let begin_ns = if permit.is_some() { now_ns() } else { arrived_ns };
+    let until_ns = endpoint.wait.borrow_mut().until_ns(begin_ns, state.started_ns, &mut state.random.borrow_mut());
+    state.timer.sleep_until(until_ns).await;
+    match fault {
+        Some(Fault::Reset) => {
+            visit.status.set(Some(0));
+            reset.set(true);
+            Err(Reset)
+        }
+        Some(Fault::Status(status)) => {
+            visit.status.set(Some(status));
+            Ok(finish(&state, status, HeaderMap::new(), Bytes::new(), None, (Some(visit), permit)))
+        }
+        Some(Fault::Silence) | None => {
+            let accepts_gzip = endpoint.encoding == Encoding::Gzip && accepts_gzip(&head.headers);
+            let make_request = || request_value(&head, parameters, body, arrived_ns, sequence);
+            let (status, headers, bytes) = content(&state, endpoint, accepts_gzip, make_request).await;
+            visit.status.set(Some(status));
+            Ok(finish(&state, status, headers, bytes, Some(endpoint), (Some(visit), permit)))
+        }
+    }
+}
+
+async fn content(state: &State, endpoint: &Endpoint, accepts_gzip: bool, request: impl FnOnce() -> Request) -> (u16, HeaderMap, Bytes) {
+    let mut headers = endpoint.headers.clone();
+    if let Content::Fixed(plain, packed) = &endpoint.content {
+        let packed = packed.as_ref().filter(|_| accepts_gzip);
+        if packed.is_some() {
+            mark_gzip(&mut headers);
+        }
+        return (endpoint.status, headers, packed.unwrap_or(plain).clone());
+    }
+    debug_assert!(endpoint.content.reads_request());
+    let mut response = endpoint.content.answer(endpoint.status, request(), &state.random).await;
+    match header_map(&response.headers) {
+        Ok(own) => {
+            for name in own.keys() {
+                headers.remove(name);
+            }
+            own.iter().for_each(|(name, value)| {
+                headers.append(name.clone(), value.clone());
+            });
+        }
+        Err(problem) => response = crate::Response::new(500, problem),
+    }
+    if accepts_gzip {
+        mark_gzip(&mut headers);
+        response.body = gzip(&response.body);
+    }
+    (response.status, headers, response.body)
+}
+
+fn finish(state: &State, status: u16, headers: HeaderMap, bytes: Bytes, endpoint: Option<&Endpoint>, held: Held) -> Answer {
+    let (pace, link) = endpoint.map_or((None, None), |endpoint| (endpoint.pace, endpoint.link.clone()));
+    let mut answer = HttpResponse::new(Outgoing::new(bytes, pace, link, &state.timer, held));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *answer.headers_mut() = headers;
+    answer
+}
+
+fn no_route(state: &State, head: &hyper::http::request::Parts) -> Answer {
+    let mut text = format!("no route for {} {}; this stub serves:\n", head.method, head.uri.path());
+    for endpoint in &state.endpoints {
+        text.push_str(&format!("  {}\n", endpoint.route.text()));
+    }
+    let mut headers = HeaderMap::new();
+    plain_text(&mut headers);
+    finish(state, 404, headers, text.into(), None, (None, None))
+}
+
+async fn read_body(incoming: Incoming) -> Result<Bytes, u16> {
+    if incoming.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    match Limited::new(incoming, REQUEST_BODY_MAX).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(problem) if problem.is::<http_body_util::LengthLimitError>() => Err(413),
+        Err(_) => Err(400),
+    }
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, quality) = coding.split_once(";q=").unwrap_or((coding, "1"));
+        name.trim().eq_ignore_ascii_case("gzip") && quality.trim().parse::<f64>().is_ok_and(|quality| quality > 0.0)
+    })
+}
+
+fn request_value(
+    head: &hyper::http::request::Parts,
+    parameters: Vec<(String, String)>,
+    body: Bytes,
+    arrived_ns: u64,
+    sequence: u64,
+) -> Request {
+    let headers =
+        head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+    Request {
+        method: head.method.as_str().to_owned(),
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        parameters,
+        headers: headers.collect(),
+        body,
+        arrived_ns,
+        sequence,
+    }
+}

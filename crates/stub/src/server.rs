@@ -1,0 +1,245 @@
+//! A server on a thread of its own.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::clock::now_ns;
+use crate::connection::converse;
+use crate::endpoint::Endpoint;
+use crate::recording::Recorder;
+use crate::route::Route;
+use crate::serve::State;
+use crate::timer::Timer;
+use crate::{Behaviour, Random, Recording, TlsOptions, tls};
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StubError {
+    #[error("stub endpoint \"{route}\": {problem}")]
+    Endpoint { route: String, problem: String },
+    #[error("a stub cannot listen on {address}: {source}; choose another address, or port 0 for any free one")]
+    Listen { address: SocketAddr, source: std::io::Error },
+    #[error("stub: {0}")]
+    Tls(String),
+    #[error("a stub's description is wrong: {0}")]
+    Description(String),
+    #[error("a stub's thread did not start: {0}")]
+    Thread(std::io::Error),
+}
+
+/// Collects routes and options; [`ServerBuilder::start`] runs them.
+#[derive(Debug)]
+pub struct ServerBuilder {
+    listen: SocketAddr,
+    routes: Vec<(String, Behaviour)>,
+    tls: Option<TlsOptions>,
+    seed: u64,
+    drain: Duration,
+    spin_ns: u64,
+}
+
+/// A running server. Dropping it stops it: idle connections close at once, answers under way get the drain time.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    certificate_pem: Option<String>,
+    control: Option<mpsc::Sender<Control>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Control {
+    Read(SyncSender<Recording>),
+}
+
+impl ServerBuilder {
+    /// Where to listen; 127.0.0.1 on any free port unless set.
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = address;
+        self
+    }
+
+    /// Adds an endpoint: `"GET /products/:id"`, `"* /health"`, `"POST /files/*"`. The first that matches serves.
+    pub fn route(mut self, route: &str, behaviour: Behaviour) -> Self {
+        self.routes.push((route.to_owned(), behaviour));
+        self
+    }
+
+    /// Speaks TLS with a certificate made for the occasion.
+    pub fn tls(mut self, options: TlsOptions) -> Self {
+        self.tls = Some(options);
+        self
+    }
+
+    /// Seed of every draw of this server; 1 unless set.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// How long answers under way may take once the server is told to stop; 200 ms unless set.
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+
+    /// Spends up to this long before each answer's instant yielding instead of sleeping: finer timing for CPU time.
+    pub fn spin_ns(mut self, spin_ns: u64) -> Self {
+        self.spin_ns = spin_ns;
+        self
+    }
+
+    /// Binds and serves.
+    ///
+    /// # Errors
+    /// When a route or behaviour makes no sense, or the address is not free.
+    pub fn start(self) -> Result<Server, StubError> {
+        let acceptor = self.tls.as_ref().map(tls::acceptor).transpose().map_err(StubError::Tls)?;
+        let (acceptor, certificate_pem) = acceptor.unzip();
+        let (control, orders) = mpsc::channel(8);
+        let (report, started) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("stub".to_owned());
+        let thread = thread.spawn(move || run(self, acceptor, orders, &report)).map_err(StubError::Thread)?;
+        // The thread always reports before it serves; silence means that it panicked.
+        let address = started.recv().unwrap_or_else(|_| Err(StubError::Thread(std::io::Error::other("it ended at once"))))?;
+        Ok(Server { address, certificate_pem, control: Some(control), thread: Some(thread) })
+    }
+}
+
+impl Server {
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            routes: Vec::new(),
+            tls: None,
+            seed: 1,
+            drain: Duration::from_millis(200),
+            spin_ns: 0,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The server's URL with this path, which starts with a slash.
+    pub fn url(&self, path: &str) -> String {
+        let scheme = if self.certificate_pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.address)
+    }
+
+    /// The certificate a client must trust, when the server speaks TLS.
+    pub fn certificate_pem(&self) -> Option<&str> {
+        self.certificate_pem.as_deref()
+    }
+
+    /// What the server has seen so far. Blocks until its thread answers; do not call it from a task on a runtime's thread that
+    /// must not block.
+    pub fn recording(&self) -> Recording {
+        let (reply, recording) = sync_channel(1);
+        let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(Control::Read(reply)).is_ok());
+        if asked { recording.recv().unwrap_or_default() } else { Recording::default() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.control = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    builder: ServerBuilder,
+    acceptor: Option<TlsAcceptor>,
+    orders: mpsc::Receiver<Control>,
+    report: &SyncSender<Result<SocketAddr, StubError>>,
+) {
+    // With a spin, the descriptor queue is looked at after every task, so that a spinning timer delays no arrival.
+    let event_interval = if builder.spin_ns > 0 { 1 } else { 61 };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().event_interval(event_interval).build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(source) => return drop(report.send(Err(StubError::Thread(source)))),
+    };
+    let drain = builder.drain;
+    LocalSet::new().block_on(&runtime, async {
+        match set_up(builder) {
+            Ok((listener, state, address)) => {
+                let _ = report.send(Ok(address));
+                accept(listener, acceptor, state, orders, drain).await;
+            }
+            Err(problem) => drop(report.send(Err(problem))),
+        }
+    });
+}
+
+fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<State>, SocketAddr), StubError> {
+    let started_ns = now_ns();
+    let mut endpoints = Vec::with_capacity(builder.routes.len());
+    for (text, behaviour) in builder.routes {
+        let endpoint = Route::parse(&text).and_then(|route| Endpoint::new(route, behaviour, started_ns));
+        endpoints.push(endpoint.map_err(|problem| StubError::Endpoint { route: text, problem })?);
+    }
+    let recorder = RefCell::new(Recorder::new(started_ns, endpoints.iter().map(|endpoint| endpoint.route.text().to_owned())));
+    let timer = Timer::new(builder.spin_ns).map_err(StubError::Thread)?;
+    let random = RefCell::new(Random::from_seed(builder.seed));
+    let state = Rc::new(State { endpoints, recorder, random, timer, started_ns });
+    let listen = || {
+        let socket = if builder.listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_reuseaddr(true)?;
+        socket.bind(builder.listen)?;
+        // Deep enough for a load that opens thousands of connections at once.
+        let listener = socket.listen(16_384)?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    let (listener, address) = listen().map_err(|source| StubError::Listen { address: builder.listen, source })?;
+    Ok((listener, state, address))
+}
+
+async fn accept(
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    state: Rc<State>,
+    mut orders: mpsc::Receiver<Control>,
+    drain: Duration,
+) {
+    let (stop, stopping) = watch::channel(false);
+    let driver = tokio::task::spawn_local(state.timer.clone().drive());
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    state.recorder.borrow_mut().connected();
+                    let (acceptor, state, stopping) = (acceptor.clone(), Rc::clone(&state), stopping.clone());
+                    tokio::task::spawn_local(async move {
+                        converse(stream, acceptor, Rc::clone(&state), stopping).await;
+                        state.recorder.borrow_mut().disconnected();
+                    });
+                }
+                // Out of descriptors, usually: give the others a chance to close.
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            },
+            order = orders.recv() => match order {
+                Some(Control::Read(reply)) => drop(reply.try_send(state.recorder.borrow_mut().read(now_ns()))),
+                None => break,
+            },
+        }
+    }
+    drop((listener, stopping));
+    let _ = stop.send(true);
+    // Each connection holds a receiver until it ends.
+    let _ = tokio::time::timeout(drain, stop.closed()).await;
+    driver.abort();
+}

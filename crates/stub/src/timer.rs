@@ -1,0 +1,162 @@
+//! A timer queue on a timerfd, for one thread.
+//!
+//! The runtime's own timers round up to a millisecond; a simulated endpoint must not add that to the delay it simulates.
+//! One timerfd is armed for the earliest deadline. With a spin time it is armed that much earlier, and the rest is spent
+//! yielding, so that requests are still read meanwhile.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::clock::now_ns;
+
+/// Cheap to clone; every clone is the same queue.
+#[derive(Clone)]
+pub(crate) struct Timer {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    fd: AsyncFd<OwnedFd>,
+    heap: RefCell<BinaryHeap<Reverse<Entry>>>,
+    /// What the timerfd is set to; `u64::MAX` when it is idle.
+    armed_ns: Cell<u64>,
+    spin_ns: u64,
+    sequence: Cell<u64>,
+}
+
+struct Entry {
+    at_ns: u64,
+    sequence: u64,
+    sleep: Rc<SleepState>,
+}
+
+#[derive(Default)]
+struct SleepState {
+    fired: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Entry {}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at_ns, self.sequence).cmp(&(other.at_ns, other.sequence))
+    }
+}
+
+impl Timer {
+    /// Must be called inside the runtime that will run [`Timer::drive`].
+    pub(crate) fn new(spin_ns: u64) -> io::Result<Self> {
+        let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        // SAFETY: an `OwnedFd` gives the same descriptor for as long as it lives, and nobody else closes it.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+        let inner = Inner {
+            fd: fd.map_err(io::Error::from)?,
+            heap: RefCell::default(),
+            armed_ns: Cell::new(u64::MAX),
+            spin_ns,
+            sequence: Cell::new(0),
+        };
+        Ok(Self { inner: Rc::new(inner) })
+    }
+
+    /// Completes at `at_ns` (CLOCK_MONOTONIC), in the order of deadlines; at once when that has passed.
+    pub(crate) async fn sleep_until(&self, at_ns: u64) {
+        if at_ns <= now_ns() {
+            return;
+        }
+        let sleep = Rc::new(SleepState::default());
+        let sequence = self.inner.sequence.get();
+        self.inner.sequence.set(sequence + 1);
+        self.inner.heap.borrow_mut().push(Reverse(Entry { at_ns, sequence, sleep: Rc::clone(&sleep) }));
+        self.arm(at_ns);
+        Sleep { state: sleep }.await;
+    }
+
+    fn arm(&self, at_ns: u64) {
+        let wake_ns = at_ns.saturating_sub(self.inner.spin_ns).max(1);
+        if wake_ns >= self.inner.armed_ns.get() {
+            return;
+        }
+        self.inner.armed_ns.set(wake_ns);
+        let value = Timespec { tv_sec: (wake_ns / 1_000_000_000) as i64, tv_nsec: (wake_ns % 1_000_000_000) as i64 };
+        let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        // Setting an absolute time on a descriptor we own can only fail on a malformed value.
+        let set = rustix::time::timerfd_settime(self.inner.fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec);
+        debug_assert!(set.is_ok(), "{set:?}");
+    }
+
+    /// Wakes sleepers for ever. Run it as a task of its own.
+    pub(crate) async fn drive(self) {
+        loop {
+            let now = now_ns();
+            let next = self.inner.heap.borrow().peek().map(|Reverse(entry)| entry.at_ns);
+            match next {
+                Some(at_ns) if at_ns <= now => self.fire(now),
+                Some(at_ns) if at_ns - now <= self.inner.spin_ns => tokio::task::yield_now().await,
+                Some(at_ns) => {
+                    self.arm(at_ns);
+                    self.expired().await;
+                }
+                None => self.expired().await,
+            }
+        }
+    }
+
+    fn fire(&self, now: u64) {
+        let mut heap = self.inner.heap.borrow_mut();
+        while heap.peek().is_some_and(|Reverse(entry)| entry.at_ns <= now) {
+            let Some(Reverse(entry)) = heap.pop() else { return };
+            entry.sleep.fired.set(true);
+            if let Some(waker) = entry.sleep.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    async fn expired(&self) {
+        let read = self.inner.fd.async_io(Interest::READABLE, |fd| {
+            let mut expirations = [0u8; 8];
+            rustix::io::read(fd, &mut expirations).map_err(io::Error::from)
+        });
+        let read = read.await;
+        debug_assert!(read.is_ok(), "{read:?}");
+        self.inner.armed_ns.set(u64::MAX);
+    }
+}
+
+struct Sleep {
+    state: Rc<SleepState>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.state.fired.get() {
+            return Poll::Ready(());
+        }
+        self.state.waker.replace(Some(context.waker().clone()));
+        Poll::Pending
+    }
+}

@@ -1,0 +1,8 @@
+//! Stubs as a client sees them: hyper's client for what HTTP means, raw sockets for what bytes do.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
+mod client;
+mod demo;
+mod limits;
+mod server;
