@@ -1,10 +1,27 @@
 //! What can be concluded from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
 //!
-//! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others).
+//! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others). [`conclude`] makes them of a
+//! run that is over, [`Live`] follows one that is not. Definitions: docs/metrics.md and docs/validity.md.
 
+mod censored;
+mod conclude;
+mod findings;
+mod interval;
+mod live;
 mod model;
+mod percentile;
+mod summary;
+mod tally;
+mod thresholds;
+pub mod units;
+mod validity;
 
+pub use conclude::conclude;
+pub use live::{Live, LiveStatus, LiveTimes};
 pub use model::{
     CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, Summary, ThresholdResult, ThresholdState,
     TimeStats, Totals, Validity, ValidityCheck, Verdict,
 };
+pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
+pub use tally::{LeafTally, Second, SeriesTally, Tally, WorkerTally};
+pub use thresholds::{Change, Thresholds, evaluate};

@@ -74,7 +74,7 @@ pub(crate) async fn run_iterations<C: Crew>(
         });
         let floor = &ring.floor;
         let end = floor.run.profile.duration_ns().map_or(Nanos::MAX, |duration| floor.begin + duration);
-        while ring.present.get() > 0 && !floor.stopping.get() && !floor.halted.get() && floor.now() < end {
+        while ring.present.get() > 0 && !floor.is_stopping() && !floor.halted.get() && floor.now() < end {
             wait_until(floor, end).await;
         }
         ring.wind_down().await;
@@ -85,7 +85,7 @@ pub(crate) async fn run_iterations<C: Crew>(
 async fn follow<C: Crew>(ring: Rc<Ring<C>>, level: Level) {
     let floor = Rc::clone(&ring.floor);
     let mut factor = 1.0f64;
-    while !floor.stopping.get() && !floor.halted.get() {
+    while !floor.is_stopping() && !floor.halted.get() {
         if let Some((_, latest)) = floor.scales.borrow_mut().drain(..).next_back() {
             factor = latest;
         }
@@ -135,7 +135,7 @@ impl<C: Crew> Ring<C> {
     /// Lets running iterations finish within the graceful stop.
     async fn wind_down(&self) {
         let floor = &self.floor;
-        floor.stopping.set(true);
+        floor.stop();
         floor.context.recorder.borrow_mut().leaf(floor.leaf).users_asked = 0;
         let deadline = floor.now() + floor.graceful_stop_ns;
         while self.present.get() > 0 && !floor.halted.get() && floor.now() < deadline {
@@ -148,10 +148,10 @@ async fn occupy<C: Crew>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) 
     let floor = Rc::clone(&ring.floor);
     let share = floor.context.share();
     let mut user = floor.recruit();
-    while place.wanted.get() && !floor.stopping.get() && quota.take() {
+    while place.wanted.get() && !floor.is_stopping() && quota.take() {
         let local = ring.iterations.replace(ring.iterations.get() + 1);
         if !floor.perform(&mut user, floor.now(), local * share.of + share.index, false).await {
-            floor.stopping.set(true);
+            floor.stop();
         }
     }
     place.occupied.set(false);

@@ -40,7 +40,8 @@ pub(crate) struct Floor<C: Crew> {
     /// Rung whenever the dispatcher should look again.
     pub(crate) changed: Bell,
     /// No iteration starts any more; running ones may finish.
-    pub(crate) stopping: Cell<bool>,
+    stopping: Cell<bool>,
+    load_end: Rc<Cell<Nanos>>,
     /// Running iterations are interrupted.
     pub(crate) halted: Cell<bool>,
     /// Changes of the load's scale that the dispatcher has not yet taken: `(instant, factor)`.
@@ -60,6 +61,7 @@ impl<C: Crew> Floor<C> {
             leaf,
             seed: plan.options.seed.wrapping_add(u64::from(leaf).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             begin,
+            load_end: Rc::new(Cell::new(run.profile.duration_ns().filter(|ns| *ns > 0).map_or(Nanos::MAX, |ns| begin + ns))),
             graceful_stop_ns: run.graceful_stop_ns.unwrap_or(plan.options.graceful_stop_ns),
             run,
             changed: Bell::default(),
@@ -75,6 +77,16 @@ impl<C: Crew> Floor<C> {
 
     pub(crate) fn now(&self) -> Nanos {
         self.context.clock.now()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.get()
+    }
+
+    /// Starts no more iterations from now on.
+    pub(crate) fn stop(&self) {
+        self.stopping.set(true);
+        self.load_end.set(self.load_end.get().min(self.now()));
     }
 
     pub(crate) fn active(&self) -> u64 {
@@ -98,7 +110,7 @@ impl<C: Crew> Floor<C> {
         let started = self.now();
         let mut record = IterationRecord { floor: self, scheduled, started, end: None };
         record.begin();
-        let end = giving_way(user.iterate(Iteration { arrival, leaf: self.leaf, open })).await;
+        let end = giving_way(user.iterate(Iteration { arrival, leaf: self.leaf, open, load_end: Rc::clone(&self.load_end) })).await;
         record.end = Some(end);
         drop(record);
         end != IterationEnd::Exhausted

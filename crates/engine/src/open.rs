@@ -59,7 +59,7 @@ async fn dispatch<C: Crew>(desk: Rc<Desk<C>>, mut arrivals: Arrivals) {
     let profile_end = floor.begin + floor.run.profile.duration_ns().unwrap_or(0);
     let mut stopped_at = None;
     // While arrivals come due.
-    while !floor.stopping.get() && !floor.halted.get() {
+    while !floor.is_stopping() && !floor.halted.get() {
         let now = floor.now();
         for (instant, factor) in floor.scales.borrow_mut().drain(..) {
             let offset = instant.saturating_sub(floor.begin);
@@ -83,18 +83,18 @@ async fn dispatch<C: Crew>(desk: Rc<Desk<C>>, mut arrivals: Arrivals) {
         }
         wait_until(&floor, deadline).await;
     }
-    if floor.stopping.get() {
+    if floor.is_stopping() {
         stopped_at = Some(floor.now());
     }
     // While those that wait for a user, and those that run, come to their end.
     let deadline = stopped_at.unwrap_or_else(|| profile_end.max(floor.now())) + floor.graceful_stop_ns;
-    while (floor.active() > 0 || desk.waiting() > 0 && !floor.stopping.get()) && !floor.halted.get() {
+    while (floor.active() > 0 || desk.waiting() > 0 && !floor.is_stopping()) && !floor.halted.get() {
         let graceful = stopped_at.map_or(deadline, |at: Nanos| at + floor.graceful_stop_ns);
         if floor.now() >= graceful {
             break;
         }
         wait_until(&floor, graceful).await;
-        if floor.stopping.get() && stopped_at.is_none() {
+        if floor.is_stopping() && stopped_at.is_none() {
             stopped_at = Some(floor.now());
         }
     }
@@ -150,7 +150,7 @@ impl<C: Crew> Desk<C> {
 
     /// The oldest arrival that is due and has not started.
     fn take(&self) -> Option<Due> {
-        if self.waiting() == 0 || self.floor.stopping.get() {
+        if self.waiting() == 0 || self.floor.is_stopping() {
             return None;
         }
         let due = self.starting.borrow_mut().next()?;
@@ -173,13 +173,13 @@ async fn occupy<C: Crew>(desk: Rc<Desk<C>>, seat: Rc<Seat>) {
             }
         };
         if !floor.perform(&mut user, floor.begin + due.offset_ns, due.sequence, true).await {
-            floor.stopping.set(true);
+            floor.stop();
         }
         match desk.take() {
             Some(next) => seat.assigned.set(Some(next)),
             None => {
                 desk.free.borrow_mut().push(Rc::clone(&seat));
-                if floor.active() == 0 || floor.stopping.get() {
+                if floor.active() == 0 || floor.is_stopping() {
                     floor.changed.ring();
                 }
             }

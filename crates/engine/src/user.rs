@@ -1,6 +1,8 @@
 //! What the engine asks of whoever performs iterations.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::rc::Rc;
 
 use metrics::{Nanos, Outcome};
 use plan::ScenarioId;
@@ -16,13 +18,16 @@ pub struct Arrival {
 }
 
 /// An arrival handed to a user.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Iteration {
     pub arrival: Arrival,
     /// Leaf of the load tree (depth-first number).
     pub leaf: u32,
     /// Open load: the first request's response time counts from `arrival.scheduled`. Closed load: from its own start.
     pub open: bool,
+    /// When the leaf stops asking for work: its profile's end, or earlier once the run is being stopped. A loop inside an
+    /// iteration ends then. `Nanos::MAX` where only a count bounds the leaf (bursts, iterations).
+    pub load_end: Rc<Cell<Nanos>>,
 }
 
 /// How an iteration came to its end.

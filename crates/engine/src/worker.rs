@@ -128,7 +128,7 @@ pub(crate) async fn attend<C: Crew>(
                         begin(&spawner, floor, shared_left, Rc::clone(&line));
                     }
                 }
-                Command::Stop => each(&floors, |floor| floor.stopping.set(true)),
+                Command::Stop => each(&floors, |floor| floor.stop()),
                 Command::Halt => each(&floors, |floor| floor.halted.set(true)),
                 Command::Scale { at, factor } => each(&floors, |floor| floor.scales.borrow_mut().push((at, factor))),
                 Command::Finish => break,

@@ -26,6 +26,9 @@ export interface ChartSettings {
   onCursor: (seconds: number | null) => void;
 }
 
+/** Room for half of the last time label. The overview keeps the same. */
+const RIGHT = 20;
+
 export const SYNC = "loadstone-time";
 
 export function plotOptions(settings: ChartSettings): uPlot.Options {
@@ -33,7 +36,7 @@ export function plotOptions(settings: ChartSettings): uPlot.Options {
   return {
     width: settings.width,
     height: settings.height,
-    padding: [8, 10, 0, 0],
+    padding: [8, RIGHT, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -107,6 +110,7 @@ function axes(settings: ChartSettings): uPlot.Axis[] {
       size: settings.axisWidth,
       gap: 8,
       space: settings.height < 140 ? 26 : 34,
+      grid: { ...shared.grid, ...(logarithmic ? { filter: (_: uPlot, ticks: number[]) => ticks.map((tick) => (isDecade(tick) ? tick : null)) } : {}) },
       values: (_, ticks) => (logarithmic ? logTicks(ticks, settings) : ticksInUnit(ticks, settings.panel.unit)),
     },
   ];
@@ -114,7 +118,11 @@ function axes(settings: ChartSettings): uPlot.Axis[] {
 
 /** Only the powers of ten are named. */
 function logTicks(ticks: number[], settings: ChartSettings): (string | null)[] {
-  return ticks.map((tick) => (tick !== null && Math.abs(Math.log10(tick) % 1) < 1e-6 ? (ticksInUnit([tick], settings.panel.unit)[0] ?? null) : null));
+  return ticks.map((tick) => (isDecade(tick) ? (ticksInUnit([tick], settings.panel.unit)[0] ?? null) : null));
+}
+
+function isDecade(tick: number | null): boolean {
+  return tick !== null && tick > 0 && Math.abs(Math.log10(tick) - Math.round(Math.log10(tick))) < 1e-6;
 }
 
 function series(settings: ChartSettings, id: string, index: number): uPlot.Series {
@@ -124,18 +132,29 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
     const { highlight } = settings.now();
     return !highlight || !panel.columns.some((column) => names(highlight, column.id)) || names(highlight, id) ? 1 : 0.22;
   };
+  // Over the heat, fewer lines say more.
+  const isLeftOut = settings.heat !== null && !/\/(p50|p95|p99)$/.test(id);
   const isAsked = id.endsWith("/asked");
   const isSide = isAsked || /\/(max|min|low|high)$/.test(id);
   return {
-    show: !settings.hidden.has(id),
+    show: !settings.hidden.has(id) && !isLeftOut,
     scale: "y",
     stroke: () => faded(base, strength()),
     width: panel.stacked ? 1 : isSide ? 1.25 : 1.75,
     ...(isAsked ? { dash: [5, 4] } : {}),
     ...(panel.stacked ? { fill: () => faded(base, 0.55 * strength()) } : {}),
-    points: { show: false },
+    points: { show: true, size: 4, width: 0, fill: () => faded(base, strength()), filter: (plot, index) => alone(plot.data[index] ?? []) },
     spanGaps: false,
   };
+}
+
+/** Values with a gap on either side: a line alone would not show them. */
+function alone(values: ArrayLike<number | null | undefined>): number[] {
+  const found: number[] = [];
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] != null && values[i - 1] == null && values[i + 1] == null) found.push(i);
+  }
+  return found;
 }
 
 function drawHighlight(plot: uPlot, settings: ChartSettings, theme: Theme): void {

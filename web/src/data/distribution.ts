@@ -18,7 +18,8 @@ export function curve(bars: readonly Bar[]): CurvePoint[] {
   let seen = 0;
   for (const [from, to, count] of bars) {
     if (count === 0) continue;
-    if (points.length === 0) points.push({ x: 1, seconds: from });
+    // Up to here nothing is added: where bins are empty, the curve goes straight up.
+    points.push({ x: total / Math.max(1, total - seen), seconds: from });
     seen += count;
     points.push({ x: total / Math.max(1, total - seen), seconds: to });
   }

@@ -5,6 +5,7 @@ test("ticks share one unit and show no more digits than their step", () => {
   expect(ticksInUnit([0, 0.05, 0.1, 0.15], "s")).toEqual(["0", "50 ms", "100 ms", "150 ms"]);
   expect(ticksInUnit([0, 0.5, 1, 1.5], "s")).toEqual(["0", "0.5 s", "1.0 s", "1.5 s"]);
   expect(ticksInUnit([0, 500, 1000, 1500], "/s")).toEqual(["0", "500/s", "1,000/s", "1,500/s"]);
+  expect(ticksInUnit([0, 2.5, 5], "/s")).toEqual(["0", "2.5/s", "5.0/s"]);
   expect(ticksInUnit([0, 0.25, 0.5], "share")).toEqual(["0 %", "25 %", "50 %"]);
   expect(ticksInUnit([0, 5e7, 1e8], "bytes")).toEqual(["0", "50 MB", "100 MB"]);
   expect(ticksInUnit([1000.5, 1001], "1")).toEqual(["1,000.5", "1,001.0"]);

@@ -10,6 +10,7 @@ export function inUnit(value: number | null | undefined, unit: Unit): string {
     case "/s":
     case "per second": return rate(value);
     case "bytes": return bytes(value);
+    case "bytes/s": return value == null ? bytes(value) : `${bytes(value)}/s`;
     case "share": return share(value);
     default: return number(value);
   }
@@ -25,9 +26,10 @@ export function ticksInUnit(ticks: number[], unit: Unit): string[] {
       const [scale, name] = largest < 1e-6 ? [1e9, "ns"] : largest < 1e-3 ? [1e6, "µs"] : largest < 1 ? [1e3, "ms"] : largest < 120 ? [1, "s"] : [1 / 60, "min"];
       return ticks.map((tick) => (tick === 0 ? "0" : `${plain(tick * scale, step * scale)} ${name}`));
     }
-    case "bytes": {
+    case "bytes":
+    case "bytes/s": {
       const [scale, name] = largest < 1e3 ? [1, "B"] : largest < 1e6 ? [1e-3, "kB"] : largest < 1e9 ? [1e-6, "MB"] : [1e-9, "GB"];
-      return ticks.map((tick) => (tick === 0 ? "0" : `${plain(tick * scale, step * scale)} ${name}`));
+      return ticks.map((tick) => (tick === 0 ? "0" : `${plain(tick * scale, step * scale)} ${name}${unit === "bytes/s" ? "/s" : ""}`));
     }
     case "share": return ticks.map((tick) => `${plain(tick * 100, step * 100)} %`);
     case "/s":
@@ -42,7 +44,8 @@ function short(value: number, step: number): string {
 
 /** As many decimals as the step between ticks needs. */
 function plain(value: number, step: number): string {
-  const decimals = step > 0 ? Math.min(4, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))) : 0;
+  let decimals = 0;
+  while (decimals < 6 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6 * step * 10 ** decimals) decimals++;
   return value.toFixed(decimals).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
 }
 

@@ -27,6 +27,8 @@ export class Page {
   choice: ThemeChoice = $state("auto");
   systemDark = $state(false);
   printing = $state(false);
+  /** Canvases write with the page's font only once it is there. */
+  fontReady = $state(false);
 
   highlight = $derived(this.pointed ?? this.pinned);
   dark = $derived(!this.printing && (this.choice === "auto" ? this.systemDark : this.choice === "dark"));

@@ -1,0 +1,138 @@
+//! Quantiles when some times are only known to be longer than what was seen.
+//!
+//! A request that timed out or was cut off at the end of the run took at least as long as it was given. Leaving it out, or
+//! counting it as if it had been answered then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier,
+//! "Nonparametric Estimation from Incomplete Observations", JASA 1958) uses it for exactly what it says. Without censored
+//! times it is the nearest-rank quantile.
+
+use metrics::{Histogram, SeriesSlice};
+
+/// What a series knows about times that it did not see the end of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times<'a> {
+    /// All that ended, timed-out ones with the time they were given.
+    pub(crate) ended: &'a Histogram,
+    /// Lower bounds: timed-out ones (these are in `ended` too) and interrupted ones (these are not).
+    pub(crate) censored: &'a Histogram,
+    /// The part of `ended` that failed; timed-out ones are among them.
+    pub(crate) failed: &'a Histogram,
+}
+
+/// A quantile of censored times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Quantile {
+    /// Seconds.
+    Known(f64),
+    /// It lies beyond all that was waited for: only this lower bound is known. Seconds.
+    Beyond(f64),
+    NoData,
+}
+
+impl<'a> Times<'a> {
+    /// Response times of a series.
+    pub(crate) fn response(series: &'a SeriesSlice) -> Self {
+        Self { ended: &series.response, censored: &series.censored, failed: &series.failed_response }
+    }
+
+    /// Samples that the quantile rests on.
+    pub(crate) fn count(&self) -> u64 {
+        self.ended.count()
+    }
+
+    pub(crate) fn quantile(&self, q: f64) -> Quantile {
+        if self.censored.is_empty() {
+            return self.ended.quantile(q).map_or(Quantile::NoData, |ns| Quantile::Known(ns as f64 / 1e9));
+        }
+        product_limit(&self.steps(), q, self.ended.max().max(self.censored.max()))
+    }
+
+    /// `(value, ended then, censored then)` per bucket, ascending. Which of a bucket's `ended` had timed out is known from
+    /// being both failed and censored; a bucket in which other failures and interrupted requests meet is read as timeouts.
+    fn steps(&self) -> Vec<(u64, u64, u64)> {
+        let mut steps: Vec<(u64, u64, u64, u64)> = Vec::new();
+        let mut bars = [self.ended.bars().peekable(), self.censored.bars().peekable(), self.failed.bars().peekable()];
+        while let Some(low) = bars.iter_mut().filter_map(|bars| bars.peek().map(|bar| bar.0)).min() {
+            let mut counts = [0; 3];
+            let mut middle = low;
+            for (bars, count) in bars.iter_mut().zip(&mut counts) {
+                if let Some((_, high, n)) = bars.next_if(|bar| bar.0 == low) {
+                    middle = low + (high - low) / 2;
+                    *count = n;
+                }
+            }
+            steps.push((middle, counts[0], counts[1], counts[2]));
+        }
+        let events = |(value, ended, censored, failed): (u64, u64, u64, u64)| (value, ended - censored.min(failed).min(ended), censored);
+        steps.into_iter().map(events).collect()
+    }
+}
+
+/// `max`: the longest that anything was waited for.
+fn product_limit(steps: &[(u64, u64, u64)], q: f64, max: u64) -> Quantile {
+    let mut at_risk: u64 = steps.iter().map(|(_, events, censored)| events + censored).sum();
+    if at_risk == 0 {
+        return Quantile::NoData;
+    }
+    let mut survival = 1.0;
+    for (value, events, censored) in steps {
+        if *events > 0 {
+            survival *= 1.0 - *events as f64 / at_risk as f64;
+            // The tolerance makes the nearest rank exact where q·n is a whole number.
+            if survival <= 1.0 - q + 1e-12 {
+                return Quantile::Known((*value).min(max) as f64 / 1e9);
+            }
+        }
+        at_risk -= events + censored;
+    }
+    Quantile::Beyond(max as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.into_iter().for_each(|value| histogram.record(value));
+        histogram
+    }
+
+    /// The worked example of the Kaplan–Meier article's kind: remission times of 6-MP patients (Freireich et al., 1963), whose
+    /// survival at 6, 7, 10, 13, 16, 22 and 23 weeks is published as 0.857, 0.807, 0.753, 0.690, 0.627, 0.538 and 0.448.
+    #[test]
+    fn reproduces_a_published_survival_curve() {
+        let relapsed = [6, 6, 6, 7, 10, 13, 16, 22, 23];
+        let censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35];
+        let (ended, censored) = (histogram(relapsed), histogram(censored));
+        let times = Times { ended: &ended, censored: &censored, failed: &Histogram::new() };
+        for (survival, week) in [(0.857, 6), (0.807, 7), (0.753, 10), (0.690, 13), (0.627, 16), (0.538, 22), (0.448, 23)] {
+            assert_eq!(times.quantile(1.0 - survival - 0.0006), Quantile::Known(week as f64 / 1e9), "just above {survival}");
+        }
+        assert_eq!(times.quantile(0.6), Quantile::Beyond(35e-9));
+    }
+
+    #[test]
+    fn a_percentile_beyond_the_time_limit_is_a_bound() {
+        // 97 answered in 1 to 97 ns, 3 timed out at 400 ns: p97 is known, p98 is not.
+        let ended = histogram((1..=97).chain([400; 3]));
+        let timed_out = histogram([400; 3]);
+        let times = Times { ended: &ended, censored: &timed_out, failed: &timed_out };
+        assert_eq!(times.quantile(0.97), Quantile::Known(97e-9));
+        assert_eq!(times.quantile(0.98), Quantile::Beyond(400e-9));
+    }
+
+    proptest! {
+        #[test]
+        fn without_censoring_it_is_the_nearest_rank(values in proptest::collection::vec(0u64..500, 1..200), permille in 1u32..1000) {
+            let ended = histogram(values.iter().copied());
+            let q = f64::from(permille) / 1000.0;
+            let times = Times { ended: &ended, censored: &Histogram::new(), failed: &Histogram::new() };
+            let Quantile::Known(by_steps) = product_limit(&times.steps(), q, ended.max()) else { panic!("nothing is censored") };
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let rank = (u64::from(permille) * sorted.len() as u64).div_ceil(1000).max(1) as usize;
+            prop_assert_eq!(by_steps, sorted[rank - 1] as f64 / 1e9);
+        }
+    }
+}

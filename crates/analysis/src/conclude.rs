@@ -1,0 +1,19 @@
+//! The whole verdict on a run.
+
+use run::Run;
+
+use crate::summary::Numbers;
+use crate::validity::{Ground, RunStage};
+use crate::{Summary, Tally, Verdict, findings, thresholds, validity};
+
+/// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
+pub fn conclude(run: &Run) -> Summary {
+    let tally = Tally::of(&run.slices);
+    let numbers = Numbers::of(run, &tally);
+    let stage = RunStage::Over(run.end.as_ref());
+    let ground = Ground { plan: &run.plan, host: &run.info.host, tally: &tally, response: &numbers.response, stage };
+    let validity = validity::judge(&ground);
+    let findings = findings::find(&findings::Scene { run, tally: &tally, validity: &validity });
+    let thresholds = thresholds::evaluate(run);
+    numbers.into_summary(run, Verdict { validity, thresholds, findings })
+}

@@ -1,0 +1,39 @@
+//! The generator itself: when its measurement is not valid, its own limits come before any of the target's.
+
+use super::Scene;
+use crate::{Confidence, Evidence, Finding, Grade, ValidityCheck};
+
+/// Checks that speak of the generator's capacity; the others speak of the plan, the record or the target.
+const CAPACITY: [&str; 7] = ["offered-rate", "closed-users", "schedule-lag", "worker-busy", "run-queue", "throttling", "stalls"];
+const EXHAUSTION: &str = "exhaustion";
+
+pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
+    let blamed = |check: &&ValidityCheck| {
+        (CAPACITY.contains(&check.id.as_str()) || check.id == EXHAUSTION) && check.grade.is_some_and(|grade| grade > Grade::Valid)
+    };
+    let mut checks: Vec<&ValidityCheck> = scene.validity.checks.iter().filter(blamed).collect();
+    checks.sort_by_key(|check| std::cmp::Reverse(check.grade));
+    let worst = checks.first()?;
+    let is_invalid = worst.grade == Some(Grade::Invalid);
+    let claim = if is_invalid {
+        "The load generator limits the results, not the target alone"
+    } else {
+        "The load generator may have added to the results"
+    };
+    Some(Finding {
+        rule: "generator".to_owned(),
+        claim: claim.to_owned(),
+        confidence: if is_invalid { Confidence::High } else { Confidence::Medium },
+        evidence: checks
+            .iter()
+            .map(|check| Evidence {
+                text: format!("{}: {}", check.title, check.evidence),
+                series: vec![format!("validity/{}", check.id)],
+                from_seconds: 0.0,
+                to_seconds: scene.tally.duration_seconds(),
+            })
+            .collect(),
+        alternatives: Vec::new(),
+        next: worst.advice.clone(),
+    })
+}

@@ -1,0 +1,162 @@
+//! A run while it goes on: cheap numbers for a progress line, thresholds and validity.
+
+use std::collections::VecDeque;
+
+use metrics::{Histogram, SeriesKind, Snapshot};
+use plan::TestPlan;
+use run::{HostFacts, SignalSeries};
+
+use crate::censored::Times;
+use crate::percentile::stats;
+use crate::thresholds::{Change, Thresholds};
+use crate::validity::{self, Ground, RunStage};
+use crate::{Grade, Tally, ThresholdResult, TimeStats, Totals, Validity};
+
+/// Follows a run slice by slice. A push costs as much as the slice, whatever came before.
+#[derive(Debug)]
+pub struct Live {
+    plan: TestPlan,
+    host: HostFacts,
+    tally: Tally,
+    thresholds: Thresholds,
+    recent: VecDeque<Recent>,
+}
+
+/// Response times in a progress line. Seconds; nearest rank, without regard to how many samples there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LiveTimes {
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+}
+
+/// What a progress line shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveStatus {
+    /// End of the last slice. Seconds since the run began.
+    pub seconds: f64,
+    /// Open load, over the last seconds: arrivals per second that came due, and that started. `None` without open load.
+    pub rate_asked: Option<f64>,
+    pub rate_achieved: Option<f64>,
+    /// Requests ended per second, over the last seconds.
+    pub request_rate: f64,
+    /// At the end of the last slice.
+    pub users_active: u64,
+    /// Closed load: users that the profile wants. 0 without closed load.
+    pub users_asked: u64,
+    /// Arrivals that wait for a free user.
+    pub waiting: u64,
+    pub recent: LiveTimes,
+    pub whole: LiveTimes,
+    /// Failed share of the requests of the last seconds, 0 to 1.
+    pub failure_share: f64,
+    pub totals: Totals,
+    /// The worst of the checks that can be judged so far.
+    pub grade: Grade,
+    pub thresholds: Vec<ThresholdResult>,
+}
+
+#[derive(Debug)]
+struct Recent {
+    response: Histogram,
+    requests: u64,
+    failed: u64,
+    due: u64,
+    started: u64,
+    seconds: f64,
+}
+
+impl Live {
+    /// Slices that "the last seconds" are.
+    pub const RECENT: usize = 5;
+
+    pub fn new(plan: &TestPlan, host: &HostFacts) -> Self {
+        Self {
+            plan: plan.clone(),
+            host: host.clone(),
+            tally: Tally::default(),
+            thresholds: Thresholds::new(&plan.thresholds),
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// Takes one merged slice; returns thresholds that have just become certain to fail. One with `abort` asks to stop the run.
+    pub fn push(&mut self, slice: &Snapshot) -> Vec<Change> {
+        let mut recent = Recent {
+            response: Histogram::new(),
+            requests: 0,
+            failed: 0,
+            due: slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum(),
+            started: slice.leaves.iter().filter(|leaf| self.is_open(leaf.leaf)).map(|leaf| leaf.started).sum(),
+            seconds: slice.end.saturating_sub(slice.start) as f64 / 1e9,
+        };
+        for series in slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request) {
+            recent.response.merge(&series.response);
+            recent.requests += series.count;
+            recent.failed += series.failed;
+        }
+        if self.recent.len() == Self::RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(recent);
+        self.tally.push(slice);
+        self.thresholds.push(slice)
+    }
+
+    pub fn push_signals(&mut self, batch: &[SignalSeries]) {
+        self.thresholds.push_signals(batch);
+    }
+
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The checks that can be judged so far.
+    pub fn validity(&self) -> Validity {
+        let response = self.response();
+        let ground = Ground { plan: &self.plan, host: &self.host, tally: &self.tally, response: &response, stage: RunStage::Running };
+        validity::judge(&ground)
+    }
+
+    pub fn status(&self) -> LiveStatus {
+        let sum = |of: fn(&Recent) -> u64| self.recent.iter().map(of).sum::<u64>();
+        let seconds: f64 = self.recent.iter().map(|recent| recent.seconds).sum();
+        let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let mut response = Histogram::new();
+        self.recent.iter().for_each(|recent| response.merge(&recent.response));
+        let is_open = self.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open());
+        let requests = sum(|recent| recent.requests);
+        let leaves = self.tally.leaves();
+        LiveStatus {
+            seconds: self.tally.duration_seconds(),
+            rate_asked: is_open.then(|| per_second(sum(|recent| recent.due))),
+            rate_achieved: is_open.then(|| per_second(sum(|recent| recent.started))),
+            request_rate: per_second(requests),
+            users_active: leaves.iter().map(|leaf| leaf.users_active).sum(),
+            users_asked: leaves.iter().map(|leaf| leaf.users_asked).sum(),
+            waiting: leaves.iter().map(|leaf| leaf.waiting).sum(),
+            recent: LiveTimes::of(&response),
+            whole: self.tally.together(SeriesKind::Request).map_or_else(LiveTimes::default, |all| LiveTimes::of(&all.merged.response)),
+            failure_share: if requests > 0 { sum(|recent| recent.failed) as f64 / requests as f64 } else { 0.0 },
+            totals: crate::summary::totals(&self.tally),
+            grade: self.validity().grade,
+            thresholds: self.thresholds.so_far(),
+        }
+    }
+
+    fn response(&self) -> TimeStats {
+        let all = self.tally.together(SeriesKind::Request);
+        all.map_or_else(TimeStats::default, |all| stats(Times::response(&all.merged), |_| (None, None)))
+    }
+
+    fn is_open(&self, leaf: u32) -> bool {
+        self.plan.load.leaves().get(leaf as usize).is_some_and(|run| run.profile.is_open())
+    }
+}
+
+impl LiveTimes {
+    fn of(histogram: &Histogram) -> Self {
+        let at = |quantile| histogram.quantile(quantile).map(|ns| ns as f64 / 1e9);
+        Self { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+    }
+}

@@ -1,0 +1,213 @@
+//! Builds the numbers of a run. Definitions: docs/metrics.md.
+
+use std::collections::HashMap;
+
+use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use run::Run;
+
+use crate::censored::Times;
+use crate::interval::Intervals;
+use crate::percentile::{stats, stats_of};
+use crate::tally::{SeriesTally, Tally};
+use crate::{CheckRow, ErrorRow, RequestRow, Summary, TimeStats, Totals, Verdict};
+
+/// Rows of the list of errors.
+const ERROR_ROWS_MAX: usize = 100;
+
+impl Summary {
+    pub const SCHEMA: u32 = 1;
+}
+
+/// The numbers, before there is a verdict.
+pub(crate) struct Numbers {
+    totals: Totals,
+    pub(crate) response: TimeStats,
+    requests: Vec<RequestRow>,
+    groups: Vec<RequestRow>,
+    scenarios: Vec<RequestRow>,
+    flows: Vec<RequestRow>,
+    checks: Vec<CheckRow>,
+    errors: Vec<ErrorRow>,
+}
+
+impl Numbers {
+    pub(crate) fn of(run: &Run, tally: &Tally) -> Self {
+        let histories = Histories::of(&run.slices);
+        let rows = |kind| {
+            let mut rows: Vec<RequestRow> = tally.of_kind(kind).map(|series| row(series, &histories)).collect();
+            rows.sort_by(|a, b| a.key.cmp(&b.key));
+            rows
+        };
+        Self {
+            totals: totals(tally),
+            response: response_of_all(tally, &histories),
+            requests: rows(SeriesKind::Request),
+            groups: rows(SeriesKind::Group),
+            scenarios: rows(SeriesKind::Iteration),
+            flows: rows(SeriesKind::Flow),
+            checks: checks(tally),
+            errors: errors(tally),
+        }
+    }
+
+    pub(crate) fn into_summary(self, run: &Run, verdict: Verdict) -> Summary {
+        Summary {
+            schema: Summary::SCHEMA,
+            id: run.info.id.clone(),
+            test: run.plan.name.clone(),
+            started: run.info.started.clone(),
+            totals: self.totals,
+            response: self.response,
+            requests: self.requests,
+            groups: self.groups,
+            scenarios: self.scenarios,
+            flows: self.flows,
+            checks: self.checks,
+            errors: self.errors,
+            verdict,
+        }
+    }
+}
+
+/// Response times of each series, second by second.
+struct Histories<'a> {
+    by_key: HashMap<&'a SeriesKey, Vec<&'a Histogram>>,
+    requests: Vec<Vec<&'a Histogram>>,
+}
+
+impl<'a> Histories<'a> {
+    fn of(slices: &'a [Snapshot]) -> Self {
+        let mut by_key: HashMap<&SeriesKey, Vec<&Histogram>> = HashMap::new();
+        for series in slices.iter().flat_map(|slice| &slice.series) {
+            if series.key.kind != SeriesKind::Check {
+                by_key.entry(&series.key).or_default().push(&series.response);
+            }
+        }
+        let requests = slices.iter().map(|slice| {
+            slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| &series.response).collect()
+        });
+        Self { by_key, requests: requests.filter(|second: &Vec<_>| !second.is_empty()).collect() }
+    }
+
+    fn of_series(&self, key: &SeriesKey) -> Vec<Vec<&'a Histogram>> {
+        self.by_key.get(key).into_iter().flatten().map(|histogram| vec![*histogram]).collect()
+    }
+}
+
+fn row(series: &SeriesTally, histories: &Histories<'_>) -> RequestRow {
+    let merged = &series.merged;
+    let slices = histories.of_series(&merged.key);
+    RequestRow {
+        key: merged.key.clone(),
+        count: merged.count,
+        failed: merged.failed,
+        rate: series.rate(),
+        response: with_intervals(merged, &slices),
+        service: stats_of(&merged.service),
+        lag: stats_of(&merged.lag),
+        phases: merged
+            .phases
+            .all()
+            .into_iter()
+            .filter(|(_, times)| !times.is_empty())
+            .map(|(name, times)| (name.to_owned(), stats_of(times)))
+            .collect(),
+        outcomes: merged.outcomes.clone(),
+        statuses: merged.statuses.clone(),
+        bytes_sent: merged.bytes_sent,
+        bytes_received: merged.bytes_received,
+    }
+}
+
+/// Response times with their intervals. Where times are censored, batches cannot be compared by their counts alone, and no
+/// interval is given.
+fn with_intervals(merged: &SeriesSlice, seconds: &[Vec<&Histogram>]) -> TimeStats {
+    if !merged.censored.is_empty() {
+        return stats(Times::response(merged), |_| (None, None));
+    }
+    let intervals = Intervals::of(seconds, &merged.response);
+    stats(Times::response(merged), |quantile| intervals.at(quantile))
+}
+
+/// All requests together: what the headline and the validity checks are about.
+fn response_of_all(tally: &Tally, histories: &Histories<'_>) -> TimeStats {
+    tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| with_intervals(&all.merged, &histories.requests))
+}
+
+pub(crate) fn totals(tally: &Tally) -> Totals {
+    let mut totals = Totals {
+        duration_seconds: tally.duration_seconds(),
+        users_max: tally.users_max(),
+        connections_opened: tally.connections_opened(),
+        ..Totals::default()
+    };
+    let mut span: Option<(u64, u64)> = None;
+    for series in tally.series() {
+        let merged = &series.merged;
+        match merged.key.kind {
+            SeriesKind::Request => {
+                totals.requests += merged.count;
+                totals.requests_failed += merged.failed;
+                totals.bytes_sent += merged.bytes_sent;
+                totals.bytes_received += merged.bytes_received;
+                span = Some(span.map_or((series.start, series.end), |(start, end)| (start.min(series.start), end.max(series.end))));
+            }
+            SeriesKind::Iteration => {
+                totals.iterations += merged.count;
+                totals.iterations_failed += merged.failed;
+                totals.iterations_interrupted += outcome(merged, Outcome::Interrupted);
+            }
+            SeriesKind::Check => {
+                totals.checks_passed += merged.count - merged.failed;
+                totals.checks_failed += merged.failed;
+            }
+            SeriesKind::Group | SeriesKind::Flow => {}
+        }
+    }
+    if let Some((start, end)) = span
+        && end > start
+    {
+        totals.request_rate = totals.requests as f64 / ((end - start) as f64 / 1e9);
+    }
+    if totals.requests > 0 {
+        totals.failure_share = totals.requests_failed as f64 / totals.requests as f64;
+    }
+    for leaf in tally.leaves() {
+        totals.arrivals_due += leaf.arrivals_due;
+        // Only open leaves have arrivals; in closed load nothing is due.
+        totals.arrivals_started += if leaf.arrivals_due > 0 { leaf.started } else { 0 };
+    }
+    totals
+}
+
+pub(crate) fn outcome(series: &SeriesSlice, wanted: Outcome) -> u64 {
+    series.outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count)
+}
+
+fn checks(tally: &Tally) -> Vec<CheckRow> {
+    let row = |series: &SeriesTally| CheckRow {
+        key: series.merged.key.clone(),
+        passed: series.merged.count - series.merged.failed,
+        failed: series.merged.failed,
+    };
+    let mut rows: Vec<CheckRow> = tally.of_kind(SeriesKind::Check).map(row).collect();
+    rows.sort_by(|a, b| b.failed.cmp(&a.failed).then_with(|| a.key.cmp(&b.key)));
+    rows
+}
+
+fn errors(tally: &Tally) -> Vec<ErrorRow> {
+    let mut rows: Vec<ErrorRow> = tally
+        .errors()
+        .iter()
+        .map(|error| ErrorRow {
+            key: error.key.clone(),
+            outcome: error.outcome,
+            message: error.message.to_string(),
+            count: error.count,
+            first_at_seconds: error.first_at as f64 / 1e9,
+        })
+        .collect();
+    rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.first_at_seconds.total_cmp(&b.first_at_seconds)));
+    rows.truncate(ERROR_ROWS_MAX);
+    rows
+}

@@ -1,0 +1,301 @@
+//! A run folded into one: whole-run series, leaves and workers.
+//!
+//! A [`Tally`] costs as much as the run has series, not as long as it lasts (but for a few numbers per second), and takes a
+//! slice in time proportional to that slice alone; the live view and the final summary are made from the same one.
+
+use std::collections::HashMap;
+
+use metrics::{ErrorGroup, GeneratorSlice, Histogram, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+
+/// Everything measured so far.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    series: Vec<SeriesTally>,
+    index: HashMap<SeriesKey, usize>,
+    leaves: Vec<LeafTally>,
+    workers: Vec<WorkerTally>,
+    errors: Vec<ErrorGroup>,
+    seconds: Vec<Second>,
+    users_max: u64,
+    end: Nanos,
+    series_overflow: u64,
+    connections_opened: u64,
+    retransmits: u64,
+}
+
+/// One series over the whole run.
+#[derive(Debug, Clone)]
+pub struct SeriesTally {
+    pub merged: SeriesSlice,
+    /// Begin of its first slice and end of its last.
+    pub start: Nanos,
+    pub end: Nanos,
+}
+
+/// One leaf of the load tree over the whole run.
+#[derive(Debug, Clone, Default)]
+pub struct LeafTally {
+    pub leaf: u32,
+    pub arrivals_due: u64,
+    pub started: u64,
+    pub ended: u64,
+    pub interrupted: u64,
+    /// At the end of its last slice.
+    pub users_active: u64,
+    pub users_active_max: u64,
+    /// Closed: at the end of its last slice.
+    pub users_asked: u64,
+    pub waiting: u64,
+    /// The most that ever waited at the end of a slice.
+    pub waiting_max: u64,
+    /// Sums over slices of the users that the profile wanted and that had an iteration running.
+    pub users_asked_sum: u64,
+    pub users_active_sum: u64,
+    /// Slices in which users were wanted.
+    pub slices_asked: u64,
+}
+
+/// One worker of the generator over the whole run.
+#[derive(Debug, Clone, Default)]
+pub struct WorkerTally {
+    pub worker: u32,
+    pub wall_ns: u64,
+    pub busy_ns: u64,
+    pub run_queue_ns: u64,
+    pub steal_ns: u64,
+    pub throttled_ns: u64,
+    pub in_flight_ns: u64,
+    pub timer_lag: Histogram,
+    pub stalls: Histogram,
+    pub collections: Histogram,
+    /// Highest share of CPU over [`WorkerTally::WINDOW`] consecutive slices, 0 to 1.
+    pub busiest_share: f64,
+    slices: usize,
+    /// `(busy, wall)` of the last slices, at most [`WorkerTally::WINDOW`].
+    recent: Vec<(u64, u64)>,
+}
+
+/// What is kept of each second for trends.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Second {
+    pub slice: u32,
+    pub start: Nanos,
+    pub end: Nanos,
+    pub requests: u64,
+    pub failed: u64,
+    pub response_sum_ns: u64,
+    pub arrivals_due: u64,
+    pub started: u64,
+    pub users_active: u64,
+}
+
+impl Tally {
+    /// Distinct errors that are kept apart over a run.
+    const ERRORS_MAX: usize = 1000;
+
+    pub fn push(&mut self, slice: &Snapshot) {
+        let mut second = Second { slice: slice.slice, start: slice.start, end: slice.end, ..Second::default() };
+        for series in &slice.series {
+            if series.key.kind == SeriesKind::Request {
+                second.requests += series.count;
+                second.failed += series.failed;
+                second.response_sum_ns += u64::try_from(series.response.sum()).unwrap_or(u64::MAX);
+            }
+            self.push_series(series, slice.start, slice.end);
+        }
+        for leaf in &slice.leaves {
+            second.arrivals_due += leaf.arrivals_due;
+            second.started += leaf.started;
+            second.users_active += leaf.users_active;
+            self.leaf(leaf.leaf).push(leaf);
+        }
+        self.users_max = self.users_max.max(second.users_active);
+        for worker in &slice.generator {
+            self.connections_opened += worker.connections_opened;
+            self.retransmits += worker.retransmits;
+            self.worker(worker.worker).push(worker);
+        }
+        slice.errors.iter().for_each(|error| self.push_error(error));
+        self.series_overflow += slice.series_overflow;
+        self.end = self.end.max(slice.end);
+        self.seconds.push(second);
+    }
+
+    /// Folds all slices of a run.
+    pub fn of(slices: &[Snapshot]) -> Self {
+        let mut tally = Self::default();
+        slices.iter().for_each(|slice| tally.push(slice));
+        tally
+    }
+
+    fn push_series(&mut self, series: &SeriesSlice, start: Nanos, end: Nanos) {
+        match self.index.get(&series.key) {
+            Some(index) => {
+                let mine = &mut self.series[*index];
+                mine.merged.merge(series);
+                mine.end = mine.end.max(end);
+                mine.start = mine.start.min(start);
+            }
+            None => {
+                self.index.insert(series.key.clone(), self.series.len());
+                self.series.push(SeriesTally { merged: series.clone(), start, end });
+            }
+        }
+    }
+
+    fn push_error(&mut self, error: &ErrorGroup) {
+        let is_full = self.errors.len() >= Self::ERRORS_MAX;
+        let same = |mine: &ErrorGroup| mine.key == error.key && mine.outcome == error.outcome && mine.message == error.message;
+        let others = |mine: &ErrorGroup| is_full && *mine.message == *OTHER_ERRORS;
+        let index = self.errors.iter().position(same).or_else(|| self.errors.iter().position(others));
+        match index {
+            Some(index) => {
+                let mine = &mut self.errors[index];
+                mine.count += error.count;
+                mine.first_at = mine.first_at.min(error.first_at);
+            }
+            None if is_full => self.errors.push(ErrorGroup { message: OTHER_ERRORS.into(), ..error.clone() }),
+            None => self.errors.push(error.clone()),
+        }
+    }
+
+    fn leaf(&mut self, leaf: u32) -> &mut LeafTally {
+        let index = self.leaves.iter().position(|mine| mine.leaf == leaf).unwrap_or_else(|| {
+            self.leaves.push(LeafTally { leaf, ..LeafTally::default() });
+            self.leaves.len() - 1
+        });
+        &mut self.leaves[index]
+    }
+
+    fn worker(&mut self, worker: u32) -> &mut WorkerTally {
+        let index = self.workers.iter().position(|mine| mine.worker == worker).unwrap_or_else(|| {
+            self.workers.push(WorkerTally { worker, ..WorkerTally::default() });
+            self.workers.len() - 1
+        });
+        &mut self.workers[index]
+    }
+
+    /// All series in the order in which they first appeared.
+    pub fn series(&self) -> &[SeriesTally] {
+        &self.series
+    }
+
+    pub fn of_kind(&self, kind: SeriesKind) -> impl Iterator<Item = &SeriesTally> {
+        self.series.iter().filter(move |series| series.merged.key.kind == kind)
+    }
+
+    pub fn leaves(&self) -> &[LeafTally] {
+        &self.leaves
+    }
+
+    pub fn workers(&self) -> &[WorkerTally] {
+        &self.workers
+    }
+
+    pub fn errors(&self) -> &[ErrorGroup] {
+        &self.errors
+    }
+
+    pub fn seconds(&self) -> &[Second] {
+        &self.seconds
+    }
+
+    /// Most users that had an iteration running at the end of a slice.
+    pub fn users_max(&self) -> u64 {
+        self.users_max
+    }
+
+    /// End of the last slice. Seconds since the run began.
+    pub fn duration_seconds(&self) -> f64 {
+        self.end as f64 / 1e9
+    }
+
+    /// Slices that are not there though later ones are.
+    pub fn missing_slices(&self) -> u64 {
+        let slices = || self.seconds.iter().map(|second| u64::from(second.slice));
+        // The first slice of a run is 0.
+        slices().max().map_or(0, |last| (last + 1).saturating_sub(self.seconds.len() as u64))
+    }
+
+    /// Samples whose name came after the bound on series was reached.
+    pub fn series_overflow(&self) -> u64 {
+        self.series_overflow
+    }
+
+    pub fn connections_opened(&self) -> u64 {
+        self.connections_opened
+    }
+
+    /// TCP segments that the machine sent again.
+    pub fn retransmits(&self) -> u64 {
+        self.retransmits
+    }
+
+    /// All series of a kind together; `None` when there is none.
+    pub fn together(&self, kind: SeriesKind) -> Option<SeriesTally> {
+        let mut all = self.of_kind(kind);
+        let mut together = all.next()?.clone();
+        for series in all {
+            together.merged.merge(&series.merged);
+            together.start = together.start.min(series.start);
+            together.end = together.end.max(series.end);
+        }
+        Some(together)
+    }
+}
+
+const OTHER_ERRORS: &str = "(other errors)";
+
+impl SeriesTally {
+    /// Ended per second from the begin of its first slice to the end of its last.
+    pub fn rate(&self) -> f64 {
+        let seconds = self.end.saturating_sub(self.start) as f64 / 1e9;
+        if seconds > 0.0 { self.merged.count as f64 / seconds } else { 0.0 }
+    }
+}
+
+impl LeafTally {
+    fn push(&mut self, slice: &metrics::LeafSlice) {
+        self.arrivals_due += slice.arrivals_due;
+        self.started += slice.started;
+        self.ended += slice.ended;
+        self.interrupted += slice.interrupted;
+        self.users_active = slice.users_active;
+        self.users_asked = slice.users_asked;
+        self.users_active_max = self.users_active_max.max(slice.users_active);
+        self.waiting = slice.waiting;
+        self.waiting_max = self.waiting_max.max(slice.waiting);
+        if slice.users_asked > 0 {
+            self.users_asked_sum += slice.users_asked;
+            self.users_active_sum += slice.users_active;
+            self.slices_asked += 1;
+        }
+    }
+}
+
+impl WorkerTally {
+    /// Slices over which [`WorkerTally::busiest_share`] is taken: long enough that start-up (compiling a script) does not
+    /// stand out, short enough that a saturated stage does.
+    pub const WINDOW: usize = 10;
+
+    fn push(&mut self, slice: &GeneratorSlice) {
+        self.wall_ns += slice.wall_ns;
+        self.busy_ns += slice.busy_ns;
+        self.run_queue_ns += slice.run_queue_ns;
+        self.steal_ns += slice.steal_ns;
+        self.throttled_ns += slice.throttled_ns;
+        self.in_flight_ns += slice.in_flight_ns;
+        self.timer_lag.merge(&slice.timer_lag);
+        self.stalls.merge(&slice.stalls);
+        self.collections.merge(&slice.collections);
+        if self.recent.len() == Self::WINDOW {
+            self.recent.remove(0);
+        }
+        self.recent.push((slice.busy_ns, slice.wall_ns));
+        let (busy, wall) = self.recent.iter().fold((0, 0), |(busy, wall), slice| (busy + slice.0, wall + slice.1));
+        let share = if wall > 0 { busy as f64 / wall as f64 } else { 0.0 };
+        // Before the first window is full, the mean so far stands for it.
+        self.slices += 1;
+        self.busiest_share = if self.slices <= Self::WINDOW { share } else { self.busiest_share.max(share) };
+    }
+}

@@ -1,0 +1,273 @@
+//! One threshold through the run: when it is judged, and when its failure is certain.
+
+use super::{Measured, Metric, Pool, SignalPoint, Snapshot, Threshold, ThresholdResult, ThresholdState, Window, pool, wording};
+use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use plan::{Aggregate, Comparison};
+
+/// Seconds in a row that a threshold which could still recover must fail before the run is stopped for it.
+const FAILING_SECONDS: u32 = 10;
+/// Samples that a mean, and a share, need before the run is stopped for them.
+const MEAN_SAMPLES_MIN: u64 = 10;
+const SHARE_SAMPLES_MIN: u64 = 100;
+/// Points of a signal that are kept for a threshold: more than a day of seconds.
+const SIGNAL_POINTS_MAX: usize = 100_000;
+
+/// The worst that was measured over the windows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Worst {
+    pub(super) measured: Measured,
+    pub(super) holds: bool,
+    /// Begin of the window. Seconds since the run began.
+    pub(super) at_seconds: f64,
+    pub(super) samples: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Judge {
+    threshold: Threshold,
+    /// Whole run, or the window now open.
+    pool: Pool,
+    window: Option<OpenWindow>,
+    worst: Option<Worst>,
+    windows_judged: u32,
+    windows_failed: u32,
+    failing_seconds: u32,
+    certain: bool,
+    points: Vec<SignalPoint>,
+}
+
+/// The window being filled. Seconds are counted by slices.
+#[derive(Debug, Clone, Copy)]
+struct OpenWindow {
+    first_slice: u32,
+    /// Last slice that held anything.
+    last_slice: u32,
+}
+
+impl Judge {
+    pub(super) fn new(threshold: Threshold) -> Self {
+        Self {
+            threshold,
+            pool: Pool::default(),
+            window: None,
+            worst: None,
+            windows_judged: 0,
+            windows_failed: 0,
+            failing_seconds: 0,
+            certain: false,
+            points: Vec::new(),
+        }
+    }
+
+    pub(super) fn threshold(&self) -> &Threshold {
+        &self.threshold
+    }
+
+    /// Returns true when the slice has made the failure certain.
+    pub(super) fn push(&mut self, slice: &Snapshot) -> bool {
+        if slice.slice < self.threshold.after_seconds || matches!(self.threshold.metric, Metric::Signal { .. }) {
+            return false;
+        }
+        match self.threshold.window {
+            Window::WholeRun => {
+                let any = self.pool.add(&self.threshold, slice);
+                self.count_failing(any);
+            }
+            Window::Every { seconds } => self.push_window(slice, seconds.max(1)),
+        }
+        let now = !self.certain && self.is_certain();
+        self.certain |= now;
+        now
+    }
+
+    /// Windows stand back to back from the first slice that holds anything the selector picks. A window is judged when a later one
+    /// begins to fill, so that seconds after the last such slice never count as empty windows.
+    fn push_window(&mut self, slice: &Snapshot, seconds: u32) {
+        let mut probe = Pool::default();
+        if !probe.add(&self.threshold, slice) {
+            return;
+        }
+        while let Some(open) = self.window
+            && slice.slice >= open.first_slice + seconds
+        {
+            self.judge_window(open, f64::from(seconds));
+            self.pool = Pool::default();
+            let first_slice = open.first_slice + seconds;
+            self.window = Some(OpenWindow { first_slice, last_slice: first_slice });
+        }
+        let open = self.window.get_or_insert(OpenWindow { first_slice: slice.slice, last_slice: slice.slice });
+        open.last_slice = slice.slice;
+        self.pool.add(&self.threshold, slice);
+    }
+
+    fn judge_window(&mut self, open: OpenWindow, seconds: f64) {
+        let measured = self.pool.measure(&self.threshold.metric, self.threshold.aggregate, seconds);
+        // Times of a window in which nothing ended say nothing; counts and rates of it are zero.
+        let Some(holds) = self.holds(measured) else { return };
+        self.windows_judged += 1;
+        self.windows_failed += u32::from(!holds);
+        let window = Worst { measured, holds, at_seconds: f64::from(open.first_slice), samples: self.pool.samples(&self.threshold.metric) };
+        if self.worst.is_none_or(|worst| self.is_worse(&window, &worst)) {
+            self.worst = Some(window);
+        }
+    }
+
+    /// The run is over: judges the last window if it is at least half full. A count in it can only be judged against
+    /// an upper bound, since the missing seconds could only have added to it.
+    pub(super) fn close(&mut self) {
+        let (Window::Every { seconds }, Some(open)) = (self.threshold.window, self.window.take()) else { return };
+        let covered = open.last_slice - open.first_slice + 1;
+        let is_full = covered >= seconds;
+        let is_count = self.threshold.aggregate == Aggregate::Count;
+        let is_upper = matches!(self.threshold.bound.comparison, Comparison::Below | Comparison::AtMost);
+        if is_full || (covered * 2 >= seconds && (!is_count || is_upper)) {
+            self.judge_window(open, f64::from(covered));
+        }
+    }
+
+    /// Whether the bound holds; `None` without data or when a lower bound on the value leaves it open.
+    fn holds(&self, measured: Measured) -> Option<bool> {
+        let bound = self.threshold.bound;
+        match measured {
+            Measured::Value(value) => Some(bound.holds(value)),
+            Measured::NoData => None,
+            // The value is this or more. Towards "below" that is a failure already when the bound is not above it; a bound beyond
+            // the longest wait cannot be shown to hold either, so it fails.
+            Measured::AtLeast(least) => match bound.comparison {
+                Comparison::Below | Comparison::AtMost | Comparison::Equals => Some(false),
+                Comparison::Above | Comparison::AtLeast => Some(bound.holds(least)),
+            },
+        }
+    }
+
+    fn is_worse(&self, a: &Worst, b: &Worst) -> bool {
+        if a.holds != b.holds {
+            return !a.holds;
+        }
+        let distance = |worst: &Worst| {
+            let (Measured::Value(value) | Measured::AtLeast(value)) = worst.measured else { return f64::NEG_INFINITY };
+            match self.threshold.bound.comparison {
+                Comparison::Below | Comparison::AtMost => value,
+                Comparison::Above | Comparison::AtLeast => -value,
+                Comparison::Equals => (value - self.threshold.bound.value).abs(),
+            }
+        };
+        distance(a) > distance(b)
+    }
+
+    fn measured(&self) -> Measured {
+        if matches!(self.threshold.metric, Metric::Signal { .. }) {
+            return pool::measure_points(&self.points, self.threshold.aggregate);
+        }
+        self.pool.measure(&self.threshold.metric, self.threshold.aggregate, self.pool.seconds())
+    }
+
+    fn count_failing(&mut self, any: bool) {
+        if !any {
+            return;
+        }
+        let failing = self.holds(self.measured()) == Some(false) && self.has_enough_samples();
+        self.failing_seconds = if failing { self.failing_seconds + 1 } else { 0 };
+    }
+
+    /// Enough that a failing value is not an accident of the first few requests.
+    fn has_enough_samples(&self) -> bool {
+        let samples = self.pool.samples(&self.threshold.metric);
+        match (&self.threshold.metric, self.threshold.aggregate) {
+            (Metric::Failures | Metric::Checks, Aggregate::Rate) => samples >= SHARE_SAMPLES_MIN,
+            (_, Aggregate::Quantile(q)) => samples_beyond(samples, q) >= SAMPLES_BEYOND_MIN,
+            _ => samples >= MEAN_SAMPLES_MIN,
+        }
+    }
+
+    fn is_certain(&self) -> bool {
+        if self.threshold.window != Window::WholeRun {
+            return self.windows_failed > 0;
+        }
+        let bound = self.threshold.bound;
+        let failing = self.holds(self.measured()) == Some(false);
+        let upper = matches!(bound.comparison, Comparison::Below | Comparison::AtMost);
+        let equals = bound.comparison == Comparison::Equals;
+        match (&self.threshold.metric, self.threshold.aggregate) {
+            // These only ever grow, a minimum only ever falls.
+            (_, Aggregate::Max) => failing && (upper || (equals && self.exceeds())),
+            (_, Aggregate::Count) => failing && (upper || (equals && self.exceeds())),
+            (_, Aggregate::Min) => failing && (!upper && !equals || (equals && !self.exceeds())),
+            // One failure is enough against "none".
+            (Metric::Failures | Metric::Checks, Aggregate::Rate) if (upper || equals) && bound.value == 0.0 => failing,
+            // A throughput can still be reached later.
+            (Metric::Requests | Metric::Iterations, Aggregate::Rate) if !upper => false,
+            _ => self.failing_seconds >= FAILING_SECONDS,
+        }
+    }
+
+    fn exceeds(&self) -> bool {
+        matches!(self.measured(), Measured::Value(value) | Measured::AtLeast(value) if value > self.threshold.bound.value)
+    }
+
+    pub(super) fn push_signal(&mut self, name: &str, points: &[SignalPoint]) {
+        if !matches!(&self.threshold.metric, Metric::Signal { name: wanted } if wanted == name) {
+            return;
+        }
+        let after_ns = u64::from(self.threshold.after_seconds) * 1_000_000_000;
+        let room = SIGNAL_POINTS_MAX - self.points.len();
+        self.points.extend(points.iter().filter(|point| point.at >= after_ns).take(room));
+    }
+
+    /// `ended`: no slice follows, and a threshold that is not failed has passed.
+    pub(super) fn result(&self, ended: bool) -> ThresholdResult {
+        let worst = match self.threshold.window {
+            Window::WholeRun => {
+                let measured = self.measured();
+                let samples = self.pool.samples(&self.threshold.metric);
+                self.whole_run_holds(measured, ended).map(|holds| Worst { measured, holds, at_seconds: 0.0, samples })
+            }
+            Window::Every { seconds } if matches!(self.threshold.metric, Metric::Signal { .. }) => self.worst_of_signal(seconds.max(1)),
+            Window::Every { .. } => self.worst,
+        };
+        let state = match &worst {
+            Some(worst) if !worst.holds && (ended || self.certain) => ThresholdState::Failed,
+            Some(_) if ended => ThresholdState::Passed,
+            None if ended => ThresholdState::NoData,
+            _ => ThresholdState::Pending,
+        };
+        let is_window = self.threshold.window != Window::WholeRun;
+        let value = worst.as_ref().and_then(|worst| match worst.measured {
+            Measured::Value(value) | Measured::AtLeast(value) => Some(value),
+            Measured::NoData => None,
+        });
+        let detail = match &worst {
+            Some(worst) => wording::detail(&self.threshold, worst, (self.windows_failed, self.windows_judged), self.pool.is_cut_off()),
+            None => String::from("nothing measured yet"),
+        };
+        ThresholdResult {
+            threshold: self.threshold.clone(),
+            state,
+            measured: value,
+            at_seconds: worst.filter(|_| is_window).map(|worst| worst.at_seconds),
+            detail,
+        }
+    }
+
+    /// A count of nothing is zero only where something could have been counted: a selector that fits no series has no data.
+    fn whole_run_holds(&self, measured: Measured, ended: bool) -> Option<bool> {
+        let nothing = self.pool.seconds() == 0.0 && !matches!(self.threshold.metric, Metric::Signal { .. });
+        if nothing && (ended || self.threshold.aggregate != Aggregate::Count) { None } else { self.holds(measured) }
+    }
+
+    /// Back-to-back windows over a signal's points.
+    fn worst_of_signal(&self, seconds: u32) -> Option<Worst> {
+        let begin = self.points.first()?.at;
+        let window_ns = u64::from(seconds) * 1_000_000_000;
+        let mut worst: Option<Worst> = None;
+        for points in self.points.chunk_by(|a, b| (a.at - begin) / window_ns == (b.at - begin) / window_ns) {
+            let measured = pool::measure_points(points, self.threshold.aggregate);
+            let Some(holds) = self.holds(measured) else { continue };
+            let window = Worst { measured, holds, at_seconds: points[0].at as f64 / 1e9, samples: points.len() as u64 };
+            if worst.as_ref().is_none_or(|worst| self.is_worse(&window, worst)) {
+                worst = Some(window);
+            }
+        }
+        worst
+    }
+}

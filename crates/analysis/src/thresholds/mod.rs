@@ -1,0 +1,110 @@
+//! Thresholds: whether a run met its objectives, while it runs and afterwards.
+//!
+//! Read [`Thresholds`] first. One evaluation serves both: the final verdict is what the live one says after the last slice. The rules for windows, warm-up
+//! and aborting are in docs/metrics.md.
+
+mod judge;
+mod pool;
+mod wording;
+
+use std::collections::BTreeSet;
+
+use metrics::{SeriesKey, SignalPoint, Snapshot};
+use plan::{Metric, Threshold, Window};
+use run::{Run, SignalSeries};
+
+use crate::{Tally, ThresholdResult, ThresholdState};
+use judge::{Judge, Worst};
+use pool::{Measured, Pool};
+
+/// Evaluates the thresholds of a plan slice by slice.
+#[derive(Debug)]
+pub struct Thresholds {
+    judges: Vec<Judge>,
+    known: BTreeSet<SeriesKey>,
+}
+
+/// A threshold that has become certain to fail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Position in the plan.
+    pub index: usize,
+    pub result: ThresholdResult,
+    /// The plan asks to stop the run.
+    pub abort: bool,
+}
+
+impl Thresholds {
+    /// Names listed when a selector fits nothing.
+    const KNOWN_MAX: usize = 8;
+
+    pub fn new(thresholds: &[Threshold]) -> Self {
+        Self { judges: thresholds.iter().cloned().map(Judge::new).collect(), known: BTreeSet::new() }
+    }
+
+    /// Takes one merged slice; returns what has become certain to fail with it.
+    pub fn push(&mut self, slice: &Snapshot) -> Vec<Change> {
+        for series in slice.series.iter().filter(|series| pool::is_known(series)) {
+            if !self.known.contains(&series.key) {
+                self.known.insert(series.key.clone());
+            }
+        }
+        let mut changes = Vec::new();
+        for (index, judge) in self.judges.iter_mut().enumerate() {
+            if judge.push(slice) {
+                changes.push(Change { index, result: judge.result(false), abort: judge.threshold().abort });
+            }
+        }
+        changes
+    }
+
+    /// Takes points of observer series.
+    pub fn push_signals(&mut self, batch: &[SignalSeries]) {
+        for series in batch {
+            for judge in &mut self.judges {
+                judge.push_signal(&series.signal.name, &series.points);
+            }
+        }
+    }
+
+    /// How things stand: `Failed` once certain, `Pending` otherwise, with what was measured so far.
+    pub fn so_far(&self) -> Vec<ThresholdResult> {
+        self.judges.iter().map(|judge| judge.result(false)).collect()
+    }
+
+    /// The verdict, when no slice follows.
+    pub fn finish(mut self) -> Vec<ThresholdResult> {
+        let known = std::mem::take(&mut self.known);
+        self.judges
+            .iter_mut()
+            .map(|judge| {
+                judge.close();
+                let mut result = judge.result(true);
+                if result.state == ThresholdState::NoData {
+                    result.detail = wording::no_data(judge.threshold(), &known, Self::KNOWN_MAX);
+                }
+                result
+            })
+            .collect()
+    }
+}
+
+/// Samples that a threshold on times rests on, warm-up apart; `None` for what is not a time.
+pub(crate) fn samples_for(threshold: &Threshold, tally: &Tally) -> Option<u64> {
+    if !pool::is_time(&threshold.metric) {
+        return None;
+    }
+    let selected = tally.series().iter().filter(|series| pool::selects(threshold, &series.merged.key));
+    let lag = threshold.metric == Metric::ScheduleLag;
+    Some(selected.map(|series| if lag { series.merged.lag.count() } else { series.merged.count }).sum())
+}
+
+/// The verdict on a run.
+pub fn evaluate(run: &Run) -> Vec<ThresholdResult> {
+    let mut thresholds = Thresholds::new(&run.plan.thresholds);
+    for slice in &run.slices {
+        thresholds.push(slice);
+    }
+    thresholds.push_signals(&run.signals);
+    thresholds.finish()
+}

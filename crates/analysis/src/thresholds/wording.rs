@@ -1,0 +1,115 @@
+//! What a threshold's result says to people.
+
+use std::collections::BTreeSet;
+
+use metrics::SeriesKey;
+use plan::{Aggregate, Comparison, Metric, Selector, Threshold};
+
+use super::{Measured, Worst, pool};
+use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::units;
+
+/// `p99 was 38.2 ms (12,000 samples), bound below 50 ms`.
+pub(super) fn detail(threshold: &Threshold, worst: &Worst, windows: (u32, u32), cut_off: bool) -> String {
+    let value = |value: f64| in_unit(threshold, value);
+    let measured = match worst.measured {
+        Measured::Value(measured) => value(measured),
+        Measured::AtLeast(least) => format!("at least {} (longer answers were cut off by a time limit)", value(least)),
+        Measured::NoData => "not measured".to_owned(),
+    };
+    let mut text = format!("{} was {measured}", subject(threshold));
+    if let plan::Window::Every { seconds } = threshold.window {
+        let (failed, judged) = windows;
+        text.push_str(&format!(" in the worst window, from second {} for {seconds} s", units::number(worst.at_seconds)));
+        if judged > 1 {
+            text.push_str(&format!(" ({failed} of {judged} windows failed)"));
+        }
+    }
+    text.push_str(&format!("; bound {} {}", comparison(threshold.bound.comparison), value(threshold.bound.value)));
+    if let Aggregate::Quantile(q) = threshold.aggregate
+        && pool::is_time(&threshold.metric)
+    {
+        let beyond = samples_beyond(worst.samples, q);
+        let few = if beyond < SAMPLES_BEYOND_MIN { ", too few to rely on" } else { "" };
+        let cut = if cut_off { "; some were cut off and count as longer" } else { "" };
+        text.push_str(&format!(" ({} samples, {} beyond it{few}{cut})", units::count(worst.samples), units::count(beyond)));
+    }
+    text
+}
+
+/// Why there was nothing to judge, with the names that there are.
+pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, list_max: usize) -> String {
+    let Some(kind) = pool::kind_of(&threshold.metric) else {
+        let Metric::Signal { name } = &threshold.metric else { return "nothing was measured".to_owned() };
+        return format!("no signal named \"{name}\" was read: check the observer's name and that it could connect");
+    };
+    let noun = match kind {
+        metrics::SeriesKind::Request => "request",
+        metrics::SeriesKind::Group => "group",
+        metrics::SeriesKind::Iteration => "scenario",
+        metrics::SeriesKind::Check => "check",
+        metrics::SeriesKind::Flow => "flow",
+    };
+    let of_kind: Vec<&SeriesKey> = known.iter().filter(|key| key.kind == kind).collect();
+    if of_kind.is_empty() {
+        return format!("no {noun} ended, so there is nothing to judge");
+    }
+    let Selector { name, scenario, group } = &threshold.selector;
+    let field = |key: &'_ SeriesKey, which: usize| [&key.name, &key.scenario, &key.group][which].to_string();
+    for (which, (noun, wanted)) in [(noun, name), ("scenario", scenario), ("group", group)].into_iter().enumerate() {
+        if let Some(wanted) = wanted
+            && !of_kind.iter().any(|key| field(key, which) == *wanted)
+        {
+            let names: BTreeSet<String> = of_kind.iter().map(|key| field(key, which)).filter(|name| !name.is_empty()).collect();
+            return format!("no {noun} is named \"{wanted}\"; {}", list(&names, list_max));
+        }
+    }
+    if of_kind.iter().any(|key| pool::selects(threshold, key)) {
+        return format!("no {noun} was measured in the time that counts (after {} s)", threshold.after_seconds);
+    }
+    format!("no {noun} fits all of its name, scenario and group")
+}
+
+fn list(names: &BTreeSet<String>, max: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(max).map(String::as_str).collect();
+    let rest = names.len() - shown.len();
+    match (shown.is_empty(), rest) {
+        (true, _) => "there are none".to_owned(),
+        (false, 0) => format!("known: {}", shown.join(", ")),
+        (false, rest) => format!("known: {} and {rest} more", shown.join(", ")),
+    }
+}
+
+fn subject(threshold: &Threshold) -> String {
+    match (&threshold.metric, threshold.aggregate) {
+        (_, Aggregate::Quantile(q)) => units::percentile(q),
+        (Metric::Failures, Aggregate::Rate) => "the failed share".to_owned(),
+        (Metric::Checks, Aggregate::Rate) => "the share of failed checks".to_owned(),
+        (_, Aggregate::Count) => "the count".to_owned(),
+        (_, Aggregate::Rate) => "the rate".to_owned(),
+        (_, Aggregate::Mean) => "the mean".to_owned(),
+        (_, Aggregate::Min) => "the minimum".to_owned(),
+        (_, Aggregate::Max) => "the maximum".to_owned(),
+        (_, Aggregate::Last) => "the last value".to_owned(),
+    }
+}
+
+fn comparison(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Below => "below",
+        Comparison::AtMost => "at most",
+        Comparison::Above => "above",
+        Comparison::AtLeast => "at least",
+        Comparison::Equals => "exactly",
+    }
+}
+
+fn in_unit(threshold: &Threshold, value: f64) -> String {
+    match (&threshold.metric, threshold.aggregate) {
+        (Metric::Signal { .. }, _) => units::number(value),
+        (_, Aggregate::Count) => units::number(value),
+        (Metric::Failures | Metric::Checks, Aggregate::Rate) => units::share(value),
+        (_, Aggregate::Rate) => units::rate(value),
+        _ => units::seconds(value),
+    }
+}

@@ -1,0 +1,53 @@
+//! Open load: did as many arrivals start as came due, and as many come due as the plan asks for?
+
+use super::{Ground, RunStage, Sheet, grade_of};
+use crate::{Grade, ValidityCheck, units};
+use plan::{LoadProfile, OpenStage, Timing};
+use run::RunEnd;
+
+const SHEET: Sheet = Sheet {
+    id: "offered-rate",
+    title: "Offered rate",
+    limits: "suspect when more than 1 % of the arrivals of a scenario did not start, invalid above 5 % (one arrival is always tolerated; those that waited for a free user count under \"Users for open load\")",
+};
+
+pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
+    let leaves = ground.plan.load.leaves();
+    let mut worst: Option<(f64, u64, u64, &str)> = None;
+    for leaf in ground.tally.leaves() {
+        let Some(LoadProfile::Open { stages }) = leaves.get(leaf.leaf as usize).map(|run| &run.profile) else { continue };
+        let due = leaf.arrivals_due.max(asked(ground, stages));
+        if due == 0 {
+            continue;
+        }
+        let missing = due.saturating_sub(leaf.started + leaf.waiting);
+        let excess = leaf.started.saturating_sub(due);
+        let share = missing.max(excess).saturating_sub(1) as f64 / due as f64;
+        if worst.as_ref().is_none_or(|worst| share > worst.0) {
+            worst = Some((share, due, leaf.started, ground.scenario(leaf.leaf)));
+        }
+    }
+    let Some((share, due, started, scenario)) = worst else { return SHEET.nothing("no open load") };
+    let total = |of: fn(&crate::LeafTally) -> u64| ground.tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0).map(of).sum::<u64>();
+    let evidence = match grade_of(share, 0.01, 0.05) {
+        Grade::Valid => format!(
+            "{} of {} arrivals that came due were started",
+            units::count(total(|leaf| leaf.started)),
+            units::count(total(|leaf| leaf.arrivals_due))
+        ),
+        _ => format!("scenario \"{scenario}\" asked for {} arrivals and {} were started", units::count(due), units::count(started)),
+    };
+    let advice = "The generator could not make the load that was asked for. Ask for less, give it more cores (--workers), or move it off the machine of the target.";
+    SHEET.graded(grade_of(share, 0.01, 0.05), evidence, advice)
+}
+
+/// What the plan asks for once the run has gone its whole way; a Poisson process may fall short by four standard deviations.
+fn asked(ground: &Ground<'_>, stages: &[OpenStage]) -> u64 {
+    if ground.stage != RunStage::Over(Some(&RunEnd::Completed)) {
+        return 0;
+    }
+    let arrivals: f64 = stages.iter().map(OpenStage::arrivals).sum();
+    let is_poisson = stages.iter().any(|stage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. }));
+    let slack = if is_poisson { 4.0 * arrivals.sqrt() } else { 1.0 };
+    (arrivals - slack).max(0.0).floor() as u64
+}

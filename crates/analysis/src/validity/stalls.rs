@@ -1,0 +1,53 @@
+//! Did scripts or garbage collections keep everything else waiting?
+
+use super::{Ground, Sheet, grade_of};
+use crate::{Grade, ValidityCheck, WorkerTally, units};
+
+const SHEET: Sheet = Sheet {
+    id: "stalls",
+    title: "Script and GC stalls",
+    limits: "for p99 and p99.9: the share of time in which a stall delayed a worker by over a tenth of the percentile; suspect above a quarter of what lies beyond the percentile, invalid above all of it",
+};
+
+pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
+    let Some(first) = ground.tail(0.99) else { return SHEET.nothing("no request ended") };
+    if ground.tally.workers().iter().all(|worker| worker.wall_ns == 0) {
+        return SHEET.nothing("the generator did not measure itself");
+    }
+    let tails = [Some(first), ground.tail(0.999)];
+    let mut worst = (Grade::Valid, 0.0, String::new(), 0.0);
+    for (name, quantile, reported) in tails.into_iter().flatten() {
+        let delayed = ground.tally.workers().iter().map(|worker| delayed_share(worker, reported / 10.0)).fold(0.0, f64::max);
+        let part = delayed / (1.0 - quantile);
+        let grade = grade_of(part, 0.25, 1.0);
+        if grade > worst.0 || worst.2.is_empty() {
+            worst = (grade, delayed, name, reported);
+        }
+    }
+    let (grade, delayed, name, reported) = worst;
+    let stalls: u64 = ground.tally.workers().iter().map(|worker| worker.stalls.count()).sum();
+    let longest = |of: fn(&WorkerTally) -> u64| ground.tally.workers().iter().map(of).max().unwrap_or(0) as f64 / 1e9;
+    let evidence = format!(
+        "{} stalls over 1 ms, the longest {}; the longest garbage collection took {}; for {} of the time a request could be delayed by over a tenth of the {name} of {}",
+        units::count(stalls),
+        units::seconds(longest(|worker| worker.stalls.max())),
+        units::seconds(longest(|worker| worker.collections.max())),
+        units::share(delayed),
+        units::seconds(reported)
+    );
+    let advice =
+        "Scripts held their worker. Move heavy work (large JSON, hashing, loops) out of the iteration, or use more workers (--workers).";
+    SHEET.graded(grade, evidence, advice)
+}
+
+/// Share of the time in which something that came due had to wait longer than `over` seconds: of each stall the part that
+/// lay more than that before its end.
+fn delayed_share(worker: &WorkerTally, over: f64) -> f64 {
+    if worker.wall_ns == 0 {
+        return 0.0;
+    }
+    let over_ns = over * 1e9;
+    let delayed: f64 =
+        worker.stalls.bars().map(|(low, high, count)| ((low + (high - low) / 2) as f64 - over_ns).max(0.0) * count as f64).sum();
+    delayed / worker.wall_ns as f64
+}

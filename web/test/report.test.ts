@@ -1,0 +1,207 @@
+// The finished report as its reader has it: a file on disk, opened in Chromium.
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { fixture, launch, type Look, type Opened, open } from "./browser.ts";
+
+let browser: Browser;
+beforeAll(async () => { browser = await launch(); });
+afterAll(async () => { await browser.close(); });
+
+/** Opens a report, runs the test, and holds that nothing was complained about or fetched. */
+async function reading(name: string, look: Look, work: (page: Page, opened: Opened) => Promise<void>) {
+  const opened = await open(browser, fixture(name), look);
+  try {
+    await work(opened.page, opened);
+    expect(opened.complaints).toEqual([]);
+  } finally {
+    await opened.close();
+  }
+}
+
+const interval = (page: Page) => page.locator("[data-testid=interval]").innerText();
+
+/** What each chart last read out to a screen reader. */
+async function cursorTimes(page: Page): Promise<string[]> {
+  return page.locator("figure.chart .unseen").allInnerTexts();
+}
+
+async function dragAcross(page: Page, panel: string, from: number, to: number) {
+  const plot = page.locator(`[data-panel="${panel}"] .u-over`);
+  await plot.scrollIntoViewIfNeeded();
+  const box = (await plot.boundingBox())!;
+  await page.mouse.move(box.x + box.width * from, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * to, box.y + box.height / 2, { steps: 6 });
+  await page.mouse.up();
+}
+
+test("an invalid run says so first, in words, with evidence and advice", () =>
+  reading("failing", {}, async (page) => {
+    const validity = page.getByTestId("verdict-validity");
+    expect(await validity.innerText()).toContain("Invalid");
+    expect(await validity.getAttribute("aria-expanded")).toBe("true");
+    const worst = page.locator("[data-check]").first();
+    expect(await worst.getAttribute("data-check")).toBe("offered-rate");
+    expect(await worst.innerText()).toContain("64.8 % of the arrivals asked for were started");
+    expect(await worst.innerText()).toContain("Limits: suspect below 99 %");
+    expect(await page.getByTestId("verdict-findings").innerText()).toContain("Cannot tell");
+    expect(await page.title()).toBe("Checkout under the sale's peak · Failed · Loadstone");
+
+    await page.getByTestId("verdict-thresholds").click();
+    expect(await page.locator("#thresholds-detail").innerText()).toContain("p99 was 812 ms in the worst window");
+  }));
+
+test("a healthy run is said to be valid and passed", () =>
+  reading("healthy", {}, async (page) => {
+    expect(await page.getByTestId("verdict-validity").innerText()).toContain("Valid");
+    expect(await page.getByTestId("verdict-thresholds").innerText()).toContain("All 4 thresholds held");
+    expect(await page.locator("[data-check]").count()).toBe(0);
+    expect(await page.getByText("No request failed.").count()).toBe(1);
+  }));
+
+test("the table sorts by its headings, filters, and opens a row", () =>
+  reading("hour", {}, async (page) => {
+    const names = () => page.locator("[data-testid=row] th button span").evaluateAll((cells) => cells.map((cell) => cell.firstChild?.textContent));
+    const view = JSON.parse(fixture("hour"));
+    const p95 = (row: { response: { percentiles: { quantile: number; value: number }[] } }) => row.response.percentiles.find((p) => p.quantile === 0.95)!.value;
+    const expected = [...view.summary.requests].sort((a, b) => p95(b) - p95(a)).map((row) => row.name);
+
+    await page.getByRole("button", { name: "p95", exact: true }).last().click();
+    expect(await names()).toEqual(expected);
+    await page.getByRole("button", { name: "p95", exact: true }).last().click();
+    expect(await names()).toEqual(expected.toReversed());
+
+    await page.getByRole("searchbox").fill("hats");
+    expect((await names()).every((name) => name?.includes("hats"))).toBe(true);
+    await page.locator("[data-testid=row] th button").first().click();
+    expect(await page.locator("tr.more").innerText()).toContain("Response");
+
+    await page.getByRole("tab", { name: /Groups/ }).click();
+    expect(await page.getByRole("heading", { name: "By group" }).count()).toBe(1);
+  }));
+
+test("a drag on one chart zooms all of them, a double click shows the whole run", () =>
+  reading("findings", {}, async (page) => {
+    expect(await interval(page)).toBe("0:00 – 3:00");
+    await dragAcross(page, "response", 0.5, 0.75);
+    expect(await interval(page)).toBe("1:30 – 2:15");
+
+    // Every chart reads its own axis: End moves its cursor to the last visible step.
+    const plots = page.locator("figure.chart .plot");
+    for (let i = 0; i < (await plots.count()); i++) await plots.nth(i).press("End");
+    const times = await cursorTimes(page);
+    expect(times.length).toBeGreaterThan(6);
+    for (const text of times) expect(text).toMatch(/^2:1[34]:/);
+
+    await page.locator('[data-panel="rate"] .u-over').dblclick();
+    expect(await interval(page)).toBe("0:00 – 3:00");
+  }));
+
+test("keys alone zoom and read a chart", () =>
+  reading("findings", {}, async (page) => {
+    const plot = page.locator('[data-panel="response"] .plot');
+    await plot.press("Home");
+    await plot.press("ArrowRight");
+    expect(await page.locator('[data-panel="response"] .unseen').innerText()).toMatch(/^0:01: p50 .* ms, p90/);
+    await plot.press("+");
+    expect(await interval(page)).not.toBe("0:00 – 3:00");
+    await plot.press("Escape");
+    expect(await interval(page)).toBe("0:00 – 3:00");
+
+    const start = page.getByRole("slider", { name: "Start of the visible interval" });
+    await start.press("ArrowRight");
+    expect(await start.getAttribute("aria-valuetext")).toBe("0:01");
+  }));
+
+/** The colours near the top of a chart, before and after the limit of the fixture sets in. */
+async function pixels(page: Page, panel: string): Promise<number[][]> {
+  return page.locator(`[data-panel="${panel}"] canvas`).evaluate((canvas) => {
+    const { width, height } = canvas as HTMLCanvasElement;
+    const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true })!;
+    copy.drawImage(canvas as HTMLCanvasElement, 0, 0);
+    const at = (x: number) => [...copy.getImageData(Math.round(width * x), Math.round(height * 0.12), 1, 1).data];
+    return [at(0.3), at(0.8)];
+  });
+}
+
+test("pointing at a finding brings out its interval and series on the charts", () =>
+  reading("findings", {}, async (page) => {
+    const before = await pixels(page, "users");
+    await page.getByTestId("evidence").first().hover();
+    const pointed = await pixels(page, "users");
+    expect(pointed[0]).toEqual(before[0]);
+    expect(pointed[1]).not.toEqual(before[1]);
+
+    await page.getByTestId("evidence").first().click();
+    expect(await page.getByRole("status").innerText()).toContain("A limit of 8 in the shop");
+    await page.getByRole("button", { name: "Zoom in" }).click();
+    expect(await interval(page)).toBe("1:28 – 3:00");
+    await page.keyboard.press("Escape");
+    expect(await page.getByRole("button", { name: "Zoom in" }).count()).toBe(0);
+    expect((await pixels(page, "users"))[0]).toEqual(before[0]);
+  }));
+
+test("light and dark follow the system until someone chooses", async () => {
+  const paper = (page: Page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  await reading("healthy", { dark: true }, async (page) => {
+    expect(await paper(page)).toBe("rgb(15, 21, 25)");
+    await page.emulateMedia({ colorScheme: "light" });
+    await expect.poll(() => paper(page)).toBe("rgb(250, 251, 251)");
+    await page.getByText("Dark", { exact: true }).click();
+    expect(await paper(page)).toBe("rgb(15, 21, 25)");
+  });
+});
+
+test.each(["failing", "findings", "hour"])("%s fits a phone without scrolling sideways", (name) =>
+  reading(name, { width: 360, height: 740 }, async (page) => {
+    for (const id of ["validity", "thresholds", "findings"]) {
+      const answer = page.getByTestId(`verdict-${id}`);
+      if ((await answer.getAttribute("aria-expanded")) === "false") await answer.click();
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), id).toBe(360);
+    }
+    await page.locator("[data-testid=row] th button").first().click();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  }));
+
+test("the heat map and the folded charts draw", () =>
+  reading("findings", {}, async (page) => {
+    await page.getByText("Heat map").click();
+    await page.getByText("Health of the load generator").click();
+    await page.getByText("Requests in flight, connections and bytes").click();
+    await expect.poll(() => page.locator("figure.chart canvas").count()).toBe(13);
+  }));
+
+test("on paper everything stands open, in light", () =>
+  reading("findings", { dark: true }, async (page) => {
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    expect(await page.locator("[data-check]").count()).toBe(9);
+    expect(await page.locator("html").getAttribute("data-theme")).toBe("light");
+    expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(50_000);
+  }));
+
+test("an hour fits in 5 MB and is painted within a second", () =>
+  reading("hour", {}, async (page) => {
+    const file = await page.evaluate(() => document.documentElement.outerHTML.length);
+    expect(file).toBeLessThan(5_000_000);
+    const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity);
+    console.log(`first paint of an hour: ${painted.toFixed(0)} ms`);
+  }));
+
+test("text in a view can never become markup", async () => {
+  const view = JSON.parse(fixture("healthy"));
+  view.test.name = "</script><img src=x onerror=alert(1)>";
+  const opened = await open(browser, JSON.stringify(view));
+  expect(await opened.page.locator("h1").innerText()).toBe(view.test.name);
+  expect(await opened.page.locator("img").count()).toBe(0);
+  expect(opened.complaints).toEqual([]);
+  await opened.close();
+});
+
+test("a page without a run says what to do", async () => {
+  const opened = await browser.newPage();
+  await opened.goto(new URL("../dist/index.html", import.meta.url).href);
+  expect(await opened.getByRole("alert").innerText()).toContain("Make it again with `loadstone report`");
+  await opened.close();
+});
