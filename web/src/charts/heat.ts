@@ -13,7 +13,8 @@ export function largestCount(heat: HeatMap): number {
   return heat.steps.reduce((largest, step) => step.reduce((most, value, i) => (i % 2 === 1 && value > most ? value : most), largest), 0);
 }
 
-export function drawHeat(plot: uPlot, heat: HeatMap, timeline: Timeline, theme: Theme): void {
+export function drawHeat(plot: uPlot, timeline: Timeline, theme: Theme): void {
+  const { heat } = timeline;
   const { ctx, bbox } = plot;
   const { min, max } = plot.scales.x as { min: number; max: number };
   const largest = largestCount(heat);

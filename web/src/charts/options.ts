@@ -3,8 +3,9 @@
 
 import type uPlot from "uplot";
 import { clock, ticksInUnit } from "../format/unit";
+import { ranges } from "../data/ranges";
 import { type Highlight, type Interval, names } from "../state/page.svelte";
-import type { HeatMap, MarkView, Panel, Timeline } from "../view";
+import type { Column, HeatMap, MarkView, Panel, Timeline } from "../view";
 import { drawHeat } from "./heat";
 import { colour, faded, INK, type Theme } from "./palette";
 
@@ -16,8 +17,8 @@ export interface ChartSettings {
   /** Width of the value axis, the same on all charts so that their times stand below each other. */
   axisWidth: number;
   logarithmic: boolean;
-  /** Drawn behind the lines, when wanted. */
-  heat: HeatMap | null;
+  /** Draw the timeline's heat map behind the lines. */
+  heat: boolean;
   hidden: ReadonlySet<string>;
   /** Read anew for every drawing, because they change without the chart being rebuilt. */
   now: () => { highlight: Highlight | null; marks: MarkView[]; visible: Interval; timeline: Timeline };
@@ -49,10 +50,10 @@ export function plotOptions(settings: ChartSettings): uPlot.Options {
     scales: { x: { time: false, range: () => [...settings.now().visible] }, y: valueScale(settings) },
     axes: axes(settings),
     series: [{}, ...panel.columns.map((column, index) => series(settings, column.id, index))],
-    bands: panel.stacked ? panel.columns.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : [],
+    bands: panel.stacked ? panel.columns.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : rangeBands(settings),
     hooks: {
       drawClear: [(plot) => drawHighlight(plot, settings, theme)],
-      drawAxes: settings.heat ? [(plot) => drawHeat(plot, settings.heat as HeatMap, settings.now().timeline, theme)] : [],
+      drawAxes: settings.heat ? [(plot) => drawHeat(plot, settings.now().timeline, theme)] : [],
       draw: [(plot) => drawMarks(plot, settings.now().marks, theme)],
       setSelect: [
         (plot) => {
@@ -68,8 +69,7 @@ export function plotOptions(settings: ChartSettings): uPlot.Options {
 
 function valueScale(settings: ChartSettings): uPlot.Scale {
   if (settings.heat) {
-    const [low, high] = heatRange(settings.heat);
-    return { distr: 3, log: 10, range: () => [low, high] };
+    return { distr: 3, log: 10, range: () => heatRange(settings.now().timeline.heat) };
   }
   if (settings.logarithmic) {
     return { distr: 3, log: 10, range: (_, low, high) => (low > 0 && high > 0 ? [low / 1.2, Math.max(high * 1.2, low * 2)] : [0.001, 1]) };
@@ -94,7 +94,7 @@ function axes(settings: ChartSettings): uPlot.Axis[] {
   const ink = INK[settings.theme];
   const font = `12px "Hanken Grotesk Variable", system-ui, sans-serif`;
   const shared = { stroke: ink.text, font, ticks: { show: false }, grid: { stroke: ink.grid, width: 1 } };
-  const logarithmic = settings.logarithmic || settings.heat !== null;
+  const logarithmic = settings.logarithmic || settings.heat;
   return [
     {
       ...shared,
@@ -125,17 +125,27 @@ function isDecade(tick: number | null): boolean {
   return tick !== null && tick > 0 && Math.abs(Math.log10(tick) - Math.round(Math.log10(tick))) < 1e-6;
 }
 
+/** The space between a line's lowest and highest values, in the line's colour. */
+function rangeBands({ panel, theme }: ChartSettings): uPlot.Band[] {
+  return ranges(panel).map(({ of, min, max }) => ({
+    series: [max + 1, min + 1] as [number, number],
+    fill: faded(colour((panel.columns[of] as Column).id, of, theme), 0.18),
+  }));
+}
+
 function series(settings: ChartSettings, id: string, index: number): uPlot.Series {
   const { panel, theme } = settings;
+  const range = ranges(panel).find(({ min, max }) => index === min || index === max);
+  if (range) return { show: !settings.hidden.has(panel.columns[range.of]!.id), scale: "y", width: 0, points: { show: false } };
   const base = colour(id, index, theme);
   const strength = () => {
     const { highlight } = settings.now();
     return !highlight || !panel.columns.some((column) => names(highlight, column.id)) || names(highlight, id) ? 1 : 0.22;
   };
   // Over the heat, fewer lines say more.
-  const isLeftOut = settings.heat !== null && !/\/(p50|p95|p99)$/.test(id);
+  const isLeftOut = settings.heat && !/\/(p50|p95|p99)$/.test(id);
   const isAsked = id.endsWith("/asked");
-  const isSide = isAsked || /\/(max|min|low|high)$/.test(id);
+  const isSide = isAsked || /\/max$/.test(id);
   return {
     show: !settings.hidden.has(id) && !isLeftOut,
     scale: "y",

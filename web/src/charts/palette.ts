@@ -13,8 +13,6 @@ const NAMED: Record<string, Pair> = {
   "rate/asked": ["#8794a0", "#8e9ca8"],
   "rate/achieved": ["#14727f", "#56bfcc"],
   "rate/requests": ["#6a5acd", "#a79cf5"],
-  "rate/requests/min": ["#c4bdee", "#544c86"],
-  "rate/requests/max": ["#c4bdee", "#544c86"],
   "rate/failures": ["#c8502f", "#f08a6c"],
   "users/asked": ["#8794a0", "#8e9ca8"],
   "response/p50": ["#8fc7ce", "#2c6d78"],

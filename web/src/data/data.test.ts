@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RequestRow, Timeline } from "../view";
 import { find, isEmpty, peak, stepAt, thin } from "./columns";
+import { listed, ranges } from "./ranges";
 import { matching, sorted, type TableRow } from "./rows";
 import { stack } from "./stack";
 
@@ -50,4 +51,11 @@ test("thinning keeps peaks", () => {
   const values = Array.from({ length: 1000 }, (_, i) => (i === 777 ? 50 : 1));
   expect(Math.max(...(thin(values, 60) as number[]))).toBe(50);
   expect(thin(values, 60).length).toBeLessThanOrEqual(60);
+});
+
+test("lowest and highest belong to their line, and only to a line that is there", () => {
+  const column = (id: string) => ({ id, label: id, values: [] });
+  const panel = { id: "p", title: "", unit: "1", stacked: false, columns: ["rate", "rate/min", "rate/max", "response/max"].map(column) };
+  expect(ranges(panel)).toEqual([{ of: 0, min: 1, max: 2 }]);
+  expect(listed(panel).map(({ id }) => id)).toEqual(["rate", "response/max"]);
 });

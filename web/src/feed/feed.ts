@@ -44,10 +44,15 @@ export function feedOf(text: string): Feed {
 
 function parse(text: string): ReportView | LiveSource {
   try {
-    return JSON.parse(text) as ReportView | LiveSource;
+    return readJson(text) as ReportView | LiveSource;
   } catch {
     throw new UnreadableView("This page holds no run: its data is missing or damaged. Make it again with `loadstone report`.");
   }
+}
+
+/** A seed has 64 bits, a JavaScript number 53: long ones are read as text. Inside a JSON string the quotes would be escaped. */
+export function readJson(text: string): unknown {
+  return JSON.parse(text.replace(/"seed":(\d{16,})/, '"seed":"$1"'));
 }
 
 /** Refuses a schema that this page does not know, rather than drawing it wrongly. */

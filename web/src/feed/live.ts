@@ -1,7 +1,7 @@
 // A run under way: server-sent events, each a whole view. The browser reconnects by itself; the view after a gap is
 // whole again, so nothing has to be caught up.
 
-import { checked, type Feed, type LiveSource } from "./feed";
+import { checked, readJson, type Feed, type LiveSource } from "./feed";
 import type { ReportView } from "../view";
 
 export function liveFeed(source: LiveSource): Feed {
@@ -11,7 +11,7 @@ export function liveFeed(source: LiveSource): Feed {
       events.addEventListener("open", () => onConnection("open"));
       events.addEventListener("error", () => onConnection(events.readyState === EventSource.CLOSED ? "ended" : "lost"));
       events.addEventListener("view", (event) => {
-        const view = checked(JSON.parse((event as MessageEvent<string>).data) as ReportView);
+        const view = checked(readJson((event as MessageEvent<string>).data) as ReportView);
         onView(view);
         if (view.test.state !== "running") {
           events.close();

@@ -27,6 +27,8 @@ export class Page {
   choice: ThemeChoice = $state("auto");
   systemDark = $state(false);
   printing = $state(false);
+  /** The words and numbers are on the screen; the charts may take their time now. */
+  painted = $state(false);
   /** Canvases write with the page's font only once it is there. */
   fontReady = $state(false);
 

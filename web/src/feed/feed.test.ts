@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { feedOf, readJson, UnreadableView } from "./feed";
+
+test("a seed keeps all its digits", () => {
+  expect(readJson('{"test":{"seed":11400714819323198485}}')).toEqual({ test: { seed: "11400714819323198485" } });
+  expect(readJson('{"seed":42,"note":"a \\"seed\\":11400714819323198485"}')).toEqual({ seed: 42, note: 'a "seed":11400714819323198485' });
+});
+
+test("what is no view, or one of another version, is refused with what to do", () => {
+  expect(() => feedOf("__LOADSTONE_VIEW__")).toThrow(UnreadableView);
+  expect(() => feedOf('{"version":2}')).toThrow(/version 2/);
+});
+
+test("an embedded view arrives once, and cannot be steered", () => {
+  const feed = feedOf('{"version":1}');
+  const seen: unknown[] = [];
+  feed.start((view) => seen.push(view), () => {});
+  expect(seen).toEqual([{ version: 1 }]);
+  expect(feed.controls).toBeNull();
+});

@@ -1,0 +1,144 @@
+// The live page against a server that speaks the agreed messages: views as server-sent events, controls as POSTs.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { ReportView } from "../src/view.ts";
+import { fixture, launch, pageWith } from "./browser.ts";
+
+const TOKEN = "0123456789abcdef";
+const whole = JSON.parse(fixture("findings")) as ReportView;
+
+/** The run as it stood after some seconds. */
+function after(seconds: number, state: ReportView["test"]["state"] = "running"): ReportView {
+  const view = structuredClone(whole);
+  view.test.state = state;
+  view.test.duration_seconds = seconds;
+  view.summary.totals.requests = seconds * 100;
+  const { timeline } = view;
+  timeline.seconds.length = seconds;
+  timeline.heat.steps.length = seconds;
+  for (const panel of [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)]) for (const column of panel.columns) column.values.length = seconds;
+  return view;
+}
+
+/** A live server in thirty lines: what crates/report/src/live does, as far as the page can see. */
+class LiveServer {
+  controls: unknown[] = [];
+  refuse = "";
+  private open = new Set<ServerResponse>();
+  private last: ReportView = after(30);
+  private server: Server = createServer((request, response) => void this.answer(request, response));
+
+  async start(): Promise<string> {
+    await new Promise<void>((done) => this.server.listen(0, "127.0.0.1", done));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
+  }
+
+  send(view: ReportView) {
+    this.last = view;
+    for (const stream of this.open) stream.write(`event: view\ndata: ${JSON.stringify(view)}\n\n`);
+  }
+
+  /** Drops every connection, as a network does. */
+  drop() {
+    for (const stream of this.open) stream.destroy();
+  }
+
+  stop() {
+    this.drop();
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse) {
+    if (request.url === "/events") {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write("retry: 100\n\n");
+      this.open.add(response);
+      response.on("close", () => this.open.delete(response));
+      this.send(this.last);
+    } else if (request.url === "/control") {
+      let body = "";
+      for await (const part of request) body += String(part);
+      this.controls.push(JSON.parse(body));
+      response.writeHead(this.refuse ? 403 : 204).end(this.refuse);
+    } else if (request.url === "/") {
+      response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
+      response.end(pageWith(JSON.stringify({ feed: "live", events: "/events", control: "/control", token: TOKEN })));
+    } else response.writeHead(404).end();
+  }
+}
+
+let browser: Browser;
+let server: LiveServer;
+let page: Page;
+let errors: string[];
+beforeAll(async () => { browser = await launch(); });
+afterAll(async () => { await browser.close(); });
+beforeEach(async () => {
+  server = new LiveServer();
+  page = await browser.newPage();
+  errors = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(await server.start());
+  await page.waitForSelector("#charts canvas");
+});
+afterEach(async () => {
+  await page.close();
+  server.stop();
+  expect(errors).toEqual([]);
+});
+
+const requests = () => page.locator(".headline dd").first();
+const interval = () => page.getByTestId("interval");
+
+test("the page follows the run, and says when it is over", async () => {
+  await expect.poll(() => requests().innerText()).toBe("3,000");
+  expect(await page.locator("header").innerText()).toContain("Running");
+  server.send(after(31));
+  await expect.poll(() => requests().innerText()).toBe("3,100");
+  await expect.poll(() => interval().innerText()).toBe("0:00 – 0:31");
+
+  server.send(after(60, "completed"));
+  await expect.poll(() => page.locator("header").innerText()).toContain("Completed after 1 min");
+  expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
+});
+
+test("a zoom stays while new seconds arrive", async () => {
+  const handle = page.getByRole("slider", { name: "Start of the visible interval" });
+  for (let i = 0; i < 10; i++) await handle.press("Shift+ArrowRight");
+  await expect.poll(() => interval().innerText()).toBe("0:15 – 0:30");
+  server.send(after(40));
+  await expect.poll(() => requests().innerText()).toBe("4,000");
+  expect(await interval().innerText()).toBe("0:15 – 0:30");
+});
+
+test("after a lost connection the page catches up by itself", async () => {
+  await expect.poll(() => requests().innerText()).toBe("3,000");
+  server.drop();
+  server.send(after(45));
+  await expect.poll(() => requests().innerText(), { timeout: 10_000 }).toBe("4,500");
+  await expect.poll(() => page.getByText("Connection lost").count()).toBe(0);
+});
+
+test("pause, more load and stop reach the run with the page's token", async () => {
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("slider", { name: /Load/ }).fill("1.5");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await expect.poll(() => server.controls).toEqual([
+    { token: TOKEN, action: "pause" },
+    { token: TOKEN, action: "resume" },
+    { token: TOKEN, action: "scale", value: 1.5 },
+    { token: TOKEN, action: "stop" },
+  ]);
+});
+
+test("a refusal is shown in the run's own words", async () => {
+  server.refuse = "This page is not allowed to steer the run: its token is from another run.";
+  await page.getByRole("button", { name: "Pause" }).click();
+  await expect.poll(() => page.getByRole("alert").innerText()).toBe(server.refuse);
+  expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
+});
