@@ -4,6 +4,8 @@ use std::io;
 
 use metrics::Outcome;
 
+use crate::tls;
+
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -48,11 +50,13 @@ impl Failure {
 
     /// A connection that broke in use.
     pub(crate) fn broken(error: &io::Error) -> Self {
+        if let Some(failure) = tls::complaint(error) {
+            return failure;
+        }
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Self::new(Outcome::Reset, "connection reset"),
             io::ErrorKind::BrokenPipe => Self::new(Outcome::Reset, "connection closed while the request was being sent"),
             io::ErrorKind::TimedOut => Self::timeout("because the peer acknowledged nothing"),
-            io::ErrorKind::InvalidData => Self::new(Outcome::Tls, format!("TLS failed: {}", plain(error))),
             _ => Self::new(Outcome::Reset, format!("connection broke: {}", plain(error))),
         }
     }

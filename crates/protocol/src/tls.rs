@@ -44,7 +44,7 @@ impl Tls {
         let connector = self.connector.get_or_init(|| self.build()).as_ref().map_err(Clone::clone)?;
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate could carry"))?;
-        connector.connect(name, stream).await.map_err(|error| failure(&error))
+        connector.connect(name, stream).await.map_err(|error| handshake_failure(&error))
     }
 
     fn build(&self) -> Result<TlsConnector, Failure> {
@@ -83,38 +83,44 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, NetworkError> {
         .map_err(|error| NetworkError::File { path: PathBuf::from(path), problem: format!("cannot be read as a PEM private key: {error}") })
 }
 
-fn failure(error: &io::Error) -> Failure {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
-    let message = match inner {
-        Some(Error::InvalidCertificate(certificate)) => {
-            let what = match certificate {
-                CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
-                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "is not valid yet",
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => "is for another host name",
-                CertificateError::UnknownIssuer => "is signed by an issuer that is not trusted here",
-                CertificateError::Revoked => "has been revoked",
-                CertificateError::BadSignature => "carries a wrong signature",
-                _ => "cannot be verified",
-            };
-            return Failure::new(
-                Outcome::Tls,
-                format!("the server's certificate {what}; trust its issuer with a root file, or accept any certificate with --insecure"),
-            );
+fn handshake_failure(error: &io::Error) -> Failure {
+    complaint(error).unwrap_or_else(|| match error.kind() {
+        io::ErrorKind::UnexpectedEof => Failure::new(Outcome::Tls, "the server closed the connection in the TLS handshake"),
+        _ => Failure::broken(error),
+    })
+}
+
+/// What TLS itself found wrong, in the handshake or later. `None`: the error is the connection's.
+pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
+    let message = match error.get_ref()?.downcast_ref::<Error>()? {
+        Error::InvalidCertificate(certificate) => {
+            let what = what_is_wrong(certificate);
+            format!("the server's certificate {what}; trust its issuer with a root file, or accept any certificate with --insecure")
         }
-        Some(Error::AlertReceived(alert)) => match alert {
+        Error::AlertReceived(alert) => match alert {
             AlertDescription::CertificateRequired | AlertDescription::BadCertificate | AlertDescription::UnknownCA => {
                 "the server did not accept the client certificate, or requires one".to_owned()
             }
             AlertDescription::ProtocolVersion => "the server speaks no TLS version that is still safe (1.2 or 1.3)".to_owned(),
             AlertDescription::UnrecognisedName => "the server knows no site of this name".to_owned(),
-            alert => format!("the server ended the TLS handshake: {alert:?}"),
+            alert => format!("the server ended the TLS connection: {alert:?}"),
         },
-        Some(Error::InvalidMessage(_)) => "the server does not speak TLS on this port; is the URL meant to be http://?".to_owned(),
-        Some(error) => format!("the TLS handshake failed: {error}"),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => "the server closed the connection in the TLS handshake".to_owned(),
-        None => return Failure::broken(error),
+        Error::InvalidMessage(_) => "the server does not speak TLS on this port; is the URL meant to be http://?".to_owned(),
+        error => format!("TLS failed: {error}"),
     };
-    Failure::new(Outcome::Tls, message)
+    Some(Failure::new(Outcome::Tls, message))
+}
+
+fn what_is_wrong(certificate: &CertificateError) -> &'static str {
+    match certificate {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "is not valid yet",
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => "is for another host name",
+        CertificateError::UnknownIssuer => "is signed by an issuer that is not trusted here",
+        CertificateError::Revoked => "has been revoked",
+        CertificateError::BadSignature => "carries a wrong signature",
+        _ => "cannot be verified",
+    }
 }
 
 /// `--insecure`: any certificate will do.

@@ -49,6 +49,7 @@ pub(crate) struct AnswerReader {
     pub(crate) keep_alive: bool,
     /// The body has a content coding.
     pub(crate) encoded: bool,
+    pub(crate) sets_cookies: bool,
     pub(crate) head: Bytes,
     pub(crate) body: Vec<u8>,
 }
@@ -65,6 +66,7 @@ impl AnswerReader {
             status: 0,
             keep_alive: false,
             encoded: false,
+            sets_cookies: false,
             head: Bytes::new(),
             body: Vec::new(),
         }
@@ -164,6 +166,7 @@ impl AnswerReader {
         self.status = head.status;
         self.keep_alive = head.keep_alive && head.framing != Framing::UntilClose;
         self.encoded = head.encoded;
+        self.sets_cookies = head.sets_cookies;
         if self.wanted.headers {
             self.head = Bytes::copy_from_slice(&bytes[..head.bytes]);
         }

@@ -115,17 +115,30 @@ impl Client {
             bytes_received: 0,
             connected: false,
         };
+        let mut out = match source.outgoing(&self.network) {
+            Ok(out) => out,
+            Err(failure) => {
+                exchange.ended = exchange.started;
+                exchange.result = Err(failure);
+                return exchange;
+            }
+        };
         if let Some(connection) = place.take_idle(&self.network) {
-            let deadline = exchange.started.saturating_add(traits.timeout_ns);
-            connection.timer.reset(deadline);
-            let retry = self.fly(&place, connection, source, &traits, &mut exchange).await;
-            if !retry {
+            connection.timer.reset(exchange.started.saturating_add(traits.timeout_ns));
+            let answer = AnswerReader::new(source.wanted(&traits));
+            if self.fly(&place, connection, out, answer, &traits, &mut exchange).await == Flown::Ended {
                 return exchange;
             }
             self.network.count(|counts| counts.retried += 1);
+            match source.outgoing(&self.network) {
+                Ok(again) => out = again,
+                Err(_) => return exchange,
+            }
         }
-        let Some(connection) = Box::pin(self.open(source.origin(), &traits, &mut exchange)).await else { return exchange };
-        self.fly(&place, connection, source, &traits, &mut exchange).await;
+        if let Some(connection) = Box::pin(self.open(source.origin(), &traits, &mut exchange)).await {
+            let answer = AnswerReader::new(source.wanted(&traits));
+            self.fly(&place, connection, out, answer, &traits, &mut exchange).await;
+        }
         exchange
     }
 
@@ -145,30 +158,22 @@ impl Client {
         }
     }
 
-    /// Sends and reads on one connection. True: the connection had died idle, and the request may go out on another.
+    /// Sends and reads on one connection, and keeps it if it can serve again.
     async fn fly(
         &self,
         place: &Place,
         mut connection: Box<Connection>,
-        source: Source<'_>,
+        out: Outgoing<'_>,
+        answer: AnswerReader,
         traits: &Traits,
         exchange: &mut Exchange,
-    ) -> bool {
-        let out = match source.outgoing(&self.network) {
-            Ok(out) => out,
-            Err(failure) => {
-                exchange.ended = exchange.started;
-                exchange.result = Err(failure);
-                place.keep(connection);
-                return false;
-            }
-        };
-        let mut flight = Flight::new(&self.network, &mut connection, out, AnswerReader::new(source.wanted(traits)));
+    ) -> Flown {
+        let mut flight = Flight::new(&self.network, &mut connection, out, answer);
         let result = poll_fn(|context| flight.poll(context)).await;
         let times = flight.times;
         let raced = !exchange.connected && times.bytes_received == 0;
         if raced && traits.idempotent && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) {
-            return true;
+            return Flown::Raced;
         }
         let reusable = flight.is_reusable();
         let answer = flight.answer;
@@ -177,8 +182,17 @@ impl Client {
         }
         note(exchange, times);
         exchange.result = result.and_then(|()| response(answer, traits));
-        false
+        Flown::Ended
     }
+}
+
+/// How an attempt on one connection went.
+#[derive(Debug, PartialEq, Eq)]
+enum Flown {
+    /// The exchange is complete, well or badly.
+    Ended,
+    /// The kept connection had just been closed; the request may go out on another.
+    Raced,
 }
 
 fn note(exchange: &mut Exchange, times: Times) {
@@ -196,7 +210,7 @@ fn note(exchange: &mut Exchange, times: Times) {
 }
 
 fn response(answer: AnswerReader, traits: &Traits) -> Result<Response, Failure> {
-    let headers = Headers::from_head(answer.head);
+    let headers = Headers::from_head(answer.head, answer.sets_cookies);
     let mut body = Bytes::from(answer.body);
     if answer.encoded && !body.is_empty() {
         let codings: Vec<&str> = headers.all("content-encoding").collect();

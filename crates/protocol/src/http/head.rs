@@ -30,6 +30,8 @@ pub(crate) struct Head {
     pub(crate) keep_alive: bool,
     /// There is a `Content-Encoding`.
     pub(crate) encoded: bool,
+    /// There is a `Set-Cookie`.
+    pub(crate) sets_cookies: bool,
 }
 
 /// Reads a head. `None`: more bytes are needed. `to_head`: the request was HEAD, so no body follows.
@@ -58,6 +60,7 @@ pub(crate) fn parse(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Failure
         framing: said.framing(version, status, to_head)?,
         keep_alive: if version == 0 { said.keep_alive && !said.close } else { !said.close },
         encoded: said.encoded,
+        sets_cookies: said.sets_cookies,
     }))
 }
 
@@ -70,6 +73,7 @@ struct Said {
     close: bool,
     keep_alive: bool,
     encoded: bool,
+    sets_cookies: bool,
 }
 
 impl Said {
@@ -84,6 +88,7 @@ impl Said {
                         said.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                     }
                 }
+                10 if line.name.eq_ignore_ascii_case("set-cookie") => said.sets_cookies = true,
                 14 if line.name.eq_ignore_ascii_case("content-length") => said.add_length(line.value)?,
                 16 if line.name.eq_ignore_ascii_case("content-encoding") => said.encoded = true,
                 17 if line.name.eq_ignore_ascii_case("transfer-encoding") => said.add_coding(line.value)?,

@@ -15,11 +15,17 @@ pub struct Headers {
     head: Bytes,
     /// `name:value` lines.
     lines: OnceCell<String>,
+    sets_cookies: bool,
 }
 
 impl Headers {
-    pub(crate) fn from_head(head: Bytes) -> Self {
-        Self { head, lines: OnceCell::new() }
+    pub(crate) fn from_head(head: Bytes, sets_cookies: bool) -> Self {
+        Self { head, lines: OnceCell::new(), sets_cookies }
+    }
+
+    /// There is a `Set-Cookie` line; known without splitting the head.
+    pub(crate) fn sets_cookies(&self) -> bool {
+        self.sets_cookies
     }
 
     /// The first value of a header; `name` in lower case.
@@ -63,13 +69,15 @@ fn push(lines: &mut String, name: &[u8], value: &[u8]) {
 impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Headers {
     fn from_iter<T: IntoIterator<Item = (N, V)>>(pairs: T) -> Self {
         let mut lines = String::new();
+        let mut sets_cookies = false;
         for (name, value) in pairs {
+            sets_cookies |= name.as_ref().eq_ignore_ascii_case("set-cookie");
             lines.push_str(&name.as_ref().to_ascii_lowercase());
             lines.push(':');
             lines.push_str(value.as_ref().trim());
             lines.push('\n');
         }
-        Self { head: Bytes::new(), lines: OnceCell::from(lines) }
+        Self { head: Bytes::new(), lines: OnceCell::from(lines), sets_cookies }
     }
 }
 
@@ -87,7 +95,7 @@ mod tests {
     fn lines_keep_their_order_and_lose_their_case() {
         let head = "HTTP/1.1 200 OK\r\nX-One: 1\r\nSet-Cookie: a=b: c\r\nset-cookie:  d \r\nempty:\r\nname: caf\u{e9}\r\n\r\n";
         let latin: Vec<u8> = head.chars().map(|c| c as u8).collect();
-        let headers = Headers::from_head(Bytes::from(latin));
+        let headers = Headers::from_head(Bytes::from(latin), true);
         assert_eq!(
             headers.iter().collect::<Vec<_>>(),
             [("x-one", "1"), ("set-cookie", "a=b: c"), ("set-cookie", "d"), ("empty", ""), ("name", "café")]

@@ -1,21 +1,28 @@
 //! HTTP as a load generator needs it: exact instants, prepared requests, bodies kept only when wanted.
 //!
 //! Read [`Client`] first: one user's connections. Inside, `answer` reads answers from bytes alone (no sockets), `flight`
-//! moves one request over one connection, `pool` decides which connection that is.
+//! moves one request over one connection, `pool` decides which connection that is. [`Session`] adds what a browser adds.
 
+mod address;
 mod answer;
 mod chunked;
 mod client;
 mod content;
+mod cookies;
 mod flight;
 mod head;
 mod headers;
 mod message;
+mod multipart;
 mod pool;
+mod session;
 mod wire;
 
 pub use crate::Failure;
+pub use address::{UrlError, add_query, basic_authorization, form, path_of, resolve};
 pub use client::{Client, ClientOptions};
 pub use headers::Headers;
 pub use message::{BodyUse, Exchange, Origin, Request, Response};
+pub use multipart::Multipart;
+pub use session::{Hop, Hops, Session, SessionOptions};
 pub use wire::PreparedRequest;

@@ -1,0 +1,170 @@
+//! URLs as people write them, and the parts of them that requests are made of.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use thiserror::Error;
+use url::form_urlencoded::byte_serialize;
+use url::{Host, Url};
+
+use super::message::Origin;
+
+/// Why a text is no address for a request.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum UrlError {
+    #[error("`{0}` is relative, and there is no target to complete it; write it in full or set `target`")]
+    Relative(String),
+    #[error("`{text}` is not a URL: {problem}")]
+    Malformed { text: String, problem: String },
+    #[error("`{text}` has the scheme `{scheme}`; requests go to http:// or https://, sockets to ws:// or wss://")]
+    Scheme { text: String, scheme: String },
+}
+
+/// Completes and checks a URL. Blanks and other characters that may not stand in a URL are percent-encoded.
+pub fn resolve(base: Option<&Url>, text: &str) -> Result<Url, UrlError> {
+    let parsed = Url::options().base_url(base).parse(text);
+    let url = parsed.map_err(|error| match error {
+        url::ParseError::RelativeUrlWithoutBase => UrlError::Relative(text.to_owned()),
+        error => UrlError::Malformed { text: text.to_owned(), problem: error.to_string() },
+    })?;
+    match url.scheme() {
+        "http" | "https" | "ws" | "wss" => Ok(url),
+        scheme => Err(UrlError::Scheme { text: text.to_owned(), scheme: scheme.to_owned() }),
+    }
+}
+
+/// Adds pairs to a URL's query, each percent-encoded.
+pub fn add_query<'a>(url: &mut Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    let mut pairs = pairs.into_iter().peekable();
+    if pairs.peek().is_some() {
+        url.query_pairs_mut().extend_pairs(pairs);
+    }
+}
+
+/// Pairs as `application/x-www-form-urlencoded`.
+pub fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut out = String::new();
+    for (name, value) in pairs {
+        if !out.is_empty() {
+            out.push('&');
+        }
+        out.extend(byte_serialize(name.as_bytes()));
+        out.push('=');
+        out.extend(byte_serialize(value.as_bytes()));
+    }
+    out
+}
+
+impl Origin {
+    /// What a connection for this URL is made to. The URL has passed [`resolve`].
+    pub fn of(url: &Url) -> Self {
+        Self { tls: is_secure(url), host: host_of(url).into_owned(), port: url.port_or_known_default().unwrap_or_default() }
+    }
+
+    /// True when the URL leads here; allocates nothing for names.
+    pub(crate) fn serves(&self, url: &Url) -> bool {
+        self.tls == is_secure(url) && Some(self.port) == url.port_or_known_default() && self.host == host_of(url)
+    }
+}
+
+fn is_secure(url: &Url) -> bool {
+    matches!(url.scheme(), "https" | "wss")
+}
+
+fn host_of(url: &Url) -> Cow<'_, str> {
+    match url.host() {
+        Some(Host::Domain(name)) => Cow::Borrowed(name),
+        Some(Host::Ipv4(address)) => Cow::Owned(address.to_string()),
+        Some(Host::Ipv6(address)) => Cow::Owned(address.to_string()),
+        None => Cow::Borrowed(""),
+    }
+}
+
+/// Path and query as they are sent.
+pub fn path_of(url: &Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
+}
+
+/// The `Authorization` value for a URL with a user name (RFC 7617).
+pub fn basic_authorization(url: &Url) -> Option<String> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let mut plain = percent_decoded(url.username());
+    plain.push(b':');
+    plain.extend(percent_decoded(url.password().unwrap_or_default()));
+    Some(format!("Basic {}", STANDARD.encode(plain)))
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                plain.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            (byte, ..) => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        resolve(None, text).unwrap()
+    }
+
+    #[test]
+    fn addresses_are_completed_and_encoded() {
+        let base = url("http://shop.example/v1/");
+        let full = |text: &str| resolve(Some(&base), text).unwrap().to_string();
+        assert_eq!(full("/a b"), "http://shop.example/a%20b");
+        assert_eq!(full("items?q=ü"), "http://shop.example/v1/items?q=%C3%BC");
+        assert_eq!(full("https://other/"), "https://other/");
+        let mut query = url("http://h/?a=1");
+        add_query(&mut query, []);
+        assert_eq!(query.as_str(), "http://h/?a=1");
+        add_query(&mut query, [("b c", "d&e")]);
+        assert_eq!(path_of(&query), "/?a=1&b+c=d%26e");
+        assert_eq!(form([("a b", "c=d"), ("e", "")]), "a+b=c%3Dd&e=");
+    }
+
+    #[test]
+    fn origins_have_bare_hosts_and_ports() {
+        assert_eq!(Origin::of(&url("http://[::1]:81/x")), Origin { tls: false, host: "::1".to_owned(), port: 81 });
+        assert_eq!(Origin::of(&url("HTTPS://Example.COM")), Origin { tls: true, host: "example.com".to_owned(), port: 443 });
+        assert!(Origin::of(&url("wss://a/")).serves(&url("https://a/b")));
+        assert!(!Origin::of(&url("http://a/")).serves(&url("https://a/")));
+    }
+
+    #[test]
+    fn user_names_become_basic_authorization() {
+        // RFC 7617, section 2, and an encoded colon.
+        assert_eq!(basic_authorization(&url("http://Aladdin:open%20sesame@h/")).unwrap(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(basic_authorization(&url("http://a@h/")).unwrap(), "Basic YTo=");
+        assert_eq!(basic_authorization(&url("http://h/")), None);
+    }
+
+    #[test]
+    fn what_is_no_address_is_explained() {
+        assert_eq!(resolve(None, "/a"), Err(UrlError::Relative("/a".to_owned())));
+        assert!(matches!(resolve(None, "ftp://h/"), Err(UrlError::Scheme { .. })));
+        for text in ["http://", "http://a:99999/", "http://[::1/", "http://a b/"] {
+            assert!(matches!(resolve(None, text), Err(UrlError::Malformed { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What a browser adds to a client: cookies, redirects, header lines that go with every request.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use url::Url;
+
+use super::address::{self, basic_authorization, path_of};
+use super::cookies::Jar;
+use super::message::{BodyUse, Exchange, Origin, Request, Response};
+use super::{Client, Failure};
+
+/// Origins a session remembers so that their requests share one name.
+const ORIGINS_MAX: usize = 32;
+
+/// What goes with every request of a session.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// Keep the cookies that servers set.
+    pub cookies: bool,
+    /// Header lines that are added where the request has none of that name.
+    pub headers: Vec<(String, String)>,
+    /// From start to last byte, of each hop. Nanoseconds.
+    pub timeout_ns: u64,
+    pub body_use: BodyUse,
+    pub body_bytes_max: u64,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            cookies: true,
+            headers: vec![("User-Agent".to_owned(), concat!("loadstone/", env!("CARGO_PKG_VERSION")).to_owned())],
+            timeout_ns: 30_000_000_000,
+            body_use: BodyUse::Keep,
+            body_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// One virtual user's client with cookies and redirects. Several requests may be under way at once.
+#[derive(Debug)]
+pub struct Session {
+    client: Client,
+    options: SessionOptions,
+    jar: Jar,
+    origins: RefCell<Vec<Rc<Origin>>>,
+}
+
+/// One request of a chain of redirects, as sent, and what became of it.
+#[derive(Debug, Clone)]
+pub struct Hop {
+    pub request: Request,
+    pub exchange: Exchange,
+}
+
+impl Hop {
+    /// The URL that was asked.
+    pub fn url(&self) -> Option<Url> {
+        url_of(&self.request)
+    }
+}
+
+/// A request and the redirects that followed it.
+#[derive(Debug, Clone)]
+pub struct Hops {
+    /// The hop whose answer counts.
+    pub last: Hop,
+    /// The redirects before it, in order.
+    pub before: Vec<Hop>,
+}
+
+impl Hops {
+    /// All hops in the order they were made.
+    pub fn iter(&self) -> impl Iterator<Item = &Hop> {
+        self.before.iter().chain([&self.last])
+    }
+}
+
+impl Session {
+    pub fn new(client: Client, options: SessionOptions) -> Self {
+        Self { client, options, jar: Jar::default(), origins: RefCell::default() }
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// A request for a URL, with the session's limits. A user name in the URL becomes basic authorization.
+    pub fn request(&self, method: &str, url: &Url) -> Request {
+        let headers = basic_authorization(url).map(|value| ("Authorization".to_owned(), value)).into_iter().collect();
+        Request {
+            origin: self.origin(url),
+            method: method.into(),
+            path: path_of(url),
+            headers,
+            body: Bytes::new(),
+            timeout_ns: self.options.timeout_ns,
+            body_use: self.options.body_use,
+            body_bytes_max: self.options.body_bytes_max,
+        }
+    }
+
+    /// Sends a request and follows up to `redirects_max` redirects; 0 returns the first answer whatever it is.
+    ///
+    /// Redirects that go on beyond the limit, or lead to what is no http URL, are a failure of the last hop.
+    pub async fn send(&self, mut request: Request, redirects_max: u8) -> Hops {
+        let mut before = Vec::new();
+        self.add_headers(&mut request);
+        loop {
+            let given_cookie = self.add_cookies(&mut request);
+            let mut exchange = self.client.send(&request).await;
+            if let Ok(response) = &exchange.result {
+                self.take_cookies(&request, response);
+            }
+            let next = match &exchange.result {
+                Ok(response) if redirects_max > 0 => redirected(&request, response, given_cookie),
+                _ => None,
+            };
+            let next = match next {
+                None => return Hops { last: Hop { request, exchange }, before },
+                Some(Ok(_)) if before.len() >= usize::from(redirects_max) => Err(Failure::protocol("the redirects do not end")),
+                Some(next) => next,
+            };
+            match next {
+                Ok((mut following, url)) => {
+                    following.origin = self.origin(&url);
+                    before.push(Hop { request, exchange });
+                    request = following;
+                }
+                Err(failure) => {
+                    exchange.result = Err(failure);
+                    return Hops { last: Hop { request, exchange }, before };
+                }
+            }
+        }
+    }
+
+    /// Forgets all cookies.
+    pub fn clear_cookies(&self) {
+        self.jar.clear();
+    }
+
+    /// Value of a cookie that a request to `url` would carry.
+    pub fn cookie(&self, url: &Url, name: &str) -> Option<String> {
+        self.jar.get(url, name)
+    }
+
+    /// Sets a cookie for all paths of `url`'s host.
+    pub fn set_cookie(&self, url: &Url, name: &str, value: &str) {
+        self.jar.set(url, name, value);
+    }
+
+    /// One shared value per origin, so that finding its connections compares a pointer.
+    fn origin(&self, url: &Url) -> Rc<Origin> {
+        let mut origins = self.origins.borrow_mut();
+        if let Some(origin) = origins.iter().find(|origin| origin.serves(url)) {
+            return Rc::clone(origin);
+        }
+        if origins.len() >= ORIGINS_MAX {
+            origins.remove(0);
+        }
+        let origin = Rc::new(Origin::of(url));
+        origins.push(Rc::clone(&origin));
+        origin
+    }
+
+    fn add_headers(&self, request: &mut Request) {
+        for (name, value) in &self.options.headers {
+            if !request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+                request.headers.push((name.clone(), value.clone()));
+            }
+        }
+    }
+
+    /// Adds the jar's cookies and returns the value that was there before.
+    fn add_cookies(&self, request: &mut Request) -> Option<String> {
+        let place = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        let given = place.map(|place| request.headers[place].1.clone());
+        if self.jar.is_empty() {
+            return given;
+        }
+        if let Some(value) = url_of(request).and_then(|url| self.jar.value_for(&url, given.as_deref())) {
+            match place {
+                Some(place) => request.headers[place].1 = value,
+                None => request.headers.push(("Cookie".to_owned(), value)),
+            }
+        }
+        given
+    }
+
+    fn take_cookies(&self, request: &Request, response: &Response) {
+        if self.options.cookies
+            && response.headers.sets_cookies()
+            && let Some(url) = url_of(request)
+        {
+            self.jar.take_from(&response.headers, &url);
+        }
+    }
+}
+
+fn url_of(request: &Request) -> Option<Url> {
+    let scheme = if request.origin.tls { "https" } else { "http" };
+    Url::parse(&format!("{scheme}://{}{}", request.origin.authority(), request.path)).ok()
+}
+
+/// The request that an answer redirects to, by the fetch standard (HTTP-redirect fetch). `None`: it is no redirect.
+fn redirected(request: &Request, response: &Response, given_cookie: Option<String>) -> Option<Result<(Request, Url), Failure>> {
+    if !matches!(response.status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = response.headers.get("location")?;
+    let base = url_of(request);
+    let url = match address::resolve(base.as_ref(), location) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+        _ => return Some(Err(Failure::protocol("the answer redirects to what is not an http URL"))),
+    };
+    let mut next = Request { path: path_of(&url), ..request.clone() };
+    next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("cookie"));
+    let becomes_get = match response.status {
+        301 | 302 => &*request.method == "POST",
+        303 => !matches!(&*request.method, "GET" | "HEAD"),
+        _ => false,
+    };
+    if becomes_get {
+        next.method = "GET".into();
+        next.body = Bytes::new();
+        next.headers.retain(|(name, _)| !is_about_body(name));
+    }
+    if request.origin.serves(&url) {
+        next.headers.extend(given_cookie.map(|value| ("Cookie".to_owned(), value)));
+    } else {
+        next.headers.retain(|(name, _)| !is_for_one_origin(name));
+    }
+    if let Some(value) = basic_authorization(&url) {
+        next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        next.headers.push(("Authorization".to_owned(), value));
+    }
+    Some(Ok((next, url)))
+}
+
+/// "Request-body-header name" of the fetch standard, and the length.
+fn is_about_body(name: &str) -> bool {
+    ["content-encoding", "content-language", "content-location", "content-type", "content-length"]
+        .iter()
+        .any(|other| name.eq_ignore_ascii_case(other))
+}
+
+fn is_for_one_origin(name: &str) -> bool {
+    ["authorization", "proxy-authorization", "host"].iter().any(|other| name.eq_ignore_ascii_case(other))
+}

@@ -1,0 +1,274 @@
+//! Which connection a request goes out on, and what becomes of it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use metrics::Outcome;
+use protocol::NetworkOptions;
+use protocol::http::{Client, ClientOptions, Origin, Request};
+
+use super::support::{client, failed, get, passed, request, run, run_with, serve, serve_at, shared};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn connections_are_kept_and_counted() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            while peer.request().await.is_some() {
+                peer.send(OK).await;
+            }
+        })
+        .await;
+        let kept = client(&network);
+        for turn in 0..5 {
+            let exchange = kept.send(&get(address, "/")).await;
+            passed(&exchange);
+            assert_eq!(exchange.connected, turn == 0);
+        }
+        assert_eq!((network.connections().open, network.connections().opened), (1, 1));
+        kept.close();
+        assert_eq!(network.connections().open, 0);
+        let each = Client::new(Rc::clone(&network), ClientOptions { keep_alive: false, ..ClientOptions::default() });
+        for _ in 0..3 {
+            assert!(each.send(&get(address, "/")).await.connected);
+        }
+        assert_eq!((network.connections().open, network.connections().opened), (0, 4));
+    });
+}
+
+#[test]
+fn a_connection_that_cannot_serve_again_is_closed() {
+    run(|network| async move {
+        for answer in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+            "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 smuggled\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nx",
+        ] {
+            let address = serve(move |mut peer, _| async move {
+                while peer.request().await.is_some() {
+                    peer.send(answer).await;
+                }
+            })
+            .await;
+            let client = client(&network);
+            for _ in 0..2 {
+                let exchange = client.send(&get(address, "/")).await;
+                assert_eq!(passed(&exchange).body, "ok");
+                assert!(exchange.connected, "{answer:?}");
+                assert_eq!(network.connections().open, 0);
+            }
+        }
+    });
+}
+
+#[test]
+fn bytes_that_come_while_idle_spoil_a_connection() {
+    run(|network| async move {
+        let told = Rc::new(tokio::sync::Notify::new());
+        let (tell, heard) = (Rc::clone(&told), Rc::new(tokio::sync::Notify::new()));
+        let done = Rc::clone(&heard);
+        let address = serve(move |mut peer, _| {
+            let (tell, done) = (Rc::clone(&tell), Rc::clone(&done));
+            async move {
+                peer.request().await;
+                peer.send(OK).await;
+                tell.notified().await;
+                peer.send("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n").await;
+                done.notify_one();
+                peer.request().await;
+            }
+        })
+        .await;
+        let client = client(&network);
+        passed(&client.send(&get(address, "/")).await);
+        told.notify_one();
+        heard.notified().await;
+        // The runtime learns of the bytes when it next looks at the kernel's events.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        told.notify_one();
+        let exchange = client.send(&request("POST", address, "/", "x")).await;
+        assert!(exchange.connected);
+        assert_eq!(passed(&exchange).status, 200);
+        assert_eq!(network.connections().retried, 0);
+    });
+}
+
+/// Answers one request per connection, then takes a second and closes without a word.
+async fn forgetful() -> std::net::SocketAddr {
+    serve(|mut peer, _| async move {
+        peer.request().await;
+        peer.send(OK).await;
+        peer.request().await;
+    })
+    .await
+}
+
+#[test]
+fn a_request_that_met_a_closing_connection_is_sent_again_once() {
+    run(|network| async move {
+        let address = forgetful().await;
+        let client = client(&network);
+        passed(&client.send(&get(address, "/")).await);
+        let exchange = client.send(&get(address, "/")).await;
+        passed(&exchange);
+        assert!(exchange.connected);
+        assert_eq!(network.connections().retried, 1);
+    });
+}
+
+#[test]
+fn a_post_is_not_sent_twice() {
+    run(|network| async move {
+        let address = forgetful().await;
+        let client = client(&network);
+        passed(&client.send(&get(address, "/")).await);
+        let exchange = client.send(&request("POST", address, "/", "pay")).await;
+        assert_eq!(failed(&exchange), (Outcome::Reset, "the server closed the connection without an answer"));
+        assert_eq!(network.connections().retried, 0);
+    });
+}
+
+#[test]
+fn parallel_requests_beyond_the_limit_wait_in_order() {
+    run(|network| async move {
+        let (open, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let seen = shared();
+        let (server_seen, server_most) = (Rc::clone(&seen), Rc::clone(&most));
+        let address = serve(move |mut peer, _| {
+            let (open, most, seen) = (Rc::clone(&open), Rc::clone(&server_most), Rc::clone(&server_seen));
+            async move {
+                while let Some(head) = peer.request().await {
+                    seen.borrow_mut().push(head.split(' ').nth(1).unwrap().to_owned());
+                    open.set(open.get() + 1);
+                    most.set(most.get().max(open.get()));
+                    tokio::time::sleep(Duration::from_millis(3)).await;
+                    open.set(open.get() - 1);
+                    peer.send(OK).await;
+                }
+            }
+        })
+        .await;
+        let client = Client::new(Rc::clone(&network), ClientOptions { connections_max: 2, ..ClientOptions::default() });
+        let requests: Vec<Request> = (0..9).map(|i| get(address, &format!("/{i}"))).collect();
+        let exchanges = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+        exchanges.iter().for_each(|exchange| assert_eq!(passed(exchange).body, "ok"));
+        assert_eq!((most.get(), network.connections().opened), (2, 2));
+        // Two at a time: a request is seen at most one place early or late.
+        for (place, path) in seen.borrow().iter().enumerate() {
+            let number: usize = path[1..].parse().unwrap();
+            assert!(number.abs_diff(place) <= 1, "{:?}", seen.borrow());
+        }
+    });
+}
+
+#[test]
+fn a_dropped_request_frees_its_place_and_closes_its_connection() {
+    run(|network| async move {
+        let closed = Rc::new(tokio::sync::Notify::new());
+        let noticed = Rc::clone(&closed);
+        let address = serve(move |mut peer, number| {
+            let closed = Rc::clone(&closed);
+            async move {
+                peer.request().await;
+                if number == 0 {
+                    assert_eq!(peer.request().await, None);
+                    closed.notify_one();
+                } else {
+                    peer.send(OK).await;
+                }
+            }
+        })
+        .await;
+        let client = Client::new(Rc::clone(&network), ClientOptions { connections_max: 1, ..ClientOptions::default() });
+        let (first, waiting, third) = (get(address, "/1"), get(address, "/2"), get(address, "/3"));
+        let abandoned = tokio::time::timeout(Duration::from_millis(20), client.send(&first));
+        let impatient = tokio::time::timeout(Duration::from_millis(5), client.send(&waiting));
+        let patient = async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            client.send(&third).await
+        };
+        let (abandoned, impatient, exchange) = futures_util::future::join3(abandoned, impatient, patient).await;
+        assert!(abandoned.is_err() && impatient.is_err());
+        passed(&exchange);
+        noticed.notified().await;
+        assert_eq!(network.connections().open, 1);
+    });
+}
+
+#[test]
+fn refusal_is_an_outcome() {
+    run(|network| async move {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let exchange = client(&network).send(&get(address, "/")).await;
+        assert_eq!(failed(&exchange), (Outcome::Refused, "connection refused"));
+        assert!(exchange.connected);
+        assert_eq!(network.connections().opened, 0);
+    });
+}
+
+#[test]
+fn localhost_finds_a_server_on_either_family() {
+    run(|network| async move {
+        for bind in ["127.0.0.1:0", "[::1]:0"] {
+            let address = serve_at(bind, |mut peer, _| async move {
+                let head = peer.request().await.unwrap();
+                assert!(head.contains("\r\nHost: localhost:"), "{head}");
+                peer.send(OK).await;
+            })
+            .await;
+            let origin = Rc::new(Origin { tls: false, host: "localhost".to_owned(), port: address.port() });
+            passed(&client(&network).send(&Request { origin, ..get(address, "/") }).await);
+        }
+        let address = serve_at("[::1]:0", |mut peer, _| async move {
+            assert!(peer.request().await.unwrap().contains("\r\nHost: [::1]:"));
+            peer.send(OK).await;
+        })
+        .await;
+        passed(&client(&network).send(&get(address, "/")).await);
+    });
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_an_outcome() {
+    run(|network| async move {
+        let origin = Rc::new(Origin { tls: false, host: "no-such-host.invalid".to_owned(), port: 80 });
+        let request = Request { origin, timeout_ns: 5_000_000_000, ..get("127.0.0.1:80".parse().unwrap(), "/") };
+        let exchange = client(&network).send(&request).await;
+        // Without a name server in reach, the look-up ends by the time limit instead.
+        assert!(matches!(failed(&exchange).0, Outcome::Dns | Outcome::Timeout), "{exchange:?}");
+    });
+}
+
+#[test]
+fn source_addresses_are_used_in_turn() {
+    let sources = vec!["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
+    run_with(NetworkOptions { sources, ..NetworkOptions::default() }, |network| async move {
+        let seen = shared();
+        let server_seen = Rc::clone(&seen);
+        let address = serve(move |mut peer, _| {
+            server_seen.borrow_mut().push(peer.stream.peer_addr().unwrap().ip().to_string());
+            async move {
+                peer.request().await;
+                peer.send(OK).await;
+            }
+        })
+        .await;
+        for _ in 0..4 {
+            passed(&client(&network).send(&get(address, "/")).await);
+        }
+        let mut seen = seen.take();
+        assert_ne!(seen[0], seen[1]);
+        seen.sort();
+        assert_eq!(seen, ["127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"]);
+    });
+    let elsewhere = vec!["203.0.113.1".parse().unwrap()];
+    run_with(NetworkOptions { sources: elsewhere, ..NetworkOptions::default() }, |network| async move {
+        let exchange = client(&network).send(&get("127.0.0.1:9".parse().unwrap(), "/")).await;
+        assert_eq!(failed(&exchange), (Outcome::Connect, "a source address is not an address of this machine"));
+    });
+}

@@ -1,0 +1,10 @@
+//! The clients against servers that are scripted byte by byte, and against other implementations.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+mod connections;
+mod differential;
+mod exchange;
+mod session;
+mod support;
+mod tls;

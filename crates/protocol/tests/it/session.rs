@@ -1,0 +1,157 @@
+//! Cookies and redirects, hop by hop.
+
+use std::net::SocketAddr;
+
+use metrics::Outcome;
+use protocol::http::{Client, ClientOptions, Hops, Session, SessionOptions, resolve};
+use url::Url;
+
+use super::support::{failed, passed, run, serve};
+
+/// Answers with the request's head; `/to/STATUS/…` redirects to what follows, `/set/…` sets it as a cookie.
+async fn site() -> SocketAddr {
+    serve(|mut peer, _| async move {
+        while let Some(head) = peer.request().await {
+            let path = head.split(' ').nth(1).unwrap();
+            let answer = if let Some(rest) = path.strip_prefix("/to/") {
+                let (status, location) = rest.split_once('/').unwrap();
+                format!("HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
+            } else if let Some(cookie) = path.strip_prefix("/set/") {
+                format!("HTTP/1.1 302 Found\r\nLocation: /\r\nSet-Cookie: {cookie}; Path=/\r\nContent-Length: 0\r\n\r\n")
+            } else {
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())
+            };
+            peer.send(answer).await;
+        }
+    })
+    .await
+}
+
+fn url(address: SocketAddr, path: &str) -> Url {
+    resolve(None, &format!("http://{address}{path}")).unwrap()
+}
+
+fn session(network: &std::rc::Rc<protocol::Network>) -> Session {
+    Session::new(Client::new(std::rc::Rc::clone(network), ClientOptions::default()), SessionOptions::default())
+}
+
+/// What the last server saw, as text.
+fn seen(hops: &Hops) -> &str {
+    std::str::from_utf8(&passed(&hops.last.exchange).body).unwrap()
+}
+
+#[test]
+fn each_redirect_is_a_hop_of_its_own() {
+    run(|network| async move {
+        let address = site().await;
+        let session = session(&network);
+        let hops = session.send(session.request("GET", &url(address, "/to/302//to/307//end?x=1")), 10).await;
+        let paths: Vec<String> = hops.iter().map(|hop| hop.url().unwrap().path().to_owned()).collect();
+        assert_eq!(paths, ["/to/302//to/307//end", "/to/307//end", "/end"]);
+        assert!(hops.iter().all(|hop| passed(&hop.exchange).status > 0));
+        assert!(seen(&hops).contains("\r\nUser-Agent: loadstone/"));
+        assert_eq!(network.connections().opened, 1);
+        let first = session.send(session.request("GET", &url(address, "/to/302//end")), 0).await;
+        assert_eq!((passed(&first.last.exchange).status, first.before.len()), (302, 0));
+    });
+}
+
+#[test]
+fn methods_change_as_fetch_says() {
+    run(|network| async move {
+        let address = site().await;
+        let session = session(&network);
+        for (method, status, follow) in [
+            ("POST", 301, "GET"),
+            ("POST", 302, "GET"),
+            ("POST", 303, "GET"),
+            ("POST", 307, "POST"),
+            ("POST", 308, "POST"),
+            ("PUT", 302, "PUT"),
+            ("PUT", 303, "GET"),
+            ("DELETE", 303, "GET"),
+        ] {
+            let mut request = session.request(method, &url(address, &format!("/to/{status}//end")));
+            request.body = "body".into();
+            request.headers.push(("Content-Type".to_owned(), "text/plain".to_owned()));
+            let hops = session.send(request, 10).await;
+            let kept = follow != "GET";
+            assert!(seen(&hops).starts_with(&format!("{follow} /end ")), "{method} {status}: {}", seen(&hops));
+            assert_eq!(seen(&hops).contains("Content-Type"), kept);
+            assert_eq!(seen(&hops).contains("Content-Length: 4"), kept);
+        }
+    });
+}
+
+#[test]
+fn credentials_stay_with_their_origin() {
+    run(|network| async move {
+        let (here, there) = (site().await, site().await);
+        let session = session(&network);
+        let send = async |path: String| {
+            let mut request = session.request("GET", &url(here, &path));
+            request.headers.push(("Authorization".to_owned(), "Bearer secret".to_owned()));
+            request.headers.push(("Cookie".to_owned(), "mine=1".to_owned()));
+            request.headers.push(("X-Kept".to_owned(), "yes".to_owned()));
+            session.send(request, 10).await
+        };
+        let same = send("/to/302//end".to_owned()).await;
+        assert!(seen(&same).contains("Bearer secret") && seen(&same).contains("Cookie: mine=1"));
+        let other = send(format!("/to/302/http://{there}/end")).await;
+        assert!(!seen(&other).contains("Bearer") && !seen(&other).contains("Cookie") && seen(&other).contains("X-Kept: yes"));
+        let user = send(format!("/to/302/http://u:p@{there}/end")).await;
+        assert!(seen(&user).contains("Authorization: Basic dTpw\r\n"));
+    });
+}
+
+#[test]
+fn redirects_end() {
+    run(|network| async move {
+        let address = site().await;
+        let session = session(&network);
+        let endless = format!("/{}end", "to/302//".repeat(12));
+        let hops = session.send(session.request("GET", &url(address, &endless)), 10).await;
+        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the redirects do not end"));
+        assert_eq!(hops.iter().count(), 11);
+        let hops = session.send(session.request("GET", &url(address, "/to/302/mailto:a@b")), 10).await;
+        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the answer redirects to what is not an http URL"));
+    });
+}
+
+#[test]
+fn cookies_are_kept_per_user() {
+    run(|network| async move {
+        let address = site().await;
+        let (one, two) = (session(&network), session(&network));
+        // Set on the redirect, sent on the hop after it.
+        let hops = one.send(one.request("GET", &url(address, "/set/id=7")), 10).await;
+        assert!(seen(&hops).contains("\r\nCookie: id=7\r\n"), "{}", seen(&hops));
+        assert_eq!(one.cookie(&url(address, "/"), "id").as_deref(), Some("7"));
+        let mut request = one.request("GET", &url(address, "/"));
+        request.headers.push(("cookie".to_owned(), "flag=1".to_owned()));
+        assert!(seen(&one.send(request, 10).await).contains("\r\ncookie: flag=1; id=7\r\n"));
+        assert!(!seen(&two.send(two.request("GET", &url(address, "/")), 10).await).contains("ookie"));
+        one.clear_cookies();
+        assert!(!seen(&one.send(one.request("GET", &url(address, "/")), 10).await).contains("ookie"));
+        let off = Session::new(
+            Client::new(std::rc::Rc::clone(&network), ClientOptions::default()),
+            SessionOptions { cookies: false, ..SessionOptions::default() },
+        );
+        let hops = off.send(off.request("GET", &url(address, "/set/id=7")), 10).await;
+        assert!(!seen(&hops).contains("Cookie"));
+    });
+}
+
+#[test]
+fn parallel_requests_of_one_user_share_its_cookies() {
+    run(|network| async move {
+        let address = site().await;
+        let session = session(&network);
+        let requests = (0..8).map(|i| session.request("GET", &url(address, &format!("/set/c{i}={i}"))));
+        let all = futures_util::future::join_all(requests.map(|request| session.send(request, 10))).await;
+        assert!(all.iter().all(|hops| passed(&hops.last.exchange).status == 200));
+        let hops = session.send(session.request("GET", &url(address, "/")), 10).await;
+        assert!((0..8).all(|i| seen(&hops).contains(&format!("c{i}={i}"))));
+        assert!(network.connections().opened <= 6);
+    });
+}

@@ -1,0 +1,204 @@
+//! TLS with certificates that are right, and wrong in each way a certificate can be.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use metrics::Outcome;
+use protocol::NetworkOptions;
+use protocol::http::{Origin, Request};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::support::{client, failed, get, passed, run_with};
+
+/// An issuer, what it signs, and its PEM file.
+struct Authority {
+    folder: tempfile::TempDir,
+    certificate: rcgen::Certificate,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).unwrap();
+        Self { folder: tempfile::tempdir().unwrap(), certificate, issuer: Issuer::new(params, key) }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.file("root.pem", &self.certificate.pem())
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn sign(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+        change(&mut params);
+        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    }
+
+    fn roots(&self) -> RootCertStore {
+        let mut store = RootCertStore::empty();
+        store.add(self.certificate.der().clone()).unwrap();
+        store
+    }
+}
+
+/// Serves `200 ok` over TLS, telling in `X-Resumed` whether the session was resumed.
+async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Option<RootCertStore>) -> SocketAddr {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().unwrap();
+    let builder = match clients {
+        Some(roots) => {
+            builder.with_client_cert_verifier(WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap())
+        }
+        None => builder.with_no_client_auth(),
+    };
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = builder.with_single_cert(vec![certificate], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::task::spawn_local(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let acceptor = acceptor.clone();
+            tokio::task::spawn_local(async move {
+                let Ok(mut stream) = acceptor.accept(stream).await else { return };
+                let mut buffer = [0; 4096];
+                while let Ok(1..) = stream.read(&mut buffer).await {
+                    let resumed = stream.get_ref().1.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+                    let answer = format!("HTTP/1.1 200 OK\r\nX-Resumed: {resumed}\r\nContent-Length: 2\r\n\r\nok");
+                    if stream.write_all(answer.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+fn over_tls(address: SocketAddr, host: &str) -> Request {
+    let origin = Rc::new(Origin { tls: true, host: host.to_owned(), port: address.port() });
+    Request { origin, ..get(address, "/") }
+}
+
+fn trusting(authority: &Authority) -> NetworkOptions {
+    NetworkOptions { roots: vec![authority.root()], ..NetworkOptions::default() }
+}
+
+#[test]
+fn a_trusted_certificate_passes_and_sessions_are_resumed() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost", "127.0.0.1"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let address = serve(certificate.der().clone(), &key, None).await;
+        for (host, resumed) in [("localhost", "false"), ("localhost", "true"), ("127.0.0.1", "false")] {
+            let client = client(&network);
+            let first = client.send(&over_tls(address, host)).await;
+            assert_eq!(passed(&first).headers.get("x-resumed"), Some(resumed), "{host}");
+            assert!(first.phases.tls > 0);
+            let second = client.send(&over_tls(address, host)).await;
+            assert_eq!(passed(&second).body, "ok");
+            assert!(!second.connected && second.phases.tls == 0);
+        }
+        assert_eq!(network.connections().opened, 3);
+    });
+}
+
+#[test]
+fn wrong_certificates_say_what_is_wrong() {
+    let (authority, stranger) = (Authority::new("Known"), Authority::new("Stranger"));
+    let expired = |params: &mut CertificateParams| {
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(2001, 1, 1);
+    };
+    let early = |params: &mut CertificateParams| {
+        params.not_before = date_time_ymd(2900, 1, 1);
+        params.not_after = date_time_ymd(2901, 1, 1);
+    };
+    let cases = [
+        (authority.sign(&["example.com"], |_| {}), "is for another host name"),
+        (authority.sign(&["localhost"], expired), "has expired"),
+        (authority.sign(&["localhost"], early), "is not valid yet"),
+        (stranger.sign(&["localhost"], |_| {}), "is signed by an issuer that is not trusted here"),
+    ];
+    for ((certificate, key), what) in &cases {
+        run_with(trusting(&authority), |network| async move {
+            let address = serve(certificate.der().clone(), key, None).await;
+            let exchange = client(&network).send(&over_tls(address, "localhost")).await;
+            let (outcome, message) = failed(&exchange);
+            assert_eq!(outcome, Outcome::Tls);
+            assert_eq!(
+                message,
+                format!("the server's certificate {what}; trust its issuer with a root file, or accept any certificate with --insecure")
+            );
+            assert!(exchange.phases.tls > 0);
+        });
+        run_with(NetworkOptions { insecure: true, ..NetworkOptions::default() }, |network| async move {
+            let address = serve(certificate.der().clone(), key, None).await;
+            passed(&client(&network).send(&over_tls(address, "localhost")).await);
+        });
+    }
+}
+
+#[test]
+fn a_client_certificate_is_shown_where_asked_for() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    let (own, own_key) = authority.sign(&["client"], |_| {});
+    let (authority, key, certificate) = (&authority, &key, &certificate);
+    let identity = (authority.file("own.pem", &own.pem()), authority.file("own.key", &own_key.serialize_pem()));
+    run_with(NetworkOptions { identity: Some(identity), ..trusting(authority) }, |network| async move {
+        let address = serve(certificate.der().clone(), key, Some(authority.roots())).await;
+        passed(&client(&network).send(&over_tls(address, "localhost")).await);
+    });
+    run_with(trusting(authority), |network| async move {
+        let address = serve(certificate.der().clone(), key, Some(authority.roots())).await;
+        let exchange = client(&network).send(&over_tls(address, "localhost")).await;
+        assert_eq!(failed(&exchange), (Outcome::Tls, "the server did not accept the client certificate, or requires one"));
+    });
+}
+
+#[test]
+fn tls_and_plain_text_mistaken_for_each_other_are_named() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let plain = super::support::serve_bytes("HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        let address = serve(certificate.der().clone(), &key, None).await;
+        let exchange = client(&network).send(&get(address, "/")).await;
+        assert_eq!(failed(&exchange).1, "the answer is TLS, not HTTP; is the URL meant to be https://?");
+        let exchange = client(&network).send(&Request { timeout_ns: 500_000_000, ..over_tls(plain, "localhost") }).await;
+        assert!(matches!(failed(&exchange).0, Outcome::Tls | Outcome::Timeout), "{exchange:?}");
+    });
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named_at_once() {
+    let authority = Authority::new("Known");
+    let empty = authority.file("empty.pem", "nothing here");
+    let clock = metrics::clock::Clock::virtual_time();
+    for roots in [vec![empty], vec![PathBuf::from("/no/such/file.pem")]] {
+        let path = roots[0].display().to_string();
+        let error = protocol::Network::new(clock.clone(), NetworkOptions { roots, ..NetworkOptions::default() }).unwrap_err();
+        assert!(error.to_string().starts_with(&path), "{error}");
+    }
+}
