@@ -129,6 +129,3 @@ fn grade_of(value: f64, suspect: f64, invalid: f64) -> Grade {
         Grade::Valid
     }
 }
-
-#[cfg(test)]
-mod tests;

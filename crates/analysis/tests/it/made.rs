@@ -1,0 +1,148 @@
+//! Runs made up for tests.
+
+use metrics::{GeneratorSlice, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
+use plan::{
+    Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Selector,
+    TestPlan, Threshold, Timing, Window,
+};
+use run::{HostFacts, Run, RunEnd, RunInfo};
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const MS: u64 = 1_000_000;
+
+pub(crate) fn plan(profile: LoadProfile) -> TestPlan {
+    TestPlan {
+        name: "shop".to_owned(),
+        target: None,
+        parameters: Vec::new(),
+        scenarios: vec![Scenario { name: "Buy".to_owned() }],
+        load: Load::Run(ScenarioRun { scenario: ScenarioId(0), profile, users_max: None, graceful_stop_ns: None }),
+        thresholds: Vec::new(),
+        observers: Vec::new(),
+        options: Options::default(),
+    }
+}
+
+pub(crate) fn open(rate: f64, seconds: u64) -> LoadProfile {
+    LoadProfile::Open { stages: vec![OpenStage::Rate { from: rate, to: rate, duration_ns: seconds * SECOND, timing: Timing::Even }] }
+}
+
+pub(crate) fn closed(users: u64, seconds: u64) -> LoadProfile {
+    LoadProfile::Closed { stages: vec![ClosedStage { from: users, to: users, duration_ns: seconds * SECOND }] }
+}
+
+pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
+    let info = RunInfo {
+        format: 1,
+        id: "2026-11-20T18-30-05-shop".to_owned(),
+        loadstone: "0.1.0".to_owned(),
+        started: "2026-11-20T18:30:05Z".to_owned(),
+        file: None,
+        workers: 1,
+        host: HostFacts { cores: 2, ..HostFacts::default() },
+        tags: Vec::new(),
+    };
+    Run { info, plan, slices, signals: Vec::new(), end: Some(RunEnd::Completed) }
+}
+
+pub(crate) fn key(kind: SeriesKind, name: &str) -> SeriesKey {
+    SeriesKey { kind, scenario: "Buy".into(), group: "".into(), name: name.into() }
+}
+
+/// One second in the making.
+pub(crate) struct Slice {
+    number: u32,
+    recorder: Recorder,
+}
+
+impl Slice {
+    pub(crate) fn new(number: u32) -> Self {
+        let mut recorder = Recorder::new(0, 100);
+        recorder.generator().wall_ns = SECOND;
+        recorder.generator().busy_ns = SECOND / 10;
+        Self { number, recorder }
+    }
+
+    fn begin(&self) -> u64 {
+        u64::from(self.number) * SECOND
+    }
+
+    /// A request whose schedule lag and service time are given. Nanoseconds.
+    pub(crate) fn request(mut self, name: &str, lag: u64, service: u64, outcome: Outcome) -> Self {
+        self.record(SeriesKind::Request, name, lag, service, outcome);
+        self
+    }
+
+    /// `count` passed requests of equal time.
+    pub(crate) fn requests(mut self, name: &str, count: u64, service: u64) -> Self {
+        (0..count).for_each(|_| self.record(SeriesKind::Request, name, 0, service, Outcome::Passed));
+        self
+    }
+
+    pub(crate) fn record(&mut self, kind: SeriesKind, name: &str, lag: u64, service: u64, outcome: Outcome) {
+        // Far enough from zero that lag can be taken off.
+        let started = self.begin() + 1_000 * SECOND;
+        let id = self.recorder.series(&key(kind, name));
+        if kind == SeriesKind::Request {
+            self.recorder.generator().in_flight_ns += service;
+        }
+        let phases = Phases { wait: service, ..Phases::default() };
+        let sample = Sample {
+            scheduled: started - lag,
+            started,
+            ended: started + service,
+            phases,
+            outcome,
+            status: if outcome == Outcome::Passed { 200 } else { 0 },
+            bytes_sent: 100,
+            bytes_received: 1000,
+        };
+        self.recorder.record(id, &sample);
+    }
+
+    pub(crate) fn check(mut self, name: &str, passed: bool) -> Self {
+        let id = self.recorder.series(&key(SeriesKind::Check, name));
+        self.recorder.check(id, passed);
+        self
+    }
+
+    pub(crate) fn leaf(mut self, set: impl FnOnce(&mut LeafSlice)) -> Self {
+        set(self.recorder.leaf(0));
+        self
+    }
+
+    /// As many iterations as arrivals came due, all ended.
+    pub(crate) fn arrivals(self, count: u64) -> Self {
+        self.leaf(|leaf| {
+            leaf.arrivals_due = count;
+            leaf.started = count;
+            leaf.ended = count;
+        })
+    }
+
+    pub(crate) fn generator(mut self, set: impl FnOnce(&mut GeneratorSlice)) -> Self {
+        set(self.recorder.generator());
+        self
+    }
+
+    pub(crate) fn done(mut self) -> Snapshot {
+        let (begin, number) = (self.begin(), self.number);
+        let in_flight_ns = self.recorder.generator().in_flight_ns;
+        let mut snapshot = self.recorder.drain(number, begin, begin + SECOND);
+        snapshot.generator[0].in_flight_ns = in_flight_ns;
+        snapshot
+    }
+}
+
+pub(crate) fn threshold(metric: Metric, aggregate: Aggregate, comparison: Comparison, value: f64) -> Threshold {
+    Threshold {
+        metric,
+        selector: Selector::default(),
+        aggregate,
+        bound: Bound { comparison, value },
+        window: Window::WholeRun,
+        after_seconds: 0,
+        abort: false,
+        label: "threshold".to_owned(),
+    }
+}

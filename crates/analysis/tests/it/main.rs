@@ -1,0 +1,10 @@
+//! What is concluded from runs made up for the purpose, against truths known otherwise.
+
+#![expect(clippy::unwrap_used, reason = "a test whose run lacks what it made has failed")]
+
+mod coverage;
+mod live;
+mod made;
+mod summary;
+mod thresholds;
+mod validity;

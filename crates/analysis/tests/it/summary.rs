@@ -1,0 +1,64 @@
+//! The numbers of a summary against the samples they were made from.
+
+use analysis::conclude;
+use metrics::{Outcome, SeriesKind, Snapshot};
+use run::RunEnd;
+
+use crate::made::{self, MS, SECOND, Slice};
+
+#[test]
+fn totals_add_up_and_rows_keep_their_own() {
+    let slices: Vec<Snapshot> = (0..10)
+        .map(|second| {
+            let mut slice = Slice::new(second).arrivals(5).requests("A", 9, 10 * MS).request("B", 2 * MS, 30 * MS, Outcome::Status);
+            slice.record(SeriesKind::Iteration, "Buy", 0, 50 * MS, Outcome::Passed);
+            slice.record(SeriesKind::Group, "Cart", 0, 40 * MS, Outcome::Passed);
+            slice.check("total is right", second != 3).done()
+        })
+        .collect();
+    let summary = conclude(&made::run_of(made::plan(made::open(5.0, 10)), slices));
+    let totals = &summary.totals;
+    assert_eq!((totals.requests, totals.requests_failed, totals.iterations, totals.arrivals_due), (100, 10, 10, 50));
+    assert_eq!((totals.checks_passed, totals.checks_failed, totals.bytes_received), (9, 1, 100_000));
+    assert_eq!((totals.request_rate, totals.failure_share, totals.duration_seconds), (10.0, 0.1, 10.0));
+    assert_eq!((summary.requests.len(), summary.groups.len(), summary.scenarios.len(), summary.checks.len()), (2, 1, 1, 1));
+    let b = &summary.requests[1];
+    assert_eq!((b.response.max, b.service.max, b.lag.max, b.failed), (Some(0.032), Some(0.03), Some(0.002), 10));
+    assert_eq!(b.phases.iter().map(|(phase, _)| phase.as_str()).collect::<Vec<_>>(), ["wait"]);
+}
+
+#[test]
+fn timeouts_are_bounds_and_never_made_up_values() {
+    let slices: Vec<Snapshot> = (0..20)
+        .map(|second| {
+            let slice = Slice::new(second).requests("A", 95, 10 * MS);
+            (0..5).fold(slice, |slice, _| slice.request("A", 0, 30 * SECOND, Outcome::Timeout)).done()
+        })
+        .collect();
+    let summary = conclude(&made::run_of(made::plan(made::open(100.0, 20)), slices));
+    let p90 = summary.response.percentiles[2];
+    let p99 = summary.response.percentiles[4];
+    assert!((p90.value.unwrap() - 0.01).abs() < 0.0001);
+    assert_eq!((p99.value, p99.low, p99.high, p99.samples_beyond), (None, Some(30.0), None, 20));
+}
+
+#[test]
+fn the_same_run_gives_the_same_summary_and_it_survives_its_own_file() {
+    let slices: Vec<Snapshot> =
+        (0..30).map(|second| Slice::new(second).arrivals(7).requests("A", 7, u64::from(second % 7 + 1) * MS).done()).collect();
+    let run = made::run_of(made::plan(made::open(7.0, 30)), slices);
+    let summary = conclude(&run);
+    assert_eq!(summary, conclude(&run));
+    let text = serde_json::to_string(&summary).unwrap();
+    assert!(text.starts_with("{\"schema\":1,"), "{}", &text[..20]);
+    assert_eq!(serde_json::from_str::<analysis::Summary>(&text).unwrap(), summary);
+}
+
+#[test]
+fn a_run_without_anything_in_it_has_a_summary() {
+    let mut run = made::run_of(made::plan(made::open(1.0, 1)), Vec::new());
+    run.end = Some(RunEnd::Failed("no such host".to_owned()));
+    let summary = conclude(&run);
+    assert_eq!((summary.totals.requests, summary.response.count), (0, 0));
+    assert_eq!(summary.verdict.validity.grade, analysis::Grade::Invalid);
+}

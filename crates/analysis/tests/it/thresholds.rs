@@ -1,0 +1,240 @@
+//! Thresholds judge what they say they judge.
+
+use analysis::{ThresholdResult, ThresholdState, Thresholds, evaluate};
+use metrics::{Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
+use plan::{Aggregate, Comparison, Metric, Selector, Threshold, Window};
+use run::SignalSeries;
+
+use crate::made::{self, MS, SECOND, Slice, threshold};
+use Aggregate::{Count, Max, Mean, Min, Quantile, Rate};
+use Comparison::{Above, AtLeast, AtMost, Below, Equals};
+use Metric::{Checks, Failures, Requests, ResponseTime};
+use ThresholdState::{Failed, NoData, Passed, Pending};
+
+/// 30 seconds of 100 requests "A" each: 1 ms to 100 ms, and one "B" of 500 ms that fails, once every ten seconds.
+fn slices() -> Vec<Snapshot> {
+    (0..30)
+        .map(|second| {
+            let mut slice = Slice::new(second);
+            for n in 1..=100 {
+                slice.record(SeriesKind::Request, "A", 0, n * MS, Outcome::Passed);
+            }
+            if second % 10 == 5 {
+                slice.record(SeriesKind::Request, "B", 0, 500 * MS, Outcome::Status);
+            }
+            slice.check("is ticket", second != 7).done()
+        })
+        .collect()
+}
+
+fn judge(threshold: Threshold, slices: Vec<Snapshot>) -> ThresholdResult {
+    let mut plan = made::plan(made::open(100.0, 30));
+    plan.thresholds = vec![threshold];
+    evaluate(&made::run_of(plan, slices)).remove(0)
+}
+
+fn named(mut threshold: Threshold, name: &str) -> Threshold {
+    threshold.selector = Selector { name: Some(name.to_owned()), ..Selector::default() };
+    threshold
+}
+
+fn over(mut threshold: Threshold, seconds: u32) -> Threshold {
+    threshold.window = Window::Every { seconds };
+    threshold
+}
+
+#[test]
+fn whole_run_over_every_metric() {
+    for (metric, aggregate, comparison, value, state, measured) in [
+        (Requests, Count, AtLeast, 3003.0, Passed, 3003.0),
+        (Requests, Count, AtLeast, 3004.0, Failed, 3003.0),
+        (Requests, Rate, Above, 100.0, Passed, 100.1),
+        (Failures, Count, AtMost, 3.0, Passed, 3.0),
+        (Failures, Rate, Equals, 0.0, Failed, 3.0 / 3003.0),
+        (Failures, Rate, Below, 0.001, Passed, 3.0 / 3003.0),
+        (ResponseTime, Max, Below, 0.5, Failed, 0.5),
+        (ResponseTime, Max, AtMost, 0.5, Passed, 0.5),
+        (ResponseTime, Min, AtLeast, 0.001, Passed, 0.001),
+        (ResponseTime, Mean, Below, 0.051, Passed, (50.5 * 3000.0 + 1500.0) / 3003.0 / 1e3),
+        (ResponseTime, Quantile(0.5), Below, 0.055, Passed, 0.051),
+        (ResponseTime, Quantile(0.99), Below, 0.05, Failed, 0.1),
+        (Checks, Count, AtLeast, 30.0, Passed, 30.0),
+        (Checks, Rate, AtMost, 0.0, Failed, 1.0 / 30.0),
+    ] {
+        let result = judge(threshold(metric.clone(), aggregate, comparison, value), slices());
+        assert_eq!(result.state, state, "{metric:?} {aggregate:?}: {}", result.detail);
+        let found = result.measured.unwrap();
+        assert!((found - measured).abs() <= measured * 0.01, "{metric:?} {aggregate:?}: {found} for {measured}");
+    }
+}
+
+#[test]
+fn a_selector_narrows_and_an_unknown_name_lists_the_known() {
+    let result = judge(named(threshold(ResponseTime, Max, AtMost, 0.1), "A"), slices());
+    assert_eq!((result.state, result.measured), (Passed, Some(0.1)));
+    let result = judge(named(threshold(ResponseTime, Max, AtMost, 0.1), "C"), slices());
+    assert_eq!((result.state, result.detail.as_str()), (NoData, "no request is named \"C\"; known: A, B"));
+    let result = judge(threshold(Metric::GroupTime, Max, AtMost, 0.1), slices());
+    assert_eq!((result.state, result.detail.as_str()), (NoData, "no group ended, so there is nothing to judge"));
+    // Nothing of that name is no count of zero.
+    assert_eq!(judge(named(threshold(Requests, Count, AtMost, 5.0), "C"), slices()).state, NoData);
+}
+
+#[test]
+fn every_window_must_hold_and_the_worst_is_named() {
+    let mut slow = slices();
+    slow[17] = Slice::new(17).requests("A", 100, 300 * MS).done();
+    let result = judge(over(named(threshold(ResponseTime, Quantile(0.9), Below, 0.095), "A"), 5), slow);
+    assert_eq!((result.state, result.at_seconds), (Failed, Some(15.0)));
+    assert!((result.measured.unwrap() - 0.3).abs() < 0.002, "{:?}", result.measured);
+    assert!(result.detail.contains("(1 of 6 windows failed)"), "{}", result.detail);
+    // Over the whole run the same second hides.
+    assert_eq!(judge(named(threshold(ResponseTime, Quantile(0.9), Below, 0.095), "A"), slices()).state, Passed);
+}
+
+#[test]
+fn the_last_window_counts_from_half_full_and_never_for_a_missing_count() {
+    let tail = |extra: u32| -> Vec<Snapshot> {
+        (0..10 + extra).map(|second| Slice::new(second).requests("A", 10, if second < 10 { MS } else { 900 * MS }).done()).collect()
+    };
+    let slow = || over(threshold(ResponseTime, Max, Below, 0.5), 10);
+    assert_eq!([4, 5].map(|extra| judge(slow(), tail(extra)).state), [Passed, Failed]);
+    let enough = || over(threshold(Requests, Count, AtLeast, 100.0), 10);
+    assert_eq!([4, 9, 10].map(|extra| judge(enough(), tail(extra)).state), [Passed; 3]);
+    let few = || over(threshold(Requests, Count, AtMost, 40.0), 10);
+    assert_eq!(judge(few(), tail(5)).state, Failed);
+    // A rate is taken over the seconds that are there.
+    assert_eq!(judge(over(threshold(Requests, Rate, AtLeast, 10.0), 10), tail(6)).state, Passed);
+}
+
+#[test]
+fn windows_begin_with_the_first_sample_and_hold_zero_only_between_samples() {
+    let gap: Vec<Snapshot> = (0..60)
+        .map(|second| {
+            let slice = Slice::new(second);
+            if (13..23).contains(&second) || (43..53).contains(&second) { slice.requests("A", 5, MS).done() } else { slice.done() }
+        })
+        .collect();
+    let result = judge(over(threshold(Requests, Count, AtLeast, 50.0), 10), gap.clone());
+    assert_eq!((result.state, result.measured, result.at_seconds), (Failed, Some(0.0), Some(23.0)));
+    assert_eq!(judge(over(threshold(Requests, Count, AtLeast, 50.0), 10), gap[..30].to_vec()).state, Passed);
+    // Times say nothing about seconds in which nothing ended.
+    assert_eq!(judge(over(threshold(ResponseTime, Max, Below, 0.5), 10), gap).state, Passed);
+}
+
+#[test]
+fn warm_up_does_not_count() {
+    let slices: Vec<Snapshot> =
+        (0..20).map(|second| Slice::new(second).requests("A", 10, if second < 5 { 900 * MS } else { MS }).done()).collect();
+    for (after, state) in [(4, Failed), (5, Passed), (20, NoData)] {
+        let result = judge(Threshold { after_seconds: after, ..threshold(ResponseTime, Max, Below, 0.5) }, slices.clone());
+        assert_eq!(result.state, state, "after {after}: {}", result.detail);
+    }
+}
+
+/// The second in which a threshold is reported as certain to fail.
+fn fails_at(threshold: Threshold, slices: &[Snapshot]) -> Option<u32> {
+    let mut thresholds = Thresholds::new(&[Threshold { abort: true, ..threshold }]);
+    let mut at = None;
+    for slice in slices {
+        for change in thresholds.push(slice) {
+            assert!(change.abort && change.result.state == Failed && at.is_none());
+            at = Some(slice.slice);
+        }
+    }
+    at
+}
+
+#[test]
+fn aborts_only_when_failure_is_certain() {
+    let slices = slices();
+    for (threshold, at) in [
+        // One slow request is enough against a maximum, one failure against none.
+        (threshold(ResponseTime, Max, Below, 0.4), Some(5)),
+        (threshold(Failures, Rate, Equals, 0.0), Some(5)),
+        (threshold(Failures, Count, AtMost, 1.0), Some(15)),
+        (threshold(Requests, Count, AtMost, 1000.0), Some(9)),
+        // Counts and rates may still be reached.
+        (threshold(Requests, Count, AtLeast, 1e9), None),
+        (threshold(Requests, Rate, AtLeast, 1e9), None),
+        (threshold(Requests, Count, Equals, 1e9), None),
+        // Ten seconds in a row, with ten samples beyond the percentile: p99 of 100 requests a second has those from second 9 on.
+        (threshold(ResponseTime, Quantile(0.5), Below, 0.01), Some(9)),
+        (threshold(ResponseTime, Quantile(0.99), Below, 0.01), Some(18)),
+        (threshold(ResponseTime, Mean, Below, 0.01), Some(9)),
+        (threshold(ResponseTime, Mean, Below, 1.0), None),
+        // A whole window is certain once the next one has begun.
+        (over(threshold(ResponseTime, Quantile(0.5), Below, 0.01), 3), Some(3)),
+    ] {
+        let label = format!("{threshold:?}");
+        assert_eq!(fails_at(threshold, &slices), at, "{label}");
+    }
+}
+
+#[test]
+fn a_threshold_that_recovers_is_not_aborted() {
+    let slices: Vec<Snapshot> =
+        (0..40).map(|second| Slice::new(second).requests("A", 50, if second < 4 { 900 * MS } else { MS }).done()).collect();
+    assert_eq!(fails_at(threshold(ResponseTime, Quantile(0.5), Below, 0.5), &slices), None);
+    assert_eq!(judge(threshold(ResponseTime, Quantile(0.5), Below, 0.5), slices).state, Passed);
+}
+
+#[test]
+fn while_running_nothing_has_passed_yet() {
+    let mut thresholds = Thresholds::new(&[threshold(ResponseTime, Max, Below, 1.0), threshold(Requests, Count, AtLeast, 5.0)]);
+    assert_eq!(thresholds.so_far().iter().map(|result| result.state).collect::<Vec<_>>(), [Pending, Pending]);
+    thresholds.push(&slices()[0]);
+    assert_eq!(thresholds.so_far().iter().map(|result| result.state).collect::<Vec<_>>(), [Pending, Pending]);
+    assert_eq!(thresholds.finish().iter().map(|result| result.state).collect::<Vec<_>>(), [Passed, Passed]);
+}
+
+#[test]
+fn a_percentile_beyond_the_time_limit_fails_with_the_bound() {
+    let slices: Vec<Snapshot> = (0..20)
+        .map(|second| {
+            let slice = Slice::new(second).requests("A", 95, 10 * MS);
+            (0..5).fold(slice, |slice, _| slice.request("A", 0, 2 * SECOND, Outcome::Timeout)).done()
+        })
+        .collect();
+    let result = judge(threshold(ResponseTime, Quantile(0.99), Below, 5.0), slices.clone());
+    assert_eq!((result.state, result.measured), (Failed, Some(2.0)));
+    assert!(result.detail.starts_with("p99 was at least 2 s (longer answers were cut off by a time limit)"), "{}", result.detail);
+    assert_eq!(judge(threshold(ResponseTime, Quantile(0.9), Below, 0.05), slices).state, Passed);
+}
+
+#[test]
+fn signals_are_judged_by_their_points() {
+    let signal = Signal {
+        name: "cpu".to_owned(),
+        observer: "process".to_owned(),
+        kind: SignalKind::Gauge,
+        unit: "1".to_owned(),
+        help: String::new(),
+    };
+    let points = (0..20).map(|n| SignalPoint { at: n * SECOND, value: if n == 12 { 9.0 } else { 1.0 } }).collect();
+    let mut plan = made::plan(made::open(1.0, 20));
+    let metric = || Metric::Signal { name: "cpu".to_owned() };
+    plan.thresholds = vec![
+        threshold(metric(), Max, Below, 9.0),
+        threshold(metric(), Mean, AtMost, 1.4),
+        over(threshold(metric(), Mean, Below, 2.0), 5),
+        threshold(metric(), Aggregate::Last, Equals, 1.0),
+        threshold(Metric::Signal { name: "memory".to_owned() }, Max, Below, 9.0),
+    ];
+    let mut run = made::run_of(plan, slices());
+    run.signals = vec![SignalSeries { signal, points }];
+    let results = evaluate(&run);
+    assert_eq!(results.iter().map(|result| result.state).collect::<Vec<_>>(), [Failed, Passed, Failed, Passed, NoData]);
+    assert_eq!(results[2].at_seconds, Some(10.0));
+    assert!(results[4].detail.contains("no signal named \"memory\""), "{}", results[4].detail);
+}
+
+#[test]
+fn details_say_what_was_measured_in_fitting_units() {
+    let result = judge(named(threshold(ResponseTime, Quantile(0.99), Below, 0.05), "A"), slices());
+    assert_eq!(result.detail, "p99 was 99 ms; bound below 50 ms (3,000 samples, 30 beyond it)");
+    let result = judge(threshold(Failures, Rate, AtMost, 0.01), slices());
+    assert_eq!(result.detail, "the failed share was 0.0999 %; bound at most 1 %");
+    let few = judge(threshold(ResponseTime, Quantile(0.99), Below, 0.05), slices()[..2].to_vec());
+    assert!(few.detail.contains("too few to rely on"), "{}", few.detail);
+}

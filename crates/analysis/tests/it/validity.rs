@@ -1,0 +1,252 @@
+//! Every check against runs that break it by a known amount, and against runs that do not.
+
+use analysis::{Grade, ValidityCheck, conclude};
+use metrics::{Outcome, SeriesKind};
+use plan::{Aggregate, Comparison, LoadProfile, Metric, TestPlan};
+use run::Run;
+
+use crate::made::{self, MS, SECOND, Slice, threshold};
+use Grade::{Invalid, Suspect, Valid};
+
+/// A healthy second: 100 arrivals, each one request of 9 to 11 ms that began 50 µs after its schedule.
+fn healthy(second: u32) -> Slice {
+    (0..100).fold(Slice::new(second).arrivals(100), |slice, n| slice.request("A", 50_000, 9 * MS + n * 20_000, Outcome::Passed))
+}
+
+fn run_with(plan: TestPlan, second: impl Fn(u32) -> Slice) -> Run {
+    made::run_of(plan, (0..60).map(|number| second(number).done()).collect())
+}
+
+fn check_of(run: &Run, id: &str) -> ValidityCheck {
+    let validity = conclude(run).verdict.validity;
+    validity.checks.into_iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no check {id}"))
+}
+
+fn assert_grade(run: &Run, id: &str, grade: Option<Grade>) {
+    let check = check_of(run, id);
+    assert_eq!(check.grade, grade, "{id}: {}", check.evidence);
+    assert!(!check.evidence.is_empty() && !check.limits.is_empty());
+    assert_eq!(check.advice.is_empty(), grade.is_none_or(|grade| grade == Valid), "{id}: advice when and only when something is wrong");
+}
+
+#[test]
+fn a_healthy_run_is_valid_in_every_check() {
+    let run = run_with(made::plan(made::open(100.0, 60)), healthy);
+    let validity = conclude(&run).verdict.validity;
+    for check in &validity.checks {
+        assert!(check.grade.is_none_or(|grade| grade == Valid), "{}: {}", check.id, check.evidence);
+    }
+    assert_eq!((validity.grade, validity.checks.len()), (Valid, 15));
+}
+
+#[test]
+fn offered_rate() {
+    // Of 6000 arrivals, `missing` never start.
+    for (missing, grade) in [(0u64, Valid), (1, Valid), (60, Valid), (62, Suspect), (300, Suspect), (302, Invalid)] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            let before = |second: u32| missing * u64::from(second) / 60;
+            healthy(second).leaf(|leaf| leaf.started -= before(second + 1) - before(second))
+        });
+        assert_grade(&run, "offered-rate", Some(grade));
+    }
+    // Fewer came due than the plan asks for.
+    assert_grade(&run_with(made::plan(made::open(120.0, 60)), healthy), "offered-rate", Some(Invalid));
+    assert_grade(&run_with(made::plan(made::closed(5, 60)), healthy), "offered-rate", None);
+}
+
+#[test]
+fn arrivals_that_wait_for_a_user() {
+    let plan = |users_max| {
+        let mut plan = made::plan(made::open(100.0, 60));
+        if let plan::Load::Run(run) = &mut plan.load {
+            run.users_max = Some(users_max);
+        }
+        plan
+    };
+    let waiting = |second| {
+        healthy(second).leaf(|leaf| {
+            leaf.waiting = 40;
+            leaf.users_active = 20;
+        })
+    };
+    assert_grade(&run_with(plan(20), waiting), "users-max", Some(Suspect));
+    // The same few in transit while there are users enough.
+    assert_grade(&run_with(plan(2000), waiting), "users-max", Some(Valid));
+}
+
+#[test]
+fn closed_users() {
+    for (active, grade) in [(100, Valid), (99, Valid), (98, Suspect), (95, Suspect), (94, Invalid)] {
+        let run = run_with(made::plan(made::closed(100, 60)), |second| {
+            Slice::new(second).requests("A", 100, 10 * MS).leaf(|leaf| {
+                leaf.users_asked = 100;
+                leaf.users_active = active;
+            })
+        });
+        assert_grade(&run, "closed-users", Some(grade));
+    }
+}
+
+#[test]
+fn schedule_lag() {
+    // p99 of the response time is about 11 ms plus the lag.
+    for (lag_us, grade) in [(50, Valid), (200, Valid), (500, Valid), (700, Suspect), (3_500, Suspect), (5_000, Invalid)] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            let slice =
+                (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", lag_us * 1000, 11 * MS, Outcome::Passed));
+            slice.generator(|generator| generator.timer_lag.record_n(lag_us * 1000, 100))
+        });
+        assert_grade(&run, "schedule-lag", Some(grade));
+    }
+}
+
+#[test]
+fn lag_of_a_fast_target_below_the_floor_is_not_held_against_the_run() {
+    let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 150_000, 100_000, Outcome::Passed))
+    });
+    assert_grade(&run, "schedule-lag", Some(Valid));
+}
+
+#[test]
+fn a_scenario_that_waits_before_its_first_request_is_not_the_generators_lag() {
+    let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let mut slice = Slice::new(second).arrivals(100);
+        for _ in 0..100 {
+            slice.record(SeriesKind::Request, "A", SECOND, 10 * MS, Outcome::Passed);
+            slice.record(SeriesKind::Iteration, "Buy", 40_000, SECOND, Outcome::Passed);
+        }
+        slice
+    });
+    assert_grade(&run, "schedule-lag", Some(Suspect));
+    assert!(check_of(&run, "schedule-lag").advice.contains("before its first request"));
+}
+
+#[test]
+fn worker_busy_looks_at_the_busiest_ten_seconds() {
+    for (percent, seconds, grade) in [(80, 60, Valid), (100, 5, Valid), (90, 12, Suspect), (99, 12, Invalid), (99, 60, Invalid)] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            healthy(second).generator(|generator| generator.busy_ns = if second < seconds { SECOND / 100 * percent } else { SECOND / 10 })
+        });
+        assert_grade(&run, "worker-busy", Some(grade));
+    }
+}
+
+#[test]
+fn run_queue_steal_and_throttling() {
+    for (run_queue, steal, throttled, queue_grade, throttle_grade) in [
+        (10, 10, 0, Valid, Valid),
+        (60, 0, 0, Suspect, Valid),
+        (250, 0, 0, Invalid, Valid),
+        // Steal is counted over both cores.
+        (0, 120, 0, Suspect, Valid),
+        (0, 500, 0, Invalid, Valid),
+        (0, 0, 2, Valid, Suspect),
+        (0, 0, 20, Valid, Invalid),
+    ] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            healthy(second).generator(|generator| {
+                generator.run_queue_ns = run_queue * MS;
+                generator.steal_ns = steal * MS;
+                generator.throttled_ns = throttled * MS;
+            })
+        });
+        assert_grade(&run, "run-queue", Some(queue_grade));
+        assert_grade(&run, "throttling", Some(throttle_grade));
+    }
+}
+
+#[test]
+fn stalls_count_by_the_share_of_time_that_they_delay() {
+    // p99 is 11 ms: a stall delays by more than 1.1 ms for all but its last 1.1 ms.
+    for (stall_ms, every, grade) in [(1, 1, Valid), (3, 1, Valid), (5, 1, Suspect), (9, 1, Suspect), (13, 1, Invalid), (100, 60, Valid)] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            healthy(second).generator(|generator| generator.stalls.record_n(stall_ms * MS, u64::from(second % every == 0)))
+        });
+        assert_grade(&run, "stalls", Some(grade));
+    }
+}
+
+#[test]
+fn in_flight_must_agree_with_rate_times_time() {
+    for (percent, grade) in [(100, Valid), (101, Valid), (99, Valid), (96, Suspect), (104, Suspect), (85, Invalid), (120, Invalid)] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            healthy(second).generator(|generator| generator.in_flight_ns = generator.in_flight_ns * percent / 100)
+        });
+        assert_grade(&run, "in-flight", Some(grade));
+    }
+}
+
+#[test]
+fn interrupted_requests_were_in_flight_too() {
+    let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        if second < 59 { healthy(second) } else { healthy(second).request("A", 0, 20 * SECOND, Outcome::Interrupted) }
+    });
+    assert_grade(&run, "in-flight", Some(Valid));
+}
+
+#[test]
+fn counts_must_be_conserved() {
+    let lost = run_with(made::plan(made::open(100.0, 60)), |second| healthy(second).leaf(|leaf| leaf.ended -= u64::from(second == 30)));
+    assert_grade(&lost, "conservation", Some(Invalid));
+    let cut = run_with(made::plan(made::open(100.0, 60)), |second| {
+        healthy(second).leaf(|leaf| {
+            leaf.ended -= u64::from(second == 59);
+            leaf.interrupted += u64::from(second == 59);
+        })
+    });
+    assert_grade(&cut, "conservation", Some(Valid));
+}
+
+#[test]
+fn exhaustion_is_always_invalid() {
+    for outcome in [Outcome::PortsExhausted, Outcome::DescriptorsExhausted] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            if second == 9 { healthy(second).request("A", 0, MS, outcome) } else { healthy(second) }
+        });
+        assert_grade(&run, "exhaustion", Some(Invalid));
+    }
+}
+
+#[test]
+fn samples_behind_thresholds() {
+    for (quantile, grade) in [(0.99, Valid), (0.995, Valid), (0.999, Suspect)] {
+        let mut plan = made::plan(made::open(100.0, 60));
+        plan.thresholds = vec![threshold(Metric::ResponseTime, Aggregate::Quantile(quantile), Comparison::Below, 1.0)];
+        assert_grade(&run_with(plan, healthy), "samples", Some(grade));
+    }
+    assert_grade(&run_with(made::plan(made::open(100.0, 60)), healthy), "samples", None);
+}
+
+#[test]
+fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
+    let mut run = run_with(made::plan(made::open(100.0, 60)), healthy);
+    run.slices[3].series_overflow = 12;
+    assert_grade(&run, "series", Some(Suspect));
+    assert_grade(&run, "slices", Some(Valid));
+    run.slices.remove(30);
+    assert_grade(&run, "slices", Some(Suspect));
+    run.slices.drain(20..24);
+    assert_grade(&run, "slices", Some(Invalid));
+    let mut killed = run_with(made::plan(made::open(100.0, 60)), healthy);
+    killed.end = None;
+    assert_grade(&killed, "slices", Some(Suspect));
+}
+
+#[test]
+fn a_trend_under_constant_load_is_a_warning_and_no_grade() {
+    let trend = |per_second: u64| {
+        move |second: u32| {
+            let time = 10 * MS + u64::from(second) * per_second + u64::from(second * 7 % 5) * 100_000;
+            Slice::new(second).arrivals(100).requests("A", 100, time)
+        }
+    };
+    let rising = check_of(&run_with(made::plan(made::open(100.0, 60)), trend(MS)), "steady");
+    assert_eq!(rising.grade, Some(Valid));
+    assert!(rising.evidence.contains("rose") && !rising.advice.is_empty(), "{}", rising.evidence);
+    let flat = check_of(&run_with(made::plan(made::open(100.0, 60)), trend(0)), "steady");
+    assert!(flat.advice.is_empty(), "{}", flat.evidence);
+    // Under a ramp, response times may rise.
+    let ramp = run_with(made::plan(LoadProfile::burst(1)), |second| trend(MS)(second).arrivals(u64::from(second) * 10));
+    assert_eq!(check_of(&ramp, "steady").grade, None);
+}
