@@ -64,7 +64,7 @@ fn queue(seed: u64, arrivals: f64, services: f64, seconds: u32) -> Vec<Snapshot>
 fn covered(utilisation: f64, repetitions: u64) -> Vec<(f64, u64, u64)> {
     const SERVICES: f64 = 200.0;
     let arrivals = SERVICES * utilisation;
-    let mut counts = vec![(0.5, 0, 0), (0.9, 0, 0), (0.99, 0, 0)];
+    let mut counts: Vec<(f64, u64, u64)> = vec![(0.5, 0, 0), (0.9, 0, 0), (0.99, 0, 0)];
     for repetition in 0..repetitions {
         let slices = queue(repetition + 1, arrivals, SERVICES, 120);
         let summary = conclude(&made::run_of(made::plan(made::open(arrivals, 120)), slices));
