@@ -5,7 +5,12 @@
 //! text or write to what they are handed.
 
 mod build;
+mod exchange;
+mod html;
 mod json;
+mod junit;
+mod listing;
+mod markdown;
 pub mod number;
 pub mod terminal;
 mod timeline;
@@ -13,5 +18,10 @@ mod view;
 mod words;
 
 pub use build::ViewBuilder;
+pub use exchange::{AnswerView, ExchangeView, ExpectationView, exchange};
+pub use html::html;
 pub use json::summary_json;
+pub use junit::junit;
+pub use listing::{RunRow, runs_json, runs_table};
+pub use markdown::markdown;
 pub use view::{Band, Column, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};

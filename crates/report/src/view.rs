@@ -33,6 +33,8 @@ pub struct TestView {
     /// Length of the load as planned, if it has one.
     pub planned_seconds: Option<f64>,
     pub loadstone: String,
+    /// Text where it would not fit a JavaScript number.
+    #[serde(serialize_with = "as_javascript_can_hold_it")]
     pub seed: u64,
     pub workers: u32,
     /// One line: `host-1 · AMD EPYC · 2 cores · 24 GiB · Linux 6.1`.
@@ -47,7 +49,7 @@ pub struct TestView {
 /// One line of a chart: a value per step of the timeline, `None` where there is none.
 #[derive(Debug, Clone, Serialize)]
 pub struct Column {
-    /// Unique on the page; findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`.
+    /// Unique on the page; findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`. All are in docs/timeline.md.
     pub id: String,
     pub label: String,
     pub values: Vec<Option<f64>>,
@@ -56,10 +58,11 @@ pub struct Column {
 /// One chart on the shared time axis.
 #[derive(Debug, Clone, Serialize)]
 pub struct Panel {
-    /// `rate`, `response`, `users`, `failures`, `phases`, `generator`.
+    /// `rate`, `response`, `users`, `in_flight`, `failures`, `phases`, `bytes`, `flow/NAME`, `generator`, `generator_lag`; of a signal
+    /// `signal/` and its name without the label.
     pub id: String,
     pub title: String,
-    /// `s` (times, drawn in fitting units), `/s`, `users`, `bytes`, `share`, `1`.
+    /// `s` (times, drawn in fitting units), `/s`, `users`, `bytes`, `bytes/s`, `share`, `1`, or a signal's own.
     pub unit: String,
     /// Draw the columns as a stacked area.
     pub stacked: bool,
@@ -112,10 +115,16 @@ pub struct ReportView {
     pub timeline: Timeline,
     /// Distribution of all response times: `(from seconds, to seconds, count)`, logarithmic bins.
     pub distribution: Vec<(f64, f64, u64)>,
-    /// Small lines for the table: per row of `summary.requests`, p95 (or mean) response time per step, at most 60 steps.
+    /// Small lines for the table: per row of `summary.requests`, mean response time per step, at most 60 steps; empty where a
+    /// request has no slices.
     pub sparks: Vec<Vec<Option<f64>>>,
     /// The slowest requests of the run, slowest first.
     pub slowest: Vec<SlowSample>,
     /// Changes while running, warnings of the tool.
     pub notes: Vec<String>,
+}
+
+/// JavaScript's numbers are exact up to 2⁵³.
+fn as_javascript_can_hold_it<S: serde::Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    if *value <= 1 << 53 { serializer.serialize_u64(*value) } else { serializer.collect_str(value) }
 }

@@ -14,6 +14,6 @@ pub use screen::{Pace, Screen};
 pub use style::{ColorChoice, Style};
 pub use summary::{Closing, summary};
 
-pub(crate) use style::{Paint, hang, shorten, tame, width_of, wrap};
+pub(crate) use style::{Paint, hang, shorten, tame, width_of};
 pub(crate) use summary::grade_sign;
 pub(crate) use table::{Cell, Head, Row, Table};

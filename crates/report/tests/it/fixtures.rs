@@ -176,7 +176,13 @@ pub(crate) fn times(histogram: &Histogram) -> TimeStats {
     let percentile = |quantile: f64| {
         let beyond = (histogram.count() as f64 * (1.0 - quantile)).round() as u64;
         let value = histogram.quantile(quantile).filter(|_| beyond >= 10).map(seconds);
-        Percentile { quantile, value, low: value.map(|v| v * 0.97), high: value.map(|v| v * 1.05), samples_beyond: beyond }
+        Percentile {
+            quantile,
+            value,
+            low: value.map(|v| whole_ns(v * 0.97)),
+            high: value.map(|v| whole_ns(v * 1.05)),
+            samples_beyond: beyond,
+        }
     };
     let some = |value: u64| (!histogram.is_empty()).then(|| seconds(value));
     TimeStats {
@@ -186,6 +192,10 @@ pub(crate) fn times(histogram: &Histogram) -> TimeStats {
         max: some(histogram.max()),
         percentiles: [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].map(percentile).to_vec(),
     }
+}
+
+fn whole_ns(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e9
 }
 
 /// `count` values spread evenly from `from_ms` to `to_ms`.

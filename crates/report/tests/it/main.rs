@@ -1,6 +1,9 @@
 //! Renderers on hand-made runs and summaries.
 
+mod exchange;
 mod fixtures;
+mod outputs;
+mod page;
 mod progress;
 mod summary;
 mod timeline;

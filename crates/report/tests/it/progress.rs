@@ -64,7 +64,7 @@ fn a_pipe_gets_a_plain_line_every_five_seconds() {
 
 /// Replays the few control sequences that the block uses on a screen of lines; fails on any other.
 fn terminal(bytes: &[u8]) -> Vec<String> {
-    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let text = String::from_utf8(bytes.to_vec()).expect("text");
     let mut lines: Vec<String> = vec![String::new()];
     let mut row = 0;
     let mut rest = text.as_str();
@@ -78,7 +78,7 @@ fn terminal(bytes: &[u8]) -> Vec<String> {
                 }
             }
             '\x1b' => {
-                let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                let end = rest.find(|c: char| c.is_ascii_alphabetic()).expect("a control sequence has an end");
                 let (sequence, command) = (&rest[1..end], &rest[end..=end]);
                 rest = &rest[end + 1..];
                 match (sequence, command) {
@@ -88,7 +88,7 @@ fn terminal(bytes: &[u8]) -> Vec<String> {
                         lines.truncate(row);
                         lines.push(String::new());
                     }
-                    (up, "F") => row -= up.parse::<usize>().unwrap(),
+                    (up, "F") => row -= up.parse::<usize>().expect("a number of lines"),
                     other => panic!("unexpected control sequence {other:?}"),
                 }
             }

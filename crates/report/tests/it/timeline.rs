@@ -164,17 +164,14 @@ fn signals_become_bands_on_the_same_axis() {
     assert_eq!(column(&view, "signal/process:8080/cpu"), [None, Some(0.5), None, Some(1.0)]);
     assert_eq!(column(&view, "signal/process:8080/memory"), [Some(20.0), None, None, Some(20.0)]);
     assert_eq!(column(&view, "signal/process:8080/memory/max"), [Some(30.0), None, None, Some(20.0)]);
-    let bands: Vec<(&str, Vec<(&str, &str, bool)>)> = view
-        .timeline
-        .bands
-        .iter()
-        .map(|band| (band.observer.as_str(), band.panels.iter().map(|p| (p.id.as_str(), p.unit.as_str(), p.stacked)).collect()))
-        .collect();
+    let panels = view.timeline.bands.iter().flat_map(|band| band.panels.iter().map(|p| (band.observer.as_str(), p)));
+    let bands: Vec<_> = panels.map(|(observer, p)| (observer, p.id.as_str(), p.unit.as_str(), p.stacked)).collect();
     assert_eq!(
         bands,
         [
-            ("process:8080", vec![("signal/process:8080/cpu", "share", false), ("signal/process:8080/memory", "bytes", false)]),
-            ("postgres", vec![("signal/postgres/sessions", "sessions", true)]),
+            ("process:8080", "signal/process:8080/cpu", "share", false),
+            ("process:8080", "signal/process:8080/memory", "bytes", false),
+            ("postgres", "signal/postgres/sessions", "sessions", true),
         ]
     );
     let labels: Vec<&str> = view.timeline.bands[1].panels[0].columns.iter().map(|column| column.label.as_str()).collect();

@@ -1,0 +1,128 @@
+//! What must not be shown on a screen or in a CI log.
+
+use plan::Parameter;
+
+const MASK: &str = Parameter::MASK;
+
+/// Does a header, field or query parameter of this name hold a secret?
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "authorization"
+        || name == "proxy-authorization"
+        || ["token", "secret", "key", "password", "passwd", "pwd", "signature"].iter().any(|part| name.contains(part))
+}
+
+/// A header's value: of credentials the scheme stays, of cookies their names and attributes.
+pub(super) fn header(name: &str, value: &str) -> String {
+    match name.to_ascii_lowercase().as_str() {
+        "cookie" => value.split("; ").map(cookie).collect::<Vec<_>>().join("; "),
+        "set-cookie" => match value.split_once(';') {
+            Some((pair, attributes)) => format!("{};{attributes}", cookie(pair)),
+            None => cookie(value),
+        },
+        "authorization" | "proxy-authorization" => match value.split_once(' ') {
+            Some((scheme, _)) => format!("{scheme} {MASK}"),
+            None => MASK.to_owned(),
+        },
+        "location" | "referer" | "content-location" => url(value),
+        _ if is_secret(name) => MASK.to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+fn cookie(pair: &str) -> String {
+    match pair.split_once('=') {
+        Some((name, _)) => format!("{name}={MASK}"),
+        None => MASK.to_owned(),
+    }
+}
+
+/// A URL without its password and without the values of secret query parameters.
+pub(super) fn url(url: &str) -> String {
+    let (url, fragment) = url.split_once('#').map_or((url, None), |(url, fragment)| (url, Some(fragment)));
+    let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
+    let mut out = without_password(path);
+    if let Some(query) = query {
+        out.push('?');
+        out.push_str(&form(query));
+    }
+    if let Some(fragment) = fragment {
+        out.push('#');
+        out.push_str(&form(fragment));
+    }
+    out
+}
+
+/// `name=value` pairs joined by `&`, as in a query or a form; the values of secret names are masked.
+pub(super) fn form(pairs: &str) -> String {
+    let masked = pairs.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
+        _ => pair.to_owned(),
+    });
+    masked.collect::<Vec<_>>().join("&")
+}
+
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((user, host)) => {
+            let name = user.split_once(':').map_or(user, |(name, _)| name);
+            format!("{scheme}://{name}:{MASK}@{host}{path}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// Passwords in a JSON body. Narrower than for headers: a `token` in an answer is often what the author of a test looks for.
+pub(super) fn json(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, field) in fields {
+                let name = name.to_ascii_lowercase();
+                if ["password", "passwd", "secret"].iter().any(|part| name.contains(part)) && !field.is_null() {
+                    *field = serde_json::Value::String(MASK.to_owned());
+                } else {
+                    json(field);
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(json),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_show_their_kind_and_not_their_secret() {
+        for (name, value, shown) in [
+            ("Authorization", "Bearer abc.def", "Bearer •••"),
+            ("authorization", "abcdef", "•••"),
+            ("Cookie", "session=abc; theme=dark", "session=•••; theme=•••"),
+            ("Set-Cookie", "session=abc; Path=/; HttpOnly", "session=•••; Path=/; HttpOnly"),
+            ("X-Api-Key", "abc", "•••"),
+            ("X-CSRF-Token", "abc", "•••"),
+            ("client-secret", "abc", "•••"),
+            ("Location", "/callback?access_token=abc&state=1", "/callback?access_token=•••&state=1"),
+            ("Content-Type", "text/plain", "text/plain"),
+        ] {
+            assert_eq!(header(name, value), shown);
+        }
+    }
+
+    #[test]
+    fn urls_keep_everything_else() {
+        for (given, shown) in [
+            ("http://host/a?b=c#d", "http://host/a?b=c#d"),
+            ("https://ann:pw@host:8443/a?password=x&b=c", "https://ann:•••@host:8443/a?password=•••&b=c"),
+            ("https://token@host/", "https://token:•••@host/"),
+            ("/path/with:colon@sign", "/path/with:colon@sign"),
+            ("http://host?token=", "http://host?token=•••"),
+        ] {
+            assert_eq!(url(given), shown);
+        }
+    }
+}

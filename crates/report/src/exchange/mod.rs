@@ -1,0 +1,114 @@
+//! One request and its answer, shown whole: what `loadstone try` prints.
+//!
+//! Read [`ExchangeView`] first. What looks like a secret is masked before it is shown, see [`mask`].
+
+mod body;
+mod mask;
+
+use metrics::{Outcome, Phases};
+
+use crate::number;
+use crate::terminal::{Paint, Style, hang, shorten, tame, width_of};
+
+/// Everything that is shown of one exchange. Times are nanoseconds.
+#[derive(Debug, Clone)]
+pub struct ExchangeView {
+    pub scenario: String,
+    /// Name of the request in the report.
+    pub name: String,
+    pub method: String,
+    pub url: String,
+    pub request_headers: Vec<(String, String)>,
+    pub request_body: Vec<u8>,
+    /// The answer; `None` when there was none.
+    pub answer: Option<AnswerView>,
+    pub outcome: Outcome,
+    /// What went wrong; empty otherwise.
+    pub problem: String,
+    pub response_ns: u64,
+    pub phases: Phases,
+    /// A connection was opened for it.
+    pub connected: bool,
+    pub expectations: Vec<ExpectationView>,
+}
+
+#[derive(Debug, Clone)]
+pub struct AnswerView {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    /// Decompressed.
+    pub body: Vec<u8>,
+    /// Bytes on the wire, headers included.
+    pub bytes_received: u64,
+}
+
+/// An `expect` or `check` and whether it held.
+#[derive(Debug, Clone)]
+pub struct ExpectationView {
+    /// `status is 200`
+    pub text: String,
+    pub held: bool,
+    /// What was found instead; empty when it held.
+    pub found: String,
+}
+
+/// The exchange as text, ending in a blank line.
+pub fn exchange(view: &ExchangeView, style: &Style) -> String {
+    let mut out = format!("{}\n", rule(&format!("{} › {}", view.scenario, view.name), style));
+    let url = mask::url(&view.url);
+    out.push_str(&format!("{} {}\n", style.paint(Paint::Bold, &format!("→ {}", tame(&view.method))), tame(&url)));
+    headers(&view.request_headers, style, &mut out);
+    out.push_str(&body::render(&view.request_body, &view.request_headers, style));
+    match &view.answer {
+        Some(answer) => answered(view, answer, style, &mut out),
+        None => {
+            let lead = format!("✗ {}: ", view.outcome.label());
+            out.push_str(&hang(&style.paint(Paint::Bad, &lead), width_of(&lead), &view.problem, style.width));
+        }
+    }
+    out.push_str(&phases(view, style));
+    for expectation in &view.expectations {
+        let (sign, paint) = if expectation.held { ("✓", Paint::Good) } else { ("✗", Paint::Bad) };
+        let found = if expectation.found.is_empty() { String::new() } else { format!(": {}", expectation.found) };
+        out.push_str(&hang(&format!("  {} ", style.paint(paint, sign)), 4, &format!("{}{found}", expectation.text), style.width));
+    }
+    out.push('\n');
+    out
+}
+
+fn answered(view: &ExchangeView, answer: &AnswerView, style: &Style, out: &mut String) {
+    let paint = if answer.status < 400 { Paint::Good } else { Paint::Bad };
+    let status = style.paint(paint, &format!("← {}", answer.status));
+    out.push_str(&format!("{status} · {} · {}\n", number::seconds(view.response_ns as f64 / 1e9), number::bytes(answer.bytes_received)));
+    headers(&answer.headers, style, out);
+    out.push_str(&body::render(&answer.body, &answer.headers, style));
+    if view.outcome.is_failure() {
+        let problem = if view.problem.is_empty() { view.outcome.label() } else { &view.problem };
+        out.push_str(&hang(&format!("  {} ", style.paint(Paint::Bad, "✗")), 4, problem, style.width));
+    }
+}
+
+fn rule(title: &str, style: &Style) -> String {
+    let title = shorten(title, style.width.saturating_sub(6));
+    let rest = style.width.saturating_sub(width_of(&title) + 4);
+    format!("── {} {}", style.paint(Paint::Bold, &title), style.paint(Paint::Dim, &"─".repeat(rest)))
+}
+
+fn headers(headers: &[(String, String)], style: &Style, out: &mut String) {
+    for (name, value) in headers {
+        let shown = tame(&mask::header(name, value));
+        out.push_str(&format!("  {} {shown}\n", style.paint(Paint::Dim, &format!("{}:", tame(name)))));
+    }
+}
+
+/// Phases that happened, in their order; a kept-alive connection says so.
+fn phases(view: &ExchangeView, style: &Style) -> String {
+    let p = &view.phases;
+    let all = [("name resolution", p.dns), ("connect", p.connect), ("TLS", p.tls), ("wait", p.wait), ("body", p.body)];
+    let mut parts: Vec<String> =
+        all.iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| format!("{name} {}", number::seconds(*ns as f64 / 1e9))).collect();
+    if !view.connected && view.answer.is_some() {
+        parts.push("connection reused".to_owned());
+    }
+    if parts.is_empty() { String::new() } else { format!("  {}\n", style.paint(Paint::Dim, &parts.join(" · "))) }
+}

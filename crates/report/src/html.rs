@@ -1,0 +1,79 @@
+//! The report as one self-contained file, and the same page for a live run.
+//!
+//! The page itself is built from `web/` and committed as assets/report.html; here only its data is put in.
+
+use crate::view::ReportView;
+
+const TEMPLATE: &str = include_str!("../assets/report.html");
+
+/// Where the data goes. Only the first occurrence is a place; a test makes sure that there is exactly one.
+const PLACE: &str = "type=\"application/json\">__LOADSTONE_VIEW__<";
+
+/// The page of a finished run: opens from disk, offline.
+pub fn html(view: &ReportView) -> String {
+    page(&embeddable(view))
+}
+
+/// What a server puts into the page in place of a view: where views come from, and what lets the reader steer the run.
+#[derive(Debug, Clone, serde::Serialize)]
+pub(crate) struct LiveSource<'a> {
+    pub(crate) feed: &'static str,
+    pub(crate) events: &'a str,
+    pub(crate) control: &'a str,
+    pub(crate) token: &'a str,
+}
+
+/// The page of a run that is under way.
+#[cfg_attr(not(test), expect(dead_code, reason = "the live server comes with the next change"))]
+pub(crate) fn live_html(source: &LiveSource<'_>) -> String {
+    page(&embeddable(source))
+}
+
+fn page(json: &str) -> String {
+    let (before, after) = TEMPLATE.split_once(PLACE).unwrap_or((TEMPLATE, ""));
+    let (open, close) = ("type=\"application/json\">", "<");
+    let mut text = String::with_capacity(TEMPLATE.len() + json.len());
+    for part in [before, open, json, close, after] {
+        text.push_str(part);
+    }
+    text
+}
+
+/// JSON that cannot end the script element or start a comment in it. `<` occurs only inside JSON strings, where its escape means the same;
+/// U+2028 and U+2029 end a line in older JavaScript.
+fn embeddable<T: serde::Serialize>(value: &T) -> String {
+    // Only maps with keys that are not strings can fail, and no type here has one.
+    let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_page_has_exactly_one_place_for_its_data() {
+        assert_eq!(TEMPLATE.matches(PLACE).count(), 1);
+        let page = live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token: "abc" });
+        assert!(page.contains(r#"<script id="loadstone-view" type="application/json">{"feed":"live","events":"/events","control":"/control","token":"abc"}</script>"#));
+        assert!(!page.contains(PLACE));
+    }
+
+    #[test]
+    fn the_page_asks_nothing_of_the_network() {
+        for needle in ["src=\"http", "href=\"http", "@import", "url(http", "url(//"] {
+            assert!(!TEMPLATE.contains(needle), "{needle}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_embedding(text in "\\PC*(</script>|<!--|<script|\u{2028}|\u{2029}|\"|\\\\|&lt;)?\\PC*") {
+            let json = embeddable(&text);
+            let harmless = json.chars().all(|c| !matches!(c, '<' | '\u{2028}' | '\u{2029}'));
+            prop_assert!(harmless, "embedded as {}", json);
+            prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! JUnit XML, for CI systems that show test results: what would be a failing test is a failing case.
+//!
+//! Validity → error (the measurement is broken, not the system); thresholds and checks → failure.
+
+use std::time::Duration;
+
+use analysis::{CheckRow, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::number;
+use crate::view::RunState;
+
+/// The XML text. `state` and `state_detail` say how the run ended, see [`RunState::of`].
+pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
+    let mut report = Report::new(format!("loadstone: {}", summary.test));
+    report.set_time(duration(summary.totals.duration_seconds));
+    let mut run = TestSuite::new("run");
+    run.add_test_case(ended(summary, state, state_detail));
+    report.add_test_suite(run);
+    suite(&mut report, "validity", summary.verdict.validity.checks.iter().map(validity));
+    suite(&mut report, "thresholds", summary.verdict.thresholds.iter().map(threshold));
+    suite(&mut report, "checks", summary.checks.iter().map(check));
+    // Writing to memory fails only when memory does.
+    report.to_string().unwrap_or_default()
+}
+
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+fn suite(report: &mut Report, name: &str, cases: impl Iterator<Item = TestCase>) {
+    let mut suite = TestSuite::new(name);
+    for mut case in cases {
+        case.set_classname(format!("loadstone.{name}"));
+        suite.add_test_case(case);
+    }
+    report.add_test_suite(suite);
+}
+
+fn not_passed(kind: NonSuccessKind, what: &str, message: &str, description: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type(what).set_message(message);
+    if !description.is_empty() {
+        status.set_description(description);
+    }
+    status
+}
+
+fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
+    let bad = |what: &str| not_passed(NonSuccessKind::Error, what, &format!("the run was {what}"), detail);
+    let status = match state {
+        RunState::Completed | RunState::Running => TestCaseStatus::success(),
+        RunState::Interrupted => bad("interrupted"),
+        RunState::Aborted => bad("aborted"),
+        RunState::Failed => bad("broken off"),
+        RunState::Killed => bad("killed"),
+    };
+    let mut case = TestCase::new("the run came to its planned end", status);
+    case.set_classname("loadstone.run");
+    case.set_time(duration(summary.totals.duration_seconds));
+    case
+}
+
+fn validity(check: &ValidityCheck) -> TestCase {
+    let more =
+        [check.limits.as_str(), check.advice.as_str()].iter().filter(|text| !text.is_empty()).copied().collect::<Vec<_>>().join("\n");
+    let status = match check.grade {
+        None => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(check.evidence.as_str());
+            status
+        }
+        Some(Grade::Valid | Grade::Suspect) => TestCaseStatus::success(),
+        Some(Grade::Invalid) => not_passed(NonSuccessKind::Error, "INVALID", &check.evidence, &more),
+    };
+    let mut case = TestCase::new(check.title.as_str(), status);
+    if check.grade == Some(Grade::Suspect) {
+        // JUnit has no word between passed and failed.
+        case.set_system_err(format!("SUSPECT: {}\n{more}", check.evidence));
+    }
+    case
+}
+
+fn threshold(result: &ThresholdResult) -> TestCase {
+    let status = match result.state {
+        ThresholdState::Passed => TestCaseStatus::success(),
+        ThresholdState::Failed => not_passed(NonSuccessKind::Failure, "threshold", &result.detail, ""),
+        ThresholdState::NoData => {
+            let detail = if result.detail.is_empty() { "nothing was measured" } else { &result.detail };
+            not_passed(NonSuccessKind::Failure, "no data", detail, "")
+        }
+        ThresholdState::Pending => TestCaseStatus::skipped(),
+    };
+    let mut case = TestCase::new(result.threshold.label.as_str(), status);
+    if result.state == ThresholdState::Passed {
+        case.set_system_out(result.detail.as_str());
+    }
+    case
+}
+
+fn check(row: &CheckRow) -> TestCase {
+    let total = row.passed + row.failed;
+    let status = if row.failed == 0 {
+        TestCaseStatus::success()
+    } else {
+        let message = format!("{} of {} failed", number::count(row.failed), number::count(total));
+        not_passed(NonSuccessKind::Failure, "check", &message, "")
+    };
+    let mut case = TestCase::new(format!("{}: {}", row.key.scenario, row.key.name), status);
+    case.set_assertions(usize::try_from(total).unwrap_or(usize::MAX));
+    case
+}

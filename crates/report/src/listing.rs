@@ -1,0 +1,118 @@
+//! Lists of runs: a table for people, JSON for machines.
+
+use analysis::{Grade, Summary};
+use run::Entry;
+use serde::Serialize;
+
+use crate::json::pretty;
+use crate::number;
+use crate::terminal::{Cell, Head, Paint, Row, Style, Table, grade_sign, tame};
+use crate::view::RunState;
+
+/// One run in a list. Also the schema of `loadstone runs --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunRow {
+    pub id: String,
+    pub directory: String,
+    pub test: String,
+    /// RFC 3339.
+    pub started: String,
+    pub state: RunState,
+    /// The numbers are `None` for a run that has not been concluded.
+    pub duration_seconds: Option<f64>,
+    pub requests: Option<u64>,
+    pub failed: Option<u64>,
+    pub p95_seconds: Option<f64>,
+    pub validity: Option<Grade>,
+    pub thresholds: Option<u64>,
+    pub thresholds_met: Option<u64>,
+    pub tags: Vec<String>,
+}
+
+impl RunRow {
+    /// A row of the history. A `summary.json` that this version cannot read counts as none.
+    pub fn of(entry: &Entry) -> Self {
+        let summary = entry.summary.as_ref().and_then(|value| serde_json::from_value::<Summary>(value.clone()).ok());
+        let summary = summary.as_ref();
+        let thresholds = summary.map(|summary| &summary.verdict.thresholds);
+        let met = |result: &&analysis::ThresholdResult| result.state == analysis::ThresholdState::Passed;
+        Self {
+            id: entry.info.id.clone(),
+            directory: entry.directory.display().to_string(),
+            test: entry.test.clone(),
+            started: entry.info.started.clone(),
+            state: RunState::of(entry.end.as_ref()).0,
+            duration_seconds: summary.map(|summary| summary.totals.duration_seconds),
+            requests: summary.map(|summary| summary.totals.requests),
+            failed: summary.map(|summary| summary.totals.requests_failed),
+            p95_seconds: summary.and_then(|summary| summary.response.at(0.95)),
+            validity: summary.map(|summary| summary.verdict.validity.grade),
+            thresholds: thresholds.map(|results| results.len() as u64),
+            thresholds_met: thresholds.map(|results| results.iter().filter(met).count() as u64),
+            tags: entry.info.tags.clone(),
+        }
+    }
+}
+
+const HEADS: [(&str, u8, bool); 9] = [
+    ("Run", 0, true),
+    ("Ended", 1, true),
+    ("Length", 4, false),
+    ("Requests", 3, false),
+    ("Failed", 5, false),
+    ("p95", 2, false),
+    ("Validity", 0, true),
+    ("Thresholds", 0, true),
+    ("Tags", 6, true),
+];
+
+/// The runs as a table.
+pub fn runs_table(rows: &[RunRow], style: &Style) -> String {
+    if rows.is_empty() {
+        return "No runs yet.\n".to_owned();
+    }
+    let heads = HEADS.iter().map(|(title, keep, left)| Head { title, keep: *keep, left: *left }).collect();
+    Table { heads, rows: rows.iter().map(|row| Row::Cells(cells(row))).collect() }.render(style)
+}
+
+/// The runs as JSON: a list, in the order given.
+pub fn runs_json(rows: &[RunRow]) -> String {
+    pretty(&rows)
+}
+
+fn cells(row: &RunRow) -> Vec<Cell> {
+    let (ended, ended_paint) = match row.state {
+        RunState::Running => ("running", None),
+        RunState::Completed => ("completed", None),
+        RunState::Interrupted => ("interrupted", Some(Paint::Doubt)),
+        RunState::Aborted => ("aborted", Some(Paint::Bad)),
+        RunState::Failed => ("failed", Some(Paint::Bad)),
+        // A run that is still going on looks the same from outside.
+        RunState::Killed => ("no end", Some(Paint::Bad)),
+    };
+    let none = || number::NONE.to_owned();
+    let validity = row.validity.map_or_else(
+        || Cell::from(none()),
+        |grade| {
+            let (sign, word, paint) = grade_sign(grade);
+            Cell { text: format!("{sign} {word}"), paint: Some(paint) }
+        },
+    );
+    let thresholds = match (row.thresholds_met, row.thresholds) {
+        (Some(_), Some(0)) | (None, _) | (_, None) => Cell::from(none()),
+        (Some(met), Some(all)) if met == all => Cell { text: format!("✓ {met} of {all}"), paint: Some(Paint::Good) },
+        (Some(met), Some(all)) => Cell { text: format!("✗ {met} of {all}"), paint: Some(Paint::Bad) },
+    };
+    let failed = row.failed.map_or_else(none, number::count);
+    vec![
+        row.id.clone().into(),
+        Cell { text: ended.to_owned(), paint: ended_paint },
+        row.duration_seconds.map_or_else(none, number::seconds).into(),
+        row.requests.map_or_else(none, number::count).into(),
+        Cell { text: failed, paint: row.failed.filter(|failed| *failed > 0).map(|_| Paint::Bad) },
+        number::seconds_or_none(row.p95_seconds).into(),
+        validity,
+        thresholds,
+        tame(&row.tags.join(", ")).into(),
+    ]
+}

@@ -1,0 +1,201 @@
+//! A summary in Markdown, for a CI job's page (GitHub's `$GITHUB_STEP_SUMMARY` and its like) or a merge request.
+
+use std::fmt::Write;
+
+use analysis::{Grade, RequestRow, Summary, ThresholdState};
+
+use crate::number;
+use crate::terminal::Closing;
+use crate::view::RunState;
+
+/// Rows of each table; a step summary may not grow past a megabyte.
+const ROWS_MAX: usize = 50;
+const ERRORS_MAX: usize = 10;
+
+/// The summary, GitHub-flavoured, ending in a line break.
+pub fn markdown(summary: &Summary, closing: &Closing<'_>) -> String {
+    let mut out = String::new();
+    headline(summary, closing, &mut out);
+    validity(summary, &mut out);
+    thresholds(summary, &mut out);
+    findings(summary, &mut out);
+    times("Request", &summary.requests, &mut out);
+    times("Group", &summary.groups, &mut out);
+    times("Flow", &summary.flows, &mut out);
+    checks(summary, &mut out);
+    errors(summary, &mut out);
+    totals(summary, closing, &mut out);
+    out
+}
+
+/// Writing to a `String` cannot fail.
+macro_rules! line {
+    ($out:expr, $($text:tt)*) => { let _ = writeln!($out, $($text)*); };
+}
+
+fn headline(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
+    let after = number::seconds(summary.totals.duration_seconds);
+    let ended = match closing.state {
+        RunState::Running => format!("running for {after}"),
+        RunState::Completed => format!("ran for {after}"),
+        RunState::Interrupted => format!("**interrupted** after {after}"),
+        RunState::Aborted => format!("**aborted** after {after}"),
+        RunState::Failed => format!("**failed** after {after}"),
+        RunState::Killed => format!("**killed** after {after}"),
+    };
+    line!(out, "## Load test: {}\n", text(&summary.test));
+    let detail = if closing.state_detail.is_empty() { String::new() } else { format!(": {}", text(closing.state_detail)) };
+    line!(out, "{ended}{detail}\n");
+}
+
+fn validity(summary: &Summary, out: &mut String) {
+    let validity = &summary.verdict.validity;
+    let (sign, word, meaning) = match validity.grade {
+        Grade::Valid => ("✅", "VALID", "the measurement can be trusted"),
+        Grade::Suspect => ("⚠️", "SUSPECT", "read the numbers with care"),
+        Grade::Invalid => ("❌", "INVALID", "do not use these numbers"),
+    };
+    line!(out, "{sign} **{word}**: {meaning}\n");
+    let mut reasons: Vec<_> = validity.checks.iter().filter(|check| check.grade > Some(Grade::Valid)).collect();
+    reasons.sort_by_key(|check| std::cmp::Reverse(check.grade));
+    for check in &reasons {
+        let advice = if check.advice.is_empty() { String::new() } else { format!(" → {}", text(&check.advice)) };
+        line!(out, "- **{}**: {}{advice}", text(&check.title), text(&check.evidence));
+    }
+    if !reasons.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn thresholds(summary: &Summary, out: &mut String) {
+    if summary.verdict.thresholds.is_empty() {
+        return;
+    }
+    line!(out, "| | Threshold | Measured |\n|---|---|---|");
+    for result in &summary.verdict.thresholds {
+        let sign = match result.state {
+            ThresholdState::Passed => "✅ met",
+            ThresholdState::Failed => "❌ failed",
+            ThresholdState::NoData => "❌ no data",
+            ThresholdState::Pending => "… open",
+        };
+        line!(out, "| {sign} | {} | {} |", text(&result.threshold.label), text(&result.detail));
+    }
+    out.push('\n');
+}
+
+fn findings(summary: &Summary, out: &mut String) {
+    let findings = &summary.verdict.findings;
+    if findings.findings.is_empty() {
+        if !findings.remark.is_empty() {
+            line!(out, "**Findings**: {}\n", text(&findings.remark));
+        }
+        return;
+    }
+    line!(out, "### Findings\n");
+    for finding in &findings.findings {
+        let confidence = format!("{:?}", finding.confidence).to_lowercase();
+        line!(out, "1. **{}** ({confidence} confidence)", text(&finding.claim));
+        for evidence in &finding.evidence {
+            line!(out, "   - {}", text(&evidence.text));
+        }
+        if !finding.next.is_empty() {
+            line!(out, "   - → {}", text(&finding.next));
+        }
+    }
+    out.push('\n');
+}
+
+fn times(title: &str, rows: &[RequestRow], out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    line!(out, "| {title} | Count | Rate | Failed | Mean | p50 | p95 | p99 | Max |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for row in rows.iter().take(ROWS_MAX) {
+        let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
+        let at = |quantile| number::seconds_or_none(row.response.at(quantile));
+        let failed = if row.failed > 0 { format!("**{}**", number::count(row.failed)) } else { "0".to_owned() };
+        line!(
+            out,
+            "| {} | {} | {} | {failed} | {} | {} | {} | {} | {} |",
+            text(&format!("{group}{}", row.key.name)),
+            number::count(row.count),
+            number::rate(row.rate),
+            number::seconds_or_none(row.response.mean),
+            at(0.5),
+            at(0.95),
+            at(0.99),
+            number::seconds_or_none(row.response.max),
+        );
+    }
+    out.push('\n');
+    if rows.len() > ROWS_MAX {
+        line!(out, "… and {} more in the report.\n", number::count((rows.len() - ROWS_MAX) as u64));
+    }
+}
+
+fn checks(summary: &Summary, out: &mut String) {
+    let failing: Vec<_> = summary.checks.iter().filter(|row| row.failed > 0).take(ROWS_MAX).collect();
+    for row in &failing {
+        let total = row.passed + row.failed;
+        line!(out, "- ❌ check **{}**: {} of {} failed", text(&row.key.name), number::count(row.failed), number::count(total));
+    }
+    if !failing.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn errors(summary: &Summary, out: &mut String) {
+    if summary.errors.is_empty() {
+        return;
+    }
+    let mut rows: Vec<_> = summary.errors.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    line!(out, "| Count | Request | Error |\n|--:|---|---|");
+    for row in rows.iter().take(ERRORS_MAX) {
+        let message: String = row.message.chars().take(300).collect();
+        line!(out, "| {} | {} | {}: {} |", number::count(row.count), text(&row.key.name), row.outcome.label(), text(&message));
+    }
+    out.push('\n');
+    if rows.len() > ERRORS_MAX {
+        line!(out, "… and {} more in the report.\n", rows.len() - ERRORS_MAX);
+    }
+}
+
+fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
+    let totals = &summary.totals;
+    line!(
+        out,
+        "{} ({}), {} failed ({}), {}, {} sent, {} received",
+        number::counted(totals.requests, "request"),
+        number::rate(totals.request_rate),
+        number::count(totals.requests_failed),
+        number::share(totals.failure_share),
+        number::counted(totals.iterations, "iteration"),
+        number::bytes(totals.bytes_sent),
+        number::bytes(totals.bytes_received),
+    );
+    for (what, place) in closing.places {
+        line!(out, "\n{}: `{}`", text(what), place.replace('`', "'"));
+    }
+}
+
+/// Text from outside, so that it is shown as it is: no table cell, heading, link, mention or HTML can come of it.
+fn text(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for c in raw.chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '|' | '[' | ']' | '#' | '~' | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '@' => out.push_str("@\u{2060}"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,154 @@
+//! What machines read: JUnit, Markdown, summary.json, lists of runs.
+
+use std::collections::BTreeSet;
+
+use analysis::{Grade, Summary};
+use report::terminal::{Closing, Style};
+use report::{RunRow, RunState, junit, markdown, runs_json, runs_table, summary_json};
+use run::{Entry, RunEnd};
+use serde_json::Value;
+
+use crate::fixtures;
+
+#[test]
+fn junit_of_a_good_run_has_no_failing_case() {
+    let xml = junit(&fixtures::summary(), RunState::Completed, "");
+    insta::assert_snapshot!(xml);
+}
+
+#[test]
+fn junit_tells_errors_of_the_measurement_from_failures_of_the_system() {
+    let mut summary = fixtures::failed_summary();
+    summary.verdict.validity = fixtures::validity(Grade::Invalid);
+    summary.verdict.thresholds[1].detail = "p99 was <59.4> ms & \u{1} \"more\" ]]>".to_owned();
+    let xml = junit(&summary, RunState::Aborted, "threshold failed: p99");
+    assert!(
+        xml.contains("errors=\"2\"") && xml.contains("failures=\"3\""),
+        "one error for the abort, one for INVALID; two thresholds, one check"
+    );
+    insta::assert_snapshot!(xml);
+}
+
+fn closing(places: &[(&'static str, String)]) -> Closing<'static> {
+    Closing { state: RunState::Completed, state_detail: "", places: places.to_vec().leak() }
+}
+
+#[test]
+fn markdown_of_a_failed_run() {
+    let mut summary = fixtures::failed_summary();
+    summary.verdict.validity = fixtures::validity(Grade::Suspect);
+    insta::assert_snapshot!(markdown(&summary, &closing(&[("Report", "runs/tickets/report.html".to_owned())])));
+}
+
+#[test]
+fn markdown_shows_text_from_outside_as_it_is() {
+    let mut summary = fixtures::failed_summary();
+    summary.errors[0].message = "a|b\n# heading <img src=x> @someone [link](http://x) `code`".to_owned();
+    let text = markdown(&summary, &closing(&[]));
+    let row = text.lines().find(|line| line.contains("heading")).unwrap();
+    assert_eq!(row.matches('|').count() - row.matches("\\|").count(), 4, "three cells: {row}");
+    assert!(!row.contains("<img") && !row.contains("@s") && row.contains("\\[link\\]") && row.contains("\\# heading"), "{row}");
+}
+
+#[test]
+fn summary_json_begins_with_its_schema_and_reads_back() {
+    for summary in [fixtures::summary(), fixtures::failed_summary(), fixtures::empty_summary()] {
+        let text = summary_json(&summary);
+        assert!(text.starts_with("{\n  \"schema\": 1,\n"));
+        assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
+    }
+}
+
+/// Names in the first column of the table below a heading of docs/summary-json.md.
+fn documented(heading: &str) -> BTreeSet<String> {
+    let document = include_str!("../../../../docs/summary-json.md");
+    let (_, rest) = document.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_field_of_summary_json_is_documented_and_no_other() {
+    let value: Value = serde_json::from_str(&summary_json(&fixtures::failed_summary())).unwrap();
+    let at = |pointer: &str| value.pointer(pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
+    for (heading, pointer) in [
+        ("The file", ""),
+        ("Totals", "/totals"),
+        ("Times", "/response"),
+        ("Percentiles", "/response/percentiles/0"),
+        ("Requests, groups, scenarios, flows", "/requests/0"),
+        ("Checks", "/checks/0"),
+        ("Errors", "/errors/0"),
+        ("Verdict", "/verdict"),
+        ("Validity", "/verdict/validity"),
+        ("Validity checks", "/verdict/validity/checks/0"),
+        ("Thresholds", "/verdict/thresholds/0"),
+        ("Threshold as asked", "/verdict/thresholds/0/threshold"),
+        ("Findings", "/verdict/findings"),
+        ("A finding", "/verdict/findings/findings/0"),
+        ("Evidence", "/verdict/findings/findings/0/evidence/0"),
+    ] {
+        let mut fields: BTreeSet<String> = at(pointer).as_object().unwrap().keys().cloned().collect();
+        if fields.contains("kind") {
+            // Left out where it is empty.
+            fields.insert("group".to_owned());
+        }
+        assert_eq!(documented(heading), fields, "{heading}");
+    }
+}
+
+#[test]
+fn every_outcome_and_metric_is_documented() {
+    let document = include_str!("../../../../docs/summary-json.md");
+    for outcome in metrics::Outcome::ALL {
+        let name = serde_json::to_value(outcome).unwrap();
+        assert!(document.contains(&format!("`{}`", name.as_str().unwrap())), "{name}");
+    }
+}
+
+fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> Entry {
+    let info = run::RunInfo { id: id.to_owned(), ..fixtures::info() };
+    Entry {
+        directory: format!("runs/{id}").into(),
+        info,
+        test: "tickets".to_owned(),
+        end,
+        summary: summary.map(|summary| serde_json::to_value(summary).expect("a summary is JSON")),
+    }
+}
+
+fn rows() -> Vec<RunRow> {
+    let mut invalid = fixtures::failed_summary();
+    invalid.verdict.validity = fixtures::validity(Grade::Invalid);
+    [
+        entry("2026-11-20T18-40-00-tickets", None, None),
+        entry("2026-11-20T18-35-00-tickets", Some(RunEnd::Aborted("p99".to_owned())), Some(&invalid)),
+        entry("2026-11-20T18-30-05-tickets", Some(RunEnd::Completed), Some(&fixtures::summary())),
+    ]
+    .iter()
+    .map(RunRow::of)
+    .collect()
+}
+
+#[test]
+fn the_list_of_runs() {
+    let style = Style::plain(80);
+    insta::assert_snapshot!(format!(
+        "{}\n{}\n{}",
+        runs_table(&rows(), &style),
+        runs_table(&rows(), &Style::plain(120)),
+        runs_table(&[], &style)
+    ));
+}
+
+#[test]
+fn the_list_of_runs_for_machines() {
+    insta::assert_snapshot!(runs_json(&rows()));
+}
+
+#[test]
+fn a_summary_of_another_version_does_not_hide_the_run() {
+    let mut other = entry("2026-11-20T18-40-00-tickets", Some(RunEnd::Completed), None);
+    other.summary = Some(serde_json::json!({"schema": 99}));
+    assert_eq!(RunRow::of(&other).requests, None);
+}
