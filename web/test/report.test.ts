@@ -1,6 +1,6 @@
 // The finished report as its reader has it: a file on disk, opened in Chromium.
 
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fixture, launch, type Look, type Opened, open } from "./browser.ts";
 
@@ -18,6 +18,9 @@ async function reading(name: string, look: Look, work: (page: Page, opened: Open
     await opened.close();
   }
 }
+
+/** What a reader reads; that numbers are tied to their units is no matter here. */
+const text = async (place: Locator) => (await place.innerText()).replaceAll("\u00a0", " ");
 
 const interval = (page: Page) => page.locator("[data-testid=interval]").innerText();
 
@@ -43,13 +46,13 @@ test("an invalid run says so first, in words, with evidence and advice", () =>
     expect(await validity.getAttribute("aria-expanded")).toBe("true");
     const worst = page.locator("[data-check]").first();
     expect(await worst.getAttribute("data-check")).toBe("offered-rate");
-    expect(await worst.innerText()).toContain("64.8 % of the arrivals asked for were started");
-    expect(await worst.innerText()).toContain("Limits: suspect below 99 %");
+    expect(await text(worst)).toContain("64.8 % of the arrivals asked for were started");
+    expect(await text(worst)).toContain("Limits: suspect below 99 %");
     expect(await page.getByTestId("verdict-findings").innerText()).toContain("Cannot tell");
     expect(await page.title()).toBe("Checkout under the sale's peak · Failed · Loadstone");
 
     await page.getByTestId("verdict-thresholds").click();
-    expect(await page.locator("#thresholds-detail").innerText()).toContain("p99 was 812 ms in the worst window");
+    expect(await text(page.locator("#thresholds-detail"))).toContain("p99 was 812 ms in the worst window");
   }));
 
 test("a healthy run is said to be valid and passed", () =>
@@ -141,6 +144,21 @@ test("pointing at a finding brings out its interval and series on the charts", (
     expect(await page.getByRole("button", { name: "Zoom in" }).count()).toBe(0);
     expect((await pixels(page, "users"))[0]).toEqual(before[0]);
   }));
+
+test("a finding about the generator opens the generator's folded charts", async () => {
+  const view = JSON.parse(fixture("failing"));
+  view.summary.verdict.findings.findings = [{
+    rule: "generator", claim: "The load generator limits the results, not the target alone", confidence: "high", alternatives: [], next: "",
+    evidence: [{ text: "Worker busy share: 97 %", series: ["validity/worker-busy"], from_seconds: 0, to_seconds: 140 }],
+  }];
+  const { page, complaints, close } = await open(browser, JSON.stringify(view));
+  expect(await page.locator('[data-panel="generator"]').count()).toBe(0);
+  await page.getByTestId("verdict-findings").click();
+  await page.getByTestId("evidence").click();
+  await expect.poll(() => page.locator('[data-panel="generator"] canvas').count()).toBe(1);
+  expect(complaints).toEqual([]);
+  await close();
+});
 
 test("light and dark follow the system until someone chooses", async () => {
   const paper = (page: Page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

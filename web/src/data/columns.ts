@@ -1,5 +1,6 @@
 // Questions about columns of the timeline.
 
+import { speaksOf } from "./evidence";
 import type { Column, Panel, Timeline } from "../view";
 
 export function isEmpty(panel: Panel): boolean {
@@ -26,9 +27,8 @@ export interface Found {
 
 /** The columns that a finding's evidence names, with the panel each stands in. */
 export function find(timeline: Timeline, names: readonly string[]): Found[] {
-  const wanted = new Set(names.flatMap((name) => [name, `signal/${name}`]));
   const panels = [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)];
-  return panels.flatMap((panel) => panel.columns.map((column, index) => ({ column, panel, index })).filter(({ column }) => wanted.has(column.id)));
+  return panels.flatMap((panel) => panel.columns.map((column, index) => ({ column, panel, index })).filter(({ column }) => names.some((name) => speaksOf(name, column.id))));
 }
 
 /** The largest value between two instants and when it was. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RequestRow, Timeline } from "../view";
 import { find, isEmpty, peak, stepAt, thin } from "./columns";
+import { speaksOf } from "./evidence";
 import { listed, ranges } from "./ranges";
 import { matching, sorted, type TableRow } from "./rows";
 import { stack } from "./stack";
@@ -45,6 +46,12 @@ test("steps, peaks and names are found", () => {
   expect(peak(timeline, column, 4, 7)).toBeNull();
   expect(find(timeline, ["pg/sessions", "rate/asked"]).map(({ column }) => column.id)).toEqual(["rate/asked", "signal/pg/sessions"]);
   expect([isEmpty(timeline.panels[0]!), isEmpty(timeline.bands[0]!.panels[0]!)]).toEqual([false, true]);
+});
+
+test("evidence that rests on a validity check speaks of what the check looked at", () => {
+  expect(speaksOf("validity/worker-busy", "generator/busy/3")).toBe(true);
+  expect(speaksOf("validity/worker-busy", "generator/run_queue")).toBe(false);
+  expect(speaksOf("validity/unheard-of", "rate/asked")).toBe(false);
 });
 
 test("thinning keeps peaks", () => {

@@ -1,6 +1,7 @@
 // The three answers in a few words each, for the strip at the top.
 
 import { count, counted } from "../format/number";
+import { sentence } from "../format/prose";
 import { grade as gradeWord, type Tone } from "../format/words";
 import type { Grade, ReportView, ValidityCheck } from "../view";
 
@@ -41,11 +42,7 @@ function findings(view: ReportView): Answer {
   const base = { id: "findings", question: "What limits it?" } as const;
   if (found.length > 0) return { ...base, word: counted(found.length, "finding"), tone: "warn", summary: found[0]!.claim };
   const unclear = /^cannot tell/i.test(remark);
-  return { ...base, word: unclear ? "Cannot tell" : "Nothing found", tone: "none", summary: sentence(remark.replace(/^cannot tell:\s*/i, "")) || "No finding" };
-}
-
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return { ...base, word: unclear ? "Cannot tell" : "Nothing found", tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No finding" };
 }
 
 const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };

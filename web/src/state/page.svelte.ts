@@ -2,6 +2,7 @@
 // Deliberately absent: anything computed from the view; that is in data/.
 
 import { getContext, setContext } from "svelte";
+import { speaksOf } from "../data/evidence";
 import type { Evidence, ReportView } from "../view";
 
 export type Interval = readonly [from: number, to: number];
@@ -77,9 +78,8 @@ export function highlightOfAll(evidence: Evidence[], label: string): Highlight {
   };
 }
 
-/** Findings name a signal as the observer does; the columns of signals carry the prefix `signal/`. */
 export function names(highlight: Highlight, columnId: string): boolean {
-  return highlight.series.some((name) => name === columnId || `signal/${name}` === columnId);
+  return highlight.series.some((name) => speaksOf(name, columnId));
 }
 
 const KEY = Symbol("page");

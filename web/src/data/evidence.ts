@@ -1,0 +1,22 @@
+// From the names in a finding's evidence to columns of the charts.
+
+/** Columns that a validity check looked at, so that a finding which rests on the check can be shown. A `*` stands for anything. */
+const OF_CHECK: Record<string, string[]> = {
+  "offered-rate": ["rate/asked", "rate/achieved"],
+  "closed-users": ["users/asked", "users/active"],
+  "schedule-lag": ["generator_lag/p99", "phases/lag"],
+  "worker-busy": ["generator/busy/*"],
+  "run-queue": ["generator/run_queue", "generator/steal"],
+  throttling: ["generator/throttled", "generator/steal"],
+  stalls: ["generator_lag/stall"],
+  exhaustion: ["failures/ports_exhausted", "failures/descriptors_exhausted", "in_flight/connections"],
+  "in-flight": ["in_flight/requests"],
+  steady: ["response/p50", "response/p95"],
+};
+
+/** Does evidence that names `name` speak of this column? Signals are named as their observer does, without `signal/`. */
+export function speaksOf(name: string, columnId: string): boolean {
+  if (name === columnId || `signal/${name}` === columnId) return true;
+  const check = name.startsWith("validity/") ? OF_CHECK[name.slice("validity/".length)] : undefined;
+  return check?.some((column) => (column.endsWith("*") ? columnId.startsWith(column.slice(0, -1)) : column === columnId)) ?? false;
+}
