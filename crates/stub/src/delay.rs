@@ -89,7 +89,7 @@ fn parse(text: &str) -> Result<Delay, String> {
 }
 
 /// The duration grammar of test plans (this crate stands alone, so it reads them itself): `"1m30s"`. Nanoseconds.
-fn parse_duration(text: &str) -> Option<f64> {
+pub(crate) fn parse_duration(text: &str) -> Option<f64> {
     if text == "0" {
         return Some(0.0);
     }

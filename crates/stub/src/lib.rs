@@ -1,8 +1,9 @@
 //! Simulated endpoints: servers whose behaviour is a value.
 //!
 //! Read [`Server`] first (routes to behaviours, on a thread of its own), then [`Behaviour`] (how long, what, how often it
-//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`demo`] is a small shop with two planted
-//! limits. Deliberately absent: clients, load, verdicts, and every other crate of this project, so that a stub can judge
+//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`] is all of
+//! it as plain data. [`demo`] is a small shop with two planted limits, [`truth`] a server whose response times are known in
+//! closed form, [`raw`] a scripted socket for bytes that no proper server sends. Deliberately absent: clients, load, verdicts, and every other crate of this project, so that a stub can judge
 //! them all.
 
 mod behaviour;
@@ -15,13 +16,16 @@ mod endpoint;
 mod limit;
 mod message;
 mod random;
+pub mod raw;
 mod recording;
 mod route;
 mod serve;
 mod server;
+mod spec;
 mod template;
 mod timer;
 mod tls;
+pub mod truth;
 mod wait;
 
 pub use behaviour::{Behaviour, Concurrency, Encoding, Fault, Pace, RateLimit};
@@ -32,5 +36,6 @@ pub use message::{Call, Request, Response};
 pub use random::Random;
 pub use recording::{Bin, Recording, RouteCounts};
 pub use server::{Server, ServerBuilder, StubError};
+pub use spec::{AnswerSpec, FaultSpec, LimitSpec, RouteSpec, SlowSpec, StageSpec, StubSpec};
 pub use tls::{CertificateState, TlsOptions};
 pub use wait::{Empirical, Wait};

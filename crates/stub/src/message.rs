@@ -18,6 +18,8 @@ pub struct Request {
     pub body: Bytes,
     /// When the head had been read: CLOCK_MONOTONIC, nanoseconds.
     pub arrived_ns: u64,
+    /// When the wait of its behaviour was to end: CLOCK_MONOTONIC, nanoseconds. The answer is made then or shortly after.
+    pub due_ns: u64,
     /// Requests that this route saw before.
     pub sequence: u64,
 }

@@ -109,7 +109,7 @@ pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, rese
         }
         Some(Fault::Silence) | None => {
             let accepts_gzip = endpoint.encoding == Encoding::Gzip && accepts_gzip(&head.headers);
-            let make_request = || request_value(&head, parameters, body, arrived_ns, sequence);
+            let make_request = || request_value(&head, parameters, body, (arrived_ns, until_ns), sequence);
             let (status, headers, bytes) = content(&state, endpoint, accepts_gzip, make_request).await;
             visit.status.set(Some(status));
             Ok(finish(&state, status, headers, bytes, Some(endpoint), (Some(visit), permit)))
@@ -187,7 +187,7 @@ fn request_value(
     head: &hyper::http::request::Parts,
     parameters: Vec<(String, String)>,
     body: Bytes,
-    arrived_ns: u64,
+    (arrived_ns, due_ns): (u64, u64),
     sequence: u64,
 ) -> Request {
     let headers =
@@ -200,6 +200,7 @@ fn request_value(
         headers: headers.collect(),
         body,
         arrived_ns,
+        due_ns,
         sequence,
     }
 }

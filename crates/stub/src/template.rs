@@ -121,6 +121,7 @@ mod tests {
             headers: vec![("x-run".to_owned(), "42".to_owned())],
             body: r#"{"items":[{"sku":"A1","count":2}]}"#.into(),
             arrived_ns: 0,
+            due_ns: 0,
             sequence: 3,
         }
     }

@@ -5,4 +5,7 @@
 mod client;
 mod demo;
 mod limits;
+mod raw;
 mod server;
+mod spec;
+mod truth;

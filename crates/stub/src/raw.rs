@@ -1,0 +1,198 @@
+//! Scripted TCP servers: byte-exact answers with pauses, and every way of ending a connection.
+//!
+//! For tests of what a client does with bytes that no proper server sends. Read [`Step`]. Each connection runs a script; the first
+//! connection the first, and so on; the last script serves all that come later.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use crate::StubError;
+
+/// Received bytes kept per connection; what comes after is read and forgotten.
+const RECEIVED_MAX: usize = 1 << 20;
+/// Connections whose bytes are kept.
+const CONNECTIONS_MAX: usize = 1024;
+
+/// One thing a scripted connection does. A script's end closes the connection (FIN).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Reads until these bytes have come since the last read step.
+    ReadUntil(Vec<u8>),
+    /// Reads this many bytes.
+    Read(usize),
+    Send(Vec<u8>),
+    /// Sends one byte at a time, each in a segment of its own, with a pause after each.
+    Trickle(Vec<u8>, Duration),
+    Pause(Duration),
+    /// Closes the sending side and goes on reading.
+    HalfClose,
+    /// Reads until the client closes.
+    ReadToEnd,
+    /// Closes with RST.
+    Reset,
+}
+
+impl Step {
+    /// Reads a request's head.
+    pub fn read_head() -> Self {
+        Step::ReadUntil(b"\r\n\r\n".to_vec())
+    }
+
+    pub fn send(bytes: impl AsRef<[u8]>) -> Self {
+        Step::Send(bytes.as_ref().to_vec())
+    }
+}
+
+/// A scripted server on a thread of its own. Dropping it closes every connection.
+#[derive(Debug)]
+pub struct RawServer {
+    address: SocketAddr,
+    received: Arc<Mutex<Vec<Vec<u8>>>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RawServer {
+    /// Listens on 127.0.0.1 on any free port.
+    ///
+    /// # Errors
+    /// When there is no script, or the thread or socket cannot be made.
+    pub fn start(scripts: Vec<Vec<Step>>) -> Result<Self, StubError> {
+        if scripts.is_empty() {
+            return Err(StubError::Description("a scripted server needs at least one script".to_owned()));
+        }
+        let wanted = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listen = || {
+            let listener = std::net::TcpListener::bind(wanted)?;
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        };
+        let (listener, address) = listen().map_err(|source| StubError::Listen { address: wanted, source })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(StubError::Thread)?;
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let (stop, stopped) = oneshot::channel();
+        let kept = Arc::clone(&received);
+        let thread = std::thread::Builder::new().name("raw stub".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = stopped => {}
+                    _ = accept(listener, scripts, kept) => {}
+                }
+            });
+        });
+        Ok(Self { address, received, stop: Some(stop), thread: Some(thread.map_err(StubError::Thread)?) })
+    }
+
+    /// Every connection runs the same script.
+    ///
+    /// # Errors
+    /// As [`RawServer::start`].
+    pub fn each(script: Vec<Step>) -> Result<Self, StubError> {
+        Self::start(vec![script])
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://127.0.0.1:PORT` and this path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What each connection has sent so far, in the order of accepting.
+    pub fn received(&self) -> Vec<Vec<u8>> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for RawServer {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(listener: std::net::TcpListener, scripts: Vec<Vec<Step>>, received: Arc<Mutex<Vec<Vec<u8>>>>) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    for number in 0.. {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let script = scripts[usize::min(number, scripts.len() - 1)].clone();
+        received.lock().unwrap_or_else(PoisonError::into_inner).resize((number + 1).min(CONNECTIONS_MAX), Vec::new());
+        let received = Arc::clone(&received);
+        // A script ends early when its client has gone; that is the client's business.
+        tokio::spawn(async move { drop(Conversation { stream, number, received, unread: Vec::new() }.run(script).await) });
+    }
+    Ok(())
+}
+
+struct Conversation {
+    stream: TcpStream,
+    number: usize,
+    received: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// Came in beyond what the last read step asked for.
+    unread: Vec<u8>,
+}
+
+impl Conversation {
+    async fn run(mut self, script: Vec<Step>) -> io::Result<()> {
+        for step in script {
+            match step {
+                Step::ReadUntil(end) => loop {
+                    if let Some(at) = self.unread.windows(end.len().max(1)).position(|bytes| bytes == end) {
+                        self.unread.drain(..at + end.len());
+                        break;
+                    }
+                    self.receive().await?;
+                },
+                Step::Read(count) => {
+                    while self.unread.len() < count {
+                        self.receive().await?;
+                    }
+                    self.unread.drain(..count);
+                }
+                Step::Send(bytes) => self.stream.write_all(&bytes).await?,
+                Step::Trickle(bytes, pause) => {
+                    for byte in bytes {
+                        self.stream.write_all(&[byte]).await?;
+                        tokio::time::sleep(pause).await;
+                    }
+                }
+                Step::Pause(pause) => tokio::time::sleep(pause).await,
+                Step::HalfClose => self.stream.shutdown().await?,
+                Step::ReadToEnd => while self.receive().await.is_ok() {},
+                Step::Reset => return self.stream.set_zero_linger(),
+            }
+        }
+        // With unread bytes in the socket, closing would send RST; a script that wants that says Reset.
+        self.stream.shutdown().await?;
+        while self.receive().await.is_ok() {}
+        Ok(())
+    }
+
+    /// Reads once; an error at the end of the stream.
+    async fn receive(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 8192];
+        let count = self.stream.read(&mut buffer).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.unread.extend_from_slice(&buffer[..count]);
+        self.unread.drain(..self.unread.len().saturating_sub(RECEIVED_MAX));
+        if let Some(kept) = self.received.lock().unwrap_or_else(PoisonError::into_inner).get_mut(self.number) {
+            kept.extend_from_slice(&buffer[..count.min(RECEIVED_MAX.saturating_sub(kept.len()))]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! A stub as plain data: what `loadstone stub` and scripts describe, and what a file can hold.
+//!
+//! Read [`StubSpec`]; [`StubSpec::start`] runs it. Functions are absent here: whoever has one builds a [`crate::Server`].
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::delay::parse_duration;
+use crate::{Behaviour, Body, Concurrency, Delay, Empirical, Encoding, Fault, Pace, RateLimit, Server, StubError, TlsOptions, Wait};
+
+/// A server. With no routes, `answer` serves every request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StubSpec {
+    /// `"127.0.0.1:9099"`; empty for 127.0.0.1 on any free port.
+    pub listen: String,
+    pub tls: bool,
+    /// Of every draw; 0 counts as 1.
+    pub seed: u64,
+    pub answer: AnswerSpec,
+    pub routes: Vec<RouteSpec>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSpec {
+    /// `"POST /webhook"`, `"GET /accounts/:id"`, `"* /files/*"`.
+    pub route: String,
+    #[serde(default)]
+    pub answer: AnswerSpec,
+}
+
+/// How an endpoint answers. Everything may be left out: 200 at once with no body.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AnswerSpec {
+    /// `"100ms"`, `"loguniform(100ms, 2s)"`.
+    pub delay: Option<String>,
+    /// Measured delays in milliseconds, instead of `delay`.
+    pub delays_ms: Vec<f64>,
+    /// Delays that change with the stub's age, instead of `delay`.
+    pub stages: Vec<StageSpec>,
+    pub status: Option<u16>,
+    pub headers: Vec<(String, String)>,
+    /// One of the following four at most.
+    pub body: Option<String>,
+    pub json: Option<Value>,
+    /// Text with holes such as `{{json.amount}}`.
+    pub template: Option<String>,
+    /// Bytes of filler.
+    pub size: Option<usize>,
+    pub echo: bool,
+    pub gzip: bool,
+    pub faults: Vec<FaultSpec>,
+    pub limit: Option<LimitSpec>,
+    /// Bytes per second that all answers share.
+    pub bandwidth: Option<u64>,
+    pub slow: Option<SlowSpec>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageSpec {
+    /// Age of the stub up to which this holds: `"30s"`. The last stage goes on.
+    pub until: String,
+    pub delay: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultSpec {
+    /// `0.01` or `"1%"`.
+    pub share: Value,
+    /// A status, `"reset"` or `"silence"`.
+    pub fault: Value,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitSpec {
+    /// `360` (per second), `"360/s"`, `"90/m"`, `"5000/h"`.
+    pub rate: Option<Value>,
+    /// Requests at once after a pause; 1 unless set.
+    pub burst: Option<f64>,
+    /// Requests served at once.
+    pub concurrent: Option<usize>,
+    /// Requests that may wait for a place; without it any number may.
+    pub queue: Option<usize>,
+    /// Status of the rejected: 429 for the rate and 503 for the places unless set.
+    pub reject: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowSpec {
+    pub bytes: usize,
+    /// Pause between pieces: `"100ms"`.
+    pub every: String,
+}
+
+impl StubSpec {
+    /// # Errors
+    /// Names the part that makes no sense, or the address that is not free.
+    pub fn start(&self) -> Result<Server, StubError> {
+        let mut builder = Server::builder().seed(self.seed.max(1));
+        if !self.listen.is_empty() {
+            let wrong = |_| StubError::Description(format!("\"{}\" is not an address: write it as \"127.0.0.1:9099\"", self.listen));
+            builder = builder.listen(self.listen.parse::<SocketAddr>().map_err(wrong)?);
+        }
+        if self.tls {
+            builder = builder.tls(TlsOptions::default());
+        }
+        for RouteSpec { route, answer } in &self.routes {
+            let behaviour = answer.behaviour().map_err(|problem| StubError::Endpoint { route: route.clone(), problem })?;
+            builder = builder.route(route, behaviour);
+        }
+        if self.routes.is_empty() {
+            builder = builder.route("* /*", self.answer.behaviour().map_err(StubError::Description)?);
+        }
+        builder.start()
+    }
+}
+
+impl AnswerSpec {
+    /// The same as a behaviour, to which a caller may add what data cannot say.
+    ///
+    /// # Errors
+    /// A sentence about the field that makes no sense.
+    pub fn behaviour(&self) -> Result<Behaviour, String> {
+        let mut behaviour = Behaviour::new().wait(self.wait()?).status(self.status.unwrap_or(200));
+        behaviour.headers = self.headers.clone();
+        behaviour.body = self.content()?;
+        if self.json.is_some() && !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            behaviour = behaviour.header("content-type", "application/json");
+        }
+        for FaultSpec { share, fault } in &self.faults {
+            behaviour.faults.push((parse_share(share)?, parse_fault(fault)?));
+        }
+        if let Some(limit) = &self.limit {
+            behaviour.rate = limit.rate()?;
+            behaviour.concurrency = limit.concurrency();
+        }
+        behaviour.bandwidth = self.bandwidth;
+        if let Some(slow) = &self.slow {
+            behaviour.pace = Some(Pace { bytes: slow.bytes, pause_ns: duration_ns(&slow.every)? });
+        }
+        if self.gzip {
+            behaviour.encoding = Encoding::Gzip;
+        }
+        Ok(behaviour)
+    }
+
+    fn wait(&self) -> Result<Wait, String> {
+        let delay = |text: &str| text.parse::<Delay>().map(Wait::from).map_err(|problem| problem.to_string());
+        match (&self.delay, self.delays_ms.is_empty(), self.stages.is_empty()) {
+            (None, true, true) => Ok(Wait::None),
+            (Some(text), true, true) => delay(text),
+            (None, false, true) => Empirical::new(self.delays_ms.iter().map(|ms| ms * 1e6).collect()).map(Wait::Measured),
+            (None, true, false) => {
+                let stages = self.stages.iter().map(|stage| Ok((duration_ns(&stage.until)?, delay(&stage.delay)?)));
+                stages.collect::<Result<_, String>>().map(Wait::Stages)
+            }
+            _ => Err("give one of delay, delays_ms and stages".to_owned()),
+        }
+    }
+
+    fn content(&self) -> Result<Body, String> {
+        let given = [
+            self.body.clone().map(|text| Body::Fixed(text.into())),
+            self.json.as_ref().map(|json| Body::Fixed(json.to_string().into())),
+            self.template.clone().map(Body::Template),
+            self.size.map(Body::Size),
+            self.echo.then_some(Body::Echo),
+        ];
+        let mut given = given.into_iter().flatten();
+        let content = given.next().unwrap_or_default();
+        if given.next().is_some() {
+            return Err("give one of body, json, template, size and echo".to_owned());
+        }
+        Ok(content)
+    }
+}
+
+impl LimitSpec {
+    fn rate(&self) -> Result<Option<RateLimit>, String> {
+        let Some(rate) = &self.rate else { return Ok(None) };
+        let limit = RateLimit { per_second: parse_rate(rate)?, burst: self.burst.unwrap_or(1.0), status: self.reject.unwrap_or(429) };
+        Ok(Some(limit))
+    }
+
+    fn concurrency(&self) -> Option<Concurrency> {
+        let queue_most = self.queue.unwrap_or(usize::MAX);
+        self.concurrent.map(|most| Concurrency { most, queue_most, status: self.reject.unwrap_or(503) })
+    }
+}
+
+fn duration_ns(text: &str) -> Result<u64, String> {
+    parse_duration(text.trim()).map(|ns| ns as u64).ok_or_else(|| format!("\"{text}\" is not a duration such as \"500ms\""))
+}
+
+fn parse_rate(value: &Value) -> Result<f64, String> {
+    let wrong = || format!("{value} is not a rate: write it as 360 (per second), \"360/s\", \"90/m\" or \"5000/h\"");
+    if let Some(rate) = value.as_f64() {
+        return Ok(rate);
+    }
+    let (number, unit) = value.as_str().and_then(|text| text.split_once('/')).ok_or_else(wrong)?;
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    match unit.trim() {
+        "s" => Ok(number),
+        "m" | "min" => Ok(number / 60.0),
+        "h" => Ok(number / 3600.0),
+        _ => Err(wrong()),
+    }
+}
+
+fn parse_share(value: &Value) -> Result<f64, String> {
+    let percent = || value.as_str()?.trim().strip_suffix('%')?.trim().parse::<f64>().ok().map(|percent| percent / 100.0);
+    value.as_f64().or_else(percent).ok_or_else(|| format!("{value} is not a share: write it as 0.01 or \"1%\""))
+}
+
+fn parse_fault(value: &Value) -> Result<Fault, String> {
+    match (value.as_u64(), value.as_str()) {
+        (Some(status), _) => u16::try_from(status).map(Fault::Status).map_err(|_| format!("a status of {status} cannot be answered")),
+        (_, Some("reset")) => Ok(Fault::Reset),
+        (_, Some("silence")) => Ok(Fault::Silence),
+        _ => Err(format!("{value} is not a fault: write a status such as 503, \"reset\" or \"silence\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn behaviour(answer: Value) -> Result<Behaviour, String> {
+        serde_json::from_value::<AnswerSpec>(answer).map_err(|problem| problem.to_string())?.behaviour()
+    }
+
+    #[test]
+    fn reads_every_field() {
+        let behaviour = behaviour(json!({
+            "delay": "loguniform(100ms, 2s)", "status": 202, "headers": [["x-a", "1"]], "json": { "ok": true }, "gzip": true,
+            "faults": [{ "share": "1%", "fault": 503 }, { "share": 0.5, "fault": "reset" }], "bandwidth": 1000,
+            "limit": { "rate": "360/m", "concurrent": 5, "queue": 7, "reject": 429 }, "slow": { "bytes": 10, "every": "1s" }
+        }))
+        .unwrap();
+        assert_eq!(behaviour.faults, [(0.01, Fault::Status(503)), (0.5, Fault::Reset)]);
+        assert_eq!(behaviour.rate, Some(RateLimit { per_second: 6.0, burst: 1.0, status: 429 }));
+        assert_eq!(behaviour.concurrency, Some(Concurrency { most: 5, queue_most: 7, status: 429 }));
+        assert_eq!(behaviour.pace, Some(Pace { bytes: 10, pause_ns: 1_000_000_000 }));
+        assert_eq!(format!("{:?} {:?}", behaviour.wait, behaviour.body), "Drawn(loguniform(100ms, 2000ms)) Fixed(11 bytes)");
+        assert_eq!(behaviour.headers[1], ("content-type".to_owned(), "application/json".to_owned()));
+    }
+
+    #[test]
+    fn says_which_field_is_wrong() {
+        for (answer, part) in [
+            (json!({ "dealy": "1s" }), "dealy"),
+            (json!({ "delay": "soon" }), "soon"),
+            (json!({ "delay": "1s", "delays_ms": [1.0] }), "one of delay"),
+            (json!({ "body": "x", "echo": true }), "one of body"),
+            (json!({ "limit": { "rate": "fast" } }), "is not a rate"),
+            (json!({ "faults": [{ "share": "lots", "fault": 500 }] }), "is not a share"),
+            (json!({ "faults": [{ "share": 0.1, "fault": "explode" }] }), "is not a fault"),
+            (json!({ "slow": { "bytes": 1, "every": "often" } }), "often"),
+        ] {
+            let problem = behaviour(answer).unwrap_err();
+            assert!(problem.contains(part), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A server whose true response times are known, for measuring how right a measurement is.
+//!
+//! Read [`Truth`] first: what the server does, each with a closed form in docs or literature. `GET /` is measured; `GET /truth`
+//! says what was asked of the server and what it did, and `DELETE /truth` starts afresh. Timing spins for the last
+//! [`SPIN_NS`] before an answer, so lateness is that of a thread wake-up. Deliberately absent: load and comparison.
+
+mod log;
+mod queue;
+
+pub use queue::{Queue, Stall};
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Behaviour, Body, Delay, Random, Recording, Request, Response, Server, StubError, Wait};
+use log::Log;
+
+/// How long before an answer the server stops sleeping.
+pub const SPIN_NS: u64 = 50_000;
+
+/// What the server does with a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Truth {
+    /// Answers at once.
+    Instant,
+    /// Answers at once, but stands still for `length_ns`, `after_ns` after the first request. At a constant rate for a time T, the
+    /// excess at quantile q is `length − (1−q)·T`.
+    Stall { after_ns: u64, length_ns: u64 },
+    /// One server, exponential service of this mean: with Poisson arrivals of rate λ and μ = 1/mean, R_q = −ln(1−q)/(μ−λ).
+    SingleServer { mean_service_ns: u64 },
+    /// `servers` equal servers with service times of this distribution, first in first out.
+    Queue { servers: usize, service: String },
+    /// Each request by itself takes this long.
+    Delay { delay: String },
+    /// A share of the requests takes the slow delay, the rest the fast one.
+    Bimodal { fast: String, slow: String, slow_share: f64 },
+    /// The head at once, then `piece_bytes` every `pause_ns` until `bytes` are sent: (⌈bytes/piece⌉ − 1)·pause in all.
+    SlowBody { bytes: usize, piece_bytes: usize, pause_ns: u64 },
+}
+
+/// Where it listens and what its draws come from.
+#[derive(Debug, Clone)]
+pub struct TruthOptions {
+    pub listen: SocketAddr,
+    pub seed: u64,
+}
+
+impl Default for TruthOptions {
+    fn default() -> Self {
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 0)), seed: 1 }
+    }
+}
+
+/// The truth server, on a thread of its own. Dropping it stops it.
+#[derive(Debug)]
+pub struct TruthServer {
+    server: Server,
+    log: Arc<Mutex<Log>>,
+}
+
+impl TruthServer {
+    /// # Errors
+    /// When a delay in `truth` makes no sense, or the address is not free.
+    pub fn start(truth: Truth, options: TruthOptions) -> Result<Self, StubError> {
+        let rule = rule(&truth, options.seed).map_err(StubError::Description)?;
+        let log = Arc::new(Mutex::new(Log::new(truth.clone())));
+        let measured = match truth {
+            Truth::SlowBody { bytes, piece_bytes, pause_ns } => {
+                let body = crate::body::filler(bytes);
+                answering(&log, rule, body).pace(piece_bytes.max(1), pause_ns)
+            }
+            _ => answering(&log, rule, "ok\n".into()),
+        };
+        let (reading, clearing) = (Arc::clone(&log), Arc::clone(&log));
+        let server = Server::builder()
+            .listen(options.listen)
+            .seed(options.seed)
+            .spin_ns(SPIN_NS)
+            .route("GET /truth", Behaviour::function(move |_| Response::json(200, &lock(&reading).report())))
+            .route(
+                "DELETE /truth",
+                Behaviour::function(move |_| {
+                    lock(&clearing).clear();
+                    Response::new(204, "")
+                }),
+            )
+            .route("* /*", measured)
+            .start()?;
+        Ok(Self { server, log })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    pub fn url(&self) -> String {
+        self.server.url("/")
+    }
+
+    /// What `GET /truth` answers.
+    pub fn report(&self) -> serde_json::Value {
+        lock(&self.log).report()
+    }
+
+    pub fn recording(&self) -> Recording {
+        self.server.recording()
+    }
+}
+
+fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+type Rule = Box<dyn FnMut(u64) -> u64 + Send>;
+
+fn answering(log: &Arc<Mutex<Log>>, mut rule: Rule, body: bytes::Bytes) -> Behaviour {
+    let (asked, done) = (Arc::clone(log), Arc::clone(log));
+    let wait = Wait::Departure(Box::new(move |arrival_ns| {
+        let departure_ns = rule(arrival_ns);
+        lock(&asked).asked(arrival_ns, departure_ns);
+        departure_ns
+    }));
+    let answer = move |request: &Request| {
+        lock(&done).answered(request.arrived_ns, request.due_ns, crate::now_ns());
+        Response::new(200, body.clone())
+    };
+    Behaviour::new().wait(wait).body(Body::Function(Box::new(answer)))
+}
+
+/// From arrivals to departures.
+fn rule(truth: &Truth, seed: u64) -> Result<Rule, String> {
+    let parse = |text: &str| text.parse::<Delay>().map_err(|problem| problem.to_string());
+    Ok(match truth {
+        Truth::Instant | Truth::SlowBody { .. } => Box::new(|arrival_ns| arrival_ns),
+        Truth::Stall { after_ns, length_ns } => {
+            let mut stall = Stall::new(*after_ns, *length_ns);
+            Box::new(move |arrival_ns| stall.departure_ns(arrival_ns))
+        }
+        Truth::SingleServer { mean_service_ns } => {
+            let mut queue = Queue::new(1, Delay::Exponential { mean_ns: *mean_service_ns as f64 }, seed);
+            Box::new(move |arrival_ns| queue.departure_ns(arrival_ns))
+        }
+        Truth::Queue { servers, service } => {
+            let mut queue = Queue::new(*servers, parse(service)?, seed);
+            Box::new(move |arrival_ns| queue.departure_ns(arrival_ns))
+        }
+        Truth::Delay { delay } => {
+            let (delay, mut random) = (parse(delay)?, Random::from_seed(seed));
+            Box::new(move |arrival_ns| arrival_ns.saturating_add(delay.sample_ns(|| random.next_u64())))
+        }
+        Truth::Bimodal { fast, slow, slow_share } => {
+            let (fast, slow, share, mut random) = (parse(fast)?, parse(slow)?, *slow_share, Random::from_seed(seed));
+            Box::new(move |arrival_ns| {
+                let delay = if random.uniform() < share { slow } else { fast };
+                arrival_ns.saturating_add(delay.sample_ns(|| random.next_u64()))
+            })
+        }
+    })
+}
