@@ -11,6 +11,7 @@ mod live;
 mod model;
 mod percentile;
 mod summary;
+mod table;
 mod tally;
 mod thresholds;
 pub mod units;
@@ -23,5 +24,6 @@ pub use model::{
     TimeStats, Totals, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
+pub use table::totals_table;
 pub use tally::{LeafTally, Second, SeriesTally, Tally, WorkerTally};
 pub use thresholds::{Change, Thresholds, evaluate};

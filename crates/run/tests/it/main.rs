@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its files has failed")]
 
 mod directory;
+mod export;
 mod history;
 mod made;
 mod secrets;

@@ -1,0 +1,72 @@
+//! The tables of what was measured: every series and every signal, second by second.
+
+use jiff::Timestamp;
+use metrics::{Histogram, SeriesKind, SeriesSlice, Snapshot};
+
+use super::Table;
+use crate::Run;
+
+/// One row per second and series.
+pub fn per_second(run: &Run) -> Table {
+    let zero = zero_of(run);
+    let rows: Vec<(&Snapshot, &SeriesSlice)> =
+        run.slices.iter().flat_map(|slice| slice.series.iter().map(move |series| (slice, series))).collect();
+    let mut table = Table::default();
+    table.integer("second", &rows, |(slice, _)| u64::from(slice.slice));
+    table.instant("time", &rows, |(slice, _)| at(zero, slice.start));
+    table.text("kind", &rows, |(_, series)| kind(series.key.kind).into());
+    table.text("scenario", &rows, |(_, series)| series.key.scenario.clone());
+    table.text("group", &rows, |(_, series)| series.key.group.clone());
+    table.text("name", &rows, |(_, series)| series.key.name.clone());
+    table.integer("count", &rows, |(_, series)| series.count);
+    table.integer("failed", &rows, |(_, series)| series.failed);
+    table.number("mean_s", &rows, |(_, series)| series.response.mean().map(|ns| ns / 1e9));
+    table.number("min_s", &rows, |(_, series)| quantile(&series.response, 0.0));
+    for (name, q) in [("p50_s", 0.5), ("p90_s", 0.9), ("p95_s", 0.95), ("p99_s", 0.99), ("max_s", 1.0)] {
+        table.number(name, &rows, |(_, series)| quantile(&series.response, q));
+    }
+    table.number("service_mean_s", &rows, |(_, series)| series.service.mean().map(|ns| ns / 1e9));
+    table.number("service_p50_s", &rows, |(_, series)| quantile(&series.service, 0.5));
+    table.number("service_p99_s", &rows, |(_, series)| quantile(&series.service, 0.99));
+    table.number("lag_p99_s", &rows, |(_, series)| quantile(&series.lag, 0.99));
+    table.integer("sent_bytes", &rows, |(_, series)| series.bytes_sent);
+    table.integer("received_bytes", &rows, |(_, series)| series.bytes_received);
+    table
+}
+
+/// One row per reading of an observer.
+pub fn signals(run: &Run) -> Table {
+    let zero = zero_of(run);
+    let rows: Vec<_> = run.signals.iter().flat_map(|series| series.points.iter().map(move |point| (&series.signal, point))).collect();
+    let mut table = Table::default();
+    table.number("at_s", &rows, |(_, point)| Some(point.at as f64 / 1e9));
+    table.instant("time", &rows, |(_, point)| at(zero, point.at));
+    table.text("signal", &rows, |(signal, _)| signal.name.as_str().into());
+    table.text("unit", &rows, |(signal, _)| signal.unit.as_str().into());
+    table.number("value", &rows, |(_, point)| Some(point.value));
+    table
+}
+
+/// As in `summary.json`.
+pub fn kind(kind: SeriesKind) -> &'static str {
+    match kind {
+        SeriesKind::Request => "request",
+        SeriesKind::Group => "group",
+        SeriesKind::Iteration => "iteration",
+        SeriesKind::Check => "check",
+        SeriesKind::Flow => "flow",
+    }
+}
+
+fn quantile(histogram: &Histogram, q: f64) -> Option<f64> {
+    histogram.quantile(q).map(|ns| ns as f64 / 1e9)
+}
+
+/// Wall-clock time of the run's zero.
+fn zero_of(run: &Run) -> Option<Timestamp> {
+    run.info.started.parse().ok()
+}
+
+fn at(zero: Option<Timestamp>, ns: u64) -> Option<i64> {
+    Some(zero?.as_microsecond() + i64::try_from(ns / 1000).ok()?)
+}

@@ -1,0 +1,84 @@
+//! Exported tables hold what was measured, and Parquet reads back as what was written.
+
+use std::fs::File;
+
+use metrics::{Signal, SignalKind, SignalPoint};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use run::export::{self, Format};
+use run::{Run, RunEnd, SignalSeries};
+
+use crate::made;
+
+fn run() -> Run {
+    let slices = (0..3).map(|n| made::slice(n, &["List", "Buy, now"], 100)).collect();
+    let signal = Signal {
+        name: "cpu".to_owned(),
+        observer: "process".to_owned(),
+        kind: SignalKind::Gauge,
+        unit: "1".to_owned(),
+        help: String::new(),
+    };
+    let signals = vec![SignalSeries { signal, points: vec![SignalPoint { at: 500_000_000, value: 0.25 }] }];
+    Run { info: made::info(), plan: made::plan("shop"), slices, signals, end: Some(RunEnd::Completed) }
+}
+
+#[test]
+fn parquet_reads_back_row_by_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seconds.parquet");
+    let run = run();
+    export::write(&export::per_second(&run), Format::Parquet, &path).unwrap();
+    let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+    let columns = reader.metadata().file_metadata().schema_descr();
+    let position = |name: &str| columns.columns().iter().position(|column| column.name() == name).unwrap();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 6);
+    for (row, (slice, series)) in rows.iter().zip(run.slices.iter().flat_map(|slice| slice.series.iter().map(move |s| (slice, s)))) {
+        assert_eq!(row.get_long(position("second")).unwrap(), i64::from(slice.slice));
+        assert_eq!(row.get_string(position("name")).unwrap().as_str(), &*series.key.name);
+        assert_eq!(row.get_long(position("count")).unwrap(), 100);
+        assert_eq!(row.get_long(position("failed")).unwrap(), 2);
+        assert_eq!(row.get_double(position("max_s")).unwrap(), series.response.max() as f64 / 1e9);
+        let begin: jiff::Timestamp = "2026-11-20T18:30:05Z".parse().unwrap();
+        assert_eq!(row.get_timestamp_micros(position("time")).unwrap(), begin.as_microsecond() + i64::from(slice.slice) * 1_000_000);
+        // Only the first name's requests had a schedule of their own.
+        assert_eq!(row.get_double(position("lag_p99_s")).is_ok(), &*series.key.name == "List");
+    }
+}
+
+#[test]
+fn csv_and_json_lines_hold_the_same() {
+    let table = export::per_second(&run());
+    let csv = String::from_utf8(export::encode(&table, Format::Csv).unwrap()).unwrap();
+    let json = String::from_utf8(export::encode(&table, Format::JsonLines).unwrap()).unwrap();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let names = reader.headers().unwrap().clone();
+    let mut lines = json.lines();
+    for record in reader.records() {
+        let record = record.unwrap();
+        let object: serde_json::Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+        for (name, text) in names.iter().zip(&record) {
+            let value = &object[name];
+            let same = match value {
+                serde_json::Value::Null => text.is_empty(),
+                serde_json::Value::String(string) => text == string,
+                number => text.parse::<f64>().unwrap() == number.as_f64().unwrap(),
+            };
+            assert!(same, "{name}: {text} and {value}");
+        }
+    }
+    assert!(lines.next().is_none());
+    assert!(csv.lines().nth(1).unwrap().starts_with("0,2026-11-20T18:30:05Z,request,Buy,,List,100,2,"), "{csv}");
+}
+
+#[test]
+fn signals_have_a_table_and_nothing_gives_an_empty_one() {
+    let mut run = run();
+    let csv = String::from_utf8(export::encode(&export::signals(&run), Format::Csv).unwrap()).unwrap();
+    assert_eq!(csv, "at_s,time,signal,unit,value\n0.5,2026-11-20T18:30:05.5Z,cpu,1,0.25\n");
+    run.slices.clear();
+    for format in [Format::Csv, Format::JsonLines, Format::Parquet] {
+        assert!(export::encode(&export::per_second(&run), format).is_ok());
+    }
+}
