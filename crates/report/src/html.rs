@@ -24,7 +24,6 @@ pub(crate) struct LiveSource<'a> {
 }
 
 /// The page of a run that is under way.
-#[cfg_attr(not(test), expect(dead_code, reason = "the live server comes with the next change"))]
 pub(crate) fn live_html(source: &LiveSource<'_>) -> String {
     page(&embeddable(source))
 }

@@ -2,6 +2,7 @@
 
 mod exchange;
 mod fixtures;
+mod live;
 mod outputs;
 mod page;
 mod progress;

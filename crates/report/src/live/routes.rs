@@ -1,0 +1,156 @@
+//! `/` the page, `/events` its views, `/control` its commands.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, TcpListener};
+use std::sync::mpsc::TrySendError;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::{Stream, stream};
+use tokio::sync::{oneshot, watch};
+
+use super::token::Token;
+use super::{CommandSender, Frame, LAST_VIEW_WAIT, LiveCommand};
+use crate::html::{LiveSource, live_html};
+
+/// Pages that may watch at once.
+const PAGES_MAX: usize = 32;
+/// A command is a line of JSON.
+const CONTROL_BYTES_MAX: usize = 4096;
+
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    pub(super) frames: watch::Sender<Option<Frame>>,
+    pub(super) token: Token,
+    pub(super) commands: CommandSender,
+    pub(super) loopback: bool,
+}
+
+/// Serves until `closed` fires (or its sender is gone); open pages then have a moment to take the last view.
+pub(super) async fn serve(listener: TcpListener, shared: Shared, closed: oneshot::Receiver<()>) {
+    // Registering with the runtime fails only when the process is out of descriptors; the run goes on without its page then.
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let frames = shared.frames.clone();
+    let router = Router::new()
+        .route("/", get(page))
+        .route("/events", get(events))
+        .route("/control", post(control))
+        .layer(DefaultBodyLimit::max(CONTROL_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(shared.clone(), guard))
+        .with_state(shared);
+    let server = axum::serve(listener, router);
+    tokio::select! {
+        _ = async { server.await } => {}
+        () = last_view(closed, frames) => {}
+    }
+}
+
+/// Completes once the server may go: it was closed, and every page has taken a last view or had its time.
+async fn last_view(closed: oneshot::Receiver<()>, frames: watch::Sender<Option<Frame>>) {
+    let _ = closed.await;
+    if frames.borrow().as_ref().is_some_and(|frame| frame.last) {
+        let _ = tokio::time::timeout(LAST_VIEW_WAIT, frames.closed()).await;
+        // The streams have ended; their last bytes are still on the way to the sockets.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+/// On loopback, only names that mean this machine: a site that points its own name here must not be able to read the run.
+async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    if shared.loopback && !names_this_machine(request.headers()) {
+        return (StatusCode::FORBIDDEN, "This page answers to localhost and to addresses only.\n").into_response();
+    }
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok()
+}
+
+#[derive(serde::Deserialize)]
+struct PageQuery {
+    #[serde(default)]
+    token: String,
+}
+
+/// Whoever opens the address without the token gets a page that can watch and not steer.
+async fn page(State(shared): State<Shared>, Query(query): Query<PageQuery>) -> Html<String> {
+    let token = if shared.token.matches(&query.token) { shared.token.as_str() } else { "" };
+    Html(live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token }))
+}
+
+async fn events(State(shared): State<Shared>) -> Response {
+    if shared.frames.receiver_count() >= PAGES_MAX {
+        return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages watch this run.\n").into_response();
+    }
+    Sse::new(views(shared.frames.subscribe())).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// The present view at once, then the newest whenever there is a new one; ends after the last.
+fn views(frames: watch::Receiver<Option<Frame>>) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold((frames, true, false), |(mut frames, first, over)| async move {
+        if over {
+            return None;
+        }
+        if !first {
+            frames.changed().await.ok()?;
+        }
+        let frame = loop {
+            if let Some(frame) = frames.borrow_and_update().clone() {
+                break frame;
+            }
+            frames.changed().await.ok()?;
+        };
+        let event = Event::default().event("view").retry(std::time::Duration::from_secs(1)).data(&*frame.json);
+        Some((Ok(event), (frames, false, frame.last)))
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct Control {
+    token: String,
+    action: String,
+    value: Option<f64>,
+}
+
+async fn control(State(shared): State<Shared>, body: String) -> (StatusCode, String) {
+    let control: Control = match serde_json::from_str(&body) {
+        Ok(control) => control,
+        Err(error) => return (StatusCode::BAD_REQUEST, format!("Not a command: {error}\n")),
+    };
+    if !shared.token.matches(&control.token) {
+        let text = "This page may watch but not steer: open the address that the terminal shows, with its token.\n";
+        return (StatusCode::FORBIDDEN, text.to_owned());
+    }
+    let command = match (control.action.as_str(), control.value) {
+        ("pause", _) => LiveCommand::Pause,
+        ("resume", _) => LiveCommand::Resume,
+        ("stop", _) => LiveCommand::Stop,
+        ("scale", Some(factor)) if (0.0..=LiveCommand::SCALE_MAX).contains(&factor) => LiveCommand::Scale(factor),
+        ("scale", _) => return (StatusCode::BAD_REQUEST, format!("scale needs a value from 0 to {}\n", LiveCommand::SCALE_MAX)),
+        (other, _) => return (StatusCode::BAD_REQUEST, format!("There is no command {other:?}: pause, resume, stop, scale\n")),
+    };
+    match shared.commands.try_send(command) {
+        Ok(()) => (StatusCode::ACCEPTED, String::new()),
+        Err(TrySendError::Full(_)) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "The run has not taken the commands before this one yet.\n".to_owned())
+        }
+        Err(TrySendError::Disconnected(_)) => (StatusCode::GONE, "The run is over.\n".to_owned()),
+    }
+}
