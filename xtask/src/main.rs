@@ -4,6 +4,7 @@
 //! Deliberately absent: anything that ships to users, and any use of the project's own crates.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool: the terminal is its only output")]
 
+mod bench;
 mod check;
 mod command_reference;
 mod edges;
@@ -56,6 +57,8 @@ enum Chore {
         #[arg(long)]
         list: bool,
     },
+    /// Measure CPU time per request beside other generators, start-up time and size.
+    Bench(bench::Options),
 }
 
 fn main() -> ExitCode {
@@ -81,6 +84,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         }
         Chore::Web { check: true } => web::check_asset(&workspace),
         Chore::Web { check: false } => web::build(&workspace),
+        Chore::Bench(options) => bench::bench(&workspace, options),
         Chore::Setup { list: true } => setup::list(&workspace),
         Chore::Setup { list: false } => setup::setup(&workspace),
     }

@@ -1,0 +1,123 @@
+//! `cargo xtask bench`: what a request costs the generator, beside other generators in the same run.
+//!
+//! Absolute times differ between machines and hours; CPU time per request and its ratio to wrk's do not. So each
+//! [`contender`] is pinned to one core, nginx to another, they take turns for several rounds, and the table shows
+//! medians. Read [`bench`] first. Deliberately absent: any judgement; the targets stand in bench/README.md.
+
+mod contender;
+mod machine;
+mod measured;
+mod nginx;
+mod start_up;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::process;
+use crate::workspace::Workspace;
+use contender::Contender;
+use measured::{Measured, Rounds};
+
+/// The core of the generators, and the one of nginx.
+const GENERATOR_CORE: usize = 0;
+const SERVER_CORE: usize = 1;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Seconds of load for each turn of each generator.
+    #[arg(long, default_value_t = 10)]
+    seconds: u32,
+    /// Turns of each generator.
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+    /// Keep-alive connections (users).
+    #[arg(long, default_value_t = 50)]
+    users: u32,
+    /// Only generators whose name contains this; wrk always runs, as the measure. May be repeated.
+    #[arg(long = "only", value_name = "NAME")]
+    only: Vec<String>,
+    /// Measure this binary instead of building the release one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Print the table without writing it to bench/results.
+    #[arg(long)]
+    dry: bool,
+}
+
+pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
+    if std::thread::available_parallelism()?.get() < 2 {
+        bail!("the bench needs two cores: one for the generator, one for nginx");
+    }
+    let binary = binary(workspace, options)?;
+    let contenders = contender::installed(workspace, &binary, &options.only)?;
+    let server = nginx::Nginx::start(SERVER_CORE)?;
+    let rounds = measure(&contenders, &server, options)?;
+    let start_up = start_up::first_request_ms(&binary)?;
+
+    let report = report(&contenders, &rounds, &binary, start_up, options)?;
+    println!("\n{report}");
+    if !options.dry {
+        let path = workspace.root.join(format!("bench/results/{}.md", machine::today()?));
+        fs::create_dir_all(path.with_file_name(""))?;
+        fs::write(&path, report).with_context(|| format!("writing {}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+fn binary(workspace: &Workspace, options: &Options) -> Result<PathBuf> {
+    if let Some(binary) = &options.binary {
+        return fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()));
+    }
+    process::run(workspace.command("cargo").args(["build", "--release", "--locked", "--package", "loadstone"]))?;
+    Ok(workspace.target.join("release/loadstone"))
+}
+
+/// Every generator once in each round, one after another, so that a slow minute of the machine touches all of them.
+fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &Options) -> Result<Vec<Rounds>> {
+    let mut all: Vec<Rounds> = contenders.iter().map(|_| Rounds::default()).collect();
+    for round in 1..=options.rounds {
+        for (contender, rounds) in contenders.iter().zip(&mut all) {
+            let (usage, requests) = server.count(|| contender.run(&server.url, options.users, options.seconds))?;
+            if requests == 0 {
+                bail!("{} made no request; run its command by hand: {}", contender.name, contender.shown(&server.url, options));
+            }
+            let measured = Measured::of(&usage, requests);
+            println!("round {round}  {:<34} {:>7.2} µs per request, {requests} requests", contender.name, measured.cpu_us);
+            rounds.push(measured);
+        }
+    }
+    Ok(all)
+}
+
+fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, start_up_ms: f64, options: &Options) -> Result<String> {
+    let measure = rounds.first().context("wrk runs first")?;
+    let mut text = format!(
+        "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, HTTP/1.1, a JSON answer of {} bytes; \
+         {} rounds of {} s, taken in turns. CPU: the generator's own user and system time over the requests that nginx counted. \
+         Medians over the rounds, lowest and highest in brackets; the ratio is taken within each round.\n\n",
+        machine::today()?,
+        machine::facts()?,
+        options.users,
+        nginx::BODY.len(),
+        options.rounds,
+        options.seconds,
+    );
+    text += "| generator | CPU per request | of it user | × wrk | requests per s | peak memory |\n|---|---|---|---|---|---|\n";
+    for (contender, own) in contenders.iter().zip(rounds) {
+        text += &own.row(&contender.label(), measure, options.seconds);
+    }
+    let size = fs::metadata(binary)?.len() as f64 / 1e6;
+    text += &format!(
+        "\nFirst request after the start of `loadstone run URL`: {start_up_ms:.0} ms (median of several). Size of the binary: {size:.1} MB.\n"
+    );
+    text += "\nCommands, with URL the address of nginx:\n\n```text\n";
+    for contender in contenders {
+        text += &format!("{}\n", contender.shown("URL", options));
+    }
+    text += "```\n";
+    Ok(text)
+}

@@ -1,0 +1,107 @@
+//! The generators that are compared, each as the command that its own users would type.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::measured::{Usage, run_and_measure};
+use super::{GENERATOR_CORE, Options};
+use crate::process;
+use crate::workspace::Workspace;
+
+pub(super) struct Contender {
+    pub(super) name: &'static str,
+    program: PathBuf,
+    /// With `{url}`, `{users}` and `{seconds}` to be filled in.
+    arguments: &'static [&'static str],
+    /// Arguments that print a version; the first line is shown.
+    version: &'static [&'static str],
+    folder: PathBuf,
+}
+
+/// Name, program (empty: the binary under test), arguments, arguments that print the version.
+type Entry = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+/// wrk stands first: it is the measure of the others.
+const ENTRIES: &[Entry] = &[
+    ("wrk", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{url}"], &["-v"]),
+    ("loadstone run URL", "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s"], &["--version"]),
+    (
+        "loadstone, TypeScript, status",
+        "",
+        &["run", "status.load.ts", "-p", "target={url}", "-p", "count={users}", "-p", "time={seconds}s"],
+        &["--version"],
+    ),
+    (
+        "loadstone, TypeScript, JSON value",
+        "",
+        &["run", "json.load.ts", "-p", "target={url}", "-p", "count={users}", "-p", "time={seconds}s"],
+        &["--version"],
+    ),
+    ("hey", "hey", &["-c", "{users}", "-z", "{seconds}s", "{url}"], &[]),
+    ("oha", "oha", &["--no-tui", "-c", "{users}", "-z", "{seconds}s", "{url}"], &["--version"]),
+    ("k6, status", "k6", &["run", "--quiet", "--vus", "{users}", "--duration", "{seconds}s", "-e", "URL={url}", "k6.js"], &["version"]),
+    (
+        "Locust, FastHttpUser",
+        "locust",
+        &["-f", "locustfile.py", "--headless", "--only-summary", "-u", "{users}", "-r", "{users}", "-t", "{seconds}s", "-H", "{url}"],
+        &["--version"],
+    ),
+];
+
+/// The generators on this machine whose names were asked for, wrk first.
+pub(super) fn installed(workspace: &Workspace, binary: &Path, only: &[String]) -> Result<Vec<Contender>> {
+    let wanted = |name: &str| only.is_empty() || name == "wrk" || only.iter().any(|part| name.contains(part.as_str()));
+    let mut contenders = Vec::new();
+    for (name, program, arguments, version) in ENTRIES.iter().filter(|(name, ..)| wanted(name)) {
+        let found = if program.is_empty() { Some(binary.to_path_buf()) } else { process::find(program) };
+        match found {
+            Some(program) => contenders.push(Contender { name, program, arguments, version, folder: workspace.root.join("bench") }),
+            None if *name == "wrk" => bail!("wrk is the measure of the others and is not installed (Debian, Ubuntu: apt-get install wrk)"),
+            None => println!("{name} is not installed; passed over"),
+        }
+    }
+    Ok(contenders)
+}
+
+impl Contender {
+    pub(super) fn run(&self, url: &str, users: u32, seconds: u32) -> Result<Usage> {
+        let scratch = std::env::temp_dir().join("loadstone-bench");
+        std::fs::create_dir_all(&scratch)?;
+        let mut command = Command::new("taskset");
+        command.arg("-c").arg(GENERATOR_CORE.to_string()).arg(&self.program).args(self.filled(url, users, seconds, &self.folder));
+        // Run directories and other leavings stay out of the checkout.
+        command.current_dir(&scratch);
+        run_and_measure(&mut command)
+    }
+
+    /// The command as a person would type it in `bench/`.
+    pub(super) fn shown(&self, url: &str, options: &Options) -> String {
+        let program = self.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let arguments = self.filled(url, options.users, options.seconds, Path::new(""));
+        std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Name and version.
+    pub(super) fn label(&self) -> String {
+        if self.version.is_empty() {
+            return self.name.to_owned();
+        }
+        // wrk prints its version and ends with 1.
+        let printed = Command::new(&self.program).args(self.version).output().map(|output| output.stdout).unwrap_or_default();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        let number =
+            printed.split_whitespace().find(|word| word.trim_start_matches('v').starts_with(|letter: char| letter.is_ascii_digit()));
+        number.map_or_else(|| self.name.to_owned(), |number| format!("{} ({})", self.name, number.trim_matches(['v', ','])))
+    }
+
+    fn filled(&self, url: &str, users: u32, seconds: u32, folder: &Path) -> Vec<String> {
+        let fill = |argument: &&str| {
+            let file = argument.ends_with(".ts") || argument.ends_with(".js") || argument.ends_with(".py");
+            let filled = argument.replace("{url}", url).replace("{users}", &users.to_string()).replace("{seconds}", &seconds.to_string());
+            if file { folder.join(filled).to_string_lossy().into_owned() } else { filled }
+        };
+        self.arguments.iter().map(fill).collect()
+    }
+}

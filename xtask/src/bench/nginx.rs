@@ -1,0 +1,143 @@
+//! The server of the bench: nginx with one pinned worker, a short JSON answer, and its own count of requests.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// 90 bytes, as in the published figures of the other generators.
+pub(super) const BODY: &str = r#"{"id":4711,"name":"A product of middling length","price_cents":1299,"tags":["new","blue"]}"#;
+
+pub(super) struct Nginx {
+    pub(super) url: String,
+    port: u16,
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Nginx {
+    pub(super) fn start(core: usize) -> Result<Self> {
+        let binary = process::find("nginx").context("nginx is not installed; run `cargo xtask setup`")?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let folder = std::env::temp_dir().join(format!("loadstone-bench-nginx-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let file = folder.join("nginx.conf");
+        fs::write(&file, configuration(&folder.to_string_lossy(), port, &own_user()?))?;
+        let mut command = Command::new("taskset");
+        command.args(["-c", &core.to_string()]).arg(binary).arg("-p").arg(&folder).arg("-c").arg(&file).args(["-e", "stderr"]);
+        let child = command.stdin(Stdio::null()).spawn().context("starting nginx")?;
+        let server = Self { url: format!("http://127.0.0.1:{port}/json"), port, child, folder };
+        server.wait()?;
+        Ok(server)
+    }
+
+    fn wait(&self) -> Result<()> {
+        for _ in 0..500 {
+            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        bail!("nginx does not listen after ten seconds");
+    }
+
+    /// Does something, and counts the requests that nginx answered meanwhile.
+    pub(super) fn count<T>(&self, during: impl FnOnce() -> Result<T>) -> Result<(T, u64)> {
+        let before = self.reading()?;
+        let done = during()?;
+        let after = self.reading()?;
+        // The second reading is a request itself and counts itself.
+        Ok((done, after.saturating_sub(before + 1)))
+    }
+
+    fn reading(&self) -> Result<u64> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        read_count(&answer).context("nginx gave no count of its requests")
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // A polite end first: the master ends its worker on SIGTERM, but not on SIGKILL.
+        let ended = Command::new("kill").arg(self.child.id().to_string()).status().is_ok_and(|status| status.success());
+        if !ended {
+            eprintln!("nginx (process {}) may still run", self.child.id());
+            return;
+        }
+        if let Err(error) = self.child.wait().and_then(|_| fs::remove_dir_all(&self.folder)) {
+            eprintln!("{} is left behind: {error}", self.folder.display());
+        }
+    }
+}
+
+/// The third number under `server accepts handled requests`.
+fn read_count(answer: &str) -> Option<u64> {
+    let numbers = answer.lines().skip_while(|line| !line.contains("requests")).nth(1)?;
+    numbers.split_whitespace().nth(2)?.parse().ok()
+}
+
+fn own_user() -> Result<String> {
+    let root = process::output(Command::new("id").arg("-u"))?.trim() == "0";
+    Ok(if root { "user root;".to_owned() } else { String::new() })
+}
+
+fn configuration(folder: &str, port: u16, user: &str) -> String {
+    format!(
+        r"{user}
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+events {{ worker_connections 16000; }}
+http {{
+  access_log off;
+  keepalive_requests 1000000000;
+  keepalive_timeout 600s;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  server {{
+    listen 127.0.0.1:{port} backlog=16384;
+    location = /json {{ default_type application/json; return 200 '{BODY}'; }}
+    location = /status {{ stub_status; }}
+  }}
+}}
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_has_the_published_size() {
+        assert_eq!(BODY.len(), 90);
+    }
+
+    #[test]
+    fn the_count_is_nginx_own() {
+        let server = Nginx::start(0).unwrap();
+        let port = server.port;
+        let ask = || {
+            for _ in 0..3 {
+                let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+                stream.write_all(b"GET /json HTTP/1.0\r\n\r\n")?;
+                stream.read_to_end(&mut Vec::new())?;
+            }
+            Ok(())
+        };
+        assert_eq!(server.count(ask).unwrap().1, 3);
+    }
+}
