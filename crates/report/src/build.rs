@@ -95,7 +95,7 @@ impl ViewBuilder {
                 seconds: starts.collect(),
                 step_seconds: f64::from(step_seconds),
                 panels: panels::build(&self.axis),
-                heat: bins::heat_map(&self.all, self.axis.steps().iter().map(|step| &step.response)),
+                heat: bins::heat_map(self.axis.steps().iter().map(|step| step.digest().heat.as_slice())),
                 bands: self.tracks.bands(&self.axis),
                 marks: marks.collect(),
             },

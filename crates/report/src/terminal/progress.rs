@@ -9,6 +9,7 @@ use plan::TestPlan;
 use super::grade_sign;
 use super::style::{Paint, Style, cut, shorten, width_of};
 use crate::number;
+use crate::timeline::digest::percentile;
 use crate::timeline::step::Step;
 
 /// Seconds that the moving numbers are taken over.
@@ -193,10 +194,7 @@ fn labelled(name: &str, text: &str, style: &Style) -> String {
 
 /// The percentiles that have a value beyond them to be expected.
 fn percentiles(times: &Histogram) -> String {
-    let at = |quantile: f64| {
-        let enough = times.count() as f64 * (1.0 - quantile) >= 1.0 - 1e-9;
-        number::seconds_or_none(times.quantile(quantile).filter(|_| enough).map(|ns| ns as f64 / 1e9))
-    };
+    let at = |quantile| number::seconds_or_none(percentile(times, quantile));
     format!("p50 {} · p95 {} · p99 {}", at(0.5), at(0.95), at(0.99))
 }
 

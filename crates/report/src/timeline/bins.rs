@@ -4,68 +4,60 @@ use metrics::Histogram;
 
 use crate::view::HeatMap;
 
-/// Bins whose edges lie evenly on a logarithmic axis.
-#[derive(Debug)]
-pub(crate) struct Bins {
-    /// Ascending, one more than there are bins. Seconds.
-    edges: Vec<f64>,
-}
-
 /// Bins of the heat map: ten per factor of ten, each a quarter higher than the one before.
-const HEAT_PER_DECADE: i32 = 10;
+pub(crate) const HEAT_PER_DECADE: i32 = 10;
 /// Bins of the distribution.
 const DISTRIBUTION_PER_DECADE: i32 = 25;
 /// Shorter times than this share the lowest bin. Seconds.
 const FLOOR: f64 = 1e-6;
 
-impl Bins {
-    /// Bins that cover all values of `times`; none when it is empty.
-    fn covering(times: &Histogram, per_decade: i32) -> Self {
-        if times.is_empty() {
-            return Self { edges: Vec::new() };
+/// `(bin, count)` of the non-empty bins, ascending. Bin *b* reaches from 10^(*b*/`per_decade`) seconds to where the next one begins.
+/// A bucket of the histogram goes whole into the bin of its midpoint.
+pub(crate) fn counts(times: &Histogram, per_decade: i32) -> Vec<(i32, u64)> {
+    let mut filled: Vec<(i32, u64)> = Vec::new();
+    for (low, high, count) in times.bars() {
+        let midpoint = (low + (high - low) / 2).clamp(times.min(), times.max());
+        let bin = bin_of(midpoint, per_decade);
+        match filled.last_mut() {
+            Some((last, total)) if *last == bin => *total += count,
+            _ => filled.push((bin, count)),
         }
-        let exponent = |ns: u64| (ns as f64 / 1e9).max(FLOOR).log10() * f64::from(per_decade);
-        // A hair to each side, so that rounding of the logarithm leaves no value outside.
-        let first = (exponent(times.min()) - 1e-6).floor() as i32;
-        let last = ((exponent(times.max()) + 1e-6).floor() as i32 + 1).max(first + 1);
-        Self { edges: (first..=last).map(|e| edge(e, per_decade)).collect() }
     }
-
-    fn index(&self, seconds: f64) -> usize {
-        self.edges.partition_point(|edge| *edge <= seconds).saturating_sub(1).min(self.edges.len().saturating_sub(2))
-    }
-
-    /// `(bin, count)` of the non-empty bins, ascending. A bucket of the histogram goes whole into the bin of its midpoint.
-    fn fill(&self, times: &Histogram) -> Vec<(usize, u64)> {
-        let mut filled: Vec<(usize, u64)> = Vec::new();
-        for (low, high, count) in times.bars() {
-            let midpoint = (low + (high - low) / 2).clamp(times.min(), times.max());
-            let bin = self.index(midpoint as f64 / 1e9);
-            match filled.last_mut() {
-                Some((last, total)) if *last == bin => *total += count,
-                _ => filled.push((bin, count)),
-            }
-        }
-        filled
-    }
+    filled
 }
 
-fn edge(exponent: i32, per_decade: i32) -> f64 {
-    super::round(10f64.powf(f64::from(exponent) / f64::from(per_decade)))
+fn bin_of(ns: u64, per_decade: i32) -> i32 {
+    let exponent = (ns as f64 / 1e9).max(FLOOR).log10() * f64::from(per_decade);
+    // A hair upwards, so that a value on an edge lies above it whatever the logarithm's last digit.
+    (exponent + 1e-9).floor() as i32
 }
 
-/// The heat map of the steps' response times; `all` is their sum.
-pub(crate) fn heat_map<'a>(all: &Histogram, steps: impl Iterator<Item = &'a Histogram>) -> HeatMap {
-    let bins = Bins::covering(all, HEAT_PER_DECADE);
-    let steps = steps.map(|step| bins.fill(step).into_iter().flat_map(|(bin, count)| [bin as u64, count]).collect()).collect();
-    HeatMap { edges: bins.edges, steps }
+fn edge(bin: i32, per_decade: i32) -> f64 {
+    super::round(10f64.powf(f64::from(bin) / f64::from(per_decade)))
+}
+
+/// First and last bin with a count.
+fn range(counts: &[(i32, u64)]) -> Option<(i32, i32)> {
+    Some((counts.first()?.0, counts.last()?.0))
+}
+
+/// The heat map of steps whose counts were made with [`HEAT_PER_DECADE`].
+pub(crate) fn heat_map<'a>(steps: impl Iterator<Item = &'a [(i32, u64)]> + Clone) -> HeatMap {
+    let reach = |(a, b): (i32, i32), (c, d): (i32, i32)| (a.min(c), b.max(d));
+    let Some((first, last)) = steps.clone().filter_map(range).reduce(reach) else {
+        return HeatMap { edges: Vec::new(), steps: steps.map(|_| Vec::new()).collect() };
+    };
+    let from_first = |counts: &[(i32, u64)]| counts.iter().flat_map(|(bin, count)| [(bin - first) as u64, *count]).collect();
+    HeatMap { edges: (first..=last + 1).map(|bin| edge(bin, HEAT_PER_DECADE)).collect(), steps: steps.map(from_first).collect() }
 }
 
 /// `(from seconds, to seconds, count)` of every bin between the smallest and the largest value.
 pub(crate) fn distribution(all: &Histogram) -> Vec<(f64, f64, u64)> {
-    let bins = Bins::covering(all, DISTRIBUTION_PER_DECADE);
-    let mut bars: Vec<(f64, f64, u64)> = bins.edges.windows(2).map(|edges| (edges[0], edges[1], 0)).collect();
-    bins.fill(all).into_iter().for_each(|(bin, count)| bars[bin].2 += count);
+    let counts = counts(all, DISTRIBUTION_PER_DECADE);
+    let Some((first, last)) = range(&counts) else { return Vec::new() };
+    let bar = |bin| (edge(bin, DISTRIBUTION_PER_DECADE), edge(bin + 1, DISTRIBUTION_PER_DECADE), 0);
+    let mut bars: Vec<(f64, f64, u64)> = (first..=last).map(bar).collect();
+    counts.into_iter().for_each(|(bin, count)| bars[(bin - first) as usize].2 += count);
     bars
 }
 
@@ -79,7 +71,8 @@ mod tests {
         let mut times = Histogram::new();
         times.record_n(1_500_000, 3);
         times.record_n(150_000_000, 2);
-        let heat = heat_map(&times, std::iter::once(&times));
+        let counts = counts(&times, HEAT_PER_DECADE);
+        let heat = heat_map(std::iter::once(counts.as_slice()));
         assert_eq!((heat.edges[0], *heat.edges.last().unwrap()), (0.001_258_9, 0.158_49));
         assert_eq!(heat.steps, vec![vec![0, 3, 20, 2]]);
         assert_eq!(distribution(&Histogram::new()), vec![]);

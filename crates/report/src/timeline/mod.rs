@@ -6,6 +6,7 @@
 pub(crate) mod axis;
 pub(crate) mod bands;
 pub(crate) mod bins;
+pub(crate) mod digest;
 pub(crate) mod panels;
 pub(crate) mod sparks;
 pub(crate) mod step;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use metrics::{Histogram, Outcome};
+use metrics::Outcome;
 
 use super::axis::Axis;
+use super::digest::{Digest, PERCENTILES, Times};
 use super::step::{Step, WorkerTime};
 use super::{column, says_something};
 use crate::view::{Column, Panel};
@@ -50,37 +51,22 @@ fn rate(axis: &Axis) -> Panel {
     panel("rate", "Rate", "/s", columns)
 }
 
-/// Percentile of a step in seconds. It is left out where not even one value can be expected beyond it.
-fn percentile(times: &Histogram, quantile: f64) -> Option<f64> {
-    let beyond = times.count() as f64 * (1.0 - quantile);
-    if beyond < 1.0 - 1e-9 {
-        return None;
-    }
-    times.quantile(quantile).map(|ns| ns as f64 / 1e9)
-}
-
-fn largest(times: &Histogram) -> Option<f64> {
-    (!times.is_empty()).then(|| times.max() as f64 / 1e9)
-}
-
-const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
-
-/// p50, p90, p95, p99 and max of the histogram that `times` picks.
-fn percentiles<'a>(axis: &'a Axis, prefix: &str, times: impl Fn(&'a Step) -> Option<&'a Histogram>) -> Vec<Column> {
+/// p50, p90, p95, p99 and max of the distribution that `times` picks.
+fn percentiles<'a>(axis: &'a Axis, prefix: &str, times: impl Fn(&'a Digest) -> Option<&'a Times>) -> Vec<Column> {
     let steps = axis.steps();
-    let mut columns: Vec<Column> = PERCENTILES
-        .iter()
-        .map(|(name, quantile)| {
-            let values = steps.iter().map(|step| times(step).and_then(|times| percentile(times, *quantile)));
-            column(format!("{prefix}/{name}"), *name, values)
+    let mut columns: Vec<Column> = (0..PERCENTILES.len())
+        .map(|index| {
+            let name = PERCENTILES[index].0;
+            let values = steps.iter().map(|step| times(step.digest()).and_then(|times| times.percentiles[index]));
+            column(format!("{prefix}/{name}"), name, values)
         })
         .collect();
-    columns.push(column(format!("{prefix}/max"), "max", steps.iter().map(|step| times(step).and_then(largest))));
+    columns.push(column(format!("{prefix}/max"), "max", steps.iter().map(|step| times(step.digest()).and_then(|times| times.max))));
     columns
 }
 
 fn response(axis: &Axis) -> Panel {
-    panel("response", "Response time", "s", percentiles(axis, "response", |step| Some(&step.response)))
+    panel("response", "Response time", "s", percentiles(axis, "response", |digest| Some(&digest.response)))
 }
 
 fn users(axis: &Axis) -> Panel {
@@ -151,7 +137,7 @@ fn flows(axis: &Axis) -> Vec<Panel> {
     names
         .into_iter()
         .map(|name| {
-            let find = |step| Step::flow(step, name);
+            let find = |digest| Digest::flow(digest, name);
             panel(&format!("flow/{name}"), &format!("Flow: {name}"), "s", percentiles(axis, &format!("flow/{name}"), find))
         })
         .collect()
@@ -197,9 +183,9 @@ fn generator(axis: &Axis) -> Panel {
 
 fn generator_lag(axis: &Axis) -> Panel {
     let columns = vec![
-        over(axis, "generator_lag/p99", "schedule lag p99", |step| percentile(&step.lag, 0.99)),
-        over(axis, "generator_lag/max", "schedule lag max", |step| largest(&step.lag)),
-        over(axis, "generator_lag/timer_p99", "timers late, p99", |step| percentile(&step.timer_lag, 0.99)),
+        over(axis, "generator_lag/p99", "schedule lag p99", |step| step.digest().lag.p99()),
+        over(axis, "generator_lag/max", "schedule lag max", |step| step.digest().lag.max),
+        over(axis, "generator_lag/timer_p99", "timers late, p99", |step| step.digest().timer_lag.p99()),
         over(axis, "generator_lag/stall", "longest stall", |step| step.is_measured().then_some(step.stall_ns_max as f64 / 1e9)),
     ];
     panel("generator_lag", "How late the generator was", "s", columns)

@@ -1,8 +1,11 @@
 //! What one step of the time axis holds: the measurements of one or several seconds, merged.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use metrics::{Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
+
+use super::digest::Digest;
 
 /// Lowest and highest value of the seconds that a step was merged from.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,6 +64,7 @@ pub(crate) struct Step {
     pub(crate) in_flight_ns: u64,
     pub(crate) connections: u64,
     pub(crate) flows: Vec<(Arc<str>, Histogram)>,
+    digest: OnceCell<Digest>,
 }
 
 /// Slices shorter than this (the cut-off end of a run) have too little time for a rate to mean anything. Nanoseconds.
@@ -131,6 +135,7 @@ impl Step {
 
     /// Adds another step's seconds.
     pub(crate) fn merge(&mut self, other: Step) {
+        self.digest.take();
         self.covered_ns += other.covered_ns;
         self.response.merge(&other.response);
         self.lag.merge(&other.lag);
@@ -175,8 +180,8 @@ impl Step {
         self.covered_ns > 0
     }
 
-    pub(crate) fn flow(&self, name: &str) -> Option<&Histogram> {
-        self.flows.iter().find(|(known, _)| &**known == name).map(|(_, times)| times)
+    pub(crate) fn digest(&self) -> &Digest {
+        self.digest.get_or_init(|| Digest::of(self))
     }
 
     pub(crate) fn failed(&self) -> u64 {
