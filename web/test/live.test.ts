@@ -27,6 +27,7 @@ function after(seconds: number, state: ReportView["test"]["state"] = "running"):
 class LiveServer {
   controls: unknown[] = [];
   refuse = "";
+  token = TOKEN;
   private open = new Set<ServerResponse>();
   private last: ReportView = after(30);
   private server: Server = createServer((request, response) => void this.answer(request, response));
@@ -65,7 +66,7 @@ class LiveServer {
       response.writeHead(this.refuse ? 403 : 204).end(this.refuse);
     } else if (request.url === "/") {
       response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
-      response.end(pageWith(JSON.stringify({ feed: "live", events: "/events", control: "/control", token: TOKEN })));
+      response.end(pageWith(JSON.stringify({ feed: "live", events: "/events", control: "/control", token: this.token })));
     } else response.writeHead(404).end();
   }
 }
@@ -134,6 +135,14 @@ test("pause, more load and stop reach the run with the page's token", async () =
     { token: TOKEN, action: "scale", value: 1.5 },
     { token: TOKEN, action: "stop" },
   ]);
+});
+
+test("a page without the token watches and does not steer", async () => {
+  server.token = "";
+  await page.reload();
+  await page.waitForSelector("#charts canvas");
+  expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
+  expect(await page.locator("header").innerText()).toContain("Running");
 });
 
 test("a refusal is shown in the run's own words", async () => {

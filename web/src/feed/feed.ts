@@ -9,7 +9,7 @@ export interface LiveSource {
   /** Paths on the page's own origin. */
   events: string;
   control: string;
-  /** Proves to the server that whoever steers the run has seen this page. */
+  /** Proves to the server that whoever steers the run was given its address; empty when not. */
   token: string;
 }
 

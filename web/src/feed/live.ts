@@ -20,7 +20,8 @@ export function liveFeed(source: LiveSource): Feed {
       });
       return () => events.close();
     },
-    controls: {
+    // Without the token that stands in the terminal's address, this page may only watch.
+    controls: source.token === "" ? null : {
       async send(action, value) {
         const answer = await fetch(source.control, {
           method: "POST",
