@@ -1,3 +1,5 @@
 //! script
 
+#[cfg_attr(not(test), expect(dead_code, reason = "used by the response object, which follows"))]
+mod extract;
 mod module;

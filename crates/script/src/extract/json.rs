@@ -1,0 +1,166 @@
+//! Values by JSON path (RFC 9535).
+//!
+//! Read [`JsonPath`]. Most paths in tests only name members and indices (`$.items[0].id`): those are found by one scan of the bytes. Others
+//! (filters, slices, wildcards, descendants) build a tree and are left to `serde_json_path`.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::ExtractError;
+use super::scan::{self, Step};
+
+/// A compiled path.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonPath {
+    form: Form,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Simple(Vec<Step>),
+    Full(serde_json_path::JsonPath),
+}
+
+/// A value that was found, on its way to a script.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum JsonValue<'a> {
+    Null,
+    Boolean(bool),
+    Number(f64),
+    Text(Cow<'a, str>),
+    /// JSON text of an object, of a list, or of a string with escapes.
+    Json(Cow<'a, str>),
+}
+
+impl JsonPath {
+    pub(crate) fn parse(path: &str) -> Result<Self, ExtractError> {
+        let form = match simple(path) {
+            Some(steps) => Form::Simple(steps),
+            None => Form::Full(serde_json_path::JsonPath::parse(path).map_err(|error| ExtractError::Expression {
+                kind: "JSON path",
+                expression: path.to_owned(),
+                problem: error.to_string(),
+            })?),
+        };
+        Ok(Self { form })
+    }
+
+    /// The first value that the path finds in a body.
+    pub(crate) fn first<'a>(&self, body: &'a [u8]) -> Result<Option<JsonValue<'a>>, ExtractError> {
+        match &self.form {
+            Form::Simple(steps) => {
+                let text = utf8(body)?;
+                let place = scan::locate(body, steps).map_err(|error| ExtractError::Body(error.to_string()))?;
+                Ok(place.map(|place| JsonValue::from_text(&text[place])))
+            }
+            Form::Full(path) => {
+                let tree = parse(body)?;
+                Ok(path.query(&tree).first().map(|value| JsonValue::from_tree(value).into_owned()))
+            }
+        }
+    }
+
+    /// All values that the path finds in a body, as the text of a JSON list.
+    pub(crate) fn all(&self, body: &[u8]) -> Result<String, ExtractError> {
+        match &self.form {
+            Form::Simple(_) => Ok(self.first(body)?.map_or_else(|| "[]".to_owned(), |value| format!("[{}]", value.to_json()))),
+            Form::Full(path) => {
+                let tree = parse(body)?;
+                let found: Vec<String> = path.query(&tree).iter().map(|value| value.to_string()).collect();
+                Ok(format!("[{}]", found.join(",")))
+            }
+        }
+    }
+}
+
+/// Member names and indices only, or `None`.
+fn simple(path: &str) -> Option<Vec<Step>> {
+    let mut rest = path.strip_prefix('$')?;
+    let mut steps = Vec::new();
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix('.') {
+            let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii())).unwrap_or(after.len());
+            if end == 0 || after.starts_with(|c: char| c.is_ascii_digit()) {
+                return None;
+            }
+            steps.push(Step::Name(after[..end].into()));
+            rest = &after[end..];
+        } else {
+            let (inner, after) = rest.strip_prefix('[')?.split_once(']')?;
+            steps.push(bracket(inner)?);
+            rest = after;
+        }
+    }
+    Some(steps)
+}
+
+/// The inside of `[0]`, `['name']` or `["name"]`.
+fn bracket(inner: &str) -> Option<Step> {
+    let quoted = |quote: char| inner.strip_prefix(quote)?.strip_suffix(quote).filter(|name| !name.contains([quote, '\\']));
+    if let Some(name) = quoted('\'').or_else(|| quoted('"')) {
+        return (!name.contains(|c: char| c < ' ')).then(|| Step::Name(name.into()));
+    }
+    let canonical = inner == "0" || !inner.starts_with('0');
+    let digits = !inner.is_empty() && inner.len() <= 9 && inner.bytes().all(|byte| byte.is_ascii_digit());
+    (canonical && digits).then(|| inner.parse().ok().map(Step::Index)).flatten()
+}
+
+fn utf8(body: &[u8]) -> Result<&str, ExtractError> {
+    std::str::from_utf8(body).map_err(|_| ExtractError::Body("not JSON: the body is not UTF-8".to_owned()))
+}
+
+fn parse(body: &[u8]) -> Result<Value, ExtractError> {
+    serde_json::from_slice(body).map_err(|error| ExtractError::Body(format!("not JSON: {error}")))
+}
+
+impl<'a> JsonValue<'a> {
+    /// From a text that is known to be one JSON value without space around it.
+    fn from_text(text: &'a str) -> Self {
+        match text.as_bytes().first() {
+            Some(b'n') => JsonValue::Null,
+            Some(b't') => JsonValue::Boolean(true),
+            Some(b'f') => JsonValue::Boolean(false),
+            Some(b'"') if !text.contains('\\') => JsonValue::Text(Cow::Borrowed(&text[1..text.len() - 1])),
+            Some(b'"' | b'{' | b'[') | None => JsonValue::Json(Cow::Borrowed(text)),
+            // Rust reads every JSON number, correctly rounded as JavaScript does.
+            Some(_) => text.parse().map_or_else(|_| JsonValue::Json(Cow::Borrowed(text)), JsonValue::Number),
+        }
+    }
+
+    fn from_tree(value: &'a Value) -> Self {
+        match value {
+            Value::Null => JsonValue::Null,
+            Value::Bool(value) => JsonValue::Boolean(*value),
+            Value::Number(number) => JsonValue::Number(number.as_f64().unwrap_or(f64::NAN)),
+            Value::String(text) => JsonValue::Text(Cow::Borrowed(text)),
+            Value::Array(_) | Value::Object(_) => JsonValue::Json(Cow::Owned(value.to_string())),
+        }
+    }
+
+    fn into_owned(self) -> JsonValue<'static> {
+        match self {
+            JsonValue::Null => JsonValue::Null,
+            JsonValue::Boolean(value) => JsonValue::Boolean(value),
+            JsonValue::Number(value) => JsonValue::Number(value),
+            JsonValue::Text(text) => JsonValue::Text(Cow::Owned(text.into_owned())),
+            JsonValue::Json(text) => JsonValue::Json(Cow::Owned(text.into_owned())),
+        }
+    }
+
+    /// JSON text.
+    pub(crate) fn to_json(&self) -> Cow<'_, str> {
+        match self {
+            JsonValue::Null => Cow::Borrowed("null"),
+            JsonValue::Boolean(true) => Cow::Borrowed("true"),
+            JsonValue::Boolean(false) => Cow::Borrowed("false"),
+            JsonValue::Number(number) => Cow::Owned(number.to_string()),
+            JsonValue::Text(text) => Cow::Owned(Value::String(text.clone().into_owned()).to_string()),
+            JsonValue::Json(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "json_tests.rs"]
+mod tests;
