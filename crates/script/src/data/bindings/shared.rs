@@ -1,0 +1,68 @@
+//! Shared values as native objects; `module/data.ts` turns JSON text into values and keeps a copy for each version.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::class::Trace;
+use rquickjs::prelude::{Func, List};
+use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
+
+use super::Scope;
+use crate::data::shared::{SharedError, SharedValue};
+
+pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>) -> Result<()> {
+    Class::<NativeShared>::define(data)?;
+    let scope = Rc::clone(scope);
+    let declare = move |ctx: Ctx<'js>, name: String, initial: String| {
+        Class::instance(ctx, NativeShared { value: scope.store.shared().declare(&name, &initial) })
+    };
+    data.set("shared", Func::from(declare))?;
+    let _ = ctx;
+    Ok(())
+}
+
+#[derive(Trace, JsLifetime)]
+#[rquickjs::class]
+struct NativeShared {
+    #[qjs(skip_trace)]
+    value: Arc<SharedValue>,
+}
+
+#[rquickjs::methods(rename_all = "camelCase")]
+impl NativeShared {
+    #[qjs(get)]
+    fn version(&self) -> f64 {
+        self.value.version() as f64
+    }
+
+    /// Version and JSON text.
+    fn read(&self) -> List<(f64, String)> {
+        let (version, json) = self.value.read();
+        List((version as f64, json))
+    }
+
+    fn set(&self, json: String) {
+        self.value.set(&json);
+    }
+
+    fn replace_if(&self, version: f64, json: String) -> bool {
+        self.value.replace_if(version as u64, &json)
+    }
+
+    fn increment(&self, ctx: Ctx<'_>, by: f64) -> Result<f64> {
+        self.value.increment(by).map_err(|error| thrown(&ctx, &error))
+    }
+
+    fn push(&self, ctx: Ctx<'_>, items: Vec<String>) -> Result<usize> {
+        self.value.push(items.into_iter().map(String::into_boxed_str).collect()).map_err(|error| thrown(&ctx, &error))
+    }
+
+    /// JSON text of the item, or `undefined`.
+    fn shift(&self, ctx: Ctx<'_>) -> Result<Option<String>> {
+        self.value.shift().map(|item| item.map(String::from)).map_err(|error| thrown(&ctx, &error))
+    }
+}
+
+fn thrown(ctx: &Ctx<'_>, error: &SharedError) -> rquickjs::Error {
+    Exception::throw_type(ctx, &error.to_string())
+}

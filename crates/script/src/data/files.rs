@@ -1,0 +1,84 @@
+//! Files that requests send: read once, kept as bytes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::rows::DataError;
+
+/// What is in a file.
+#[derive(Debug)]
+pub(crate) struct Content {
+    bytes: Arc<[u8]>,
+    name: String,
+    media_type: &'static str,
+}
+
+impl Content {
+    pub(crate) fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = std::fs::read(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let media_type = media_type(&name);
+        Ok(Self { bytes: bytes.into(), name, media_type })
+    }
+
+    pub(crate) fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// `None` when the content is not UTF-8.
+    pub(crate) fn text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.bytes).ok()
+    }
+
+    /// The file's name without its folder.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Guessed from the name.
+    pub(crate) fn media_type(&self) -> &'static str {
+        self.media_type
+    }
+}
+
+/// The registered type of the endings that tests upload.
+fn media_type(name: &str) -> &'static str {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+    match ending.as_str() {
+        "json" => "application/json",
+        "xml" => "application/xml",
+        "txt" => "text/plain",
+        "csv" => "text/csv",
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        "zip" => "application/zip",
+        "gz" => "application/gzip",
+        "mp3" => "audio/mpeg",
+        "mp4" => "video/mp4",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_gives_the_type() {
+        for (name, expected) in [
+            ("a.JSON", "application/json"),
+            ("photo.v2.jpeg", "image/jpeg"),
+            ("README", "application/octet-stream"),
+            (".json", "application/json"),
+        ] {
+            assert_eq!(media_type(name), expected, "{name}");
+        }
+    }
+}

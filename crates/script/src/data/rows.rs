@@ -1,0 +1,276 @@
+//! Rows of data files: read once, held once for all cores.
+//!
+//! CSV rows are kept as their texts, JSON rows as their JSON text: each realm makes its own objects from them. Deliberately absent: how
+//! rows are given out (`feeder`), and JavaScript.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::extract::scan::{self, JsonError};
+
+/// A data file that cannot be used. Says which file, which line, and what to do.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum DataError {
+    #[error("{path}: cannot be read: {problem}", path = .path.display())]
+    Unreadable { path: PathBuf, problem: String },
+    #[error("{path}: has no rows: a feeder needs at least one", path = .path.display())]
+    Empty { path: PathBuf },
+    #[error("{path}:{line}: {problem}", path = .path.display())]
+    Line { path: PathBuf, line: u64, problem: String },
+}
+
+/// How a CSV file is written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct CsvOptions {
+    pub(crate) separator: u8,
+    /// Names of the columns, when the first line does not name them.
+    pub(crate) columns: Option<Vec<String>>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self { separator: b',', columns: None }
+    }
+}
+
+/// The rows of one file.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Rows {
+    Table(Table),
+    /// One JSON text for each row.
+    Json(Vec<Box<str>>),
+}
+
+/// Rows with named columns, all texts in one allocation.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Table {
+    columns: Vec<String>,
+    text: String,
+    /// End of each field in `text`, row by row.
+    ends: Vec<u32>,
+}
+
+impl Rows {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Rows::Table(table) => table.len(),
+            Rows::Json(rows) => rows.len(),
+        }
+    }
+
+    /// Reads a CSV file.
+    pub(crate) fn csv(path: &Path, options: &CsvOptions) -> Result<Self, DataError> {
+        let bytes = read(path)?;
+        Ok(Rows::Table(Table::parse(path, &bytes, options)?))
+    }
+
+    /// Reads a JSON file that holds a list.
+    pub(crate) fn json(path: &Path) -> Result<Self, DataError> {
+        let bytes = read(path)?;
+        let text = utf8(path, without_mark(&bytes))?;
+        let places = scan::items(text.as_bytes()).map_err(|error| json_error(path, error.line, &error))?;
+        let places = places.ok_or_else(|| line_error(path, 1, "a list of rows is needed: [ … ]"))?;
+        json_rows(path, places.into_iter().map(|place| text[place].into()).collect())
+    }
+
+    /// Reads a file with one JSON value on each line; empty lines are skipped.
+    pub(crate) fn json_lines(path: &Path) -> Result<Self, DataError> {
+        let bytes = read(path)?;
+        let mut rows = Vec::new();
+        for (index, line) in utf8(path, without_mark(&bytes))?.lines().enumerate() {
+            let line = line.trim();
+            if !line.is_empty() {
+                scan::check(line.as_bytes()).map_err(|error| json_error(path, index + 1, &error))?;
+                rows.push(line.into());
+            }
+        }
+        json_rows(path, rows)
+    }
+}
+
+impl Table {
+    fn parse(path: &Path, bytes: &[u8], options: &CsvOptions) -> Result<Self, DataError> {
+        let mut reader =
+            csv::ReaderBuilder::new().delimiter(options.separator).has_headers(false).flexible(true).from_reader(without_mark(bytes));
+        let mut table = Table { columns: options.columns.clone().unwrap_or_default(), text: String::new(), ends: Vec::new() };
+        let mut named = options.columns.is_some();
+        for record in reader.records() {
+            let record = record.map_err(|error| csv_error(path, &error))?;
+            // A position is always set on records that a reader has read.
+            let line = record.position().map_or(0, csv::Position::line);
+            if !named {
+                table.columns = record.iter().map(|name| name.trim().to_owned()).collect();
+                check_columns(path, line, &table.columns)?;
+                named = true;
+                continue;
+            }
+            if record.len() != table.columns.len() {
+                let (found, columns) = (record.len(), table.columns.len());
+                return Err(line_error(
+                    path,
+                    line,
+                    &format!("{found} values, but there are {columns} columns ({})", table.columns.join(", ")),
+                ));
+            }
+            for field in &record {
+                table.text.push_str(field);
+                let end = u32::try_from(table.text.len()).map_err(|_| line_error(path, line, "the file is larger than 4 GiB: split it"))?;
+                table.ends.push(end);
+            }
+        }
+        if table.ends.is_empty() { Err(DataError::Empty { path: path.to_owned() }) } else { Ok(table) }
+    }
+
+    pub(crate) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len() / self.columns.len()
+    }
+
+    /// The values of a row in the order of the columns. `row` is below [`Table::len`].
+    pub(crate) fn row(&self, row: usize) -> impl Iterator<Item = &str> {
+        let first = row * self.columns.len();
+        (first..first + self.columns.len()).map(|field| &self.text[self.field(field)])
+    }
+
+    fn field(&self, field: usize) -> Range<usize> {
+        let start = if field == 0 { 0 } else { self.ends[field - 1] };
+        start as usize..self.ends[field] as usize
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, DataError> {
+    std::fs::read(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })
+}
+
+/// Spreadsheets write a byte-order mark in front of UTF-8; it belongs to no column's name.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+fn check_columns(path: &Path, line: u64, columns: &[String]) -> Result<(), DataError> {
+    for (index, name) in columns.iter().enumerate() {
+        if name.is_empty() {
+            return Err(line_error(path, line, &format!("column {} has no name", index + 1)));
+        }
+        if columns[..index].contains(name) {
+            return Err(line_error(path, line, &format!("two columns are both named \"{name}\"")));
+        }
+    }
+    Ok(())
+}
+
+fn json_rows(path: &Path, rows: Vec<Box<str>>) -> Result<Rows, DataError> {
+    if rows.is_empty() { Err(DataError::Empty { path: path.to_owned() }) } else { Ok(Rows::Json(rows)) }
+}
+
+fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        line_error(path, line as u64, NOT_UTF8)
+    })
+}
+
+fn json_error(path: &Path, line: usize, error: &JsonError) -> DataError {
+    line_error(path, line as u64, &format!("not JSON: {} at column {}", error.problem, error.column))
+}
+
+const NOT_UTF8: &str = "not UTF-8: save the file in that encoding";
+
+fn csv_error(path: &Path, error: &csv::Error) -> DataError {
+    match (error.kind(), error.position()) {
+        (csv::ErrorKind::Utf8 { .. }, Some(position)) => line_error(path, position.line(), NOT_UTF8),
+        (_, Some(position)) => line_error(path, position.line(), &error.to_string()),
+        (_, None) => DataError::Unreadable { path: path.to_owned(), problem: error.to_string() },
+    }
+}
+
+fn line_error(path: &Path, line: u64, problem: &str) -> DataError {
+    DataError::Line { path: path.to_owned(), line, problem: problem.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(content: &[u8]) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), content).unwrap();
+        file
+    }
+
+    fn csv(content: &[u8], options: &CsvOptions) -> Result<Vec<Vec<(String, String)>>, String> {
+        let file = write(content);
+        match Rows::csv(file.path(), options) {
+            Ok(Rows::Table(table)) => {
+                Ok((0..table.len()).map(|row| table.columns().iter().cloned().zip(table.row(row).map(str::to_owned)).collect()).collect())
+            }
+            Ok(Rows::Json(_)) => panic!("a table was asked for"),
+            Err(error) => Err(error.to_string().replace(&file.path().display().to_string(), "FILE")),
+        }
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn csv_keeps_quotes_separators_and_line_ends_inside_values() {
+        let rows = csv(b"\xef\xbb\xbfname, note\r\nAda,\"a, \"\"b\"\"\nc\"\r\nBob,\r\n", &CsvOptions::default()).unwrap();
+        assert_eq!(rows, [[pair("name", "Ada"), pair("note", "a, \"b\"\nc")], [pair("name", "Bob"), pair("note", "")]]);
+    }
+
+    #[test]
+    fn csv_takes_other_separators_and_columns_from_the_caller() {
+        let options = CsvOptions { separator: b';', columns: Some(vec!["x".to_owned(), "y".to_owned()]) };
+        assert_eq!(csv(b"1;2\n", &options).unwrap(), [[pair("x", "1"), pair("y", "2")]]);
+    }
+
+    #[test]
+    fn bad_csv_names_file_and_line() {
+        for (content, message) in [
+            (&b""[..], "FILE: has no rows: a feeder needs at least one"),
+            (b"a,b\n", "FILE: has no rows: a feeder needs at least one"),
+            (b"a,b\n1,2\n3\n", "FILE:3: 1 values, but there are 2 columns (a, b)"),
+            (b"a,b\n1,2,3\n", "FILE:2: 3 values, but there are 2 columns (a, b)"),
+            (b"a,\n1,2\n", "FILE:1: column 2 has no name"),
+            (b"a,a\n1,2\n", "FILE:1: two columns are both named \"a\""),
+            (b"a,b\n1,\xff\n", "FILE:2: not UTF-8: save the file in that encoding"),
+        ] {
+            assert_eq!(csv(content, &CsvOptions::default()).unwrap_err(), message);
+        }
+        let missing = Rows::csv(Path::new("no/such.csv"), &CsvOptions::default()).unwrap_err().to_string();
+        assert!(missing.starts_with("no/such.csv: cannot be read: "), "{missing}");
+    }
+
+    #[test]
+    fn json_rows_keep_their_text() {
+        let texts = |rows: Rows| match rows {
+            Rows::Json(rows) => rows,
+            Rows::Table(_) => panic!("json was asked for"),
+        };
+        let list = write(b"[ {\"id\": 1e3}, [2], null ]");
+        assert_eq!(texts(Rows::json(list.path()).unwrap()), ["{\"id\": 1e3}".into(), "[2]".into(), "null".into()]);
+        let lines = write(b"{\"a\":1}\r\n\n  \"b\"\n");
+        assert_eq!(texts(Rows::json_lines(lines.path()).unwrap()), ["{\"a\":1}".into(), "\"b\"".into()]);
+    }
+
+    #[test]
+    fn bad_json_names_file_and_line() {
+        let problem = |result: Result<Rows, DataError>, file: &tempfile::NamedTempFile| {
+            result.unwrap_err().to_string().replace(&file.path().display().to_string(), "FILE")
+        };
+        let object = write(b"{\"rows\": []}");
+        assert_eq!(problem(Rows::json(object.path()), &object), "FILE:1: a list of rows is needed: [ … ]");
+        let empty = write(b"[]");
+        assert_eq!(problem(Rows::json(empty.path()), &empty), "FILE: has no rows: a feeder needs at least one");
+        let broken = write(b"{\"a\":1}\n{\"a\":}\n");
+        assert!(problem(Rows::json_lines(broken.path()), &broken).starts_with("FILE:2: not JSON: a value was expected at column 6"));
+        let blank = write(b"\n\n");
+        assert_eq!(problem(Rows::json_lines(blank.path()), &blank), "FILE: has no rows: a feeder needs at least one");
+    }
+}

@@ -1,0 +1,280 @@
+//! Values common to all users on all cores: `shared(name, initial)`.
+//!
+//! Values live as JSON, since realms cannot share objects. Each has a version, so that a realm re-reads a value only when it changed, and
+//! changes made from a script's function are compare-and-swap: none is lost, and no lock is held while a script runs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thiserror::Error;
+
+use crate::extract::scan;
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum SharedError {
+    #[error("shared \"{name}\" holds {found}, and only {wanted} can do that")]
+    WrongKind { name: String, found: &'static str, wanted: &'static str },
+}
+
+/// All shared values of a run, by name.
+#[derive(Debug, Default)]
+pub(crate) struct SharedValues {
+    values: Mutex<BTreeMap<String, Arc<SharedValue>>>,
+}
+
+/// One shared value.
+#[derive(Debug)]
+pub(crate) struct SharedValue {
+    name: String,
+    /// Counts the changes. Read without the lock to see whether a copy is still good.
+    version: AtomicU64,
+    content: Mutex<Content>,
+}
+
+/// Numbers and lists are kept so that adding to them costs the same however much there is.
+#[derive(Debug, Clone, PartialEq)]
+enum Content {
+    Number(f64),
+    /// JSON text of each item.
+    List(VecDeque<Box<str>>),
+    /// JSON text.
+    Other(Box<str>),
+}
+
+impl SharedValues {
+    /// The value of that name; the first caller's `initial` (JSON text) is its first value.
+    pub(crate) fn declare(&self, name: &str, initial: &str) -> Arc<SharedValue> {
+        let mut values = lock(&self.values);
+        if let Some(value) = values.get(name) {
+            return Arc::clone(value);
+        }
+        let value =
+            Arc::new(SharedValue { name: name.to_owned(), version: AtomicU64::new(0), content: Mutex::new(Content::parse(initial)) });
+        values.insert(name.to_owned(), Arc::clone(&value));
+        value
+    }
+}
+
+impl SharedValue {
+    /// Number of changes so far.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The value as JSON text, and its version.
+    pub(crate) fn read(&self) -> (u64, String) {
+        let content = lock(&self.content);
+        (self.version(), content.to_json())
+    }
+
+    /// Replaces the value (JSON text).
+    pub(crate) fn set(&self, json: &str) {
+        let parsed = Content::parse(json);
+        let mut content = lock(&self.content);
+        *content = parsed;
+        self.changed();
+    }
+
+    /// Replaces the value unless it has changed since `version`; says whether it did.
+    pub(crate) fn replace_if(&self, version: u64, json: &str) -> bool {
+        let parsed = Content::parse(json);
+        let mut content = lock(&self.content);
+        if self.version() != version {
+            return false;
+        }
+        *content = parsed;
+        self.changed();
+        true
+    }
+
+    /// Adds to a number; the new value.
+    pub(crate) fn increment(&self, by: f64) -> Result<f64, SharedError> {
+        let mut content = lock(&self.content);
+        let Content::Number(number) = &mut *content else { return Err(self.wrong_kind(&content, "a number")) };
+        *number += by;
+        let number = *number;
+        self.changed();
+        Ok(number)
+    }
+
+    /// Adds items (JSON texts) at the end of a list; its new length.
+    pub(crate) fn push(&self, items: Vec<Box<str>>) -> Result<usize, SharedError> {
+        let mut content = lock(&self.content);
+        let Content::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
+        list.extend(items);
+        let length = list.len();
+        self.changed();
+        Ok(length)
+    }
+
+    /// Takes the first item (JSON text) of a list away; `None` when the list is empty.
+    pub(crate) fn shift(&self) -> Result<Option<Box<str>>, SharedError> {
+        let mut content = lock(&self.content);
+        let Content::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
+        let item = list.pop_front();
+        if item.is_some() {
+            self.changed();
+        }
+        Ok(item)
+    }
+
+    /// Called with the lock held, so that a version never names two contents.
+    fn changed(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn wrong_kind(&self, content: &Content, wanted: &'static str) -> SharedError {
+        let found = match content {
+            Content::Number(_) => "a number",
+            Content::List(_) => "a list",
+            Content::Other(text) => match text.as_bytes().first() {
+                Some(b'"') => "a text",
+                Some(b'{') => "an object",
+                Some(b't' | b'f') => "true or false",
+                _ => "null",
+            },
+        };
+        SharedError::WrongKind { name: self.name.clone(), found, wanted }
+    }
+}
+
+impl Content {
+    fn parse(json: &str) -> Self {
+        let json = json.trim();
+        match json.as_bytes().first() {
+            Some(b'[') => match scan::items(json.as_bytes()) {
+                Ok(Some(places)) => Content::List(places.into_iter().map(|place| json[place].into()).collect()),
+                _ => Content::Other(json.into()),
+            },
+            Some(b'-' | b'0'..=b'9') => json.parse().map_or_else(|_| Content::Other(json.into()), Content::Number),
+            _ => Content::Other(json.into()),
+        }
+    }
+
+    fn to_json(&self) -> String {
+        match self {
+            // Finite as long as additions stay in range; JSON has no other numbers.
+            Content::Number(number) if number.is_finite() => format!("{number}"),
+            Content::Number(_) => "null".to_owned(),
+            Content::List(items) => {
+                let mut json = String::with_capacity(2 + items.iter().map(|item| item.len() + 1).sum::<usize>());
+                json.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        json.push(',');
+                    }
+                    json.push_str(item);
+                }
+                json.push(']');
+                json
+            }
+            Content::Other(json) => json.to_string(),
+        }
+    }
+}
+
+/// No code panics while it holds these locks, so what they guard is whole even if one should.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::thread;
+
+    fn value(initial: &str) -> Arc<SharedValue> {
+        SharedValues::default().declare("v", initial)
+    }
+
+    fn on_four_threads(value: &Arc<SharedValue>, work: impl Fn(usize, &SharedValue) + Copy + Send + 'static) {
+        let threads: Vec<_> = (0..4)
+            .map(|number| {
+                let value = Arc::clone(value);
+                thread::spawn(move || work(number, &value))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_value_and_the_first_initial_counts() {
+        let values = SharedValues::default();
+        values.declare("a", "1").set("5");
+        assert_eq!(values.declare("a", "2").read(), (1, "5".to_owned()));
+        assert_eq!(values.declare("b", "2").read(), (0, "2".to_owned()));
+    }
+
+    #[test]
+    fn no_increment_is_lost() {
+        let value = value("0");
+        on_four_threads(&value, |_, value| (0..1_000).for_each(|_| assert!(value.increment(2.0).is_ok())));
+        assert_eq!(value.read(), (4_000, "8000".to_owned()));
+    }
+
+    #[test]
+    fn no_update_is_lost() {
+        let value = value("{\"n\":0}");
+        on_four_threads(&value, |_, value| {
+            for _ in 0..500 {
+                loop {
+                    let (version, json) = value.read();
+                    let n: u32 = json.trim_start_matches("{\"n\":").trim_end_matches('}').parse().unwrap();
+                    if value.replace_if(version, &format!("{{\"n\":{}}}", n + 1)) {
+                        break;
+                    }
+                }
+            }
+        });
+        assert_eq!(value.read().1, "{\"n\":2000}");
+    }
+
+    #[test]
+    fn no_item_is_given_out_twice() {
+        let value = value("[]");
+        on_four_threads(&value, |number, value| {
+            (0..500).for_each(|n| assert!(value.push(vec![format!("{}", number * 500 + n).into()]).is_ok()))
+        });
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&taken);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let (value, sink) = (Arc::clone(&value), Arc::clone(&sink));
+                thread::spawn(move || {
+                    while let Some(item) = value.shift().unwrap() {
+                        sink.lock().unwrap().push(item);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let taken = taken.lock().unwrap();
+        assert_eq!(taken.len(), 2_000);
+        assert_eq!(taken.iter().collect::<BTreeSet<_>>().len(), 2_000);
+        assert_eq!(value.read().1, "[]");
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for json in ["null", "true", "\"a,b\"", "-1.5", "[1,\"x\",[2]]", "{\"a\":[1,2]}", "[]"] {
+            let value = value("0");
+            value.set(json);
+            assert_eq!(value.read(), (1, json.to_owned()));
+        }
+    }
+
+    #[test]
+    fn the_wrong_kind_is_named() {
+        let message = value("[1]").increment(1.0).unwrap_err().to_string();
+        assert_eq!(message, "shared \"v\" holds a list, and only a number can do that");
+        let message = value("\"x\"").push(vec![]).unwrap_err().to_string();
+        assert_eq!(message, "shared \"v\" holds a text, and only a list can do that");
+        assert!(value("{}").shift().is_err());
+    }
+}

@@ -1,0 +1,185 @@
+//! What the realms of one process share: data files, feeders, shared values, templates.
+//!
+//! Read [`Store`]. It is made once for a run and handed to every worker. Its locks are taken while a script declares its data and when a
+//! file is used for the first time, never for giving out a row.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use thiserror::Error;
+
+use super::feeder::{Feeder, Strategy};
+use super::files::Content;
+use super::rows::{CsvOptions, DataError, Rows};
+use super::shared::SharedValues;
+use super::template::{Template, TemplateError};
+use super::unique::RunMark;
+
+/// How a data file is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum RowsFormat {
+    Csv(CsvOptions),
+    Json,
+    JsonLines,
+}
+
+/// Which feeder of a test: realms run the same declarations in the same order, so equal keys are the same feeder.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FeederKey {
+    /// Number of the declaration within its realm.
+    pub(crate) order: u64,
+    /// File of its rows, or empty.
+    pub(crate) path: PathBuf,
+    pub(crate) rows: usize,
+    pub(crate) strategy: Strategy,
+}
+
+/// Files, feeders and values that all realms of a process share.
+#[derive(Debug)]
+pub(crate) struct Store {
+    seed: u64,
+    mark: RunMark,
+    realms: AtomicU64,
+    rows: Kept<(PathBuf, RowsFormat), Rows>,
+    feeders: Kept<FeederKey, Feeder>,
+    templates: Kept<PathBuf, Template>,
+    files: Kept<PathBuf, Content>,
+    shared: SharedValues,
+}
+
+/// A template file that cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum TemplateFileError {
+    #[error(transparent)]
+    File(#[from] DataError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+impl Store {
+    /// `seed`: the run's seed, for shuffled and random rows.
+    pub(crate) fn new(seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            seed,
+            mark: RunMark::new(),
+            realms: AtomicU64::new(0),
+            rows: Kept::default(),
+            feeders: Kept::default(),
+            templates: Kept::default(),
+            files: Kept::default(),
+            shared: SharedValues::default(),
+        })
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn mark(&self) -> &RunMark {
+        &self.mark
+    }
+
+    pub(crate) fn shared(&self) -> &SharedValues {
+        &self.shared
+    }
+
+    /// A number that no other realm of this process has.
+    pub(crate) fn realm_number(&self) -> u64 {
+        self.realms.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn rows(&self, path: &Path, format: &RowsFormat) -> Result<Arc<Rows>, DataError> {
+        self.rows.get(&(path.to_owned(), format.clone()), |_| match format {
+            RowsFormat::Csv(options) => Rows::csv(path, options),
+            RowsFormat::Json => Rows::json(path),
+            RowsFormat::JsonLines => Rows::json_lines(path),
+        })
+    }
+
+    pub(crate) fn feeder(&self, key: &FeederKey) -> Arc<Feeder> {
+        let made =
+            self.feeders.get(key, |key| Ok::<_, std::convert::Infallible>(Feeder::new(key.strategy, key.rows, self.seed, key.order)));
+        match made {
+            Ok(feeder) => feeder,
+            Err(never) => match never {},
+        }
+    }
+
+    pub(crate) fn template(&self, path: &Path) -> Result<Arc<Template>, TemplateFileError> {
+        self.templates.get(&path.to_owned(), |_| {
+            let content = self.file(path)?;
+            let text =
+                content.text().ok_or_else(|| DataError::Unreadable { path: path.to_owned(), problem: "it is not UTF-8".to_owned() })?;
+            Ok(Template::compile(&path.display().to_string(), text)?)
+        })
+    }
+
+    pub(crate) fn file(&self, path: &Path) -> Result<Arc<Content>, DataError> {
+        self.files.get(&path.to_owned(), |_| Content::read(path))
+    }
+}
+
+/// Things made once and kept as long as the run lasts. Their number is that of the files and declarations of a test.
+#[derive(Debug)]
+struct Kept<K, V>(Mutex<HashMap<K, Arc<V>>>);
+
+impl<K, V> Default for Kept<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash + Clone, V> Kept<K, V> {
+    /// Made under the lock, so that a large file is read once even when all workers start together.
+    fn get<E>(&self, key: &K, make: impl FnOnce(&K) -> Result<V, E>) -> Result<Arc<V>, E> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(key) {
+            return Ok(Arc::clone(found));
+        }
+        let made = Arc::new(make(key)?);
+        known.insert(key.clone(), Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_once_for_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        std::fs::write(&path, "a\n1\n2\n").unwrap();
+        let store = Store::new(1);
+        let format = RowsFormat::Csv(CsvOptions::default());
+        let first = store.rows(&path, &format).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(Arc::ptr_eq(&first, &store.rows(&path, &format).unwrap()));
+        assert!(store.rows(&path, &RowsFormat::Json).is_err());
+    }
+
+    #[test]
+    fn equal_declarations_share_a_position_and_others_do_not() {
+        let store = Store::new(1);
+        let key = FeederKey { order: 0, path: "a.csv".into(), rows: 3, strategy: Strategy::Queue };
+        assert_eq!(store.feeder(&key).take(), Some(0));
+        assert_eq!(store.feeder(&key).take(), Some(1));
+        assert_eq!(store.feeder(&FeederKey { order: 1, ..key }).take(), Some(0));
+    }
+
+    #[test]
+    fn template_errors_name_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.txt");
+        std::fs::write(&path, "x\n{{").unwrap();
+        let store = Store::new(1);
+        assert!(store.template(&path).unwrap_err().to_string().contains("t.txt:2: {{ without }}"));
+        assert!(store.template(&folder.path().join("no.txt")).unwrap_err().to_string().contains("no.txt: cannot be read"));
+        std::fs::write(&path, b"\xff").unwrap();
+        assert!(Store::new(1).template(&path).unwrap_err().to_string().contains("not UTF-8"));
+    }
+}

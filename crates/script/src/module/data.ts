@@ -1,0 +1,144 @@
+// Feeders, shared values, random draws, templates and files: the shapes that scripts see. Positions, values and files are Rust's; rows
+// made by functions and lists written in a script never leave their realm.
+import { known, name as nameOf, show } from "loadstone:values";
+
+const native = __loadstone.data;
+
+class Feeder {
+  #tickets: any;
+  #row: (number: number) => unknown;
+
+  constructor(tickets: any, row: (number: number) => unknown) {
+    this.#tickets = tickets;
+    this.#row = row;
+  }
+
+  next() {
+    return this.#row(this.#tickets.take());
+  }
+
+  get remaining(): number {
+    return this.#tickets.remaining;
+  }
+}
+
+class Source {
+  readonly length: number;
+  #path: string;
+  #row: (number: number) => unknown;
+
+  constructor(length: number, path: string, row: (number: number) => unknown) {
+    this.length = length;
+    this.#path = path;
+    this.#row = row;
+  }
+
+  #feeder(strategy: string) {
+    return new Feeder(native.feeder(strategy, this.length, this.#path), this.#row);
+  }
+
+  circular() {
+    return this.#feeder("circular");
+  }
+
+  random() {
+    return this.#feeder("random");
+  }
+
+  shuffle() {
+    return this.#feeder("shuffle");
+  }
+
+  queue() {
+    return this.#feeder("queue");
+  }
+}
+
+function source(rows: any) {
+  return new Source(rows.length, rows.path, (number) => rows.row(number));
+}
+
+export function csv(path: string, options: any = {}) {
+  known(options, ["separator", "columns"], "csv(…)");
+  return source(native.open("csv", nameOf(path, "csv(path)"), options.separator ?? ",", options.columns));
+}
+
+export function json(path: string) {
+  return source(native.open("json", nameOf(path, "json(path)")));
+}
+
+export function jsonl(path: string) {
+  return source(native.open("jsonl", nameOf(path, "jsonl(path)")));
+}
+
+export function rows(list: readonly unknown[]) {
+  if (!Array.isArray(list) || list.length === 0) throw new TypeError(`rows(…): a list with at least one row is needed, not ${show(list)}`);
+  const own = [...list];
+  return new Source(own.length, "", (number) => own[number]);
+}
+
+export function generator(make: (n: number) => unknown) {
+  if (typeof make !== "function") throw new TypeError(`generator(…): a function that makes a row is needed, not ${show(make)}`);
+  return new Feeder(native.feeder("generator", 0, ""), make);
+}
+
+/** JSON text of a value, or an error that says which shared value it was for. */
+function text(value: unknown, name: string): string {
+  const json = JSON.stringify(value);
+  if (json === undefined) throw new TypeError(`shared "${name}": ${show(value)} cannot be expressed as JSON`);
+  return json;
+}
+
+class Shared {
+  #name: string;
+  #value: any;
+  #version = -1;
+  #copy: unknown;
+
+  constructor(name: string, initial: unknown) {
+    this.#name = name;
+    this.#value = native.shared(name, text(initial, name));
+  }
+
+  get() {
+    if (this.#value.version !== this.#version) {
+      const [version, json] = this.#value.read();
+      this.#copy = JSON.parse(json);
+      this.#version = version;
+    }
+    return this.#copy;
+  }
+
+  set(value: unknown) {
+    this.#value.set(text(value, this.#name));
+  }
+
+  update(change: (value: any) => unknown) {
+    for (;;) {
+      const [version, json] = this.#value.read();
+      const next = change(JSON.parse(json));
+      if (this.#value.replaceIf(version, text(next, this.#name))) return next;
+    }
+  }
+
+  increment(by: number = 1): number {
+    if (!Number.isFinite(by)) throw new TypeError(`shared "${this.#name}": increment(by) needs a number, not ${show(by)}`);
+    return this.#value.increment(by);
+  }
+
+  push(...items: unknown[]): number {
+    return this.#value.push(items.map((item) => text(item, this.#name)));
+  }
+
+  shift() {
+    const json = this.#value.shift();
+    return json === undefined ? undefined : JSON.parse(json);
+  }
+}
+
+export function shared(name: string, initial: unknown) {
+  return new Shared(nameOf(name, "shared(name)"), initial);
+}
+
+export const template = Object.assign(native.template, { text: native.templateText });
+export const { random, uniqueId, file } = native;
