@@ -1,0 +1,7 @@
+//! `structuredClone`.
+
+use rquickjs::{Ctx, Result};
+
+pub(super) fn install(ctx: &Ctx<'_>) -> Result<()> {
+    super::complete(ctx, "clone", include_str!("clone.js"), ())
+}
