@@ -5,6 +5,7 @@
 //! medians. Read [`bench`] first. Deliberately absent: any judgement; the targets stand in bench/README.md.
 
 mod contender;
+mod idle;
 mod machine;
 mod measured;
 mod nginx;
@@ -42,6 +43,9 @@ pub(crate) struct Options {
     /// Measure this binary instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
+    /// Also measure what an idle user with an open connection weighs (some minutes).
+    #[arg(long)]
+    idle: bool,
     /// Print the table without writing it to bench/results.
     #[arg(long)]
     dry: bool,
@@ -55,9 +59,11 @@ pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
     let contenders = contender::installed(workspace, &binary, &options.only)?;
     let server = nginx::Nginx::start(SERVER_CORE)?;
     let rounds = measure(&contenders, &server, options)?;
-    let start_up = start_up::first_request_ms(&binary)?;
-
-    let report = report(&contenders, &rounds, &binary, start_up, options)?;
+    let mut report = report(&contenders, &rounds, &binary, options)?;
+    if options.idle {
+        let idle = idle::measure(&binary, &workspace.root.join("bench/idle.load.ts"), &server)?;
+        report += &format!("\n{}\n", idle.sentence());
+    }
     println!("\n{report}");
     if !options.dry {
         let path = workspace.root.join(format!("bench/results/{}.md", machine::today()?));
@@ -93,7 +99,7 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &Options) -
     Ok(all)
 }
 
-fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, start_up_ms: f64, options: &Options) -> Result<String> {
+fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &Options) -> Result<String> {
     let measure = rounds.first().context("wrk runs first")?;
     let mut text = format!(
         "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, HTTP/1.1, a JSON answer of {} bytes; \
@@ -110,6 +116,7 @@ fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, start_up_m
     for (contender, own) in contenders.iter().zip(rounds) {
         text += &own.row(&contender.label(), measure, options.seconds);
     }
+    let start_up_ms = start_up::first_request_ms(binary)?;
     let size = fs::metadata(binary)?.len() as f64 / 1e6;
     text += &format!(
         "\nFirst request after the start of `loadstone run URL`: {start_up_ms:.0} ms (median of several). Size of the binary: {size:.1} MB.\n"

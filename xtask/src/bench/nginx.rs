@@ -57,12 +57,24 @@ impl Nginx {
         Ok((done, after.saturating_sub(before + 1)))
     }
 
+    /// Connections open now, with the one that asks.
+    pub(super) fn connections(&self) -> Result<u64> {
+        let status = self.status()?;
+        let line =
+            status.lines().find_map(|line| line.strip_prefix("Active connections:")).context("nginx gave no count of its connections")?;
+        line.trim().parse().with_context(|| format!("`{line}` is no number of connections"))
+    }
+
     fn reading(&self) -> Result<u64> {
+        read_count(&self.status()?).context("nginx gave no count of its requests")
+    }
+
+    fn status(&self) -> Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        read_count(&answer).context("nginx gave no count of its requests")
+        Ok(answer)
     }
 }
 
@@ -139,5 +151,6 @@ mod tests {
             Ok(())
         };
         assert_eq!(server.count(ask).unwrap().1, 3);
+        assert_eq!(server.connections().unwrap(), 1);
     }
 }
