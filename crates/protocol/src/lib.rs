@@ -1,6 +1,6 @@
-//! Clients that measure: HTTP/1.1, DNS, TLS; one socket layer with exact timestamps.
+//! Clients that measure: HTTP/1.1, WebSocket, DNS, TLS; one socket layer with exact timestamps.
 //!
-//! Read [`Network`] first (what one worker's connections share), then [`http::Client`]. Deliberately absent: names,
+//! Read [`Network`] first (what one worker's connections share), then [`http::Client`] and [`ws::Socket`]. Deliberately absent: names,
 //! checks, histograms (callers record), scripts.
 
 mod connect;
@@ -10,6 +10,7 @@ pub mod http;
 mod network;
 mod stream;
 mod tls;
+pub mod ws;
 
 pub use failure::Failure;
 pub use network::{ConnectionCounts, Network, NetworkError, NetworkOptions};

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::dns::Resolver;
 use crate::tls::Tls;
+use crate::ws::Deflate;
 
 /// One read takes at most this much. An answer that arrives whole is parsed where it was read, so connections that
 /// wait own no buffer.
@@ -59,6 +60,9 @@ pub struct Network {
     scratch: RefCell<Box<[u8]>>,
     send_buffer: Cell<Vec<u8>>,
     source_next: Cell<usize>,
+    /// Compression of WebSocket messages; made when first used.
+    deflate: RefCell<Option<Box<Deflate>>>,
+    random: Cell<u64>,
     counts: Cell<ConnectionCounts>,
 }
 
@@ -74,6 +78,8 @@ impl Network {
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             send_buffer: Cell::default(),
             source_next: Cell::default(),
+            deflate: RefCell::default(),
+            random: Cell::new(0x9e37_79b9_7f4a_7c15),
             counts: Cell::default(),
         }))
     }
@@ -107,6 +113,20 @@ impl Network {
             buffer.clear();
             self.send_buffer.set(buffer);
         }
+    }
+
+    /// The worker's message compressor. The borrow must end before the caller yields.
+    pub(crate) fn deflate(&self) -> std::cell::RefMut<'_, Deflate> {
+        std::cell::RefMut::map(self.deflate.borrow_mut(), |deflate| &mut **deflate.get_or_insert_default())
+    }
+
+    /// A number that does not repeat soon: SplitMix64 (Steele, Lea, Flood 2014). For masks and keys, which guard nothing here.
+    pub(crate) fn random(&self) -> u64 {
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
     }
 
     /// The next local address to connect from that can reach `to`.

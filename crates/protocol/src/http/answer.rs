@@ -18,6 +18,8 @@ const BODY_BYTES_FIRST_MAX: u64 = 64 * 1024;
 pub(crate) struct Wanted {
     /// The request was HEAD.
     pub(crate) to_head: bool,
+    /// The request asked to switch protocols: status 101 is an answer, and what follows it is not ours to read.
+    pub(crate) upgrade: bool,
     pub(crate) headers: bool,
     pub(crate) body: bool,
     /// Limit for the body as sent. Bytes.
@@ -152,7 +154,7 @@ impl AnswerReader {
     }
 
     fn take_head(&mut self, head: Head, bytes: &[u8]) -> Result<(), Failure> {
-        if head.status < 200 {
+        if head.status < 200 && !(head.status == 101 && self.wanted.upgrade) {
             if head.status == 101 {
                 return Err(Failure::protocol("the answer switches protocols, which nobody asked for"));
             }
@@ -246,7 +248,7 @@ fn has_empty_line(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    const ALL: Wanted = Wanted { to_head: false, headers: true, body: true, body_bytes_max: 1 << 20 };
+    const ALL: Wanted = Wanted { to_head: false, upgrade: false, headers: true, body: true, body_bytes_max: 1 << 20 };
 
     #[derive(Debug, PartialEq)]
     struct Read {

@@ -67,6 +67,7 @@ impl<'a> Source<'a> {
     fn wanted(&self, traits: &Traits) -> Wanted {
         Wanted {
             to_head: traits.to_head,
+            upgrade: false,
             headers: match self {
                 Self::Built(_) => true,
                 Self::Prepared(request) => request.keep_headers || traits.body_use == BodyUse::Keep,
@@ -106,15 +107,7 @@ impl Client {
 
     async fn perform(&self, source: Source<'_>, traits: Traits) -> Exchange {
         let place = self.pool.lane(source.origin()).enter(self.options.connections_max).await;
-        let mut exchange = Exchange {
-            started: self.network.clock().now(),
-            ended: 0,
-            phases: Phases::default(),
-            result: Err(Failure::new(Outcome::Interrupted, String::new())),
-            bytes_sent: 0,
-            bytes_received: 0,
-            connected: false,
-        };
+        let mut exchange = begin(&self.network);
         let mut out = match source.outgoing(&self.network) {
             Ok(out) => out,
             Err(failure) => {
@@ -135,27 +128,11 @@ impl Client {
                 Err(_) => return exchange,
             }
         }
-        if let Some(connection) = Box::pin(self.open(source.origin(), &traits, &mut exchange)).await {
+        if let Some(connection) = Box::pin(open(&self.network, source.origin(), &traits, &mut exchange)).await {
             let answer = AnswerReader::new(source.wanted(&traits));
             self.fly(&place, connection, out, answer, &traits, &mut exchange).await;
         }
         exchange
-    }
-
-    /// Opens a connection for an exchange; `None` when the exchange has failed with it.
-    async fn open(&self, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
-        let timer = self.network.clock().timer();
-        timer.reset(exchange.started.saturating_add(traits.timeout_ns));
-        let target = Target { host: &origin.host, port: origin.port, tls: origin.tls };
-        exchange.connected = true;
-        match connect(&self.network, target, &timer, &mut exchange.phases).await {
-            Ok(stream) => Some(Connection::new(&self.network, stream, timer)),
-            Err(failure) => {
-                exchange.ended = self.network.clock().now();
-                exchange.result = Err(failure);
-                None
-            }
-        }
     }
 
     /// Sends and reads on one connection, and keeps it if it can serve again.
@@ -186,6 +163,35 @@ impl Client {
     }
 }
 
+/// An exchange that starts now.
+pub(super) fn begin(network: &Network) -> Exchange {
+    Exchange {
+        started: network.clock().now(),
+        ended: 0,
+        phases: Phases::default(),
+        result: Err(Failure::new(Outcome::Interrupted, String::new())),
+        bytes_sent: 0,
+        bytes_received: 0,
+        connected: false,
+    }
+}
+
+/// Opens a connection for an exchange; `None` when the exchange has failed with it.
+pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
+    let timer = network.clock().timer();
+    timer.reset(exchange.started.saturating_add(traits.timeout_ns));
+    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls };
+    exchange.connected = true;
+    match connect(network, target, &timer, &mut exchange.phases).await {
+        Ok(stream) => Some(Connection::new(network, stream, timer)),
+        Err(failure) => {
+            exchange.ended = network.clock().now();
+            exchange.result = Err(failure);
+            None
+        }
+    }
+}
+
 /// How an attempt on one connection went.
 #[derive(Debug, PartialEq, Eq)]
 enum Flown {
@@ -195,7 +201,8 @@ enum Flown {
     Raced,
 }
 
-fn note(exchange: &mut Exchange, times: Times) {
+/// Enters what a flight measured.
+pub(super) fn note(exchange: &mut Exchange, times: Times) {
     exchange.ended = times.ended;
     exchange.bytes_sent = times.bytes_sent;
     exchange.bytes_received = times.bytes_received;
@@ -209,7 +216,7 @@ fn note(exchange: &mut Exchange, times: Times) {
     }
 }
 
-fn response(answer: AnswerReader, traits: &Traits) -> Result<Response, Failure> {
+pub(super) fn response(answer: AnswerReader, traits: &Traits) -> Result<Response, Failure> {
     let headers = Headers::from_head(answer.head, answer.sets_cookies);
     let mut body = Bytes::from(answer.body);
     if answer.encoded && !body.is_empty() {

@@ -42,6 +42,8 @@ pub(crate) struct Flight<'a> {
     pub(crate) times: Times,
     /// The peer sent more than the answer.
     pub(crate) surplus: bool,
+    /// After a switch of protocols: what has already arrived of the new one.
+    pub(crate) rest: Vec<u8>,
     sending: bool,
     /// Writing failed; the answer may still be there to read.
     write_failure: Option<Failure>,
@@ -60,7 +62,17 @@ pub(crate) struct Times {
 
 impl<'a> Flight<'a> {
     pub(crate) fn new(network: &'a Network, connection: &'a mut Connection, out: Outgoing<'a>, answer: AnswerReader) -> Self {
-        Self { network, connection, out, answer, times: Times::default(), surplus: false, sending: true, write_failure: None }
+        Self {
+            network,
+            connection,
+            out,
+            answer,
+            times: Times::default(),
+            surplus: false,
+            rest: Vec::new(),
+            sending: true,
+            write_failure: None,
+        }
     }
 
     /// The connection may serve another request.
@@ -139,12 +151,16 @@ impl<'a> Flight<'a> {
                 self.times.first_byte = now;
             }
             self.times.bytes_received += count as u64;
-            match self.answer.feed(&scratch[..count]) {
-                Ok(used) => self.surplus = used < count,
+            let used = match self.answer.feed(&scratch[..count]) {
+                Ok(used) => used,
                 Err(failure) => return Poll::Ready(self.failed(failure)),
-            }
+            };
+            self.surplus = used < count;
             if self.answer.is_done() {
                 self.times.ended = now;
+                if self.answer.status == 101 {
+                    self.rest.extend_from_slice(&scratch[used..count]);
+                }
                 return Poll::Ready(Ok(()));
             }
             if self.answer.is_untouched() {

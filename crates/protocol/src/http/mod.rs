@@ -16,6 +16,7 @@ mod message;
 mod multipart;
 mod pool;
 mod session;
+mod upgrade;
 mod wire;
 
 pub use crate::Failure;
@@ -24,5 +25,7 @@ pub use client::{Client, ClientOptions};
 pub use headers::Headers;
 pub use message::{BodyUse, Exchange, Origin, Request, Response};
 pub use multipart::Multipart;
+pub(crate) use pool::Connection;
 pub use session::{Hop, Hops, Session, SessionOptions};
+pub(crate) use upgrade::{Upgraded, upgrade};
 pub use wire::PreparedRequest;

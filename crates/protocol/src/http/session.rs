@@ -10,6 +10,7 @@ use super::address::{self, basic_authorization, path_of};
 use super::cookies::Jar;
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
 use super::{Client, Failure};
+use crate::ws::{self, Opening, SocketOptions};
 
 /// Origins a session remembers so that their requests share one name.
 const ORIGINS_MAX: usize = 32;
@@ -135,6 +136,17 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Opens a WebSocket with the session's header lines and cookies.
+    pub async fn open_socket(&self, mut request: Request, options: &SocketOptions) -> Opening {
+        self.add_headers(&mut request);
+        self.add_cookies(&mut request);
+        let opening = ws::open(self.client.network(), request.clone(), options).await;
+        if let Ok(response) = &opening.exchange.result {
+            self.take_cookies(&request, response);
+        }
+        opening
     }
 
     /// Forgets all cookies.

@@ -8,3 +8,4 @@ mod exchange;
 mod session;
 mod support;
 mod tls;
+mod websocket;
