@@ -15,5 +15,5 @@ pub fn conclude(run: &Run) -> Summary {
     let validity = validity::judge(&ground);
     let findings = findings::find(&findings::Scene { run, tally: &tally, validity: &validity });
     let thresholds = thresholds::evaluate(run);
-    numbers.into_summary(run, Verdict { validity, thresholds, findings })
+    numbers.into_summary(&run.info, &run.plan.name, Verdict { validity, thresholds, findings })
 }

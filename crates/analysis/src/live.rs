@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use metrics::{Histogram, SeriesKind, Snapshot};
 use plan::TestPlan;
-use run::{HostFacts, SignalSeries};
+use run::{HostFacts, RunInfo, SignalSeries};
 
 use crate::censored::Times;
 use crate::percentile::stats;
+use crate::summary::Numbers;
 use crate::thresholds::{Change, Thresholds};
 use crate::validity::{self, Ground, RunStage};
-use crate::{Grade, Tally, ThresholdResult, TimeStats, Totals, Validity};
+use crate::{Findings, Grade, Summary, Tally, ThresholdResult, TimeStats, Totals, Validity, Verdict};
 
 /// Follows a run slice by slice. A push costs as much as the slice, whatever came before.
 #[derive(Debug)]
@@ -142,6 +143,13 @@ impl Live {
             grade: self.validity().grade,
             thresholds: self.thresholds.so_far(),
         }
+    }
+
+    /// All numbers so far, for a page that draws the run while it goes on. Without intervals and findings, which need the whole run.
+    pub fn summary(&self, info: &RunInfo) -> Summary {
+        let findings = Findings { findings: Vec::new(), remark: "Findings are made when the run is over.".to_owned() };
+        let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
+        Numbers::so_far(&self.tally).into_summary(info, &self.plan.name, verdict)
     }
 
     fn response(&self) -> TimeStats {

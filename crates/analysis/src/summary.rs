@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use run::Run;
+use run::{Run, RunInfo};
 
 use crate::censored::Times;
 use crate::interval::Intervals;
@@ -33,14 +33,26 @@ pub(crate) struct Numbers {
 impl Numbers {
     pub(crate) fn of(run: &Run, tally: &Tally) -> Self {
         let histories = Histories::of(&run.slices);
+        let times = |merged: &SeriesSlice| with_intervals(merged, &histories.of_series(&merged.key));
+        Self::with(tally, times, response_of_all(tally, &histories))
+    }
+
+    /// The numbers while a run goes on: without intervals, which need the single seconds.
+    pub(crate) fn so_far(tally: &Tally) -> Self {
+        let times = |merged: &SeriesSlice| stats(Times::response(merged), |_| (None, None));
+        let response = tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| times(&all.merged));
+        Self::with(tally, times, response)
+    }
+
+    fn with(tally: &Tally, times: impl Fn(&SeriesSlice) -> TimeStats, response: TimeStats) -> Self {
         let rows = |kind| {
-            let mut rows: Vec<RequestRow> = tally.of_kind(kind).map(|series| row(series, &histories)).collect();
+            let mut rows: Vec<RequestRow> = tally.of_kind(kind).map(|series| row(series, times(&series.merged))).collect();
             rows.sort_by(|a, b| a.key.cmp(&b.key));
             rows
         };
         Self {
             totals: totals(tally),
-            response: response_of_all(tally, &histories),
+            response,
             requests: rows(SeriesKind::Request),
             groups: rows(SeriesKind::Group),
             scenarios: rows(SeriesKind::Iteration),
@@ -50,12 +62,12 @@ impl Numbers {
         }
     }
 
-    pub(crate) fn into_summary(self, run: &Run, verdict: Verdict) -> Summary {
+    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, verdict: Verdict) -> Summary {
         Summary {
             schema: Summary::SCHEMA,
-            id: run.info.id.clone(),
-            test: run.plan.name.clone(),
-            started: run.info.started.clone(),
+            id: info.id.clone(),
+            test: test.to_owned(),
+            started: info.started.clone(),
             totals: self.totals,
             response: self.response,
             requests: self.requests,
@@ -94,15 +106,14 @@ impl<'a> Histories<'a> {
     }
 }
 
-fn row(series: &SeriesTally, histories: &Histories<'_>) -> RequestRow {
+fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
     let merged = &series.merged;
-    let slices = histories.of_series(&merged.key);
     RequestRow {
         key: merged.key.clone(),
         count: merged.count,
         failed: merged.failed,
         rate: series.rate(),
-        response: with_intervals(merged, &slices),
+        response,
         service: stats_of(&merged.service),
         lag: stats_of(&merged.lag),
         phases: merged

@@ -106,9 +106,17 @@ impl Track {
         self.signal.name.split_once('{').map(|(_, label)| label.strip_suffix('}').unwrap_or(label))
     }
 
+    /// The metric without its observer.
+    fn short(&self) -> &str {
+        self.metric().strip_prefix(self.signal.observer.as_str()).map_or(self.metric(), |rest| rest.trim_start_matches('/'))
+    }
+
     fn label(&self) -> String {
-        let short = self.metric().strip_prefix(self.signal.observer.as_str()).map_or(self.metric(), |rest| rest.trim_start_matches('/'));
-        self.labels().unwrap_or(short).to_owned()
+        self.labels().unwrap_or(self.short()).to_owned()
+    }
+
+    fn title(&self) -> String {
+        if self.signal.help.is_empty() { self.short().to_owned() } else { self.signal.help.clone() }
     }
 
     /// The unit of what is drawn: a counter is drawn as its rate.
@@ -176,8 +184,7 @@ impl Tracks {
             match band.panels.iter_mut().find(|panel| panel.id == id) {
                 Some(panel) => panel.columns.extend(columns),
                 None => {
-                    let title = if track.signal.help.is_empty() { track.label() } else { track.signal.help.clone() };
-                    band.panels.push(Panel { id, title, unit: track.unit(), stacked: track.labels().is_some(), columns });
+                    band.panels.push(Panel { id, title: track.title(), unit: track.unit(), stacked: track.labels().is_some(), columns });
                 }
             }
         }

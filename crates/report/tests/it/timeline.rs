@@ -176,6 +176,7 @@ fn signals_become_bands_on_the_same_axis() {
     );
     let labels: Vec<&str> = view.timeline.bands[1].panels[0].columns.iter().map(|column| column.label.as_str()).collect();
     assert_eq!(labels, ["wait=Lock:tuple", "wait=CPU"]);
+    assert_eq!(view.timeline.bands[1].panels[0].title, "sessions");
 }
 
 #[test]
