@@ -13,7 +13,7 @@ pub fn conclude(run: &Run) -> Summary {
     let stage = RunStage::Over(run.end.as_ref());
     let ground = Ground { plan: &run.plan, host: &run.info.host, tally: &tally, response: &numbers.response, stage };
     let validity = validity::judge(&ground);
-    let findings = findings::find(&findings::Scene { run, tally: &tally, validity: &validity });
+    let findings = findings::find(&findings::Scene::new(run, &tally, &validity));
     let thresholds = thresholds::evaluate(run);
     numbers.into_summary(&run.info, &run.plan.name, Verdict { validity, thresholds, findings })
 }

@@ -4,13 +4,15 @@ use super::Scene;
 use crate::{Confidence, Evidence, Finding, Grade, ValidityCheck};
 
 /// Checks that speak of the generator's capacity; the others speak of the plan, the record or the target.
-const CAPACITY: [&str; 7] = ["offered-rate", "closed-users", "schedule-lag", "worker-busy", "run-queue", "throttling", "stalls"];
-const EXHAUSTION: &str = "exhaustion";
+const CAPACITY: [&str; 8] =
+    ["offered-rate", "closed-users", "schedule-lag", "worker-busy", "run-queue", "throttling", "stalls", "exhaustion"];
+
+pub(super) fn is_capacity(check: &ValidityCheck) -> bool {
+    CAPACITY.contains(&check.id.as_str())
+}
 
 pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
-    let blamed = |check: &&ValidityCheck| {
-        (CAPACITY.contains(&check.id.as_str()) || check.id == EXHAUSTION) && check.grade.is_some_and(|grade| grade > Grade::Valid)
-    };
+    let blamed = |check: &&ValidityCheck| is_capacity(check) && check.grade.is_some_and(|grade| grade > Grade::Valid);
     let mut checks: Vec<&ValidityCheck> = scene.validity.checks.iter().filter(blamed).collect();
     checks.sort_by_key(|check| std::cmp::Reverse(check.grade));
     let worst = checks.first()?;

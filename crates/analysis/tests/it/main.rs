@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test whose run lacks what it made has failed")]
 
 mod coverage;
+mod findings;
 mod live;
 mod made;
+mod simulation;
 mod summary;
 mod thresholds;
 mod validity;

@@ -1,0 +1,100 @@
+//! What to say when no rule has something to say: that nothing limits the target, where the evidence carries that, or what to observe next.
+
+use plan::LoadProfile;
+use run::RunEnd;
+
+use super::load_response::LoadResponse;
+use super::{Scene, concurrency};
+use crate::{Grade, units};
+
+/// Failed share above which failures are the first thing to look at.
+const FAILED_MAX: f64 = 0.001;
+/// Growth of response times that "does not grow" allows.
+const GROWTH_MAX: f64 = 1.25;
+/// Part of the throughput asked for that must have been reached.
+const REACHED_MIN: f64 = 0.95;
+const REQUESTS_MIN: u64 = 100;
+
+pub(super) fn of(scene: &Scene<'_>) -> String {
+    let totals = crate::summary::totals(scene.tally);
+    if totals.requests < REQUESTS_MIN {
+        return cannot_tell("too few requests ended", "Run longer or at a higher rate.");
+    }
+    if totals.failure_share > FAILED_MAX {
+        let failed = format!("{} of the requests failed", units::share(totals.failure_share));
+        return cannot_tell(&failed, "Look at the errors first.");
+    }
+    if scene.run.end != Some(RunEnd::Completed) {
+        return cannot_tell("the run did not go its whole way", "Let it complete.");
+    }
+    if scene.validity.grade == Grade::Invalid {
+        return cannot_tell("the measurement is not valid", "See the validity checks.");
+    }
+    let grown: Vec<&LoadResponse> = scene.responses.iter().filter(|response| is_grown(response)).collect();
+    if let [first, ..] = grown[..] {
+        return shared(&grown, first);
+    }
+    let followed: Vec<&LoadResponse> = scene.responses.iter().filter(|response| follows(response)).collect();
+    if !followed.is_empty() && followed.len() == scene.responses.iter().filter(|response| response.count >= REQUESTS_MIN).count() {
+        return format!(
+            "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow with it, and nothing failed.",
+            units::number(top_rate(scene))
+        );
+    }
+    let steady = scene.validity.checks.iter().any(|check| check.id == "steady" && check.grade.is_some() && check.advice.is_empty());
+    if steady && is_open(scene) {
+        return format!(
+            "Nothing limits it at this load: every arrival was served, nothing failed and response times kept steady at {} requests per second. Where its limit lies, this run cannot tell: raise the rate.",
+            units::number(totals.request_rate)
+        );
+    }
+    cannot_tell(
+        "the load did not vary enough to see how the target answers to it",
+        "Ramp the load from low to high, and observe the target's process.",
+    )
+}
+
+fn shared(grown: &[&LoadResponse], first: &LoadResponse) -> String {
+    let times = match (first.low, first.high) {
+        (Some(low), Some(high)) => {
+            format!(" (\"{}\" from {} to {})", first.name, units::seconds(low.service), units::seconds(high.service))
+        }
+        _ => String::new(),
+    };
+    if grown.len() > 1 {
+        return cannot_tell(
+            &format!("{} requests slow down together as the load rises{times}, which points at something that they share", grown.len()),
+            "Observe the target's process (CPU, threads) and its database.",
+        );
+    }
+    cannot_tell(
+        &format!("response times grow with the load{times}, but throughput still follows it"),
+        "Raise the load until throughput stops, and observe the target's process.",
+    )
+}
+
+fn is_grown(response: &LoadResponse) -> bool {
+    response.high.is_some_and(|high| response.has_grown(concurrency::GROWN, high.from, high.to))
+}
+
+fn cannot_tell(why: &str, next: &str) -> String {
+    format!("Cannot tell what limits it: {why}. {next}")
+}
+
+/// Throughput grew with a load that at least doubled, and times did not.
+fn follows(response: &LoadResponse) -> bool {
+    let (Some(low), Some(high)) = (response.low, response.high) else { return false };
+    let inflation = high.service / low.service;
+    let asked = low.throughput / low.load * high.load;
+    high.load >= 2.0 * low.load && high.throughput >= REACHED_MIN * asked - 2.0 * high.throughput_error && inflation <= GROWTH_MAX
+}
+
+/// Highest requests per second over five seconds.
+fn top_rate(scene: &Scene<'_>) -> f64 {
+    let windows = scene.tally.seconds().windows(5);
+    windows.map(|window| window.iter().map(|second| second.requests).sum::<u64>() as f64 / 5.0).fold(0.0, f64::max)
+}
+
+fn is_open(scene: &Scene<'_>) -> bool {
+    scene.run.plan.load.leaves().iter().all(|leaf| matches!(leaf.profile, LoadProfile::Open { .. }))
+}

@@ -1,0 +1,194 @@
+//! Findings against targets whose limit is known, and against targets that have none. A false accusation counts as much as a miss.
+
+use analysis::{Confidence, Finding, Findings, conclude};
+use plan::{LoadProfile, Timing};
+
+use crate::made::{self, SECOND, Slice};
+use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step, users};
+
+fn find(target: &Target, profile: LoadProfile, seed: u64) -> Findings {
+    conclude(&simulate(target, profile, seed)).verdict.findings
+}
+
+fn pool(findings: &Findings) -> Option<&Finding> {
+    findings.findings.iter().find(|finding| finding.rule == "effective-concurrency")
+}
+
+/// Products answer in 3 ms from nothing limited; checkout holds one of `slots` for a time.
+fn shop(slots: usize, service: Service) -> Target {
+    let steps = vec![step("GET /products", 0, Service::Exponential(0.003)), step("POST /checkout", 1, service)];
+    Target { slots: vec![UNLIMITED, slots], steps }
+}
+
+#[test]
+fn a_pool_is_named_with_its_size_under_open_and_closed_load() {
+    let (mut cases, mut held) = (0, 0);
+    for (slots, service) in [(1, 0.02), (2, 0.02), (4, 0.04), (10, 0.1)] {
+        let capacity = slots as f64 / service;
+        for shape in [Service::Fixed(service), Service::Exponential(service), Service::LogUniform(service * 0.25, service * 2.2)] {
+            for (index, profile) in [
+                ramp(capacity * 0.05, capacity * 1.6, 60, Timing::Even),
+                ramp(capacity * 0.05, capacity * 1.6, 60, Timing::Poisson),
+                users(1, slots as u64 * 6, 60),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let findings = find(&shop(slots, shape), profile, 7 + index as u64);
+                let finding = pool(&findings).unwrap_or_else(|| panic!("{slots} slots of {shape:?}, profile {index}: {}", findings.remark));
+                assert!(finding.claim.contains("\"POST /checkout\"") && !finding.claim.contains("products"), "{}", finding.claim);
+                assert!(finding.confidence >= Confidence::Medium, "{slots} {shape:?} {index}: {finding:?}");
+                let (estimate, low, high) = estimate(finding);
+                let truth = slots as f64;
+                assert!((estimate - truth).abs() <= 0.35 * truth, "{slots} {shape:?} {index}: {}", finding.evidence[0].text);
+                cases += 1;
+                // Some waiting under low load and half a millisecond around the slot are seen as service time.
+                held += u32::from(low <= truth * 1.1 && truth * 0.95 <= high);
+            }
+        }
+    }
+    assert!(held * 100 >= cases * 90, "the interval held the truth in {held} of {cases}");
+}
+
+/// The estimate and its interval, from `… = 4.0 (95 % interval 3.9–4.2)`.
+fn estimate(finding: &Finding) -> (f64, f64, f64) {
+    let text = &finding.evidence[0].text;
+    let (_, tail) = text.split_once("without waiting = ").unwrap();
+    let (estimate, interval) = tail.split_once(" (95 % interval ").unwrap();
+    let (low, high) = interval.trim_end_matches(')').split_once('–').unwrap();
+    (estimate.parse().unwrap(), low.parse().unwrap(), high.parse().unwrap())
+}
+
+#[test]
+fn the_demo_shop_is_explained() {
+    let target = Target {
+        slots: vec![UNLIMITED, 4],
+        steps: vec![
+            step("GET /products", 0, Service::Fixed(0.003)),
+            step("GET /search", 0, Service::LogUniform(0.02, 0.8)),
+            step("POST /carts", 0, Service::Fixed(0.004)),
+            step("POST /checkout", 1, Service::Fixed(0.04)),
+        ],
+    };
+    let findings = find(&target, ramp(10.0, 140.0, 40, Timing::Even), 3);
+    let finding = pool(&findings).expect("the planted pool");
+    assert_eq!(finding.claim, "\"POST /checkout\" is served about 4 at a time: a pool, a lock or a limit of that size stands on its way");
+    assert_eq!(finding.confidence, Confidence::High);
+    assert!(finding.alternatives[0].starts_with("A saturated CPU would slow down everything: set aside"), "{:?}", finding.alternatives);
+}
+
+#[test]
+fn requests_behind_one_pool_are_named_together() {
+    let steps = vec![
+        step("GET /health", 0, Service::Fixed(0.001)),
+        step("GET /version", 0, Service::Fixed(0.001)),
+        step("GET /orders", 1, Service::Exponential(0.02)),
+        step("POST /orders", 1, Service::Exponential(0.03)),
+    ];
+    let target = Target { slots: vec![UNLIMITED, 5], steps };
+    let findings = find(&target, ramp(5.0, 160.0, 60, Timing::Poisson), 11);
+    let finding = pool(&findings).expect("the shared pool");
+    assert!(
+        finding.claim.starts_with("\"GET /orders\" and \"POST /orders\" are together served about 5 to 6 at a time"),
+        "{}",
+        finding.claim
+    );
+    assert!(finding.confidence >= Confidence::Medium);
+}
+
+#[test]
+fn a_single_request_is_only_a_low_confidence_claim_with_the_cpu_not_set_aside() {
+    let target = Target { slots: vec![3], steps: vec![step("GET /", 0, Service::Exponential(0.03))] };
+    let findings = find(&target, ramp(5.0, 160.0, 60, Timing::Poisson), 5);
+    let finding = pool(&findings).expect("an effective concurrency");
+    assert_eq!((finding.claim.as_str(), finding.confidence), ("\"GET /\" is served about 3 to 4 at a time", Confidence::Low));
+    assert!(finding.alternatives[0].contains("not set aside"), "{:?}", finding.alternatives);
+}
+
+fn delays(service: Service) -> Target {
+    let steps = vec![step("GET /products", 0, Service::Exponential(0.003)), step("POST /checkout", 0, service)];
+    Target { slots: vec![UNLIMITED], steps }
+}
+
+#[test]
+fn slow_bimodal_and_random_targets_are_not_accused() {
+    for service in [
+        Service::Fixed(0.8),
+        Service::Exponential(0.3),
+        Service::Bimodal(0.05, 0.02, 1.0),
+        Service::Bimodal(0.5, 0.001, 0.4),
+        Service::LogUniform(0.01, 2.0),
+    ] {
+        for seed in 0..10 {
+            for profile in
+                [ramp(5.0, 150.0, 60, Timing::Poisson), ramp(100.0, 100.0, 60, Timing::Even), users(1, 60, 60), users(30, 30, 60)]
+            {
+                let label = format!("{service:?} {profile:?} {seed}");
+                let findings = find(&delays(service), profile, seed);
+                assert!(findings.findings.is_empty(), "{label}: {:?}", findings.findings);
+                assert!(!findings.remark.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_saturated_processor_is_not_called_a_pool() {
+    // Everything is served by the same two cores.
+    let steps: Vec<Step> = vec![
+        step("GET /products", 0, Service::Exponential(0.004)),
+        step("GET /products/:id", 0, Service::Exponential(0.002)),
+        step("POST /checkout", 0, Service::Exponential(0.012)),
+    ];
+    let target = Target { slots: vec![2], steps };
+    for seed in 0..10 {
+        for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), ramp(5.0, 105.0, 60, Timing::Poisson), users(1, 30, 60)] {
+            let label = format!("{profile:?} {seed}");
+            let findings = find(&target, profile, seed);
+            assert!(findings.findings.is_empty(), "{label}: {:?}", findings.findings);
+            assert!(findings.remark.starts_with("Cannot tell"), "{label}: {}", findings.remark);
+        }
+    }
+}
+
+#[test]
+fn one_request_served_elsewhere_does_not_make_a_saturated_processor_a_pool() {
+    let steps = vec![
+        step("GET /logo.png", 1, Service::Fixed(0.001)),
+        step("GET /products", 0, Service::Exponential(0.004)),
+        step("GET /products/:id", 0, Service::Exponential(0.002)),
+        step("POST /checkout", 0, Service::Exponential(0.012)),
+    ];
+    let target = Target { slots: vec![2, UNLIMITED], steps };
+    for seed in 0..10 {
+        for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), users(1, 30, 60)] {
+            for finding in find(&target, profile, seed).findings {
+                assert!(finding.confidence == Confidence::Low && !finding.claim.contains("pool"), "{}", finding.claim);
+                assert!(finding.alternatives[0].contains("not set aside"), "{:?}", finding.alternatives);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_target_that_follows_the_load_is_said_to_have_no_limit_at_it() {
+    for profile in [ramp(5.0, 150.0, 60, Timing::Poisson), ramp(5.0, 150.0, 60, Timing::Even), users(1, 60, 60)] {
+        let findings = find(&delays(Service::Exponential(0.03)), profile, 1);
+        assert!(findings.remark.starts_with("Nothing limits it at this load: throughput followed the load"), "{}", findings.remark);
+    }
+    let constant = find(&delays(Service::Exponential(0.03)), ramp(100.0, 100.0, 60, Timing::Even), 1);
+    assert!(constant.remark.contains("Where its limit lies, this run cannot tell"), "{}", constant.remark);
+    let closed = find(&delays(Service::Exponential(0.03)), users(30, 30, 60), 1);
+    assert!(closed.remark.starts_with("Cannot tell what limits it: the load did not vary"), "{}", closed.remark);
+}
+
+#[test]
+fn a_generator_at_its_limit_comes_before_the_target() {
+    let slices = (0..60).map(|second| {
+        let slice = Slice::new(second).arrivals(100).requests("A", 100, 10 * made::MS);
+        slice.generator(|generator| generator.busy_ns = SECOND / 100 * 99).done()
+    });
+    let findings = conclude(&made::run_of(made::plan(made::open(100.0, 60)), slices.collect())).verdict.findings;
+    assert_eq!(findings.findings[0].rule, "generator");
+    assert!(findings.findings[0].evidence[0].text.starts_with("Generator CPU: "), "{:?}", findings.findings[0].evidence);
+}

@@ -1,0 +1,291 @@
+//! A small discrete-event simulator of targets, to know what the findings should say.
+//!
+//! Stations serve in the order of arrival with a number of slots; a plain delay is a station with as many slots as anyone wants. An iteration visits
+//! its steps one after the other. Load is open (arrivals at a rate) or closed (users that loop).
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use metrics::{Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind};
+use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
+use run::Run;
+
+use crate::coverage::Draws;
+use crate::made::{self, SECOND};
+
+/// Seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Service {
+    Fixed(f64),
+    Exponential(f64),
+    LogUniform(f64, f64),
+    /// `(share of the second, first, second)`.
+    Bimodal(f64, f64, f64),
+}
+
+impl Service {
+    fn draw(self, draws: &mut Draws) -> f64 {
+        match self {
+            Service::Fixed(seconds) => seconds,
+            Service::Exponential(mean) => draws.exponential(1.0 / mean),
+            Service::LogUniform(from, to) => from * (to / from).powf(draws.uniform()),
+            Service::Bimodal(share, a, b) => {
+                if draws.uniform() < share {
+                    b
+                } else {
+                    a
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) station: usize,
+    pub(crate) service: Service,
+    /// Time on the network and in code that is not limited. Seconds.
+    pub(crate) around: f64,
+}
+
+pub(crate) fn step(name: &'static str, station: usize, service: Service) -> Step {
+    Step { name, station, service, around: 0.0005 }
+}
+
+/// Slots per station.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) slots: Vec<usize>,
+    pub(crate) steps: Vec<Step>,
+}
+
+pub(crate) const UNLIMITED: usize = usize::MAX;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Arrival,
+    /// The request reaches its station.
+    Queue(usize),
+    /// Its slot is free again and the answer on its way.
+    Served(usize),
+    Answered(usize),
+    Level,
+}
+
+struct Iteration {
+    step: usize,
+    scheduled: u64,
+    started: u64,
+    open: bool,
+}
+
+struct Simulation<'a> {
+    target: &'a Target,
+    draws: Draws,
+    recorder: Recorder,
+    ids: Vec<SeriesId>,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    order: u64,
+    busy: Vec<usize>,
+    waiting: Vec<VecDeque<usize>>,
+    iterations: Vec<Iteration>,
+    now: u64,
+    users: u64,
+    active: u64,
+    asked: u64,
+}
+
+impl Simulation<'_> {
+    fn at(&mut self, delay: f64, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((self.now + (delay * 1e9) as u64, self.order, event)));
+    }
+
+    fn begin(&mut self, scheduled: u64, open: bool) {
+        self.iterations.push(Iteration { step: 0, scheduled, started: self.now, open });
+        self.active += 1;
+        let (now, active) = (self.now, self.active);
+        self.recorder.leaf(0).started += 1;
+        self.recorder.users_active(0, now, active);
+        self.request(self.iterations.len() - 1);
+    }
+
+    fn request(&mut self, iteration: usize) {
+        self.recorder.request_began(self.now);
+        let around = self.target.steps[self.iterations[iteration].step].around;
+        self.at(around, Event::Queue(iteration));
+    }
+
+    fn queue(&mut self, iteration: usize) {
+        let station = self.target.steps[self.iterations[iteration].step].station;
+        if self.busy[station] < self.target.slots[station] {
+            self.busy[station] += 1;
+            self.serve(iteration);
+        } else {
+            self.waiting[station].push_back(iteration);
+        }
+    }
+
+    fn serve(&mut self, iteration: usize) {
+        let seconds = self.target.steps[self.iterations[iteration].step].service.draw(&mut self.draws);
+        self.at(seconds, Event::Served(iteration));
+    }
+
+    fn served(&mut self, iteration: usize) {
+        let station = self.target.steps[self.iterations[iteration].step].station;
+        match self.waiting[station].pop_front() {
+            Some(next) => self.serve(next),
+            None => self.busy[station] -= 1,
+        }
+        self.at(0.0, Event::Answered(iteration));
+    }
+
+    /// The run is over: what is still open is cut off.
+    fn interrupt(&mut self) {
+        for index in 0..self.iterations.len() {
+            if self.iterations[index].step < self.target.steps.len() {
+                self.record(index, Outcome::Interrupted);
+                self.recorder.leaf(0).interrupted += 1;
+                self.active -= 1;
+            }
+        }
+        self.recorder.users_active(0, self.now, self.active);
+    }
+
+    fn answered(&mut self, index: usize) {
+        self.record(index, Outcome::Passed);
+        let iteration = &mut self.iterations[index];
+        iteration.step += 1;
+        iteration.started = self.now;
+        if iteration.step < self.target.steps.len() {
+            self.request(index);
+            return;
+        }
+        let open = iteration.open;
+        self.active -= 1;
+        let (now, active) = (self.now, self.active);
+        self.recorder.leaf(0).ended += 1;
+        self.recorder.users_active(0, now, active);
+        if !open && self.users <= self.asked {
+            self.begin(self.now, false);
+        } else if !open {
+            self.users -= 1;
+        }
+    }
+
+    fn record(&mut self, index: usize, outcome: Outcome) {
+        self.recorder.request_ended(self.now);
+        let iteration = &self.iterations[index];
+        let scheduled = if iteration.step == 0 && iteration.open { iteration.scheduled } else { iteration.started };
+        let sample = Sample {
+            scheduled,
+            started: iteration.started,
+            ended: self.now,
+            phases: Phases::default(),
+            outcome,
+            status: 200,
+            bytes_sent: 100,
+            bytes_received: 100,
+        };
+        self.recorder.record(self.ids[iteration.step], &sample);
+    }
+}
+
+/// Arrivals per second or users asked at an instant; `None` past the end.
+fn level(profile: &LoadProfile, seconds: f64) -> Option<f64> {
+    let stages: Vec<(f64, f64, u64)> = match profile {
+        LoadProfile::Open { stages } => stages
+            .iter()
+            .filter_map(|stage| match stage {
+                OpenStage::Rate { from, to, duration_ns, .. } => Some((*from, *to, *duration_ns)),
+                OpenStage::Burst { .. } => None,
+            })
+            .collect(),
+        LoadProfile::Closed { stages } => stages.iter().map(|stage| (stage.from as f64, stage.to as f64, stage.duration_ns)).collect(),
+        LoadProfile::Iterations { .. } => Vec::new(),
+    };
+    let mut begin = 0.0;
+    for (from, to, duration_ns) in stages {
+        let length = duration_ns as f64 / 1e9;
+        if seconds < begin + length {
+            return Some(from + (to - from) * ((seconds - begin) / length));
+        }
+        begin += length;
+    }
+    None
+}
+
+pub(crate) fn ramp(from: f64, to: f64, seconds: u64, timing: Timing) -> LoadProfile {
+    LoadProfile::Open { stages: vec![OpenStage::Rate { from, to, duration_ns: seconds * SECOND, timing }] }
+}
+
+pub(crate) fn users(from: u64, to: u64, seconds: u64) -> LoadProfile {
+    LoadProfile::Closed { stages: vec![ClosedStage { from, to, duration_ns: seconds * SECOND }] }
+}
+
+/// Runs the profile against the target, then lets iterations finish for at most 10 s.
+pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run {
+    let mut recorder = Recorder::new(0, 100);
+    let ids = target.steps.iter().map(|step| recorder.series(&made::key(SeriesKind::Request, step.name))).collect();
+    let mut simulation = Simulation {
+        target,
+        draws: Draws::new(seed),
+        recorder,
+        ids,
+        events: BinaryHeap::new(),
+        order: 0,
+        busy: vec![0; target.slots.len()],
+        waiting: vec![VecDeque::new(); target.slots.len()],
+        iterations: Vec::new(),
+        now: 0,
+        users: 0,
+        active: 0,
+        asked: 0,
+    };
+    let is_open = profile.is_open();
+    simulation.at(0.0, if is_open { Event::Arrival } else { Event::Level });
+    let mut slices = Vec::new();
+    let end = profile.duration_ns().unwrap_or(0) + 10 * SECOND;
+    while let Some(Reverse((at, _, event))) = simulation.events.pop() {
+        while at >= (slices.len() as u64 + 1) * SECOND {
+            let number = slices.len() as u64;
+            let generator = simulation.recorder.generator();
+            (generator.wall_ns, generator.busy_ns) = (SECOND, SECOND / 10);
+            slices.push(simulation.recorder.drain(number as u32, number * SECOND, (number + 1) * SECOND));
+        }
+        if at >= end {
+            break;
+        }
+        simulation.now = at;
+        match event {
+            Event::Arrival => {
+                let Some(rate) = level(&profile, at as f64 / 1e9) else { continue };
+                simulation.recorder.leaf(0).arrivals_due += 1;
+                simulation.begin(at, true);
+                let is_poisson = matches!(&profile, LoadProfile::Open { stages } if matches!(stages[0], OpenStage::Rate { timing: Timing::Poisson, .. }));
+                let gap = if is_poisson { simulation.draws.exponential(rate) } else { 1.0 / rate };
+                simulation.at(gap, Event::Arrival);
+            }
+            Event::Level => {
+                let wanted = level(&profile, at as f64 / 1e9).map_or(0, |users| users as u64);
+                simulation.asked = wanted;
+                simulation.recorder.leaf(0).users_asked = wanted;
+                while simulation.users < wanted {
+                    simulation.users += 1;
+                    simulation.begin(at, false);
+                }
+                if wanted > 0 {
+                    simulation.at(0.1, Event::Level);
+                }
+            }
+            Event::Queue(iteration) => simulation.queue(iteration),
+            Event::Served(iteration) => simulation.served(iteration),
+            Event::Answered(iteration) => simulation.answered(iteration),
+        }
+    }
+    simulation.interrupt();
+    let number = slices.len() as u64;
+    slices.push(simulation.recorder.drain(number as u32, number * SECOND, simulation.now.max(number * SECOND + 1)));
+    made::run_of(made::plan(profile), slices)
+}
