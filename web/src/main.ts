@@ -2,11 +2,13 @@
 
 import "./style/base.css";
 import { mount } from "svelte";
+import { screen } from "./state/screen.svelte";
 import App from "./App.svelte";
 import { feedOf } from "./feed/feed";
 
 const target = document.getElementById("page") as HTMLElement;
 
+screen.watch();
 try {
   mount(App, { target, props: { feed: feedOf(document.getElementById("loadstone-view")?.textContent ?? "") } });
 } catch (error) {

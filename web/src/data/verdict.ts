@@ -17,20 +17,24 @@ export function answers(view: ReportView): Answer[] {
   return [validity(view), thresholds(view), findings(view)];
 }
 
+function isRunning(view: ReportView): boolean {
+  return view.test.state === "running";
+}
+
 function validity(view: ReportView): Answer {
   const { grade, checks } = view.summary.verdict.validity;
   const judged = checks.filter((check) => check.grade !== null);
   const bad = judged.filter((check) => check.grade !== "valid");
   const { word, tone } = gradeWord(grade);
   const summary = judged.length === 0 ? "Nothing to judge yet" : bad.length === 0 ? `All ${counted(judged.length, "check")} held` : bad.map((check) => check.title).join(" · ");
-  return { id: "validity", question: "Was the measurement valid?", word, tone: judged.length === 0 ? "none" : tone, summary };
+  return { id: "validity", question: isRunning(view) ? "Is the measurement valid?" : "Was the measurement valid?", word, tone: judged.length === 0 ? "none" : tone, summary };
 }
 
 function thresholds(view: ReportView): Answer {
   const results = view.summary.verdict.thresholds;
   const failed = results.filter((result) => result.state === "failed" || result.state === "no_data");
   const pending = results.filter((result) => result.state === "pending");
-  const base = { id: "thresholds", question: "Did it meet its objectives?" } as const;
+  const base = { id: "thresholds", question: isRunning(view) ? "Does it meet its objectives?" : "Did it meet its objectives?" } as const;
   if (results.length === 0) return { ...base, word: "None set", tone: "none", summary: "The test declares no thresholds" };
   if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${counted(results.length, "threshold")}: ${failed[0]!.threshold.label}` };
   if (pending.length > 0) return { ...base, word: "So far", tone: "none", summary: `${count(results.length - pending.length)} of ${counted(results.length, "threshold")} decided, none failed` };
@@ -53,9 +57,10 @@ export function worstFirst(checks: readonly ValidityCheck[]): ValidityCheck[] {
   return checks.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** What deserves to stand open when the report is opened: the worst answer, or nothing. */
+/** What deserves to stand open when the report is opened: the worst answer, or nothing. A live page begins calm. */
 export function openAtFirst(view: ReportView): Answer["id"] | null {
   const { validity, findings, thresholds } = view.summary.verdict;
+  if (isRunning(view)) return null;
   if (validity.grade === "invalid") return "validity";
   if (findings.findings.length > 0) return "findings";
   if (thresholds.some((result) => result.state === "failed" || result.state === "no_data")) return "thresholds";

@@ -1,4 +1,4 @@
-// What the parts of the page share: the view itself, the visible interval, the cursor, the highlight, the theme.
+// What the parts of the page share: the view itself, the visible interval, the cursor, the highlight.
 // Deliberately absent: anything computed from the view; that is in data/.
 
 import { getContext, setContext } from "svelte";
@@ -15,8 +15,6 @@ export interface Highlight {
   to: number;
 }
 
-export type ThemeChoice = "auto" | "light" | "dark";
-
 export class Page {
   view: ReportView = $state.raw(undefined as unknown as ReportView);
   /** Visible interval of all charts, seconds; `null`: the whole run. */
@@ -25,16 +23,8 @@ export class Page {
   cursor: number | null = $state(null);
   pinned: Highlight | null = $state.raw(null);
   pointed: Highlight | null = $state.raw(null);
-  choice: ThemeChoice = $state("auto");
-  systemDark = $state(false);
-  printing = $state(false);
-  /** The words and numbers are on the screen; the charts may take their time now. */
-  painted = $state(false);
-  /** Canvases write with the page's font only once it is there. */
-  fontReady = $state(false);
 
   highlight = $derived(this.pointed ?? this.pinned);
-  dark = $derived(!this.printing && (this.choice === "auto" ? this.systemDark : this.choice === "dark"));
   /** The whole time axis: up to the end of the last step. */
   whole: Interval = $derived.by(() => {
     const { seconds, step_seconds } = this.view.timeline;
