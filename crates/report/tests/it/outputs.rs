@@ -59,9 +59,11 @@ fn summary_json_begins_with_its_schema_and_reads_back() {
     }
 }
 
-/// Names in the first column of the table below a heading of docs/summary-json.md.
-fn documented(heading: &str) -> BTreeSet<String> {
-    let document = include_str!("../../../../docs/summary-json.md");
+const SUMMARY_JSON: &str = include_str!("../../../../docs/summary-json.md");
+const OUTPUTS: &str = include_str!("../../../../docs/outputs.md");
+
+/// Names in the first column of the table below a heading of a document.
+fn documented(document: &str, heading: &str) -> BTreeSet<String> {
     let (_, rest) = document.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
     let section = rest.split("\n## ").next().unwrap_or_default();
     section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).map(str::to_owned).collect()
@@ -93,16 +95,15 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
             // Left out where it is empty.
             fields.insert("group".to_owned());
         }
-        assert_eq!(documented(heading), fields, "{heading}");
+        assert_eq!(documented(SUMMARY_JSON, heading), fields, "{heading}");
     }
 }
 
 #[test]
-fn every_outcome_and_metric_is_documented() {
-    let document = include_str!("../../../../docs/summary-json.md");
+fn every_outcome_is_documented() {
     for outcome in metrics::Outcome::ALL {
         let name = serde_json::to_value(outcome).unwrap();
-        assert!(document.contains(&format!("`{}`", name.as_str().unwrap())), "{name}");
+        assert!(SUMMARY_JSON.contains(&format!("`{}`", name.as_str().unwrap())), "{name}");
     }
 }
 
@@ -144,6 +145,13 @@ fn the_list_of_runs() {
 #[test]
 fn the_list_of_runs_for_machines() {
     insta::assert_snapshot!(runs_json(&rows()));
+}
+
+#[test]
+fn every_field_of_the_list_is_documented_and_no_other() {
+    let list: Value = serde_json::from_str(&runs_json(&rows())).unwrap();
+    let fields: BTreeSet<String> = list[0].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(documented(OUTPUTS, "List of runs"), fields);
 }
 
 #[test]
