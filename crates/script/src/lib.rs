@@ -1,9 +1,25 @@
-//! script
+//! Scenarios in TypeScript: compiled, evaluated into a plan, and run as virtual users.
+//!
+//! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptCrew`] (the program → users for the engine).
+//! Inside: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `module` (the `"loadstone"` module), `crew` (users,
+//! operations, the driver), `user` (the user object: requests and responses). Deliberately absent: sockets (`protocol`),
+//! arrivals (`engine`), percentiles.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the realm, which follows"))]
+mod compile;
+mod crew;
 mod data;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the response object, which follows"))]
+mod error;
 mod extract;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the realm, which follows"))]
 mod globals;
+mod load;
 mod module;
+mod parameters;
+mod realm;
+mod settings;
+mod user;
+
+pub use compile::Program;
+pub use crew::{ConsoleLine, Level, ScriptCrew, ScriptUser, Sinks, Traced};
+pub use error::{Frame, Place, ScriptError};
+pub use load::{Loaded, load};
+pub use parameters::Inputs;

@@ -1,0 +1,241 @@
+//! Walks from the test file through everything it imports.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::path::{Component, Path, PathBuf};
+
+use super::commonjs::{body, body_id, facade, json_module};
+use super::resolve::{Resolvers, Target};
+use super::transpile::{Import, Transpiled, transpile};
+use super::{Form, Module, Positions, Program, Source};
+use crate::error::ScriptError;
+use crate::module;
+
+/// Most files of one test, so that an import gone astray ends with a message.
+const FILES_MAX: usize = 5_000;
+
+/// Compiles the test file at `path` and all that it imports.
+pub(crate) fn compile(path: &Path) -> Result<Program, ScriptError> {
+    let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
+    let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let mut graph = Graph { folder: folder.clone(), resolvers: Resolvers::new(), files: HashMap::new(), waiting: VecDeque::new() };
+    graph.add_loadstone()?;
+    let entry = graph.id_of(&entry);
+    graph.waiting.push_back((entry.clone(), folder.join(&entry)));
+    while let Some((id, file)) = graph.waiting.pop_front() {
+        graph.add_file(id, &file)?;
+    }
+    graph.check_names()?;
+    Ok(Program { entry, modules: graph.finish(), folder })
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> ScriptError {
+    ScriptError::new(format!("cannot read {}: {error}", path.display()))
+        .help("give the path of a test file; `loadstone init` writes a first one")
+}
+
+/// A file of the graph with its imports resolved to ids.
+struct File {
+    source: Option<Source>,
+    compiled: Transpiled,
+    imports: HashMap<String, String>,
+    json: bool,
+}
+
+struct Graph {
+    folder: PathBuf,
+    resolvers: Resolvers,
+    files: HashMap<String, File>,
+    waiting: VecDeque<(String, PathBuf)>,
+}
+
+impl Graph {
+    /// The path for people, relative to the test's folder.
+    fn id_of(&self, path: &Path) -> String {
+        let mut base = self.folder.as_path();
+        let mut up = String::new();
+        loop {
+            if let Ok(rest) = path.strip_prefix(base) {
+                let parts: Vec<_> =
+                    rest.components().filter_map(|part| if let Component::Normal(p) = part { p.to_str() } else { None }).collect();
+                return up + &parts.join("/");
+            }
+            match base.parent() {
+                Some(parent) => base = parent,
+                None => return path.display().to_string(),
+            }
+            up.push_str("../");
+        }
+    }
+
+    /// Loadstone's own modules, written in TypeScript like the scenarios.
+    fn add_loadstone(&mut self) -> Result<(), ScriptError> {
+        for (id, text) in module::SOURCES {
+            let source = Source { file: (*id).into(), text: (*text).to_owned() };
+            let compiled = transpile(Path::new("loadstone.ts"), &source)?;
+            let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
+            self.files.insert((*id).to_owned(), File { source: None, compiled, imports, json: false });
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, id: String, path: &Path) -> Result<(), ScriptError> {
+        if self.files.contains_key(&id) {
+            return Ok(());
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        let source = Source { file: id.as_str().into(), text };
+        let json = path.extension().is_some_and(|extension| extension == "json");
+        let compiled = if json { json_file(&source)? } else { transpile(path, &source)? };
+        let mut imports = HashMap::new();
+        for import in &compiled.imports {
+            let target = match self.resolvers.resolve(path, &import.specifier, import.by_require) {
+                Ok(Target::Builtin) => "loadstone".to_owned(),
+                Ok(Target::File(file)) => {
+                    let target = self.id_of(&file);
+                    self.waiting.push_back((target.clone(), file));
+                    target
+                }
+                // A `require` in a branch or a `try` may never run: it fails when it is reached.
+                Err(_) if import.by_require => continue,
+                Err(unresolved) => {
+                    let at = source.place_of(import.offset, import.length);
+                    return Err(ScriptError::new(unresolved.message).at(at).help(unresolved.help));
+                }
+            };
+            imports.insert(import.specifier.clone(), target);
+        }
+        if self.files.len() + self.waiting.len() > FILES_MAX {
+            return Err(
+                ScriptError::new(format!("the test imports more than {FILES_MAX} files")).help("import less, or bundle the package first")
+            );
+        }
+        self.files.insert(id, File { source: Some(source), compiled, imports, json });
+        Ok(())
+    }
+
+    /// Every name imported from an ES module must be exported by it.
+    fn check_names(&self) -> Result<(), ScriptError> {
+        for file in self.files.values() {
+            for import in &file.compiled.imports {
+                self.check_import(file, import)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_import(&self, file: &File, import: &Import) -> Result<(), ScriptError> {
+        let Some((target, source)) = file.imports.get(&import.specifier).zip(file.source.as_ref()) else { return Ok(()) };
+        let mut exported = BTreeSet::new();
+        if !self.exports(target, &mut exported, &mut HashSet::new()) {
+            return Ok(());
+        }
+        for (name, offset) in &import.names {
+            if !exported.contains(name.as_str()) {
+                let at = source.place_of(*offset, name.len());
+                let error = ScriptError::new(format!("\"{}\" has no export `{name}`", import.specifier)).at(at);
+                return Err(error.help(suggest(name, &exported)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gathers what a module exports; false when that cannot be known (CommonJS is in play).
+    fn exports<'g>(&'g self, id: &str, into: &mut BTreeSet<&'g str>, seen: &mut HashSet<String>) -> bool {
+        let Some(file) = self.files.get(id) else { return false };
+        if file.compiled.form == Form::CommonJs {
+            return false;
+        }
+        if !seen.insert(id.to_owned()) {
+            return true;
+        }
+        into.extend(file.compiled.exports.iter().map(String::as_str));
+        file.compiled.stars.iter().all(|star| file.imports.get(star).is_some_and(|target| self.exports(target, into, seen)))
+    }
+
+    /// Names that other files take from a CommonJS one.
+    fn names_wanted(&self, id: &str) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = self.files[id].compiled.exports.iter().cloned().collect();
+        for file in self.files.values() {
+            for import in &file.compiled.imports {
+                if file.imports.get(&import.specifier).is_some_and(|target| target == id) {
+                    names.extend(import.names.iter().map(|(name, _)| name.clone()));
+                }
+            }
+        }
+        names
+    }
+
+    /// ES modules that a CommonJS file may require, itself or through the CommonJS files it requires.
+    fn modules_required(&self, id: &str) -> BTreeSet<String> {
+        let mut modules = BTreeSet::new();
+        let mut seen = HashSet::from([id]);
+        let mut open = vec![id];
+        while let Some(at) = open.pop() {
+            for target in self.files.get(at).iter().flat_map(|file| file.imports.values()) {
+                match self.files.get(target).map(|file| file.compiled.form) {
+                    Some(Form::Module) => {
+                        modules.insert(target.clone());
+                    }
+                    Some(Form::CommonJs) if seen.insert(target) => open.push(target),
+                    _ => {}
+                }
+            }
+        }
+        modules
+    }
+
+    fn finish(mut self) -> HashMap<String, Module> {
+        let mut modules = HashMap::new();
+        let facades: Vec<(String, String, BTreeSet<String>)> = self
+            .files
+            .iter()
+            .filter(|(_, file)| file.compiled.form == Form::CommonJs)
+            .map(|(id, _)| {
+                let required = self.modules_required(id);
+                (id.clone(), facade(id, &self.names_wanted(id), &required), required)
+            })
+            .collect();
+        for (id, code, required) in facades {
+            let mut imports: HashMap<String, String> = required.into_iter().map(|module| (module.clone(), module)).collect();
+            imports.insert("loadstone:commonjs".to_owned(), "loadstone:commonjs".to_owned());
+            modules
+                .insert(id, Module { form: Form::Module, code, imports, positions: Positions::default(), source: None, loops: Vec::new() });
+        }
+        for (id, file) in self.files.drain() {
+            let Transpiled { form, code, positions, loops, .. } = file.compiled;
+            let (id, code) = if form == Form::CommonJs { (body_id(&id), body(&code)) } else { (id, code) };
+            let positions = if form == Form::CommonJs { positions.shifted(1) } else { positions };
+            let source = file.source.filter(|_| !file.json);
+            modules.insert(id, Module { form, code, imports: file.imports, positions, source, loops });
+        }
+        modules
+    }
+}
+
+fn json_file(source: &Source) -> Result<Transpiled, ScriptError> {
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&source.text) {
+        let at = source.place(error.line() as u32, error.column() as u32);
+        return Err(ScriptError::new(format!("not valid JSON: {error}"))
+            .at(at)
+            .help("correct the file, or read it as text with `template`"));
+    }
+    let code = json_module(&source.text);
+    let (imports, stars) = (Vec::new(), Vec::new());
+    Ok(Transpiled {
+        form: Form::Module,
+        code,
+        positions: Positions::default(),
+        imports,
+        exports: vec!["default".to_owned()],
+        stars,
+        loops: Vec::new(),
+    })
+}
+
+fn suggest(name: &str, exported: &BTreeSet<&str>) -> String {
+    let close = exported.iter().find(|known| known.eq_ignore_ascii_case(name) || known.starts_with(name) || name.starts_with(**known));
+    match close {
+        Some(known) if *known != "default" => format!("did you mean `{known}`?"),
+        _ => format!("it exports: {}", exported.iter().copied().collect::<Vec<_>>().join(", ")),
+    }
+}

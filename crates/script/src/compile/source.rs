@@ -1,0 +1,109 @@
+//! Source text and the way back to it: offsets and generated positions → lines and columns of what the user wrote.
+
+use std::sync::Arc;
+
+use crate::error::Place;
+
+/// A source file as it was read.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Path for people, relative to the test file's folder.
+    pub(crate) file: Arc<str>,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// The place of a byte range.
+    pub(crate) fn place_of(&self, start: usize, length: usize) -> Place {
+        let start = floor_boundary(&self.text, start.min(self.text.len()));
+        let before = &self.text[..start];
+        let line = before.bytes().filter(|b| *b == b'\n').count() as u32 + 1;
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = self.text[line_start..start].chars().count() as u32 + 1;
+        let rest = &self.text[start..];
+        let line_rest = rest.find('\n').map_or(rest, |end| &rest[..end]);
+        let width = line_rest.len().min(length).max(1) as u32;
+        Place { file: Arc::clone(&self.file), line, column, source_line: self.line(line), width }
+    }
+
+    pub(crate) fn place(&self, line: u32, column: u32) -> Place {
+        let source_line = self.line(line);
+        let width = source_line.as_deref().map_or(1, |text| word_width(text, column));
+        Place { file: Arc::clone(&self.file), line, column, source_line, width }
+    }
+
+    /// Byte offset of a place, as near as the text allows.
+    pub(crate) fn offset(&self, line: u32, column: u32) -> usize {
+        let start: usize = self.text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum();
+        let within = self.text[start..].char_indices().nth(column.saturating_sub(1) as usize).map_or(0, |(at, _)| at);
+        start + within
+    }
+
+    fn line(&self, line: u32) -> Option<String> {
+        self.text.lines().nth(line.saturating_sub(1) as usize).map(str::to_owned)
+    }
+}
+
+fn floor_boundary(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Length of the identifier at a column, so that the mark covers the word rather than its first letter.
+fn word_width(line: &str, column: u32) -> u32 {
+    let word = line.chars().skip(column.saturating_sub(1) as usize).take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').count();
+    word.max(1) as u32
+}
+
+/// Where each piece of generated code came from.
+#[derive(Debug, Default)]
+pub(crate) struct Positions {
+    /// `(generated line, generated column, source line, source column)`, all from 0, ascending.
+    tokens: Vec<(u32, u32, u32, u32)>,
+}
+
+impl Positions {
+    pub(crate) fn new(mut tokens: Vec<(u32, u32, u32, u32)>) -> Self {
+        tokens.sort_unstable();
+        Self { tokens }
+    }
+
+    /// The same with the generated code moved down.
+    pub(crate) fn shifted(mut self, lines: u32) -> Self {
+        self.tokens.iter_mut().for_each(|token| token.0 += lines);
+        self
+    }
+
+    /// The source position of a generated one; all count from 1.
+    pub(crate) fn source_of(&self, line: u32, column: u32) -> Option<(u32, u32)> {
+        let wanted = (line.saturating_sub(1), column.saturating_sub(1));
+        let after = self.tokens.partition_point(|token| (token.0, token.1) <= wanted);
+        let (generated_line, _, source_line, source_column) = *self.tokens.get(after.checked_sub(1)?)?;
+        (generated_line == wanted.0).then_some((source_line + 1, source_column + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_become_lines_and_columns() {
+        let source = Source { file: "a.ts".into(), text: "let ä = 1;\n  foo();\n".into() };
+        let place = source.place_of(source.text.find("foo").unwrap(), 3);
+        assert_eq!((place.line, place.column, place.width), (2, 3, 3));
+        assert_eq!(place.source_line.as_deref(), Some("  foo();"));
+        assert_eq!(source.place_of(source.text.find('=').unwrap(), 1).column, 7);
+    }
+
+    #[test]
+    fn the_nearest_token_before_is_taken_and_never_one_of_another_line() {
+        let positions = Positions::new(vec![(0, 0, 4, 2), (0, 10, 5, 0), (2, 4, 9, 9)]);
+        assert_eq!(positions.source_of(1, 5), Some((5, 3)));
+        assert_eq!(positions.source_of(1, 11), Some((6, 1)));
+        assert_eq!(positions.source_of(2, 3), None);
+        assert_eq!(positions.source_of(3, 50), Some((10, 10)));
+    }
+}

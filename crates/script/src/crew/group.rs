@@ -1,0 +1,118 @@
+//! A group: several steps measured as one. Its time leaves declared pauses out.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use metrics::{Nanos, Outcome, Phases, Sample};
+
+/// A group that is open.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) name: Arc<str>,
+    pub(crate) parent: Option<Rc<Group>>,
+    began: Nanos,
+    failed: Cell<bool>,
+    pausing: Cell<Pausing>,
+}
+
+/// Pauses of one group; those that overlap count once.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pausing {
+    running: u32,
+    since: Nanos,
+    over_ns: u64,
+}
+
+impl Group {
+    pub(crate) fn new(name: &str, parent: Option<Rc<Group>>, began: Nanos) -> Rc<Self> {
+        Rc::new(Self { name: name.into(), parent, began, failed: Cell::default(), pausing: Cell::default() })
+    }
+
+    /// This group and those around it, innermost first.
+    fn chain<'g>(innermost: Option<&'g Rc<Group>>) -> impl Iterator<Item = &'g Rc<Group>> {
+        std::iter::successors(innermost, |group| group.parent.as_ref())
+    }
+
+    pub(crate) fn fail(innermost: Option<&Rc<Group>>) {
+        Self::chain(innermost).for_each(|group| group.failed.set(true));
+    }
+
+    pub(crate) fn pause_began(innermost: Option<&Rc<Group>>, now: Nanos) {
+        for group in Self::chain(innermost) {
+            let mut pausing = group.pausing.get();
+            if pausing.running == 0 {
+                pausing.since = now;
+            }
+            pausing.running += 1;
+            group.pausing.set(pausing);
+        }
+    }
+
+    pub(crate) fn pause_ended(innermost: Option<&Rc<Group>>, now: Nanos) {
+        for group in Self::chain(innermost) {
+            let mut pausing = group.pausing.get();
+            pausing.running = pausing.running.saturating_sub(1);
+            if pausing.running == 0 {
+                pausing.over_ns += now.saturating_sub(pausing.since);
+            }
+            group.pausing.set(pausing);
+        }
+    }
+
+    /// What is recorded when it ends. `passed` means that its function did not throw.
+    pub(crate) fn sample(&self, now: Nanos, ended: GroupEnd) -> Sample {
+        let pausing = self.pausing.get();
+        let running_ns = if pausing.running > 0 { now.saturating_sub(pausing.since) } else { 0 };
+        let outcome = match ended {
+            GroupEnd::Interrupted => Outcome::Interrupted,
+            GroupEnd::Returned if !self.failed.get() => Outcome::Passed,
+            GroupEnd::Returned | GroupEnd::Threw => Outcome::Script,
+        };
+        Sample {
+            scheduled: self.began,
+            started: self.began,
+            ended: now.saturating_sub(pausing.over_ns + running_ns).max(self.began),
+            phases: Phases::default(),
+            outcome,
+            status: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupEnd {
+    Returned,
+    Threw,
+    Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_left_out_once_even_where_they_overlap() {
+        let outer = Group::new("outer", None, 100);
+        let inner = Group::new("inner", Some(Rc::clone(&outer)), 200);
+        Group::pause_began(Some(&inner), 300);
+        Group::pause_began(Some(&outer), 350);
+        Group::pause_ended(Some(&inner), 400);
+        Group::pause_ended(Some(&outer), 500);
+        assert_eq!(inner.sample(600, GroupEnd::Returned).service_ns(), 400 - 100);
+        assert_eq!(outer.sample(600, GroupEnd::Returned).service_ns(), 500 - 200);
+    }
+
+    #[test]
+    fn a_failed_step_fails_all_groups_around_it() {
+        let outer = Group::new("outer", None, 0);
+        let inner = Group::new("inner", Some(Rc::clone(&outer)), 0);
+        let beside = Group::new("beside", Some(Rc::clone(&outer)), 0);
+        Group::fail(Some(&inner));
+        let outcome = |group: &Group| group.sample(1, GroupEnd::Returned).outcome;
+        assert_eq!((outcome(&inner), outcome(&outer), outcome(&beside)), (Outcome::Script, Outcome::Script, Outcome::Passed));
+        assert_eq!(beside.sample(1, GroupEnd::Interrupted).outcome, Outcome::Interrupted);
+    }
+}

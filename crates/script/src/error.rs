@@ -1,0 +1,103 @@
+//! Errors of a script as people see them: what was wrong, where, and what to do.
+//!
+//! Read [`ScriptError`]. It renders itself with the source line and a caret; no terminal colours are added here.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A place in a source file. Lines and columns count from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Relative to the test file's folder.
+    pub file: Arc<str>,
+    pub line: u32,
+    pub column: u32,
+    /// The source line itself, where it is known.
+    pub source_line: Option<String>,
+    /// How many columns the mark under the source line spans, at least 1.
+    pub width: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// One frame of a stack trace, in the coordinates of the source the user wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    pub function: String,
+    pub place: Place,
+}
+
+/// Something wrong with a test file, at load time or while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptError {
+    /// What was wrong, in a sentence without a full stop.
+    pub message: String,
+    pub place: Option<Place>,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// Innermost first; frames of Loadstone itself are left out.
+    pub stack: Vec<Frame>,
+}
+
+impl ScriptError {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), place: None, help: None, stack: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The error on several lines: message, place, source line with a mark, remedy, stack.
+    pub fn render(&self) -> String {
+        let mut out = format!("error: {}\n", self.message);
+        if let Some(place) = &self.place {
+            render_place(&mut out, place);
+        }
+        if let Some(help) = &self.help {
+            out.push_str(&format!("  help: {help}\n"));
+        }
+        if self.stack.len() > 1 {
+            for frame in &self.stack {
+                out.push_str(&format!("    at {} ({})\n", frame.function, frame.place));
+            }
+        }
+        out
+    }
+}
+
+fn render_place(out: &mut String, place: &Place) {
+    let number = place.line.to_string();
+    let gutter = " ".repeat(number.len());
+    out.push_str(&format!(" {gutter} ╭─[{place}]\n"));
+    if let Some(line) = &place.source_line {
+        let before: String =
+            line.chars().take(place.column.saturating_sub(1) as usize).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        out.push_str(&format!(" {number} │ {}\n", line.trim_end()));
+        out.push_str(&format!(" {gutter} │ {before}{}\n", "^".repeat(place.width.max(1) as usize)));
+    }
+}
+
+/// One line: `file:line:column: message`.
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for ScriptError {}

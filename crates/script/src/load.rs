@@ -1,0 +1,124 @@
+//! From a test file to a plan: compile, evaluate once, read what it declared.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use metrics::Nanos;
+use plan::TestPlan;
+use protocol::NetworkOptions;
+use rquickjs::{Ctx, Exception, Function, Object, Value};
+use serde::Deserialize;
+
+use crate::compile::{self, Program};
+use crate::data::store::Store;
+use crate::error::ScriptError;
+use crate::parameters::{self, Declarations, Inputs};
+use crate::realm::{Realm, TURN_NS_MAX, World};
+use crate::settings::Settings;
+
+/// A test file, ready to run. Shared by all workers.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Validated.
+    pub plan: TestPlan,
+    /// How the test reaches the network; the binary's flags may add to it.
+    pub network: NetworkOptions,
+    pub(crate) program: Arc<Program>,
+    pub(crate) inputs: Arc<Inputs>,
+    pub(crate) settings: Settings,
+    pub(crate) store: Arc<Store>,
+    /// Longest turn of JavaScript. Nanoseconds.
+    pub(crate) turn_ns_max: Nanos,
+}
+
+/// What `describe` of the module returns.
+#[derive(Deserialize)]
+struct Description {
+    plan: TestPlan,
+    settings: Settings,
+}
+
+/// Compiles and evaluates a test file and builds its plan.
+///
+/// # Errors
+/// Anything wrong with the file or the inputs, with its place in the file and a remedy.
+pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
+    let program = Arc::new(compile::compile(path)?);
+    let inputs = Arc::new(inputs.clone());
+    let world = World {
+        program: Arc::clone(&program),
+        folder: program.folder.clone(),
+        store: Store::new(inputs.seed.unwrap_or(1)),
+        turn_ns_max: TURN_NS_MAX,
+    };
+    let (realm, scope, declarations) =
+        Realm::new(Rc::new(world), Rc::new(|_, _| {}), |ctx, native| install_for_planning(ctx, native, &inputs))?;
+    let name = test_name(path);
+    let described: Result<Option<String>, ScriptError> = realm.evaluate(|ctx, exported| describe(ctx, exported, &name));
+    scope.seal();
+    parameters::check_known(&inputs, &declarations.borrow())?;
+    let Some(description) = described? else {
+        return Err(ScriptError::new(format!("{} exports no test", path.display()))
+            .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
+    };
+    let Description { mut plan, settings } = serde_json::from_str(&description)
+        .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
+    plan.parameters = declarations.borrow().clone();
+    plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
+    plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
+    let network = network_options(&settings, &program.folder);
+    let store = Store::new(plan.options.seed);
+    Ok(Loaded { plan, network, program, inputs, settings, store, turn_ns_max: TURN_NS_MAX })
+}
+
+/// The file's name without `.load.ts`.
+fn test_name(path: &Path) -> String {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("test");
+    let stem = [".load.ts", ".load.js", ".ts", ".js", ".mjs"].iter().find_map(|end| name.strip_suffix(end));
+    stem.unwrap_or(name).to_owned()
+}
+
+fn describe<'js>(ctx: &Ctx<'js>, exported: Value<'js>, name: &str) -> rquickjs::Result<Option<String>> {
+    let native: Object<'js> = ctx.globals().get("__loadstone")?;
+    match native.get::<_, Option<Function<'js>>>("describe")? {
+        Some(describe) => describe.call((exported, name)),
+        None => Ok(None),
+    }
+}
+
+fn network_options(settings: &Settings, folder: &Path) -> NetworkOptions {
+    let found = |file: &String| -> PathBuf { folder.join(file) };
+    NetworkOptions {
+        insecure: settings.insecure,
+        roots: settings.roots.iter().map(found).collect(),
+        identity: settings.client_certificate.as_ref().map(|pair| (found(&pair.certificate), found(&pair.key))),
+        sources: settings.sources.clone(),
+    }
+}
+
+/// What a realm has both when planning and when running.
+pub(crate) fn install_common<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
+    native.set("target", Function::new(ctx.clone(), target)?)?;
+    parameters::install(ctx, native, inputs)
+}
+
+fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
+    native.set("userPrototype", Object::new(ctx.clone())?)?;
+    native.set("responsePrototype", Object::new(ctx.clone())?)?;
+    install_common(ctx, native, inputs)
+}
+
+/// Checks a base URL; that of a bare origin comes back without a trailing slash.
+fn target(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
+    let wrong = |problem: &str| {
+        let message = format!("target: \"{text}\" {problem}: write it in full, such as \"http://127.0.0.1:8080\"");
+        Exception::throw_message(&ctx, &message)
+    };
+    let url = url::Url::parse(&text).map_err(|_| wrong("is not a URL"))?;
+    match url.scheme() {
+        "http" | "https" if url.has_host() && url.path() == "/" => Ok(text.trim_end_matches('/').to_owned()),
+        "http" | "https" if url.has_host() => Ok(text),
+        _ => Err(wrong("is not an http or https URL")),
+    }
+}

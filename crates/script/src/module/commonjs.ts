@@ -1,0 +1,35 @@
+// `require` for CommonJS packages: the cache, and what ES modules lend to it.
+const cache = new Map<string, { exports: any; id: string; loaded: boolean }>();
+const provided = new Map<string, any>();
+
+/** Lends an ES module (or a JSON file) to `require`. */
+export function provide(id: string, namespace: any) {
+  provided.set(id, namespace);
+}
+
+/** What `require` of this id yields. */
+export function load(id: string): any {
+  const lent = provided.get(id);
+  if (lent !== undefined) return id.endsWith(".json") ? lent.default : lent;
+  const known = cache.get(id);
+  if (known) return known.exports;
+  const module = { exports: {}, id, loaded: false };
+  cache.set(id, module);
+  const [factory, imports] = __loadstone.commonjs(id);
+  const require = (specifier: string) => {
+    const target = imports[specifier];
+    if (target === undefined) {
+      throw new Error(`cannot find "${specifier}", required by ${id}: packages that need Node.js itself cannot run here`);
+    }
+    return load(target);
+  };
+  const folder = id.includes("/") ? id.slice(0, id.lastIndexOf("/")) : ".";
+  factory.call(module.exports, module.exports, require, module, id, folder);
+  module.loaded = true;
+  return module.exports;
+}
+
+/** The default export that importers expect: transpiled ES modules carry their own. */
+export function pick(exported: any): any {
+  return exported?.__esModule && "default" in exported ? exported.default : exported;
+}

@@ -1,0 +1,9 @@
+// The module that scenarios import as "loadstone".
+import "loadstone:response";
+import "loadstone:user";
+export { csv, file, generator, json, jsonl, random, rows, shared, template, uniqueId } from "loadstone:data";
+export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
+export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, users } from "loadstone:load";
+export { checks, failures, groupTime, iterationCount, requests, responseTime, scheduleLag, serviceTime, signal } from "loadstone:thresholds";
+export { flow, flowTime, observe, param, stub, test } from "loadstone:test";
+export { milliseconds } from "loadstone:values";

@@ -1,0 +1,239 @@
+// Load profiles and the load tree. What is built here is the data of `plan::Load` as it serialises.
+import { name as nameOf, nanoseconds, number, perSecond, show, whole, known } from "loadstone:values";
+
+interface StepRange { from: number; to: number; by: number }
+
+abstract class Profile {
+  graceful: number | null = null;
+  users_max: number | null = null;
+  abstract readonly kind: string;
+  abstract plan(): unknown;
+  abstract copy(): this;
+
+  gracefulStop(duration: string): this {
+    const profile = this.copy();
+    profile.graceful = nanoseconds(duration, "gracefulStop(…)");
+    return profile;
+  }
+}
+
+class OpenProfile extends Profile {
+  readonly kind = "open";
+  constructor(readonly stages: any[]) { super(); }
+
+  plan() { return { open: { stages: this.stages } }; }
+  copy(): this { return Object.assign(new OpenProfile(this.stages), { graceful: this.graceful, users_max: this.users_max }) as this; }
+
+  then(next: unknown): OpenProfile {
+    if (!(next instanceof OpenProfile)) throw new TypeError(`then(…): ${describe(next)} cannot follow arrivals: ${remedy(next, "arrivals(…).for(…)")}`);
+    const profile = new OpenProfile([...this.stages, ...next.stages]);
+    return Object.assign(profile, { graceful: next.graceful ?? this.graceful, users_max: next.users_max ?? this.users_max });
+  }
+
+  maxUsers(count: number): OpenProfile {
+    const profile = this.copy();
+    profile.users_max = whole(count, "maxUsers(…)", 1);
+    return profile;
+  }
+}
+
+/** A shape of arrivals that needs its duration: `stages` makes them for a number of nanoseconds. */
+class OpenShape {
+  constructor(readonly stages: (duration_ns: number, timing: string) => any[], readonly timing = "even", readonly steps = 0) {}
+
+  for(duration: string): OpenProfile { return new OpenProfile(this.stages(positive(duration, "for(…)"), this.timing)); }
+  each(duration: string): OpenProfile {
+    if (this.steps === 0) throw new TypeError("each(…) belongs to steps: give one stage its duration with `for`");
+    return new OpenProfile(this.stages(positive(duration, "each(…)") * this.steps, this.timing));
+  }
+  poisson(): OpenShape { return new OpenShape(this.stages, "poisson", this.steps); }
+}
+
+function positive(duration: string, what: string): number {
+  const ns = nanoseconds(duration, what);
+  if (ns <= 0) throw new RangeError(`${what}: a stage needs a duration longer than ${show(duration)}`);
+  return ns;
+}
+
+const rate = (from: number, to: number, duration_ns: number, timing: string) => ({ rate: { from, to, duration_ns: Math.round(duration_ns), timing } });
+
+function levels(of: readonly unknown[] | StepRange, what: string, read: (value: unknown, what: string) => number): number[] {
+  if (Array.isArray(of)) {
+    if (of.length === 0) throw new RangeError(`${what}: the list of steps is empty`);
+    return of.map((level) => read(level, what));
+  }
+  if (of === null || typeof of !== "object") throw new TypeError(`${what}: ${show(of)} is neither a list of steps nor { from, to, by }`);
+  const range = of as StepRange;
+  known(range, ["from", "to", "by"], what);
+  const from = read(range.from, what), to = read(range.to, what), by = read(range.by, what);
+  if (by <= 0) throw new RangeError(`${what}: \`by\` is the height of one step, above zero`);
+  const count = Math.ceil(Math.abs(to - from) / by - 1e-9);
+  if (count > 10_000) throw new RangeError(`${what}: ${count} steps are too many`);
+  const sign = Math.sign(to - from);
+  return Array.from({ length: count + 1 }, (_, k) => (k === count ? to : from + sign * by * k));
+}
+
+export const arrivals = Object.assign(
+  (perSecondRate: number | string) => {
+    const at = perSecond(perSecondRate, "arrivals(…)");
+    return new OpenShape((ns, timing) => [rate(at, at, ns, timing)]);
+  },
+  {
+    ramp(from: number | string, to: number | string) {
+      const a = perSecond(from, "arrivals.ramp(…)"), b = perSecond(to, "arrivals.ramp(…)");
+      return new OpenShape((ns, timing) => [rate(a, b, ns, timing)]);
+    },
+    steps(of: readonly (number | string)[] | StepRange) {
+      const all = levels(of, "arrivals.steps(…)", perSecond);
+      return new OpenShape((ns, timing) => all.map((at) => rate(at, at, ns / all.length, timing)), "even", all.length);
+    },
+    spike(base: number | string, peak: number | string, shape: { hold?: string; rise?: string } = {}) {
+      const low = perSecond(base, "arrivals.spike(…)"), high = perSecond(peak, "arrivals.spike(…)");
+      known(shape, ["hold", "rise"], "arrivals.spike(…)");
+      const hold = positive(shape.hold ?? "10s", "arrivals.spike(…) hold");
+      const rise = nanoseconds(shape.rise ?? "0s", "arrivals.spike(…) rise");
+      return new OpenShape((ns, timing) => {
+        const aside = (ns - hold - 2 * rise) / 2;
+        if (aside < 0) throw new RangeError("for(…): the stage is shorter than its spike: lengthen it, or lessen `hold` and `rise`");
+        const parts = [[low, low, aside], [low, high, rise], [high, high, hold], [high, low, rise], [low, low, aside]];
+        return parts.filter((part) => part[2]! > 0).map((part) => rate(part[0]!, part[1]!, part[2]!, timing));
+      });
+    },
+  },
+);
+
+export const once = () => new OpenProfile([{ burst: { count: 1 } }]);
+export const atOnce = (count: number) => new OpenProfile([{ burst: { count: whole(count, "atOnce(…)", 1) } }]);
+
+class ClosedProfile extends Profile {
+  readonly kind = "closed";
+  constructor(readonly stages: { from: number; to: number; duration_ns: number }[]) { super(); }
+
+  plan() { return { closed: { stages: this.stages } }; }
+  copy(): this { return Object.assign(new ClosedProfile(this.stages), { graceful: this.graceful }) as this; }
+
+  then(next: unknown): ClosedProfile {
+    if (!(next instanceof ClosedProfile)) throw new TypeError(`then(…): ${describe(next)} cannot follow users: ${remedy(next, "users(…).for(…)")}`);
+    return Object.assign(new ClosedProfile([...this.stages, ...next.stages]), { graceful: next.graceful ?? this.graceful });
+  }
+}
+
+class ClosedShape {
+  constructor(readonly stages: (duration_ns: number) => any[], readonly steps = 0) {}
+
+  for(duration: string): ClosedProfile { return new ClosedProfile(this.stages(positive(duration, "for(…)"))); }
+  each(duration: string): ClosedProfile {
+    if (this.steps === 0) throw new TypeError("each(…) belongs to steps: give one stage its duration with `for`");
+    return new ClosedProfile(this.stages(positive(duration, "each(…)") * this.steps));
+  }
+}
+
+const level = (from: number, to: number, duration_ns: number) => ({ from, to, duration_ns: Math.round(duration_ns) });
+
+export const users = Object.assign(
+  (count: number) => {
+    const at = whole(count, "users(…)");
+    return new ClosedShape((ns) => [level(at, at, ns)]);
+  },
+  {
+    ramp(from: number, to: number) {
+      const a = whole(from, "users.ramp(…)"), b = whole(to, "users.ramp(…)");
+      return new ClosedShape((ns) => [level(a, b, ns)]);
+    },
+    steps(of: readonly number[] | StepRange) {
+      const all = levels(of, "users.steps(…)", (value, what) => whole(value, what));
+      return new ClosedShape((ns) => all.map((at) => level(at, at, ns / all.length)), all.length);
+    },
+  },
+);
+
+class IterationsProfile extends Profile {
+  readonly kind = "iterations";
+  shape = { users: 1, count: 1, split: "shared", duration_max_ns: null as number | null };
+
+  plan() { return { iterations: this.shape }; }
+  copy(): this {
+    const profile = new IterationsProfile();
+    profile.shape = { ...this.shape };
+    profile.graceful = this.graceful;
+    return profile as this;
+  }
+  private changed(change: Partial<IterationsProfile["shape"]>): IterationsProfile {
+    const profile = this.copy();
+    Object.assign(profile.shape, change);
+    return profile;
+  }
+
+  users(count: number) { return this.changed({ users: whole(count, "iterations(…).users(…)", 1) }); }
+  perUser() { return this.changed({ split: "per_user" }); }
+  for(duration: string) { return this.changed({ duration_max_ns: positive(duration, "iterations(…).for(…)") }); }
+  static of(count: number) { return new IterationsProfile().changed({ count: whole(count, "iterations(…)", 1) }); }
+}
+
+export const iterations = (count: number) => IterationsProfile.of(count);
+
+function describe(value: unknown): string {
+  if (value instanceof OpenShape || value instanceof ClosedShape) return "a stage without a duration";
+  if (value instanceof Profile) return `a profile of ${value.kind === "open" ? "arrivals" : value.kind === "closed" ? "users" : "iterations"}`;
+  return show(value);
+}
+
+function remedy(value: unknown, example: string): string {
+  return value instanceof OpenShape || value instanceof ClosedShape ? 'add `.for("30s")`' : `write \`${example}\``;
+}
+
+/** A node of the load tree. */
+export class Part {
+  readonly kind = "load";
+  constructor(readonly node: any) {}
+}
+
+const SCENARIO_OPTIONS = ["target", "headers", "auth", "timeout", "fresh", "keep"];
+
+export class Scenario {
+  constructor(readonly name: string, readonly iterate: (user: any) => unknown, readonly options: Record<string, any>) {}
+
+  run(profile: unknown): Part {
+    if (!(profile instanceof Profile)) {
+      throw new TypeError(`scenario "${this.name}": ${describe(profile)} is no load profile: ${remedy(profile, 'arrivals(10).for("1m")')}`);
+    }
+    const run = { scenario: this, profile: profile.plan(), users_max: profile.users_max, graceful_stop_ns: profile.graceful };
+    return new Part({ run });
+  }
+}
+
+/** All scenarios of the file, in the order of their declaration. */
+export const scenarios: Scenario[] = [];
+
+export function scenario(name: string, iterate: (user: any) => unknown, options: Record<string, any> = {}): Scenario {
+  nameOf(name, "scenario(…)");
+  if (typeof iterate !== "function") throw new TypeError(`scenario "${name}": the second argument is the function that one user runs, not ${show(iterate)}`);
+  if (scenarios.some((other) => other.name === name)) throw new Error(`two scenarios are both named "${name}": results are kept by name, so rename one`);
+  known(options, SCENARIO_OPTIONS, `scenario "${name}"`);
+  const made = new Scenario(name, iterate, options);
+  scenarios.push(made);
+  return made;
+}
+
+/** A load tree from what people write: a part, or a list of parts that run at the same time. */
+export function loadTree(load: unknown, what: string): Part {
+  if (load instanceof Part) return load;
+  if (Array.isArray(load)) return parallel(...load);
+  if (load instanceof Scenario) throw new TypeError(`${what}: scenario "${load.name}" has no load: write \`.run(arrivals(10).for("1m"))\``);
+  throw new TypeError(`${what}: ${describe(load)} cannot run: give it \`scenario.run(…)\`, \`sequence(…)\` or a list of them`);
+}
+
+export function sequence(...parts: unknown[]): Part {
+  return new Part({ sequence: parts.map((part) => loadTree(part, "sequence(…)").node) });
+}
+
+export function parallel(...parts: unknown[]): Part {
+  return new Part({ parallel: parts.map((part) => loadTree(part, "load").node) });
+}
+
+/** The tree with scenarios as numbers. */
+export function numbered(node: any, number: (scenario: Scenario) => number): any {
+  if (node.run) return { run: { ...node.run, scenario: number(node.run.scenario) } };
+  const key = node.sequence ? "sequence" : "parallel";
+  return { [key]: node[key].map((part: any) => numbered(part, number)) };
+}

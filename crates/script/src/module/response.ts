@@ -1,0 +1,20 @@
+// The parts of the response object that are easier said in TypeScript.
+import { show } from "loadstone:values";
+
+function regex(this: any, pattern: RegExp, ...fallback: unknown[]): unknown {
+  if (!(pattern instanceof RegExp)) throw new TypeError(`regex(…): ${show(pattern)} is not a regular expression: write it as /…/`);
+  pattern.lastIndex = 0;
+  const match = pattern.exec(this.text);
+  pattern.lastIndex = 0;
+  if (match === null) {
+    if (fallback.length > 0) return fallback[0];
+    throw new Error(`${this.description()}: ${pattern} matches nothing in the body`);
+  }
+  for (let index = 0; index < match.length; index++) match[index] ??= "";
+  const groups = match.groups ?? {};
+  for (const name of Object.keys(groups)) groups[name] ??= "";
+  match.groups = groups;
+  return match;
+}
+
+Object.defineProperty(__loadstone.responsePrototype, "regex", { value: regex, writable: true, configurable: true });

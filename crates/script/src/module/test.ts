@@ -1,0 +1,144 @@
+// `test(…)`, parameters and observers: what a file declares beside its load.
+import { loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
+import { Threshold } from "loadstone:thresholds";
+import { known, nanoseconds, show, whole } from "loadstone:values";
+
+const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
+const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
+  "insecure", "roots", "clientCertificate", "sources"];
+
+class Test {
+  readonly kind = "test";
+  constructor(readonly plan: (file: string) => any) {}
+}
+
+function headers(value: any, what: string): [string, string][] {
+  if (value === undefined) return [];
+  if (value === null || typeof value !== "object") throw new TypeError(`${what}: headers are an object of names and values, not ${show(value)}`);
+  return Object.entries(value).map(([key, text]) => [key, String(text)]);
+}
+
+function auth(value: any, what: string): any {
+  if (value === undefined || value === null) return null;
+  if (typeof value.bearer === "string") return { bearer: value.bearer };
+  if (typeof value.username === "string" && typeof value.password === "string") return { username: value.username, password: value.password };
+  throw new TypeError(`${what}: auth is { username, password } or { bearer }`);
+}
+
+function url(value: unknown, what: string): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "string") throw new TypeError(`${what}: ${show(value)} is not a URL`);
+  return __loadstone.target(value);
+}
+
+function scenarioSettings(scenario: Scenario) {
+  const { target, headers: lines, auth: credentials, timeout, fresh, keep } = scenario.options;
+  const what = `scenario "${scenario.name}"`;
+  return {
+    name: scenario.name,
+    target: url(target, what),
+    headers: headers(lines, what),
+    auth: auth(credentials, what),
+    timeout_ns: timeout === undefined ? null : nanoseconds(timeout, `${what} timeout`),
+    keep: keep ?? (fresh ? { connections: false, cookies: false, state: false } : {}),
+  };
+}
+
+export function test(definition: any): Test {
+  if (definition === null || typeof definition !== "object") throw new TypeError(`test(…): ${show(definition)} is not the description of a test`);
+  known(definition, PARTS, "test(…)");
+  if (definition.load === undefined) throw new TypeError("the test has no load: give `load:` at least one `scenario.run(…)`");
+  const load = loadTree(definition.load, "load");
+  const options = definition.options ?? {};
+  known(options, OPTIONS, "options");
+  const thresholds = (definition.thresholds ?? []).map((threshold: unknown) => {
+    if (threshold instanceof Threshold) return threshold.plan;
+    throw new TypeError(`thresholds: ${show(threshold)} has no bound: write \`responseTime().p99.below("200ms")\``);
+  });
+  const observers = (definition.observe ?? []).map((observer: unknown) => {
+    if (observer instanceof Observer) return observer.plan;
+    throw new TypeError(`observe: ${show(observer)} is no observer: write \`observe.process({ port: 8080 })\``);
+  });
+  const target = url(definition.target, "target");
+  const planOptions = {
+    seed: whole(options.seed ?? 1, "seed"),
+    graceful_stop_ns: nanoseconds(options.gracefulStop ?? "30s", "gracefulStop"),
+    request_timeout_ns: nanoseconds(options.requestTimeout ?? "30s", "requestTimeout"),
+    series_max: whole(options.seriesMax ?? 500, "seriesMax", 1),
+    body_bytes_max: whole(options.bodyBytesMax ?? 64 * 1024 * 1024, "bodyBytesMax", 1),
+  };
+  const settings = {
+    headers: headers(definition.headers, "headers"),
+    auth: auth(definition.auth, "auth"),
+    redirects: whole(options.redirects ?? 10, "redirects"),
+    keep_alive: options.keepAlive ?? true,
+    connections_per_user: whole(options.connectionsPerUser ?? 6, "connectionsPerUser", 1),
+    insecure: options.insecure ?? false,
+    roots: options.roots ?? [],
+    client_certificate: options.clientCertificate ?? null,
+    sources: options.sources ?? [],
+  };
+  return new Test((file) => {
+    const used: Scenario[] = [];
+    numbered(load.node, (scenario) => used.push(scenario));
+    const order = scenarios.filter((scenario) => used.includes(scenario));
+    return {
+      plan: {
+        name: definition.name ?? file, target, parameters: [], scenarios: order.map(({ name }) => ({ name })),
+        load: numbered(load.node, (scenario) => order.indexOf(scenario)), thresholds, observers, options: planOptions,
+      },
+      settings: { ...settings, scenarios: order.map(scenarioSettings) },
+    };
+  });
+}
+
+/** The whole plan as JSON; called by the host once the file has been evaluated. */
+__loadstone.describe = (made: unknown, file: string) => (made instanceof Test ? JSON.stringify(made.plan(file)) : undefined);
+/** The function of a scenario; called by the host in every realm. */
+__loadstone.scenario = (name: string) => scenarios.find((scenario) => scenario.name === name)?.iterate;
+
+const declare = (kind: string) => (name: string, options: any = {}) => __loadstone.parameter(kind, name, JSON.stringify(options));
+
+export const param = {
+  number: declare("number"),
+  string: declare("string"),
+  boolean: declare("boolean"),
+  duration: declare("duration"),
+  url: declare("url"),
+  delay: declare("delay"),
+  choice: (name: string, options: readonly string[], more: any = {}) => __loadstone.parameter("choice", name, JSON.stringify({ ...more, options })),
+};
+
+class Observer {
+  readonly kind = "observer";
+  constructor(readonly plan: any) {}
+}
+
+const observers: Record<string, (first?: any, second?: any) => any> = {
+  process: (which) => which,
+  host: (options) => options,
+  sql: (options) => options,
+  statsd: (options) => options,
+  postgres: (address, options) => ({ url: address, ...options }),
+  mysql: (address, options) => ({ url: address, ...options }),
+  redis: (address, options) => ({ url: address, ...options }),
+  prometheus: (address, options) => ({ url: address, ...options }),
+};
+
+export const observe: any = new Proxy({}, {
+  get(_, kind) {
+    const build = typeof kind === "string" ? observers[kind] : undefined;
+    if (!build) throw new TypeError(`there is no observer \`observe.${String(kind)}\`; known are: ${Object.keys(observers).join(", ")}`);
+    return (first?: any, second?: any) => {
+      const options = build(first, second) ?? {};
+      if ("url" in options && typeof options.url !== "string") throw new TypeError(`observe.${String(kind)}(…): ${show(options.url)} is not an address`);
+      const every_ns = options.every === undefined ? undefined : nanoseconds(options.every, `observe.${String(kind)}(…) every`);
+      return new Observer({ kind, ...options, ...(every_ns === undefined ? {} : { every_ns }) });
+    };
+  },
+});
+
+const later = (what: string) => () => { throw new Error(`\`${what}\` is not available yet in this version of Loadstone`); };
+export const stub = { http: later("stub.http") };
+export const flow = later("flow");
+export const flowTime = later("flowTime");

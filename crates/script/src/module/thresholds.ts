@@ -1,0 +1,117 @@
+// Thresholds: a metric, what is taken of it, and a bound. What is built here is the data of `plan::Threshold`.
+import { name, nanoseconds, number, perSecond, share, show, whole, wholeSeconds, known } from "loadstone:values";
+
+type Read = (bound: unknown, what: string) => number;
+const WORDS: Record<string, string> = { below: "below", at_most: "at most", above: "above", at_least: "at least", equals: "equal to" };
+
+export class Threshold {
+  readonly kind = "threshold";
+  constructor(readonly plan: any) {}
+
+  private changed(change: object, words: string): Threshold {
+    return new Threshold({ ...this.plan, ...change, label: `${this.plan.label}${words}` });
+  }
+  over(window: string) { return this.changed({ window: { every: { seconds: wholeSeconds(window, "over(…)") } } }, ` over ${window}`); }
+  after(warmUp: string) { return this.changed({ after_seconds: wholeSeconds(warmUp, "after(…)") }, ` after ${warmUp}`); }
+  abortEarly() { return this.changed({ abort: true }, ""); }
+}
+
+class Bounds {
+  constructor(readonly plan: any, readonly label: string, readonly read: Read) {}
+
+  private bound(comparison: string, bound: unknown): Threshold {
+    const value = this.read(bound, `${this.label} ${WORDS[comparison]}`);
+    const label = `${this.label} ${WORDS[comparison]} ${bound}`;
+    return new Threshold({ ...this.plan, bound: { comparison, value }, window: "whole_run", after_seconds: 0, abort: false, label });
+  }
+  below(bound: unknown) { return this.bound("below", bound); }
+  atMost(bound: unknown) { return this.bound("at_most", bound); }
+  above(bound: unknown) { return this.bound("above", bound); }
+  atLeast(bound: unknown) { return this.bound("at_least", bound); }
+  equals(bound: unknown) { return this.bound("equals", bound); }
+}
+
+class Metric {
+  constructor(readonly metric: unknown, readonly selector: any, readonly label: string, readonly read: Read) {}
+
+  protected take(aggregate: unknown, word: string, read = this.read): Bounds {
+    return new Bounds({ metric: this.metric, selector: this.selector, aggregate }, this.label.replace("{}", word), read);
+  }
+  get mean() { return this.take("mean", "mean"); }
+  get min() { return this.take("min", "minimum"); }
+  get max() { return this.take("max", "maximum"); }
+}
+
+class TimeMetric extends Metric {
+  percentile(percent: number): Bounds {
+    number(percent, "percentile(…)");
+    if (percent <= 0 || percent >= 100) throw new RangeError(`percentile(…): a percentile lies between 0 and 100, not ${percent}`);
+    return this.take({ quantile: Math.round(percent * 1e7) / 1e9 }, `p${percent}`);
+  }
+  get p50() { return this.percentile(50); }
+  get p75() { return this.percentile(75); }
+  get p90() { return this.percentile(90); }
+  get p95() { return this.percentile(95); }
+  get p99() { return this.percentile(99); }
+  get p999() { return this.percentile(99.9); }
+}
+
+class CountMetric extends Metric {
+  constructor(metric: unknown, selector: any, label: string, readonly relative: Read, readonly relativeWord: string) {
+    super(metric, selector, label, (bound, what) => whole(bound, what));
+  }
+  get count() { return this.take("count", "count"); }
+  get rate() { return this.take("rate", this.relativeWord, this.relative); }
+}
+
+class SignalMetric extends Metric {
+  get last() { return this.take("last", "last value"); }
+}
+
+function select(of: unknown): any {
+  if (of === undefined) return {};
+  if (typeof of === "string") return { name: name(of, "the name of what is measured") };
+  if (of === null || typeof of !== "object") throw new TypeError(`${show(of)} selects nothing: give a name, or { name, scenario, group }`);
+  known(of, ["name", "scenario", "group"], "selection");
+  return { ...of };
+}
+
+/** ` of "x" in group "y"`. */
+function words(selector: any): string {
+  const parts = [];
+  if (selector.name !== undefined) parts.push(` of "${selector.name}"`);
+  if (selector.group !== undefined) parts.push(` in group "${selector.group}"`);
+  if (selector.scenario !== undefined) parts.push(` in scenario "${selector.scenario}"`);
+  return parts.join("");
+}
+
+const seconds: Read = (bound, what) => nanoseconds(bound, what) / 1e9;
+
+function time(metric: string, word: string) {
+  return (of?: unknown) => {
+    const selector = select(of);
+    return new TimeMetric(metric, selector, `${word} {}${words(selector)}`, seconds);
+  };
+}
+
+export const responseTime = time("response_time", "response time");
+export const serviceTime = time("service_time", "service time");
+export const scheduleLag = time("schedule_lag", "schedule lag");
+export const groupTime = (of: string) => new TimeMetric("group_time", { name: name(of, "groupTime(…)") }, `time {} of group "${of}"`, seconds);
+
+function count(metric: string, word: string, relative: Read, relativeWord: string) {
+  return (of?: unknown) => {
+    const selector = select(of);
+    return new CountMetric(metric, selector, `${word} {}${words(selector)}`, relative, relativeWord);
+  };
+}
+
+export const requests = count("requests", "requests", perSecond, "rate");
+export const failures = count("failures", "failures", share, "share");
+export const checks = count("checks", "failed checks", share, "share");
+export const iterationCount = (of?: string) => {
+  const selector = of === undefined ? {} : { scenario: name(of, "iterationCount(…)") };
+  return new CountMetric("iterations", selector, `iterations {}${words(selector)}`, perSecond, "rate");
+};
+export const signal = (of: string) =>
+  new SignalMetric({ signal: { name: name(of, "signal(…)") } }, {}, `signal "${of}" {}`, (bound, what) => number(bound, what, -Infinity));

@@ -1,0 +1,48 @@
+// The parts of the user object that are easier said in TypeScript; requests, pauses and records are Rust.
+import { name as nameOf, nanoseconds, number, show, known, whole } from "loadstone:values";
+
+const prototype = __loadstone.userPrototype;
+
+async function group(this: any, name: string, steps: (user: any) => unknown) {
+  nameOf(name, "group(…)");
+  if (typeof steps !== "function") throw new TypeError(`group "${name}": the second argument is the function with its steps, not ${show(steps)}`);
+  const inside = this.enterGroup(name);
+  inside.state = this.state;
+  try {
+    const result = await steps(inside);
+    inside.leaveGroup(true);
+    return result;
+  } catch (error) {
+    inside.leaveGroup(false);
+    throw error;
+  }
+}
+
+function interval(options: any): number {
+  known(options, ["perSecond", "perMinute", "every", "times", "for"], "pace(…)");
+  if (options.perSecond !== undefined) return 1e9 / number(options.perSecond, "pace({ perSecond })", Number.MIN_VALUE);
+  if (options.perMinute !== undefined) return 60e9 / number(options.perMinute, "pace({ perMinute })", Number.MIN_VALUE);
+  if (options.every !== undefined) return nanoseconds(options.every, "pace({ every })");
+  throw new TypeError("pace(…): say how often, with `perSecond`, `perMinute` or `every`");
+}
+
+async function* pace(this: any, options: any) {
+  const every = interval(options);
+  const times = options.times === undefined ? Infinity : whole(options.times, "pace({ times })");
+  const begun = this.clock();
+  const end = Math.min(this.loadEnd(), options.for === undefined ? Infinity : begun + nanoseconds(options.for, "pace({ for })"));
+  for (let turn = 0; turn < times; turn++) {
+    const due = begun + turn * every;
+    if (due >= end) return;
+    if (turn > 0) await this.sleepUntil(due);
+    yield turn;
+  }
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+for (const [name, value] of Object.entries({ group, pace, fail })) {
+  Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
+}

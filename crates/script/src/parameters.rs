@@ -1,0 +1,238 @@
+//! Parameters: what a test declares, and the values a run gives them. Later wins: default, environment, command line.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plan::{Origin, Parameter, ParameterKind};
+use rquickjs::{Ctx, Exception, Function, IntoJs, Object, Value};
+use serde::Deserialize;
+
+use crate::error::ScriptError;
+
+/// What a person gives a test from outside.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// `-p name=value`, in order; the last of a name wins.
+    pub parameters: Vec<(String, String)>,
+    /// The process's environment, or the part of it that begins with `LOADSTONE_`.
+    pub environment: Vec<(String, String)>,
+    /// Replaces the test's seed.
+    pub seed: Option<u64>,
+}
+
+impl Inputs {
+    /// `name=value` pairs from the command line, and this process's environment.
+    ///
+    /// # Errors
+    /// A pair without `=`.
+    pub fn from_process(pairs: &[String]) -> Result<Self, ScriptError> {
+        let split = |pair: &String| {
+            let (name, value) = pair.split_once('=').ok_or_else(|| {
+                ScriptError::new(format!("-p {pair}: a parameter is given as name=value")).help(format!("write `-p {pair}=…`"))
+            })?;
+            Ok((name.to_owned(), value.to_owned()))
+        };
+        let parameters = pairs.iter().map(split).collect::<Result<_, ScriptError>>()?;
+        let environment = std::env::vars().filter(|(name, _)| name.starts_with("LOADSTONE_")).collect();
+        Ok(Self { parameters, environment, seed: None })
+    }
+
+    fn given(&self, name: &str) -> Option<(&str, Origin)> {
+        let of = |list: &'_ [(String, String)], wanted: &str| list.iter().rposition(|(key, _)| key == wanted);
+        if let Some(at) = of(&self.parameters, name) {
+            return Some((&self.parameters[at].1, Origin::CommandLine));
+        }
+        let at = of(&self.environment, &Parameter::environment_name(name))?;
+        Some((&self.environment[at].1, Origin::Environment))
+    }
+}
+
+/// What a declaration says beside its kind and name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declared {
+    default: Option<serde_json::Value>,
+    help: Option<String>,
+    #[serde(default)]
+    secret: bool,
+    min: Option<f64>,
+    max: Option<f64>,
+    options: Option<Vec<String>>,
+}
+
+/// A parameter's value as the script sees it.
+#[derive(Debug, Clone, PartialEq)]
+enum Given {
+    Number(f64),
+    Boolean(bool),
+    Text(String),
+}
+
+impl<'js> IntoJs<'js> for Given {
+    fn into_js(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        match self {
+            Given::Number(number) => number.into_js(ctx),
+            Given::Boolean(boolean) => boolean.into_js(ctx),
+            Given::Text(text) => text.into_js(ctx),
+        }
+    }
+}
+
+/// The parameters that one evaluation of the file declared.
+pub(crate) type Declarations = Rc<RefCell<Vec<Parameter>>>;
+
+/// Puts `parameter(kind, name, options)` on the native object.
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
+    let declarations = Declarations::default();
+    let (inputs, declared) = (Arc::clone(inputs), Rc::clone(&declarations));
+    let declare = move |ctx: Ctx<'js>, kind: String, name: String, options: String| {
+        let refused = |problem: String| Exception::throw_message(&ctx, &problem);
+        let options: Declared = serde_json::from_str(&options).map_err(|error| refused(format!("parameter `{name}`: {error}")))?;
+        let (parameter, value) = resolve(&inputs, &kind, &name, options).map_err(refused)?;
+        let mut declared = declared.borrow_mut();
+        if declared.iter().any(|known| known.name == parameter.name) {
+            return Err(refused(format!("parameter `{name}` is declared twice: keep the first result and use it")));
+        }
+        declared.push(parameter);
+        Ok(value)
+    };
+    native.set("parameter", Function::new(ctx.clone(), declare)?)?;
+    Ok(declarations)
+}
+
+/// Parameters given by `-p` that the test does not declare.
+pub(crate) fn check_known(inputs: &Inputs, declared: &[Parameter]) -> Result<(), ScriptError> {
+    for (name, _) in &inputs.parameters {
+        if !declared.iter().any(|parameter| parameter.name == *name) {
+            let known: Vec<&str> = declared.iter().map(|parameter| parameter.name.as_str()).collect();
+            let help =
+                if known.is_empty() { "the test declares no parameters".to_owned() } else { format!("it declares: {}", known.join(", ")) };
+            return Err(ScriptError::new(format!("the test has no parameter `{name}`")).help(help));
+        }
+    }
+    Ok(())
+}
+
+fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Declared) -> Result<(Parameter, Given), String> {
+    let kind = kind_of(kind, &declared)?;
+    let default = declared.default.as_ref().map(|value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let (text, origin) = match (inputs.given(name), &default) {
+        (Some((text, origin)), _) => (text.to_owned(), origin),
+        (None, Some(text)) => (text.clone(), Origin::Default),
+        (None, None) => {
+            let variable = Parameter::environment_name(name);
+            return Err(format!("parameter `{name}` has no default and was not given: add `-p {name}=…` or set {variable}"));
+        }
+    };
+    let value = read(&kind, &text).map_err(|problem| match origin {
+        Origin::CommandLine => format!("-p {name}={}: {problem}", if declared.secret { Parameter::MASK } else { &text }),
+        Origin::Environment => format!("{}: {problem}", Parameter::environment_name(name)),
+        _ => format!("the default of parameter `{name}`: {problem}"),
+    })?;
+    let masked = |text: String| if declared.secret { Parameter::MASK.to_owned() } else { text };
+    let parameter = Parameter {
+        name: name.to_owned(),
+        kind,
+        help: declared.help,
+        default: default.map(masked),
+        value: masked(text),
+        origin,
+        secret: declared.secret,
+    };
+    Ok((parameter, value))
+}
+
+fn kind_of(kind: &str, declared: &Declared) -> Result<ParameterKind, String> {
+    Ok(match kind {
+        "number" => ParameterKind::Number { min: declared.min, max: declared.max },
+        "string" => ParameterKind::String,
+        "boolean" => ParameterKind::Boolean,
+        "duration" => ParameterKind::Duration,
+        "url" => ParameterKind::Url,
+        "delay" => ParameterKind::Delay,
+        "choice" => ParameterKind::Choice { options: declared.options.clone().unwrap_or_default() },
+        other => return Err(format!("there is no kind of parameter called {other}")),
+    })
+}
+
+fn read(kind: &ParameterKind, text: &str) -> Result<Given, String> {
+    match kind {
+        ParameterKind::Number { min, max } => {
+            let number: f64 =
+                text.trim().parse().ok().filter(|n: &f64| n.is_finite()).ok_or_else(|| format!("\"{text}\" is not a number"))?;
+            match (min, max) {
+                (Some(min), _) if number < *min => Err(format!("{number} is below the least allowed, {min}")),
+                (_, Some(max)) if number > *max => Err(format!("{number} is above the most allowed, {max}")),
+                _ => Ok(Given::Number(number)),
+            }
+        }
+        ParameterKind::Boolean => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "1" | "on" => Ok(Given::Boolean(true)),
+            "false" | "no" | "0" | "off" => Ok(Given::Boolean(false)),
+            _ => Err(format!("\"{text}\" is neither true nor false")),
+        },
+        ParameterKind::Duration => plan::duration::parse(text).map(|_| Given::Text(text.to_owned())),
+        ParameterKind::Url => check_url(text).map(|()| Given::Text(text.to_owned())),
+        ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(Given::Text(text.to_owned())),
+        ParameterKind::Choice { options } => Err(format!("\"{text}\" is not one of {}", options.join(", "))),
+        ParameterKind::Delay => text.parse::<stub::Delay>().map(|_| Given::Text(text.to_owned())).map_err(|error| error.to_string()),
+        ParameterKind::String => Ok(Given::Text(text.to_owned())),
+    }
+}
+
+fn check_url(text: &str) -> Result<(), String> {
+    let wrong = || format!("\"{text}\" is not a URL: write it in full, such as \"http://127.0.0.1:8080\"");
+    let url = url::Url::parse(text).map_err(|_| wrong())?;
+    if url.has_host() && matches!(url.scheme(), "http" | "https" | "ws" | "wss") { Ok(()) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inputs(parameters: &[(&str, &str)], environment: &[(&str, &str)]) -> Inputs {
+        let own = |list: &[(&str, &str)]| list.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Inputs { parameters: own(parameters), environment: own(environment), seed: None }
+    }
+
+    fn declared(json: &str) -> Declared {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_environment_and_that_over_the_default() {
+        let both = inputs(&[("rate", "3"), ("rate", "4")], &[("LOADSTONE_RATE", "2")]);
+        let (parameter, value) = resolve(&both, "number", "rate", declared(r#"{"default":1}"#)).unwrap();
+        assert_eq!((value, parameter.origin, parameter.default.as_deref()), (Given::Number(4.0), Origin::CommandLine, Some("1")));
+        let environment = inputs(&[], &[("LOADSTONE_RATE", "2")]);
+        assert_eq!(resolve(&environment, "number", "rate", declared(r#"{"default":1}"#)).unwrap().1, Given::Number(2.0));
+        assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", declared(r#"{"default":1}"#)).unwrap().1, Given::Number(1.0));
+    }
+
+    #[test]
+    fn wrong_values_say_where_they_came_from_and_what_is_wrong() {
+        for (kind, options, text, part) in [
+            ("number", "{}", "many", "-p x=many: \"many\" is not a number"),
+            ("number", r#"{"max":5}"#, "6", "above the most allowed, 5"),
+            ("boolean", "{}", "maybe", "neither true nor false"),
+            ("duration", "{}", "5", "not a duration"),
+            ("url", "{}", "localhost", "not a URL"),
+            ("choice", r#"{"options":["a","b"]}"#, "c", "not one of a, b"),
+        ] {
+            let error = resolve(&inputs(&[("x", text)], &[]), kind, "x", declared(options)).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        let missing = resolve(&inputs(&[], &[]), "string", "apiToken", declared("{}")).unwrap_err();
+        assert!(missing.contains("LOADSTONE_API_TOKEN"), "{missing}");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_the_plan_and_whole_in_the_script() {
+        let (parameter, value) = resolve(&inputs(&[("t", "s3cret")], &[]), "string", "t", declared(r#"{"secret":true}"#)).unwrap();
+        assert_eq!((value, parameter.value.as_str()), (Given::Text("s3cret".to_owned()), Parameter::MASK));
+    }
+}

@@ -1,0 +1,101 @@
+//! From what JavaScript threw to an error in the coordinates of the source.
+
+use rquickjs::{CaughtError, Coerced, Ctx, Exception, Value};
+
+use crate::compile::Program;
+use crate::error::{Frame, ScriptError};
+
+/// What was thrown, with its stack mapped to the source.
+pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>) -> ScriptError {
+    let Some(object) = thrown.as_object().filter(|object| object.is_error()) else {
+        return ScriptError::new(format!("thrown: {}", shown(ctx, thrown))).help("throw an `Error`: it carries the line it was thrown at");
+    };
+    let text = |key: &str| object.get::<_, Option<Coerced<String>>>(key).ok().flatten().map(|text| text.0).unwrap_or_default();
+    let (name, message, stack) = (text("name"), text("message"), text("stack"));
+    let mut frames = frames(program, &stack);
+    let interrupted = name == "InternalError" && message == "interrupted";
+    let mut error = ScriptError::new(sentence(&name, &message));
+    if interrupted {
+        error = ScriptError::new("the script ran on without yielding and was interrupted")
+            .help("a loop must end, or await something (`await user.pause(…)`), so that the other users get their turn");
+    } else if name == "InternalError" && message == "out of memory" {
+        error = error.help("the realm's memory limit is reached: keep less at the top level of the file and in `user.state`");
+    }
+    if let Some(frame) = frames.first_mut() {
+        if interrupted && let Some(place) = program.endless_loop(&frame.place) {
+            frame.place = place;
+        }
+        error = error.at(frame.place.clone());
+    }
+    error.stack = frames;
+    error
+}
+
+/// Describes the error of a call into JavaScript, taking the pending exception.
+pub(crate) fn caught<'js>(ctx: &Ctx<'js>, program: &Program, error: rquickjs::Error) -> ScriptError {
+    match CaughtError::from_error(ctx, error) {
+        CaughtError::Exception(exception) => describe(ctx, program, &exception.into_value()),
+        CaughtError::Value(value) => describe(ctx, program, &value),
+        CaughtError::Error(error) => ScriptError::new(error.to_string()),
+    }
+}
+
+/// The value behind an error of a call into JavaScript.
+pub(crate) fn thrown<'js>(ctx: &Ctx<'js>, error: rquickjs::Error) -> Value<'js> {
+    match CaughtError::from_error(ctx, error) {
+        CaughtError::Exception(exception) => exception.into_value(),
+        CaughtError::Value(value) => value,
+        CaughtError::Error(error) => {
+            let made = Exception::from_message(ctx.clone(), &error.to_string());
+            made.map_or_else(|_| Value::new_undefined(ctx.clone()), Exception::into_value)
+        }
+    }
+}
+
+/// Name of a thrown error, empty for other values.
+pub(crate) fn name_of(thrown: &Value<'_>) -> String {
+    thrown.as_object().and_then(|object| object.get::<_, String>("name").ok()).unwrap_or_default()
+}
+
+fn sentence(name: &str, message: &str) -> String {
+    match (name, message) {
+        ("" | "Error", "") => "an Error without a message was thrown".to_owned(),
+        ("" | "Error", message) => message.to_owned(),
+        (name, "") => name.to_owned(),
+        (name, message) => format!("{name}: {message}"),
+    }
+}
+
+fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
+    if let Some(text) = value.as_string() {
+        return text.to_string().unwrap_or_default();
+    }
+    match ctx.json_stringify(value.clone()) {
+        Ok(Some(text)) => text.to_string().unwrap_or_default(),
+        _ => value.get::<Coerced<String>>().map(|text| text.0).unwrap_or_else(|_| "a value".to_owned()),
+    }
+}
+
+/// Reads QuickJS's stack text (`    at name (module:line:column)`) and maps it; Loadstone's own frames are left out.
+fn frames(program: &Program, stack: &str) -> Vec<Frame> {
+    stack.lines().filter_map(|line| frame(program, line)).collect()
+}
+
+fn frame(program: &Program, line: &str) -> Option<Frame> {
+    let text = line.trim_start().strip_prefix("at ")?;
+    let (function, position) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+        Some((function, position)) => (function, position),
+        None => ("<module>", text),
+    };
+    let mut parts = position.rsplitn(3, ':');
+    let column = parts.next()?.parse().ok()?;
+    let line = parts.next()?.parse().ok()?;
+    let place = program.place(parts.next()?, line, column)?;
+    Some(Frame { function: if function == "<eval>" { "<module>".to_owned() } else { function.to_owned() }, place })
+}
+
+/// The file of the innermost frame that is not Loadstone's own.
+pub(crate) fn caller_file(ctx: &Ctx<'_>, program: &Program) -> Option<String> {
+    let stack: String = ctx.eval("new Error().stack").ok()?;
+    frames(program, &stack).first().map(|frame| frame.place.file.to_string())
+}

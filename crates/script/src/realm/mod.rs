@@ -1,0 +1,198 @@
+//! One JavaScript realm: a QuickJS runtime with the program loaded, shared by some two thousand users.
+//!
+//! Read [`Realm`]. Everything that calls into JavaScript goes through [`Realm::enter`], which starts the watchdog's turn.
+//! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`crew`).
+
+mod failure;
+mod heap;
+mod jobs;
+mod loader;
+mod unhandled;
+mod watchdog;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use metrics::Nanos;
+use metrics::clock::Clock;
+use rquickjs::context::EvalOptions;
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value};
+
+pub(crate) use failure::{caught, describe, name_of, thrown};
+pub(crate) use watchdog::TURN_NS_MAX;
+
+use heap::Heap;
+use unhandled::Unhandled;
+use watchdog::Watchdog;
+
+use crate::compile::{Form, Program};
+use crate::data::bindings::{self, Scope};
+use crate::data::store::Store;
+use crate::error::ScriptError;
+use crate::globals::{self, console::ConsoleSink};
+
+/// Memory of one realm. Bytes.
+const MEMORY_BYTES_MAX: usize = 512 << 20;
+/// Stack of one realm; a worker's thread has 2 MiB. Bytes.
+const STACK_BYTES_MAX: usize = 768 << 10;
+/// Jobs that the top level of the file may take to settle.
+const TOP_LEVEL_JOBS_MAX: usize = 1_000_000;
+
+/// What differs from run to run or realm to realm.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    pub(crate) program: Arc<Program>,
+    /// The test file's folder.
+    pub(crate) folder: PathBuf,
+    /// Files, feeders and values that all workers share.
+    pub(crate) store: Arc<Store>,
+    /// Longest turn of JavaScript. Nanoseconds.
+    pub(crate) turn_ns_max: Nanos,
+}
+
+/// A realm with its globals; [`Realm::evaluate`] loads the test file. Drop it after everything that holds values of it.
+pub(crate) struct Realm {
+    /// Before the context: it holds values.
+    unhandled: Unhandled,
+    context: Context,
+    runtime: Runtime,
+    watchdog: Watchdog,
+    heap: Heap,
+    pub(crate) world: Rc<World>,
+}
+
+impl Realm {
+    /// An empty realm with the language's globals and the hidden `__loadstone` object, which `install` completes.
+    /// The scope of its data comes back as well: seal it once the test file has been evaluated.
+    pub(crate) fn new<E>(
+        world: Rc<World>,
+        console: ConsoleSink,
+        install: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> rquickjs::Result<E>,
+    ) -> Result<(Self, Rc<Scope>, E), ScriptError> {
+        let no_realm = |error: rquickjs::Error| ScriptError::new(format!("the script engine could not start: {error}"));
+        let watchdog = Watchdog::new(world.turn_ns_max);
+        let runtime = Runtime::new().map_err(no_realm)?;
+        runtime.set_memory_limit(MEMORY_BYTES_MAX);
+        runtime.set_max_stack_size(STACK_BYTES_MAX);
+        // Collections are this crate's to schedule: one over thousands of users takes milliseconds.
+        runtime.set_gc_threshold(usize::MAX);
+        runtime.set_interrupt_handler(Some(Box::new(watchdog.handler())));
+        let loader = loader::ProgramLoader(Arc::clone(&world.program));
+        runtime.set_loader(loader.clone(), loader);
+        let unhandled = Unhandled::watch(&runtime);
+        let context = Context::full(&runtime).map_err(no_realm)?;
+        let realm = Self { context, runtime, watchdog, unhandled, heap: Heap::default(), world };
+        let installed = realm.enter(|ctx| {
+            let native = Object::new(ctx.clone())?;
+            install_commonjs(ctx, &native, &realm.world.program)?;
+            native.set("duration", Function::new(ctx.clone(), duration)?)?;
+            ctx.globals().set("__loadstone", native.clone())?;
+            let for_folders = Rc::clone(&realm.world);
+            let scope = bindings::install(ctx, &native, &realm.world.store, Box::new(move |ctx| caller_folder(ctx, &for_folders)))?;
+            globals::install(ctx, &native, scope.random(), console)?;
+            install(ctx, &native).map(|installed| (scope, installed))
+        });
+        let (scope, installed) = installed.map_err(no_realm)?;
+        Ok((realm, scope, installed))
+    }
+
+    /// Calls into JavaScript: one turn for the watchdog.
+    pub(crate) fn enter<R>(&self, call: impl for<'js> FnOnce(&Ctx<'js>) -> R) -> R {
+        self.watchdog.turn();
+        self.heap.worked();
+        self.context.with(|ctx| call(&ctx))
+    }
+
+    /// Runs queued jobs until none is left, or `limit` have run. Each is a turn of its own.
+    ///
+    /// # Errors
+    /// What ended a job: only an interruption does, since what a script throws rejects a promise instead.
+    pub(crate) fn run_jobs(&self, ctx: &Ctx<'_>, limit: usize) -> Result<usize, ScriptError> {
+        for ran in 0..limit {
+            self.watchdog.turn();
+            match jobs::run_one(ctx) {
+                Ok(true) => {}
+                Ok(false) => return Ok(ran),
+                Err(thrown) => return Err(describe(ctx, &self.world.program, &thrown)),
+            }
+        }
+        Ok(limit)
+    }
+
+    /// Evaluates the test file and returns what `read` makes of its default export.
+    pub(crate) fn evaluate<R>(&self, read: impl for<'js> FnOnce(&Ctx<'js>, Value<'js>) -> rquickjs::Result<R>) -> Result<R, ScriptError> {
+        let program = &self.world.program;
+        self.enter(|ctx| {
+            let failed = |error| caught(ctx, program, error);
+            let code = program.modules.get(&program.entry).map(|module| module.code.as_str()).unwrap_or_default();
+            let (module, done) = Module::declare(ctx.clone(), program.entry.as_str(), code).and_then(Module::eval).map_err(failed)?;
+            self.run_jobs(ctx, TOP_LEVEL_JOBS_MAX)?;
+            match done.state() {
+                PromiseState::Resolved => {}
+                PromiseState::Rejected => {
+                    let Some(Err(error)) = done.result::<Value<'_>>() else { return Err(ScriptError::new("the file failed")) };
+                    return Err(failed(error));
+                }
+                PromiseState::Pending => {
+                    return Err(ScriptError::new("the file's top level awaits something that does not come").help(
+                        "requests and pauses belong into a scenario: await them there, for instance in a set-up that runs `once()`",
+                    ));
+                }
+            }
+            let exported = module.get::<_, Value<'_>>("default").or_else(|_| {
+                ctx.catch();
+                Ok(Value::new_undefined(ctx.clone()))
+            });
+            exported.and_then(|value| read(ctx, value)).map_err(failed)
+        })
+    }
+
+    /// Rejections that no code has handled by now.
+    pub(crate) fn take_unhandled(&self, ctx: &Ctx<'_>) -> Vec<ScriptError> {
+        self.unhandled.take(ctx, &self.world.program)
+    }
+
+    /// Collects garbage where enough work has been done since the last time. Returns how long it took, in nanoseconds.
+    pub(crate) fn collect_if_due(&self, clock: &Clock) -> Option<Nanos> {
+        self.heap.is_due().then(|| {
+            let began = clock.now();
+            self.runtime.run_gc();
+            let took_ns = clock.now().saturating_sub(began);
+            self.heap.collected(took_ns);
+            took_ns
+        })
+    }
+}
+
+/// Puts `commonjs(id)` on the native object: `[factory, imports]` of a CommonJS file's body.
+fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Program>) -> rquickjs::Result<()> {
+    let program = Arc::clone(program);
+    let load = move |ctx: Ctx<'js>, id: String| {
+        let body = format!("{id}#cjs");
+        let Some(module) = program.modules.get(&body).filter(|module| module.form == Form::CommonJs) else {
+            return Err(Exception::throw_message(&ctx, &format!("{id} cannot be loaded by `require`")));
+        };
+        let mut options = EvalOptions::default();
+        options.strict = false;
+        options.filename = Some(body);
+        let factory = ctx.eval_with_options::<Value<'_>, _>(module.code.as_str(), options)?;
+        let imports = Object::new(ctx.clone())?;
+        for (specifier, target) in &module.imports {
+            imports.set(specifier.as_str(), target.as_str())?;
+        }
+        Ok(vec![factory, imports.into_value()])
+    };
+    native.set("commonjs", Function::new(ctx.clone(), load)?)
+}
+
+fn duration(ctx: Ctx<'_>, text: String) -> rquickjs::Result<f64> {
+    plan::duration::parse(&text).map(|ns| ns as f64).map_err(|message| Exception::throw_range(&ctx, &message))
+}
+
+/// The folder of the file that called a function of the module: what its relative paths are found from.
+pub(crate) fn caller_folder(ctx: &Ctx<'_>, world: &World) -> PathBuf {
+    let file = failure::caller_file(ctx, &world.program).map(|file| world.folder.join(file));
+    file.and_then(|file| file.parent().map(std::path::Path::to_path_buf)).unwrap_or_else(|| world.folder.clone())
+}

@@ -1,0 +1,49 @@
+//! Promises that were rejected and that nobody handled: a forgotten `await`, most often.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rquickjs::{Ctx, Persistent, Runtime, Value};
+
+use super::describe;
+use crate::compile::Program;
+use crate::error::ScriptError;
+
+/// Most rejections that are kept until they are reported; further ones are of a kind.
+const KEPT_MAX: usize = 64;
+
+type Rejected = (Persistent<Value<'static>>, Persistent<Value<'static>>);
+
+/// Promises and reasons, in the order of their rejection. Drop it before the runtime it watches.
+#[derive(Clone, Default)]
+pub(super) struct Unhandled(Rc<RefCell<Vec<Rejected>>>);
+
+impl Unhandled {
+    pub(super) fn watch(runtime: &Runtime) -> Self {
+        let unhandled = Self::default();
+        // Weak: the runtime owns the tracker, and must not own values of itself.
+        let list = Rc::downgrade(&unhandled.0);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx: Ctx<'_>, promise: Value<'_>, reason: Value<'_>, handled| {
+            let Some(list) = list.upgrade() else { return };
+            let mut list = list.borrow_mut();
+            let promise = Persistent::save(&ctx, promise);
+            if handled {
+                list.retain(|(known, _)| *known != promise);
+            } else if list.len() < KEPT_MAX {
+                list.push((promise, Persistent::save(&ctx, reason)));
+            }
+        })));
+        unhandled
+    }
+
+    pub(super) fn take(&self, ctx: &Ctx<'_>, program: &Program) -> Vec<ScriptError> {
+        let rejected = std::mem::take(&mut *self.0.borrow_mut());
+        let described = rejected.into_iter().map(|(_, reason)| {
+            let reason = reason.restore(ctx).unwrap_or_else(|_| Value::new_undefined(ctx.clone()));
+            let error = describe(ctx, program, &reason);
+            let help = "a promise was rejected and nobody awaited it: add `await`, or handle it with `catch`";
+            ScriptError { message: format!("unhandled rejection: {}", error.message), ..error }.help(help)
+        });
+        described.collect()
+    }
+}

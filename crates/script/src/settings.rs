@@ -1,0 +1,66 @@
+//! What a test sets for its requests and users beside the plan: base URLs, headers, credentials. May hold secrets, so none
+//! of it is written to a run directory.
+
+use serde::Deserialize;
+
+/// Credentials as the script gave them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Auth {
+    Bearer { bearer: String },
+    Basic { username: String, password: String },
+}
+
+impl Auth {
+    /// The value of the `Authorization` header.
+    pub(crate) fn header(&self) -> String {
+        match self {
+            Auth::Bearer { bearer } => format!("Bearer {bearer}"),
+            Auth::Basic { username, password } => {
+                use base64::Engine;
+                format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}")))
+            }
+        }
+    }
+}
+
+/// What a user keeps from one iteration to the next; `None`: kept in closed load, not in open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Keep {
+    pub(crate) connections: Option<bool>,
+    pub(crate) cookies: Option<bool>,
+    pub(crate) state: Option<bool>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ScenarioSettings {
+    pub(crate) name: String,
+    pub(crate) target: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) auth: Option<Auth>,
+    pub(crate) timeout_ns: Option<u64>,
+    pub(crate) keep: Keep,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ClientCertificate {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+/// For the whole test.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) auth: Option<Auth>,
+    pub(crate) redirects: u32,
+    pub(crate) keep_alive: bool,
+    pub(crate) connections_per_user: usize,
+    pub(crate) insecure: bool,
+    pub(crate) roots: Vec<String>,
+    pub(crate) client_certificate: Option<ClientCertificate>,
+    pub(crate) sources: Vec<std::net::IpAddr>,
+    /// Indexed by the plan's scenario id.
+    pub(crate) scenarios: Vec<ScenarioSettings>,
+}

@@ -1,0 +1,96 @@
+//! What becomes of an answer: judged, recorded, traced, handed to the script.
+
+use std::rc::Rc;
+
+use metrics::{Nanos, Outcome, Phases, Sample};
+use protocol::http::{Hop, Hops};
+use rquickjs::{Class, Ctx};
+
+use super::expect::{Verdict, judge_status};
+use super::request::Issued;
+use super::response::Response;
+use crate::crew::cell::UserCell;
+use crate::crew::sinks::Traced;
+
+/// Judges and records an answer and makes the response object.
+///
+/// # Errors
+/// Only what a function or pattern of the script's `expect` throws.
+pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued, hops: Hops) -> rquickjs::Result<Class<'js, Response>> {
+    let exchange = &hops.last.exchange;
+    let verdict: rquickjs::Result<Verdict> = match (&exchange.result, &issued.expect) {
+        (Err(failure), _) => Ok(Some((failure.outcome, failure.message.clone()))),
+        (Ok(response), None) => Ok(judge_status(&[], response.status)),
+        (Ok(response), Some(expect)) => expect.judge(ctx, exchange, response),
+    };
+    // The request is recorded even when the script's own judgement throws.
+    let (outcome, error) = match &verdict {
+        Ok(None) => (Outcome::Passed, None),
+        Ok(Some((outcome, error))) => (*outcome, Some(error.as_str())),
+        Err(_) => (Outcome::Expect, Some("the expectation threw")),
+    };
+    let sample = sample(&hops, issued.due, outcome);
+    let desk = &user.desk;
+    {
+        let mut recorder = desk.recorder.borrow_mut();
+        recorder.record(issued.series, &sample);
+        if let Some(error) = error {
+            recorder.error(issued.series, outcome, sample.ended, error);
+        }
+    }
+    if outcome.is_failure() {
+        user.note_failure(issued.epoch, issued.group.as_ref());
+    }
+    if desk.sinks.trace.is_some() {
+        trace(user, &issued, &hops, outcome, error);
+    }
+    let error = verdict?.map(|(_, error)| error);
+    Class::instance(ctx.clone(), Response::new(Rc::clone(desk), issued.series, hops.last, sample, error))
+}
+
+/// One sample for a request with all its redirects.
+fn sample(hops: &Hops, due: Option<Nanos>, outcome: Outcome) -> Sample {
+    let last = &hops.last.exchange;
+    let mut sample = Sample {
+        scheduled: due.unwrap_or(last.started),
+        started: last.started,
+        ended: last.ended,
+        phases: last.phases,
+        outcome,
+        status: last.result.as_ref().map_or(0, |response| response.status),
+        bytes_sent: last.bytes_sent,
+        bytes_received: last.bytes_received,
+    };
+    if let Some(first) = hops.before.first() {
+        sample.started = first.exchange.started;
+        sample.scheduled = due.unwrap_or(sample.started);
+        for hop in &hops.before {
+            sample.phases = sum(sample.phases, hop.exchange.phases);
+            sample.bytes_sent += hop.exchange.bytes_sent;
+            sample.bytes_received += hop.exchange.bytes_received;
+        }
+    }
+    sample
+}
+
+fn sum(a: Phases, b: Phases) -> Phases {
+    Phases { dns: a.dns + b.dns, connect: a.connect + b.connect, tls: a.tls + b.tls, wait: a.wait + b.wait, body: a.body + b.body }
+}
+
+fn trace(user: &UserCell, issued: &Issued, hops: &Hops, outcome: Outcome, error: Option<&str>) {
+    let Some(trace) = &user.desk.sinks.trace else { return };
+    let name = user.desk.recorder.borrow().key(issued.series).name.clone();
+    let show = |hop: &Hop, outcome: Outcome, error: Option<&str>| {
+        trace(&Traced {
+            scenario: &user.card.name,
+            user: user.number,
+            name: &name,
+            request: &hop.request,
+            exchange: &hop.exchange,
+            outcome,
+            error,
+        });
+    };
+    hops.before.iter().for_each(|hop| show(hop, Outcome::Passed, None));
+    show(&hops.last, outcome, error);
+}

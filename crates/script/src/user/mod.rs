@@ -1,0 +1,60 @@
+//! The user object and what hangs on it: requests, responses, timers.
+//!
+//! Read `class` (the object), then `request` (a call becomes a request), `judge` (an answer is judged and recorded) and
+//! `response`. Deliberately absent: sockets, who is run when.
+
+mod class;
+mod expect;
+mod home;
+mod judge;
+mod name;
+mod options;
+mod request;
+mod response;
+mod timers;
+
+use std::rc::{Rc, Weak};
+
+use rquickjs::{Class, Ctx, Object};
+
+pub(crate) use class::Method;
+pub(crate) use judge::conclude;
+pub(crate) use request::Issued;
+pub(crate) use timers::call_timer;
+
+use crate::crew::cell::UserCell;
+use crate::crew::desk::{Desk, RealmHandle};
+use class::User;
+use home::Home;
+use response::Response;
+
+/// Puts prototypes and timers on a new realm.
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>) -> rquickjs::Result<()> {
+    native.set("userPrototype", Class::<User>::prototype(ctx)?)?;
+    native.set("responsePrototype", Class::<Response>::prototype(ctx)?)?;
+    timers::install(ctx)?;
+    // The store is new: nobody can have borrowed from it.
+    let _ = ctx.store_userdata(Home::new(Rc::clone(desk)));
+    Ok(())
+}
+
+/// Tells a realm's timers where they are, once the test file has been evaluated.
+pub(crate) fn settle_in(handle: &Rc<RealmHandle>) {
+    handle.realm.enter(|ctx| {
+        if let Some(home) = ctx.userdata::<Home>() {
+            *home.realm.borrow_mut() = Rc::downgrade(handle);
+        }
+    });
+}
+
+/// The user object of a user.
+pub(crate) fn object<'js>(ctx: &Ctx<'js>, cell: &Rc<UserCell>, realm: Weak<RealmHandle>) -> rquickjs::Result<Object<'js>> {
+    let user = Class::instance(ctx.clone(), User::new(Rc::clone(cell), realm))?.into_inner();
+    forget(&user)?;
+    Ok(user)
+}
+
+/// Gives a user a new, empty `state`.
+pub(crate) fn forget(user: &Object<'_>) -> rquickjs::Result<()> {
+    user.set("state", Object::new(user.ctx().clone())?)
+}

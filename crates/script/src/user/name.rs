@@ -1,0 +1,58 @@
+//! Names for requests that were given none: `GET /tickets/:id`, so that identifiers do not make a series each.
+
+/// Method and path; segments that look like identifiers become `:id`, the query is left out.
+pub(crate) fn of_request(method: &str, path_and_query: &str) -> String {
+    let path = path_and_query.split(['?', '#']).next().unwrap_or("");
+    let mut name = String::with_capacity(method.len() + 1 + path.len());
+    name.push_str(method);
+    name.push(' ');
+    for (index, segment) in path.split('/').enumerate() {
+        if index > 0 {
+            name.push('/');
+        }
+        name.push_str(if is_identifier(segment) { ":id" } else { segment });
+    }
+    name
+}
+
+/// Numbers, UUIDs, hexadecimal texts of eight and more digits, and long texts of mixed letters and digits.
+fn is_identifier(segment: &str) -> bool {
+    let bytes = segment.as_bytes();
+    let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
+    if bytes.is_empty() || digits == 0 {
+        return false;
+    }
+    if bytes.iter().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b',' | b':')) {
+        return true;
+    }
+    let hexadecimal = bytes.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
+    if hexadecimal && bytes.len() >= 8 {
+        return true;
+    }
+    let token = bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'=' | b'~' | b'.' | b'%'));
+    // A word with a number in it (`v2-products`, `page10`) is a word; an opaque token is long and rich in digits or case.
+    let upper = bytes.iter().filter(|b| b.is_ascii_uppercase()).count();
+    token && bytes.len() >= 16 && (digits >= 3 || (digits >= 1 && upper >= 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_become_one_name_and_words_stay() {
+        for (path, name) in [
+            ("/tickets/123?x=1", "GET /tickets/:id"),
+            ("/", "GET /"),
+            ("/v1/channels/123/products", "GET /v1/channels/:id/products"),
+            ("/users/6f9619ff-8b86-d011-b42d-00c04fc964ff/", "GET /users/:id/"),
+            ("/commit/9fceb02d0ae598e95dc970b74767f19372d61af8", "GET /commit/:id"),
+            ("/files/QmFzZTY0IGlzIGZ1bjE4NjI0", "GET /files/:id"),
+            ("/api/v2/page10/deadbeef", "GET /api/v2/page10/deadbeef"),
+            ("/day/2026-01-31", "GET /day/:id"),
+            ("/very-long-descriptive-segment-2", "GET /very-long-descriptive-segment-2"),
+        ] {
+            assert_eq!(of_request("GET", path), name);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The response object. It holds the answer as it came; nothing is decoded before the script asks.
+
+use std::rc::Rc;
+
+use metrics::{Sample, SeriesId};
+use protocol::http::{self, Hop};
+use rquickjs::class::Trace;
+use rquickjs::function::Opt;
+use rquickjs::{Ctx, Exception, IntoJs, JsLifetime, Object, TypedArray, Value};
+
+use crate::crew::desk::Desk;
+use crate::extract::json::JsonValue;
+use crate::extract::{ExtractError, markup};
+
+/// Most values that `cssAll` and `xpathAll` give.
+const VALUES_MAX: usize = 1_000_000;
+
+#[rquickjs::class]
+pub(crate) struct Response {
+    desk: Rc<Desk>,
+    series: SeriesId,
+    hop: Hop,
+    sample: Sample,
+    error: Option<String>,
+}
+
+impl<'js> Trace<'js> for Response {
+    fn trace<'a>(&self, _: rquickjs::class::Tracer<'a, 'js>) {}
+}
+
+// SAFETY: it holds no JavaScript values, so it has no lifetime of the engine's.
+unsafe impl<'js> JsLifetime<'js> for Response {
+    type Changed<'to> = Response;
+}
+
+impl Response {
+    pub(super) fn new(desk: Rc<Desk>, series: SeriesId, hop: Hop, sample: Sample, error: Option<String>) -> Self {
+        Self { desk, series, hop, sample, error }
+    }
+
+    fn answer(&self) -> Option<&http::Response> {
+        self.hop.exchange.result.as_ref().ok()
+    }
+
+    fn body(&self) -> &[u8] {
+        self.answer().map_or(&[], |answer| &answer.body)
+    }
+
+    fn body_text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self.body())
+    }
+
+    /// `"Create ticket" answered 200`, for messages.
+    fn described(&self) -> String {
+        let name = self.desk.recorder.borrow().key(self.series).name.clone();
+        match self.answer() {
+            Some(answer) => format!("\"{name}\" answered {}", answer.status),
+            None => format!("\"{name}\" got no answer ({})", self.error.as_deref().unwrap_or("unknown")),
+        }
+    }
+
+    fn missing<'js>(&self, ctx: &Ctx<'js>, what: &str, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        fallback.0.ok_or_else(|| Exception::throw_message(ctx, &format!("{}: {what}", self.described())))
+    }
+
+    fn refused(&self, ctx: &Ctx<'_>, error: &ExtractError) -> rquickjs::Error {
+        match error {
+            ExtractError::Expression { .. } => Exception::throw_syntax(ctx, &error.to_string()),
+            ExtractError::Body(problem) => Exception::throw_message(ctx, &format!("{}: {problem}", self.described())),
+        }
+    }
+
+    fn select(&self, ctx: &Ctx<'_>, selector: &str, options: Option<Object<'_>>, limit: usize) -> rquickjs::Result<Vec<String>> {
+        let selector = self.desk.compiled.borrow_mut().css(selector).map_err(|error| self.refused(ctx, &error))?;
+        let attribute = options.map_or(Ok(None), |options| options.get::<_, Option<String>>("attribute"))?;
+        Ok(markup::css(&self.body_text(), &selector, attribute.as_deref(), limit))
+    }
+
+    fn evaluate(&self, ctx: &Ctx<'_>, expression: &str, limit: usize) -> rquickjs::Result<Vec<String>> {
+        let compiled = self.desk.compiled.borrow_mut().xpath(expression).map_err(|error| self.refused(ctx, &error))?;
+        let content_type = self.answer().and_then(|answer| answer.headers.get("content-type"));
+        markup::xpath(&self.body_text(), &compiled, expression, content_type, limit).map_err(|error| self.refused(ctx, &error))
+    }
+}
+
+#[rquickjs::methods(rename_all = "camelCase")]
+impl Response {
+    #[qjs(get)]
+    fn ok(&self) -> bool {
+        self.error.is_none()
+    }
+
+    #[qjs(get)]
+    fn status(&self) -> u32 {
+        u32::from(self.sample.status)
+    }
+
+    #[qjs(get)]
+    fn error<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        match &self.error {
+            Some(error) => error.as_str().into_js(&ctx),
+            None => Ok(Value::new_undefined(ctx)),
+        }
+    }
+
+    #[qjs(get)]
+    fn url(&self) -> String {
+        self.hop.url().map(String::from).unwrap_or_default()
+    }
+
+    #[qjs(get)]
+    fn headers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        let object = Object::new(ctx)?;
+        let mut joined: Vec<(&str, String)> = Vec::new();
+        for (name, value) in self.answer().iter().flat_map(|answer| answer.headers.iter()) {
+            match joined.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, values)) => {
+                    values.push_str(", ");
+                    values.push_str(value);
+                }
+                None => joined.push((name, value.to_owned())),
+            }
+        }
+        for (name, value) in joined {
+            object.set(name, value)?;
+        }
+        Ok(object)
+    }
+
+    fn header<'js>(&self, ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
+        match self.answer().and_then(|answer| answer.headers.get(&name.to_ascii_lowercase())) {
+            Some(value) => value.into_js(&ctx),
+            None => Ok(Value::new_undefined(ctx)),
+        }
+    }
+
+    #[qjs(get)]
+    fn text<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<rquickjs::String<'js>> {
+        rquickjs::String::from_str(ctx, &self.body_text())
+    }
+
+    #[qjs(get)]
+    fn bytes<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<TypedArray<'js, u8>> {
+        TypedArray::new_copy(ctx, self.body())
+    }
+
+    #[qjs(get)]
+    fn times<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        let times = Object::new(ctx)?;
+        let phases = &self.sample.phases;
+        let total = self.sample.service_ns();
+        for (name, ns) in [
+            ("dns", phases.dns),
+            ("connect", phases.connect),
+            ("tls", phases.tls),
+            ("wait", phases.wait),
+            ("body", phases.body),
+            ("total", total),
+        ] {
+            times.set(name, ns as f64 / 1e6)?;
+        }
+        Ok(times)
+    }
+
+    fn json<'js>(&self, ctx: Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
+            return ctx.json_parse(self.body()).or_else(|_| {
+                ctx.catch();
+                Err(Exception::throw_message(&ctx, &format!("{}: the body is not JSON", self.described())))
+            });
+        };
+        let written = path.get::<String>()?;
+        let path = self.desk.compiled.borrow_mut().json(&written).map_err(|error| self.refused(&ctx, &error))?;
+        match path.first(self.body()) {
+            Ok(Some(value)) => to_js(&ctx, value),
+            Ok(None) => self.missing(&ctx, &format!("nothing at {written}"), fallback),
+            Err(error) if fallback.0.is_none() => Err(self.refused(&ctx, &error)),
+            Err(_) => self.missing(&ctx, "", fallback),
+        }
+    }
+
+    fn json_all<'js>(&self, ctx: Ctx<'js>, path: String) -> rquickjs::Result<Value<'js>> {
+        let path = self.desk.compiled.borrow_mut().json(&path).map_err(|error| self.refused(&ctx, &error))?;
+        let all = path.all(self.body()).map_err(|error| self.refused(&ctx, &error))?;
+        ctx.json_parse(all)
+    }
+
+    fn css<'js>(
+        &self,
+        ctx: Ctx<'js>,
+        selector: String,
+        options: Opt<Option<Object<'js>>>,
+        fallback: Opt<Value<'js>>,
+    ) -> rquickjs::Result<Value<'js>> {
+        match self.select(&ctx, &selector, options.0.flatten(), 1)?.into_iter().next() {
+            Some(text) => text.into_js(&ctx),
+            None => self.missing(&ctx, &format!("nothing is selected by {selector}"), fallback),
+        }
+    }
+
+    fn css_all<'js>(&self, ctx: Ctx<'js>, selector: String, options: Opt<Option<Object<'js>>>) -> rquickjs::Result<Vec<String>> {
+        self.select(&ctx, &selector, options.0.flatten(), VALUES_MAX)
+    }
+
+    fn xpath<'js>(&self, ctx: Ctx<'js>, expression: String, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        match self.evaluate(&ctx, &expression, 1)?.into_iter().next() {
+            Some(text) => text.into_js(&ctx),
+            None => self.missing(&ctx, &format!("nothing is found by {expression}"), fallback),
+        }
+    }
+
+    fn xpath_all(&self, ctx: Ctx<'_>, expression: String) -> rquickjs::Result<Vec<String>> {
+        self.evaluate(&ctx, &expression, VALUES_MAX)
+    }
+
+    /// For messages of what is written in TypeScript.
+    fn description(&self) -> String {
+        self.described()
+    }
+}
+
+/// A value that was found, for the script.
+pub(super) fn to_js<'js>(ctx: &Ctx<'js>, value: JsonValue<'_>) -> rquickjs::Result<Value<'js>> {
+    match value {
+        JsonValue::Null => Ok(Value::new_null(ctx.clone())),
+        JsonValue::Boolean(boolean) => Ok(Value::new_bool(ctx.clone(), boolean)),
+        JsonValue::Number(number) => Ok(Value::new_number(ctx.clone(), number)),
+        JsonValue::Text(text) => text.as_ref().into_js(ctx),
+        JsonValue::Json(text) => ctx.json_parse(text.as_bytes()),
+    }
+}

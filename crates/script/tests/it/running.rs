@@ -1,0 +1,485 @@
+//! Scenarios played against a server in this process, iteration by iteration.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Arrival, Crew, Iteration, IterationEnd, VirtualUser, WorkerContext};
+use metrics::clock::{Clock, Monotonic};
+use metrics::{Nanos, Outcome, Recorder, SeriesKind, SeriesSlice, Snapshot};
+use plan::ScenarioId;
+use script::{ConsoleLine, Inputs, ScriptCrew, ScriptUser, Sinks};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::folder::Folder;
+
+/// A worker with a script's crew, and what it wrote and measured.
+struct Stage {
+    crew: Rc<ScriptCrew>,
+    recorder: Rc<RefCell<Recorder>>,
+    clock: Clock,
+    lines: Rc<RefCell<Vec<ConsoleLine>>>,
+    load_end: Rc<std::cell::Cell<Nanos>>,
+}
+
+impl Stage {
+    fn open(text: &str, target: &str, more: &[(&str, &str)]) -> Self {
+        let mut files = vec![("t.load.ts", text)];
+        files.extend_from_slice(more);
+        let folder = Folder::new(&files);
+        let inputs = Inputs { parameters: vec![("target".into(), target.into())], ..Inputs::default() };
+        let loaded = script::load(&folder.path("t.load.ts"), &inputs).unwrap_or_else(|error| panic!("{}", error.render()));
+        let clock = Clock::real(Monotonic::start());
+        let recorder = Rc::new(RefCell::new(Recorder::new(0, 500)));
+        let context = WorkerContext { index: 0, workers: 1, clock: clock.clone(), recorder: Rc::clone(&recorder) };
+        let lines: Rc<RefCell<Vec<ConsoleLine>>> = Rc::default();
+        let written = Rc::clone(&lines);
+        let console: Rc<dyn Fn(&ConsoleLine)> = Rc::new(move |line| written.borrow_mut().push(line.clone()));
+        let sinks = Sinks { console: Some(console), ..Sinks::default() };
+        let crew = Rc::new(ScriptCrew::new(&Arc::new(loaded), &context, sinks).unwrap_or_else(|error| panic!("{}", error.render())));
+        Self { crew, recorder, clock, lines, load_end: Rc::new(std::cell::Cell::new(Nanos::MAX)) }
+    }
+
+    fn user(&self, number: u64) -> ScriptUser {
+        self.crew.recruit(0, ScenarioId(0), number)
+    }
+
+    fn iteration(&self, sequence: u64, scheduled: Option<Nanos>) -> Iteration {
+        let arrival = Arrival { scheduled: scheduled.unwrap_or_else(|| self.clock.now()), scenario: ScenarioId(0), sequence };
+        Iteration { arrival, leaf: 0, open: scheduled.is_some(), load_end: Rc::clone(&self.load_end) }
+    }
+
+    async fn play(&self, sequence: u64) -> IterationEnd {
+        self.user(sequence).iterate(self.iteration(sequence, None)).await
+    }
+
+    /// Runs `act` with the crew's driver and the clock beside it.
+    async fn with<T>(&self, act: impl Future<Output = T>) -> T {
+        let clock = async {
+            loop {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                self.clock.fire();
+            }
+        };
+        tokio::select! {
+            biased;
+            value = act => value,
+            () = self.crew.drive() => unreachable!("the driver never completes"),
+            () = clock => unreachable!("nor does the clock"),
+        }
+    }
+
+    fn texts(&self) -> Vec<String> {
+        self.lines.borrow().iter().map(|line| line.text.clone()).collect()
+    }
+
+    fn drain(&self) -> Snapshot {
+        self.recorder.borrow_mut().drain(0, 0, self.clock.now())
+    }
+}
+
+fn run<T>(text: &str, act: impl AsyncFnOnce(&Stage) -> T) -> T {
+    run_with(text, &[], act)
+}
+
+fn run_with<T>(text: &str, more: &[(&str, &str)], act: impl AsyncFnOnce(&Stage) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let target = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(serve(listener));
+        let stage = Stage::open(text, &target, more);
+        tokio::time::timeout(Duration::from_secs(20), stage.with(act(&stage))).await.expect("the scenario should end")
+    })
+}
+
+/// Echoes method, path, headers and body as JSON. `/status/N` answers N, `/hang` never, `/set` sets a cookie, `/redirect` goes to `/echo`.
+async fn serve(listener: TcpListener) {
+    while let Ok((mut socket, _)) = listener.accept().await {
+        tokio::spawn(async move {
+            let mut buffer = Vec::new();
+            loop {
+                let head = loop {
+                    if let Some(end) = find(&buffer, b"\r\n\r\n") {
+                        break String::from_utf8_lossy(&buffer[..end]).into_owned();
+                    }
+                    if socket.read_buf(&mut buffer).await.unwrap_or(0) == 0 {
+                        return;
+                    }
+                };
+                let mut lines = head.lines();
+                let mut first = lines.next().unwrap().split(' ');
+                let (method, path) = (first.next().unwrap(), first.next().unwrap());
+                let headers: HashMap<String, String> =
+                    lines.filter_map(|l| l.split_once(": ")).map(|(k, v)| (k.to_ascii_lowercase(), v.to_owned())).collect();
+                let length: usize = headers.get("content-length").map_or(0, |n| n.parse().unwrap());
+                let start = head.len() + 4;
+                while buffer.len() < start + length {
+                    if socket.read_buf(&mut buffer).await.unwrap_or(0) == 0 {
+                        return;
+                    }
+                }
+                let body = String::from_utf8_lossy(&buffer[start..start + length]).into_owned();
+                buffer.drain(..start + length);
+                if path == "/hang" {
+                    std::future::pending::<()>().await;
+                }
+                let status = path.strip_prefix("/status/").map_or(if path == "/redirect" { "302" } else { "200" }, |s| s);
+                let more = match path {
+                    "/set" => "Set-Cookie: seen=yes; Path=/\r\n",
+                    "/redirect" => "Location: /echo?from=redirect\r\n",
+                    _ => "",
+                };
+                let answer = serde_json::json!({ "method": method, "path": path, "headers": headers, "body": body }).to_string();
+                let text = format!(
+                    "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nX-Two: a\r\nX-Two: b\r\n{more}Content-Length: {}\r\n\r\n{answer}",
+                    answer.len()
+                );
+                if socket.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}
+
+/// A test with one scenario of this body.
+fn scenario(body: &str) -> String {
+    scenario_with("", body, "")
+}
+
+fn scenario_with(top: &str, body: &str, options: &str) -> String {
+    format!(
+        "import {{ test, scenario, once, param, rows, shared, hash }} from \"loadstone\";\n{top}\nconst s = scenario(\"S\", async (user) => {{\n{body}\n}}{options});\n\
+         export default test({{ target: param.url(\"target\"), load: s.run(once()) }});\n"
+    )
+}
+
+fn series<'s>(snapshot: &'s Snapshot, kind: SeriesKind, name: &str) -> &'s SeriesSlice {
+    let found = snapshot.series.iter().find(|series| series.key.kind == kind && &*series.key.name == name);
+    found.unwrap_or_else(|| panic!("no {name} among {:?}", snapshot.series.iter().map(|s| &s.key).collect::<Vec<_>>()))
+}
+
+const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
+const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Script);
+
+#[test]
+fn a_request_is_sent_answered_and_recorded() {
+    let text = scenario(
+        "const r = await user.get('/tickets/17?x=1');\nconsole.log(r.ok, r.status, r.json('$.path'), r.header('X-Two'), r.headers['x-two'], r.times.total > 0);",
+    );
+    run(&text, async |stage| {
+        assert_eq!(stage.play(0).await, PASSED);
+        assert_eq!(stage.texts(), ["true 200 /tickets/17?x=1 a a, b true"]);
+        let snapshot = stage.drain();
+        let series = series(&snapshot, SeriesKind::Request, "GET /tickets/:id");
+        assert_eq!((series.count, series.failed, &*series.statuses), (1, 0, &[(200, 1)][..]));
+        assert_eq!(snapshot.generator[0].connections_opened, 1);
+        assert!(snapshot.generator[0].in_flight_ns > 0);
+    });
+}
+
+#[test]
+fn options_reach_the_wire() {
+    let body = r#"
+const show = (r) => { const j = r.json(); console.log(JSON.stringify([j.method, j.path, j.body, j.headers['content-type'] ?? null, j.headers.authorization ?? null, j.headers['x-a'] ?? null])); };
+show(await user.post("/p", { json: { a: [1, null] }, headers: { "X-A": "mine" } }));
+show(await user.put("/p?z=0", { form: { a: "b c", d: ["1", "2"], gone: null }, query: { q: "ä", n: 5, u: undefined } }));
+show(await user.patch("/p", { body: "raw", headers: { "content-type": "text/x" }, auth: { username: "u", password: "p" } }));
+show(await user.delete("/p", { body: new Uint8Array([104, 105]), auth: null }));
+show(await user.request("report", "/p"));
+"#;
+    let text = scenario_with("", body, ", { headers: { 'x-a': 'scenario' }, auth: { bearer: 't' } }");
+    run(&text, async |stage| {
+        assert_eq!(stage.play(0).await, PASSED);
+        let expected = [
+            r#"["POST","/p","{\"a\":[1,null]}","application/json","Bearer t","mine"]"#,
+            r#"["PUT","/p?z=0&q=%C3%A4&n=5","a=b+c&d=1&d=2","application/x-www-form-urlencoded","Bearer t","scenario"]"#,
+            r#"["PATCH","/p","raw","text/x","Basic dTpw","scenario"]"#,
+            r#"["DELETE","/p","hi",null,null,"scenario"]"#,
+            r#"["REPORT","/p","",null,"Bearer t","scenario"]"#,
+        ];
+        assert_eq!(stage.texts(), expected);
+    });
+}
+
+#[test]
+fn files_go_up_in_multipart() {
+    let top = "import { file } from \"loadstone\";\nconst photo = file(\"photo.txt\", { name: \"p.jpg\", type: \"image/jpeg\" });";
+    let text =
+        scenario_with(top, "const r = await user.post('/u', { multipart: { title: 'Sun', photo } });\nconsole.log(r.json('$.body'));", "");
+    run_with(&text, &[("photo.txt", "pixels")], async |stage| {
+        assert_eq!(stage.play(0).await, PASSED);
+        let body = &stage.texts()[0];
+        assert!(
+            body.contains("name=\"title\"\r\n\r\nSun\r\n")
+                && body.contains("filename=\"p.jpg\"\r\nContent-Type: image/jpeg\r\n\r\npixels\r\n"),
+            "{body}"
+        );
+    });
+}
+
+#[test]
+fn a_failed_request_does_not_throw_and_fails_the_iteration() {
+    let text = scenario(
+        "const r = await user.get('/status/503', { name: 'Down' });\nconsole.log(r.ok, r.error);\n\
+         const e = await user.get('/status/404', { name: 'Absent', expect: { status: [200, '4xx'] } });\nconsole.log(e.ok);",
+    );
+    run(&text, async |stage| {
+        assert_eq!(stage.play(0).await, FAILED);
+        assert_eq!(stage.texts(), ["false status 503", "true"]);
+        let snapshot = stage.drain();
+        let down = series(&snapshot, SeriesKind::Request, "Down");
+        assert_eq!((down.failed, &*down.outcomes), (1, &[(Outcome::Status, 1)][..]));
+        assert_eq!(series(&snapshot, SeriesKind::Request, "Absent").failed, 0);
+        assert_eq!((snapshot.errors.len(), &*snapshot.errors[0].message), (1, "status 503"));
+    });
+}
+
+#[test]
+fn expectations_are_judged_in_order() {
+    let body = r#"
+for (const expect of [
+  { header: { "content-type": /json/, "x-two": "a", "X-Two": true } }, { header: { "x-gone": true } }, { header: { "x-two": "b" } },
+  { text: "\"path\":" }, { text: /nothing like it/ },
+  { json: { "$.method": "GET", "$.headers": (h) => h.host.length > 0, "$.path": /^\/e/, "$.body": true } }, { json: { "$.method": "PUT" } }, { json: { "$.gone": true } },
+  { within: "20s" }, { within: "1ns" },
+]) {
+  const r = await user.get("/e", { name: "E", expect });
+  console.log(r.ok ? "ok" : r.error);
+}"#;
+    run(&scenario(body), async |stage| {
+        assert_eq!(stage.play(0).await, FAILED);
+        let expected = [
+            "ok",
+            "header x-gone is missing",
+            "header x-two is \"a\", not as expected",
+            "ok",
+            "the body does not contain a match of the expected pattern",
+            "ok",
+            "the value at $.method is \"\"GET\"\", not as expected",
+            "nothing at $.gone",
+            "ok",
+            "the answer took longer than 1ns",
+        ];
+        assert_eq!(stage.texts(), expected);
+        assert_eq!(series(&stage.drain(), SeriesKind::Request, "E").outcomes, [(Outcome::Passed, 4), (Outcome::Expect, 6)]);
+    });
+}
+
+#[test]
+fn what_is_thrown_names_the_line_of_the_typescript() {
+    let text = scenario("const n: number = 1;\nawait user.get('/');\nif (n > 0) {\n  throw new Error('no luck');\n}");
+    run(&text, async |stage| {
+        assert_eq!(stage.play(0).await, FAILED);
+        assert_eq!(&*stage.drain().errors[0].message, "no luck (t.load.ts:7)");
+    });
+}
+
+#[test]
+fn mistakes_in_calls_name_the_line_and_the_remedy() {
+    for (line, part) in [
+        ("await user.get('/', { header: {} });", "a request has no option `header`; known are: name, headers"),
+        ("await user.get('/', { timeout: 5 });", "timeout: \"\" is not a duration"),
+        ("await user.post('/', { json: 1, body: 'x' });", "one body"),
+        ("await user.get(5 as any);", "is a text such as"),
+        ("await user.get('ftp://x/');", "scheme `ftp`"),
+        ("await user.pause('uniform(3s, 1s)');", "the shorter duration comes first"),
+        ("user.check('c', undefined as any);", "true or false"),
+        ("(await user.get('/')).json('$.gone');", "\"GET /\" answered 200: nothing at $.gone"),
+        ("(await user.get('/')).regex(/gone/);", "matches nothing"),
+        ("user.fail('enough');", "enough"),
+        ("await user.group('G', async () => { await user.pause('1ms'); throw new TypeError('inside'); });", "TypeError: inside"),
+    ] {
+        run(&scenario(line), async |stage| {
+            assert_eq!(stage.play(0).await, FAILED, "{line}");
+            let message = stage.drain().errors[0].message.clone();
+            assert!(message.contains(part) && message.ends_with("(t.load.ts:4)"), "{line}: {message}");
+        });
+    }
+}
+
+#[test]
+fn a_forgotten_await_is_reported() {
+    let text = scenario("(async () => { await user.pause('1ms'); throw new Error('lost'); })();\nawait user.pause('20ms');");
+    run(&text, async |stage| {
+        assert_eq!(stage.play(0).await, PASSED);
+        assert_eq!(&*stage.drain().errors[0].message, "unhandled rejection: lost (t.load.ts:4)");
+    });
+}
+
+#[test]
+fn requests_run_in_parallel_and_groups_hold_their_own() {
+    let body = r#"
+await user.group("Both", async (user) => {
+  await Promise.all([
+    user.group("A", async (a) => { await a.pause("30ms"); await a.get("/a", { name: "a" }); }),
+    user.group("B", async (b) => { await b.get("/status/500", { name: "b" }); await b.pause("30ms"); }),
+  ]);
+  user.check("fine", true);
+  user.check("poor", false);
+});
+await user.get("/c", { name: "c" });
+"#;
+    run(&scenario(body), async |stage| {
+        assert_eq!(stage.play(0).await, FAILED);
+        let snapshot = stage.drain();
+        let group_of = |kind, name| series(&snapshot, kind, name).key.group.to_string();
+        assert_eq!(["a", "b", "c"].map(|name| group_of(SeriesKind::Request, name)), ["A", "B", ""]);
+        assert_eq!(group_of(SeriesKind::Check, "fine"), "Both");
+        assert_eq!(["A", "B", "Both"].map(|name| group_of(SeriesKind::Group, name)), ["Both", "Both", ""]);
+        let outcomes = |name| series(&snapshot, SeriesKind::Group, name).outcomes.clone();
+        assert_eq!(outcomes("A"), [(Outcome::Passed, 1)]);
+        assert_eq!((outcomes("B"), outcomes("Both")), (vec![(Outcome::Script, 1)], vec![(Outcome::Script, 1)]));
+        let poor = series(&snapshot, SeriesKind::Check, "poor");
+        assert_eq!((poor.count, poor.failed), (1, 1));
+    });
+}
+
+#[test]
+fn cookies_and_redirects_follow_the_user() {
+    let body = r#"
+await user.get("/set");
+console.log((await user.get("/redirect", { name: "R" })).json("$.path"), user.cookies.get("seen"));
+console.log((await user.get("/echo")).json("$.headers.cookie"), (await user.get("/echo", { cookies: false })).json("$.headers.cookie", "none"));
+user.cookies.clear(); user.cookies.set("own", "1");
+console.log((await user.get("/echo")).json("$.headers.cookie"), (await user.get("/redirect", { redirects: 0 })).status);
+"#;
+    run(&scenario(body), async |stage| {
+        assert_eq!(stage.play(0).await, PASSED);
+        assert_eq!(stage.texts(), ["/echo?from=redirect yes", "seen=yes none", "own=1 302"]);
+        assert_eq!(series(&stage.drain(), SeriesKind::Request, "R").count, 1);
+    });
+}
+
+#[test]
+fn an_interrupted_iteration_closes_and_records_what_was_under_way() {
+    let text = scenario("await user.group('G', async () => { await user.get('/hang', { name: 'H' }); });\nconsole.log('never');");
+    run(&text, async |stage| {
+        let mut user = stage.user(0);
+        let cut = tokio::time::timeout(Duration::from_millis(100), user.iterate(stage.iteration(0, None))).await;
+        assert!(cut.is_err());
+        let snapshot = stage.drain();
+        for (kind, name) in [(SeriesKind::Request, "H"), (SeriesKind::Group, "G")] {
+            let cut = series(&snapshot, kind, name);
+            assert_eq!((cut.count, &*cut.outcomes, cut.censored.count()), (0, &[(Outcome::Interrupted, 1)][..], 1));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(stage.drain().generator[0].connections, 0, "its connection is closed");
+        assert!(stage.texts().is_empty());
+    });
+}
+
+#[test]
+fn an_endless_loop_fails_its_iteration_and_the_others_go_on() {
+    let text = scenario("await user.pause('1ms');\nif (user.iteration === 0) {\n  let n = 0;\n  while (true) n++;\n}");
+    run(&text, async |stage| {
+        assert_eq!(stage.play(0).await, FAILED);
+        assert_eq!(stage.play(1).await, PASSED);
+        let message = stage.drain().errors[0].message.clone();
+        assert!(message.contains("without yielding") && message.ends_with("(t.load.ts:7)"), "{message}");
+    });
+}
+
+#[test]
+fn the_first_request_of_an_open_iteration_counts_from_its_schedule() {
+    let text = scenario("await user.get('/', { name: 'first' });\nawait user.get('/', { name: 'second' });");
+    run(&text, async |stage| {
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let due = stage.clock.now() - 50_000_000;
+        let mut user = stage.user(0);
+        assert_eq!(user.iterate(stage.iteration(0, Some(due))).await, PASSED);
+        let snapshot = stage.drain();
+        let (first, second) = (series(&snapshot, SeriesKind::Request, "first"), series(&snapshot, SeriesKind::Request, "second"));
+        assert!(first.lag.min() >= 50_000_000 && first.response.max() >= 50_000_000);
+        assert!(second.lag.is_empty() && second.response.max() == second.service.max());
+    });
+}
+
+#[test]
+fn draws_repeat_with_the_iteration_and_state_with_the_user() {
+    let text = scenario(
+        "user.state.n = (user.state.n ?? 0) + 1;\nconsole.log(user.random.integer(0, 1e9), user.state.n, user.number, user.iteration);",
+    );
+    let play = || {
+        run(&text, async |stage| {
+            let mut user = stage.user(3);
+            for sequence in [4, 5, 4] {
+                user.iterate(stage.iteration(sequence, None)).await;
+            }
+            user.iterate(stage.iteration(4, Some(0))).await;
+            stage.texts()
+        })
+    };
+    let lines = play();
+    let column = |at: usize| lines.iter().map(|line| line.split(' ').nth(at).unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(lines, play());
+    assert_eq!((&column(0)[0], column(1)), (&column(0)[2], ["1", "2", "3", "1"].map(str::to_owned).to_vec()));
+    assert_ne!(column(0)[0], column(0)[1]);
+    assert_eq!((column(2)[0].as_str(), column(3)[1].as_str()), ("3", "5"));
+}
+
+#[test]
+fn timers_intervals_and_pace_follow_the_clock() {
+    let body = r#"
+const seen: string[] = [];
+const never = setTimeout(() => seen.push("never"), 5);
+clearTimeout(never);
+let n = 0;
+await new Promise<void>((done) => {
+  const each = setInterval((word) => { seen.push(word + ++n); if (n === 3) { clearInterval(each); done(); } }, 2, "i");
+  queueMicrotask(() => seen.push("micro"));
+});
+for await (const turn of user.pace({ every: "2ms", times: 3 })) seen.push("p" + turn);
+await user.pause("5ms");
+console.log(seen.join(" "));
+"#;
+    run(&scenario(body), async |stage| {
+        assert_eq!(stage.play(0).await, PASSED);
+        assert_eq!(stage.texts(), ["micro i1 i2 i3 p0 p1 p2"]);
+    });
+}
+
+#[test]
+fn a_paced_loop_ends_with_its_load() {
+    let text = scenario("for await (const turn of user.pace({ perSecond: 500 })) if (turn > 1000) throw new Error('still going');");
+    run(&text, async |stage| {
+        stage.load_end.set(stage.clock.now() + 30_000_000);
+        assert_eq!(stage.play(0).await, PASSED);
+        assert!(stage.clock.now() >= 28_000_000);
+    });
+}
+
+#[test]
+fn an_exhausted_feeder_says_that_nothing_is_left() {
+    let text = scenario_with("const q = rows([1, 2]).queue();", "console.log(q.next());", "");
+    run(&text, async |stage| {
+        assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, PASSED, IterationEnd::Exhausted));
+        assert_eq!(stage.texts(), ["1", "2"]);
+        assert!(stage.drain().errors.is_empty());
+    });
+}
+
+#[test]
+fn many_users_share_realms_and_leave_them_clean() {
+    let text = scenario("const r = await user.get('/n');\nuser.check('ok', r.status === 200);");
+    run(&text, async |stage| {
+        let mut users: Vec<ScriptUser> = (0..50).map(|number| stage.user(number)).collect();
+        for round in 0..4 {
+            let all = users.iter_mut().enumerate().map(|(at, user)| user.iterate(stage.iteration(round * 50 + at as u64, None)));
+            let ends = futures_util::future::join_all(all).await;
+            assert!(ends.iter().all(|end| *end == PASSED));
+        }
+        let snapshot = stage.drain();
+        assert_eq!(series(&snapshot, SeriesKind::Request, "GET /n").count, 200);
+        assert_eq!((snapshot.generator[0].connections, snapshot.generator[0].connections_opened), (50, 50));
+    });
+}
