@@ -1,6 +1,7 @@
-//! Clients that measure: HTTP/1.1, WebSocket, DNS, TLS; one socket layer with exact timestamps.
+//! Clients that measure: HTTP/1.1, WebSocket, server-sent events, DNS, TLS; one socket layer with exact timestamps.
 //!
-//! Read [`Network`] first (what one worker's connections share), then [`http::Client`] and [`ws::Socket`]. Deliberately absent: names,
+//! Read [`Network`] first (what one worker's connections share), then [`http::Client`], [`ws::Socket`] and
+//! [`sse::EventStream`]. Deliberately absent: names,
 //! checks, histograms (callers record), scripts.
 
 mod connect;
@@ -8,6 +9,7 @@ mod dns;
 mod failure;
 pub mod http;
 mod network;
+pub mod sse;
 mod stream;
 mod tls;
 pub mod ws;

@@ -20,6 +20,8 @@ pub(crate) struct Wanted {
     pub(crate) to_head: bool,
     /// The request asked to switch protocols: status 101 is an answer, and what follows it is not ours to read.
     pub(crate) upgrade: bool,
+    /// A body of server-sent events is handed over as it comes.
+    pub(crate) events: bool,
     pub(crate) headers: bool,
     pub(crate) body: bool,
     /// Limit for the body as sent. Bytes.
@@ -47,6 +49,8 @@ pub(crate) struct AnswerReader {
     /// Bytes of interim answers.
     interim_bytes: usize,
     body_bytes: u64,
+    /// The caller takes the body piece by piece.
+    pub(crate) streaming: bool,
     pub(crate) status: u16,
     pub(crate) keep_alive: bool,
     /// The body has a content coding.
@@ -65,6 +69,7 @@ impl AnswerReader {
             parse_at: 0,
             interim_bytes: 0,
             body_bytes: 0,
+            streaming: false,
             status: 0,
             keep_alive: false,
             encoded: false,
@@ -81,6 +86,12 @@ impl AnswerReader {
     /// Nothing of the final answer has arrived.
     pub(crate) fn is_untouched(&self) -> bool {
         matches!(self.state, State::Head) && self.partial.is_empty()
+    }
+
+    /// Takes what has come of a body that is handed over piece by piece, and starts its limit anew.
+    pub(crate) fn take_piece(&mut self) -> Vec<u8> {
+        self.body_bytes = 0;
+        std::mem::take(&mut self.body)
     }
 
     /// The final head has been read, the body not yet.
@@ -169,6 +180,7 @@ impl AnswerReader {
         self.keep_alive = head.keep_alive && head.framing != Framing::UntilClose;
         self.encoded = head.encoded;
         self.sets_cookies = head.sets_cookies;
+        self.streaming = self.wanted.events && head.event_stream && head.status == 200;
         if self.wanted.headers {
             self.head = Bytes::copy_from_slice(&bytes[..head.bytes]);
         }
@@ -201,15 +213,15 @@ impl AnswerReader {
                 Ok(length)
             }
             State::Chunked(chunked) => {
-                let (wanted, body, body_bytes) = (&self.wanted, &mut self.body, &mut self.body_bytes);
-                let used = chunked.feed(bytes, |content| keep(wanted, body, body_bytes, content))?;
+                let mut kept = Kept { wanted: &self.wanted, body: &mut self.body, bytes: &mut self.body_bytes };
+                let used = chunked.feed(bytes, |content| kept.add(content))?;
                 if chunked.is_done() {
                     self.state = State::Done;
                 }
                 Ok(used)
             }
             State::UntilClose => {
-                keep(&self.wanted, &mut self.body, &mut self.body_bytes, bytes)?;
+                Kept { wanted: &self.wanted, body: &mut self.body, bytes: &mut self.body_bytes }.add(bytes)?;
                 Ok(bytes.len())
             }
             State::Head | State::Done => Ok(0),
@@ -217,7 +229,7 @@ impl AnswerReader {
     }
 
     fn check_size(&self, bytes: u64) -> Result<(), Failure> {
-        if bytes > self.wanted.body_bytes_max { Err(too_large()) } else { Ok(()) }
+        if !self.streaming && bytes > self.wanted.body_bytes_max { Err(too_large()) } else { Ok(()) }
     }
 }
 
@@ -225,15 +237,24 @@ pub(crate) fn too_large() -> Failure {
     Failure::protocol("the body is larger than the limit for bodies")
 }
 
-fn keep(wanted: &Wanted, body: &mut Vec<u8>, body_bytes: &mut u64, content: &[u8]) -> Result<(), Failure> {
-    *body_bytes += content.len() as u64;
-    if *body_bytes > wanted.body_bytes_max {
-        return Err(too_large());
+/// A body of unknown length as it grows.
+struct Kept<'a> {
+    wanted: &'a Wanted,
+    body: &'a mut Vec<u8>,
+    bytes: &'a mut u64,
+}
+
+impl Kept<'_> {
+    fn add(&mut self, content: &[u8]) -> Result<(), Failure> {
+        *self.bytes += content.len() as u64;
+        if *self.bytes > self.wanted.body_bytes_max {
+            return Err(too_large());
+        }
+        if self.wanted.body {
+            self.body.extend_from_slice(content);
+        }
+        Ok(())
     }
-    if wanted.body {
-        body.extend_from_slice(content);
-    }
-    Ok(())
 }
 
 fn has_empty_line(bytes: &[u8]) -> bool {
@@ -248,7 +269,7 @@ fn has_empty_line(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    const ALL: Wanted = Wanted { to_head: false, upgrade: false, headers: true, body: true, body_bytes_max: 1 << 20 };
+    const ALL: Wanted = Wanted { to_head: false, upgrade: false, events: false, headers: true, body: true, body_bytes_max: 1 << 20 };
 
     #[derive(Debug, PartialEq)]
     struct Read {

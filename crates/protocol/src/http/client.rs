@@ -68,6 +68,7 @@ impl<'a> Source<'a> {
         Wanted {
             to_head: traits.to_head,
             upgrade: false,
+            events: false,
             headers: match self {
                 Self::Built(_) => true,
                 Self::Prepared(request) => request.keep_headers || traits.body_use == BodyUse::Keep,

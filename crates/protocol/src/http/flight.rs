@@ -156,7 +156,7 @@ impl<'a> Flight<'a> {
                 Err(failure) => return Poll::Ready(self.failed(failure)),
             };
             self.surplus = used < count;
-            if self.answer.is_done() {
+            if self.answer.is_done() || self.answer.streaming {
                 self.times.ended = now;
                 if self.answer.status == 101 {
                     self.rest.extend_from_slice(&scratch[used..count]);

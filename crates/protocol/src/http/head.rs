@@ -32,6 +32,8 @@ pub(crate) struct Head {
     pub(crate) encoded: bool,
     /// There is a `Set-Cookie`.
     pub(crate) sets_cookies: bool,
+    /// The body is a stream of server-sent events.
+    pub(crate) event_stream: bool,
 }
 
 /// Reads a head. `None`: more bytes are needed. `to_head`: the request was HEAD, so no body follows.
@@ -61,6 +63,7 @@ pub(crate) fn parse(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Failure
         keep_alive: if version == 0 { said.keep_alive && !said.close } else { !said.close },
         encoded: said.encoded,
         sets_cookies: said.sets_cookies,
+        event_stream: said.event_stream,
     }))
 }
 
@@ -74,6 +77,7 @@ struct Said {
     keep_alive: bool,
     encoded: bool,
     sets_cookies: bool,
+    event_stream: bool,
 }
 
 impl Said {
@@ -89,6 +93,10 @@ impl Said {
                     }
                 }
                 10 if line.name.eq_ignore_ascii_case("set-cookie") => said.sets_cookies = true,
+                12 if line.name.eq_ignore_ascii_case("content-type") => {
+                    let kind = line.value.split(|byte| *byte == b';').next().unwrap_or_default();
+                    said.event_stream = kind.trim_ascii().eq_ignore_ascii_case(b"text/event-stream");
+                }
                 14 if line.name.eq_ignore_ascii_case("content-length") => said.add_length(line.value)?,
                 16 if line.name.eq_ignore_ascii_case("content-encoding") => said.encoded = true,
                 17 if line.name.eq_ignore_ascii_case("transfer-encoding") => said.add_coding(line.value)?,

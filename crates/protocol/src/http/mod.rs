@@ -16,7 +16,7 @@ mod message;
 mod multipart;
 mod pool;
 mod session;
-mod upgrade;
+mod takeover;
 mod wire;
 
 pub use crate::Failure;
@@ -27,5 +27,5 @@ pub use message::{BodyUse, Exchange, Origin, Request, Response};
 pub use multipart::Multipart;
 pub(crate) use pool::Connection;
 pub use session::{Hop, Hops, Session, SessionOptions};
-pub(crate) use upgrade::{Upgraded, upgrade};
+pub(crate) use takeover::{Takeover, take_over_events, take_over_upgraded};
 pub use wire::PreparedRequest;

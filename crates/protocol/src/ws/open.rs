@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 
 use super::reader::MessageReader;
 use super::socket::Socket;
-use crate::http::{BodyUse, Exchange, Request, Response, upgrade};
+use crate::http::{BodyUse, Exchange, Request, Response, take_over_upgraded};
 use crate::{Failure, Network};
 
 /// Appended to the key before it is hashed (RFC 6455, section 1.3).
@@ -49,7 +49,7 @@ pub async fn open(network: &Rc<Network>, mut request: Request, options: &SocketO
     let key = key(network);
     add_headers(&mut request, &key, options);
     request.body_use = BodyUse::Keep;
-    let (mut exchange, upgraded) = upgrade(network, &request).await;
+    let (mut exchange, upgraded) = take_over_upgraded(network, &request).await;
     let (Some(upgraded), Ok(response)) = (upgraded, &exchange.result) else { return Opening { exchange, socket: None } };
     match agreed(response, &key, options) {
         Ok(agreed) => {

@@ -11,7 +11,7 @@ use metrics::{Nanos, Outcome};
 
 use super::frame::{self, Opcode};
 use super::reader::{Item, MessageReader, Violation, unpacking};
-use crate::http::{Connection, Upgraded};
+use crate::http::{Connection, Takeover};
 use crate::{Failure, Network};
 
 /// Shorter messages are sent as they are: compressing them costs more than it saves. Bytes.
@@ -99,16 +99,16 @@ struct Line {
 impl Socket {
     pub(super) fn new(
         network: &Rc<Network>,
-        upgraded: Upgraded,
+        takeover: Takeover,
         reader: MessageReader,
         deflate: bool,
         protocol: Option<String>,
         read_at: Nanos,
     ) -> Self {
         let line = Line {
-            connection: Some(upgraded.connection),
+            connection: Some(takeover.connection),
             reader,
-            rest: upgraded.rest,
+            rest: takeover.rest,
             rest_at: 0,
             read_at,
             out: Vec::new(),

@@ -4,6 +4,7 @@
 
 mod connections;
 mod differential;
+mod events;
 mod exchange;
 mod session;
 mod support;
