@@ -116,6 +116,9 @@ fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &
     for (contender, own) in contenders.iter().zip(rounds) {
         text += &own.row(&contender.label(), measure, options.seconds);
     }
+    for (contender, own) in contenders.iter().zip(rounds).filter(|(_, own)| own.objected() > 0) {
+        text += &format!("\n{} called its own measurement invalid in {} of {} rounds.\n", contender.name, own.objected(), options.rounds);
+    }
     let start_up_ms = start_up::first_request_ms(binary)?;
     let size = fs::metadata(binary)?.len() as f64 / 1e6;
     text += &format!(

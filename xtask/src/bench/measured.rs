@@ -5,11 +5,17 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+/// Exit codes after which there is a measurement: done, and Loadstone's "the measurement is invalid". CPU time per request does not
+/// depend on whether the generator got all the time it wanted.
+const MEASURED: [i32; 2] = [0, 4];
+
 /// What a child used from its start to its end.
 pub(super) struct Usage {
     user_us: f64,
     system_us: f64,
     memory_peak_bytes: f64,
+    /// It ended with another exit code than 0, as Loadstone does when it calls its own measurement invalid.
+    pub(super) objected: bool,
 }
 
 /// Runs a command to its end and reads its resource usage: its own and that of children it waited for.
@@ -23,7 +29,7 @@ pub(super) fn run_and_measure(command: &mut Command) -> Result<Usage> {
     if reaped != pid {
         bail!("waiting for {command:?}: {}", std::io::Error::last_os_error());
     }
-    if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
+    if !libc::WIFEXITED(status) || !MEASURED.contains(&libc::WEXITSTATUS(status)) {
         bail!("{command:?} ended with status {status:#x}");
     }
     let microseconds = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
@@ -32,6 +38,7 @@ pub(super) fn run_and_measure(command: &mut Command) -> Result<Usage> {
         system_us: microseconds(usage.ru_stime),
         // Linux counts in kilobytes (getrusage(2)).
         memory_peak_bytes: usage.ru_maxrss as f64 * 1024.0,
+        objected: libc::WEXITSTATUS(status) != 0,
     })
 }
 
@@ -43,6 +50,7 @@ pub(super) struct Measured {
     user_us: f64,
     requests: f64,
     memory_peak_bytes: f64,
+    objected: bool,
 }
 
 impl Measured {
@@ -53,6 +61,7 @@ impl Measured {
             user_us: usage.user_us / requests,
             requests,
             memory_peak_bytes: usage.memory_peak_bytes,
+            objected: usage.objected,
         }
     }
 }
@@ -64,6 +73,11 @@ pub(super) struct Rounds(Vec<Measured>);
 impl Rounds {
     pub(super) fn push(&mut self, measured: Measured) {
         self.0.push(measured);
+    }
+
+    /// Turns after which the generator called its own measurement invalid.
+    pub(super) fn objected(&self) -> usize {
+        self.0.iter().filter(|round| round.objected).count()
     }
 
     /// A row of the table. `measure`: the rounds of the generator that the ratio is taken to.
