@@ -36,7 +36,7 @@ pub struct Frame {
 pub struct ScriptError {
     /// What was wrong, in a sentence without a full stop.
     pub message: String,
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// What to do about it.
     pub help: Option<String>,
     /// Innermost first; frames of Loadstone itself are left out.
@@ -50,7 +50,7 @@ impl ScriptError {
 
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
-        self.place = Some(place);
+        self.place = Some(Box::new(place));
         self
     }
 

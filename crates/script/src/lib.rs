@@ -19,7 +19,7 @@ mod settings;
 mod user;
 
 pub use compile::Program;
-pub use crew::{ConsoleLine, Level, ScriptCrew, ScriptUser, Sinks, Traced};
+pub use crew::{ConsoleLine, Level, ScriptCrew, ScriptUser, Sink, Sinks, TraceSink, Traced};
 pub use error::{Frame, Place, ScriptError};
 pub use load::{Loaded, load};
 pub use parameters::Inputs;

@@ -30,7 +30,7 @@ impl Group {
     }
 
     /// This group and those around it, innermost first.
-    fn chain<'g>(innermost: Option<&'g Rc<Group>>) -> impl Iterator<Item = &'g Rc<Group>> {
+    fn chain(innermost: Option<&Rc<Group>>) -> impl Iterator<Item = &Rc<Group>> {
         std::iter::successors(innermost, |group| group.parent.as_ref())
     }
 

@@ -24,7 +24,7 @@ use protocol::Network;
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 pub use actor::ScriptUser;
-pub use sinks::{ConsoleLine, Level, Sinks, Traced};
+pub use sinks::{ConsoleLine, Level, Sink, Sinks, TraceSink, Traced};
 
 use crate::error::ScriptError;
 use crate::globals::console::{ConsoleSink, Level as ConsoleLevel};

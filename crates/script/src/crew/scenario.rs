@@ -28,6 +28,9 @@ impl Base {
     }
 }
 
+/// Series by name.
+type Book = HashMap<String, SeriesId>;
+
 /// A scenario on one worker.
 pub(crate) struct ScenarioCard {
     pub(crate) name: Rc<str>,
@@ -43,7 +46,7 @@ pub(crate) struct ScenarioCard {
     pub(crate) keep: Keep,
     pub(crate) iterations: SeriesId,
     /// Series by kind and group, then by name.
-    series: RefCell<HashMap<(SeriesKind, Arc<str>), HashMap<String, SeriesId>>>,
+    series: RefCell<HashMap<(SeriesKind, Arc<str>), Book>>,
     series_max: usize,
 }
 

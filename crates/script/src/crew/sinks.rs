@@ -39,13 +39,19 @@ pub struct Traced<'a> {
     pub error: Option<&'a str>,
 }
 
+/// A receiver; `None`: nobody listens.
+pub type Sink<T> = Option<Rc<dyn Fn(&T)>>;
+
+/// Receives every request and answer whole.
+pub type TraceSink = Option<Rc<dyn Fn(&Traced<'_>)>>;
+
 /// Receivers on the worker's thread; each may be left out. They are called while users wait, so they return fast.
 #[derive(Clone, Default)]
 pub struct Sinks {
-    pub console: Option<Rc<dyn Fn(&ConsoleLine)>>,
+    pub console: Sink<ConsoleLine>,
     /// Every error of a script as it happens; the recorder has them grouped.
-    pub errors: Option<Rc<dyn Fn(&ScriptError)>>,
-    pub trace: Option<Rc<dyn Fn(&Traced<'_>)>>,
+    pub errors: Sink<ScriptError>,
+    pub trace: TraceSink,
 }
 
 impl Sinks {

@@ -164,9 +164,9 @@ impl Response {
 
     fn json<'js>(&self, ctx: Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
         let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
-            return ctx.json_parse(self.body()).or_else(|_| {
+            return ctx.json_parse(self.body()).map_err(|_| {
                 ctx.catch();
-                Err(Exception::throw_message(&ctx, &format!("{}: the body is not JSON", self.described())))
+                Exception::throw_message(&ctx, &format!("{}: the body is not JSON", self.described()))
             });
         };
         let written = path.get::<String>()?;

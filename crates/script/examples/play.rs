@@ -1,0 +1,64 @@
+//! Plays a test file on one worker and prints what a request cost: the script path alone, without a run directory or report.
+//!
+//! `cargo run --release -p loadstone-script --example play -- FILE [name=value …]`
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Conductor, Event};
+use metrics::clock::Monotonic;
+use metrics::{SeriesKind, Snapshot};
+use script::{Inputs, ScriptCrew, Sinks};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().ok_or("give a test file")?;
+    let inputs = Inputs::from_process(&arguments.collect::<Vec<_>>()).map_err(|error| error.render())?;
+    let loaded = Arc::new(script::load(Path::new(&file), &inputs).map_err(|error| error.render())?);
+    let conductor = Conductor::new(Arc::new(loaded.plan.clone()), 1, Monotonic::start());
+    let mut total = Snapshot::default();
+    let before = cpu_seconds();
+    let ending = conductor.run(
+        |context| ScriptCrew::new(&loaded, context, Sinks::default()).map_err(|error| error.render()),
+        |event| {
+            if let Event::Slice(slice) = event {
+                total.merge(*slice);
+            }
+            None
+        },
+    );
+    let (user, system) = cpu_seconds();
+    let (user, system) = (user - before.0, system - before.1);
+    let requests: u64 = total.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();
+    let per = 1e6 / requests.max(1) as f64;
+    let (mut stalls, mut collections) = (0, 0);
+    for part in &total.generator {
+        stalls += part.stalls.count();
+        collections += part.collections.count();
+    }
+    write(&format!(
+        "{ending:?}: {requests} requests, {:.2} µs CPU each ({:.2} user, {:.2} system), {stalls} stalls, {collections} collections, {} errors",
+        (user + system) * per,
+        user * per,
+        system * per,
+        total.errors.iter().map(|error| error.count).sum::<u64>(),
+    ));
+    for error in total.errors.iter().take(5) {
+        write(&format!("  {} × {}", error.count, error.message));
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "an example prints its result")]
+fn write(line: &str) {
+    println!("{line}");
+}
+
+/// User and system time of this process so far.
+fn cpu_seconds() -> (f64, f64) {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let ticks: Vec<f64> = stat.rsplit(") ").next().unwrap_or("").split(' ').filter_map(|field| field.parse().ok()).collect();
+    // Fields 14 and 15 of proc(5), counted from the third, of which the state is no number; in hundredths of a second.
+    let at = |index: usize| ticks.get(index).copied().unwrap_or(0.0) / 100.0;
+    (at(10), at(11))
+}
