@@ -214,8 +214,9 @@ impl Judge {
         self.points.extend(points.iter().filter(|point| point.at >= after_ns).take(room));
     }
 
-    /// `ended`: no slice follows, and a threshold that is not failed has passed.
-    pub(super) fn result(&self, ended: bool) -> ThresholdResult {
+    /// `ended`: no slice follows, and a threshold that is not failed has passed. `interval`: 95 % interval of a percentile over
+    /// the whole run.
+    pub(super) fn result(&self, ended: bool, interval: Option<(f64, f64)>) -> ThresholdResult {
         let worst = match self.threshold.window {
             Window::WholeRun => {
                 let measured = self.measured();
@@ -237,7 +238,10 @@ impl Judge {
             Measured::NoData => None,
         });
         let detail = match &worst {
-            Some(worst) => wording::detail(&self.threshold, worst, (self.windows_failed, self.windows_judged), self.pool.is_cut_off()),
+            Some(worst) => {
+                let windows = (self.windows_failed, self.windows_judged);
+                wording::detail(&self.threshold, worst, interval, windows, self.pool.is_cut_off())
+            }
             None => String::from("nothing measured yet"),
         };
         ThresholdResult {

@@ -9,10 +9,11 @@ mod wording;
 
 use std::collections::BTreeSet;
 
-use metrics::{SeriesKey, SignalPoint, Snapshot};
-use plan::{Metric, Threshold, Window};
+use metrics::{Histogram, SeriesKey, SignalPoint, Snapshot};
+use plan::{Aggregate, Metric, Threshold, Window};
 use run::{Run, SignalSeries};
 
+use crate::interval::Intervals;
 use crate::{Tally, ThresholdResult, ThresholdState};
 use judge::{Judge, Worst};
 use pool::{Measured, Pool};
@@ -52,7 +53,7 @@ impl Thresholds {
         let mut changes = Vec::new();
         for (index, judge) in self.judges.iter_mut().enumerate() {
             if judge.push(slice) {
-                changes.push(Change { index, result: judge.result(false), abort: judge.threshold().abort });
+                changes.push(Change { index, result: judge.result(false, None), abort: judge.threshold().abort });
             }
         }
         changes
@@ -69,23 +70,24 @@ impl Thresholds {
 
     /// How things stand: `Failed` once certain, `Pending` otherwise, with what was measured so far.
     pub fn so_far(&self) -> Vec<ThresholdResult> {
-        self.judges.iter().map(|judge| judge.result(false)).collect()
+        self.judges.iter().map(|judge| judge.result(false, None)).collect()
     }
 
     /// The verdict, when no slice follows.
-    pub fn finish(mut self) -> Vec<ThresholdResult> {
-        let known = std::mem::take(&mut self.known);
-        self.judges
-            .iter_mut()
-            .map(|judge| {
-                judge.close();
-                let mut result = judge.result(true);
-                if result.state == ThresholdState::NoData {
-                    result.detail = wording::no_data(judge.threshold(), &known, Self::KNOWN_MAX);
-                }
-                result
-            })
-            .collect()
+    pub fn finish(self) -> Vec<ThresholdResult> {
+        self.finish_with(|_| None)
+    }
+
+    fn finish_with(mut self, interval: impl Fn(&Threshold) -> Option<(f64, f64)>) -> Vec<ThresholdResult> {
+        let verdict = |judge: &mut Judge| {
+            judge.close();
+            let mut result = judge.result(true, interval(judge.threshold()));
+            if result.state == ThresholdState::NoData {
+                result.detail = wording::no_data(judge.threshold(), &self.known, Self::KNOWN_MAX);
+            }
+            result
+        };
+        self.judges.iter_mut().map(verdict).collect()
     }
 }
 
@@ -106,5 +108,32 @@ pub fn evaluate(run: &Run) -> Vec<ThresholdResult> {
         thresholds.push(slice);
     }
     thresholds.push_signals(&run.signals);
-    thresholds.finish()
+    thresholds.finish_with(|threshold| interval_of(run, threshold))
+}
+
+/// The 95 % interval of a percentile of response or service times over the whole run, where it has two ends.
+fn interval_of(run: &Run, threshold: &Threshold) -> Option<(f64, f64)> {
+    let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
+    let is_service = threshold.metric == Metric::ServiceTime;
+    if !pool::is_time(&threshold.metric) || threshold.metric == Metric::ScheduleLag {
+        return None;
+    }
+    let mut merged = Histogram::new();
+    let mut seconds = Vec::new();
+    for slice in run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds) {
+        let mut second = Vec::new();
+        for series in slice.series.iter().filter(|series| pool::selects(threshold, &series.key)) {
+            if !series.censored.is_empty() && !is_service {
+                return None;
+            }
+            let times = if is_service { &series.service } else { &series.response };
+            merged.merge(times);
+            second.push(times);
+        }
+        if !second.is_empty() {
+            seconds.push(second);
+        }
+    }
+    let (low, high) = Intervals::of(&seconds, &merged).at(quantile);
+    Some((low?, high?))
 }

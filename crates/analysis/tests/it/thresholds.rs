@@ -99,6 +99,11 @@ fn the_last_window_counts_from_half_full_and_never_for_a_missing_count() {
     };
     let slow = || over(threshold(ResponseTime, Max, Below, 0.5), 10);
     assert_eq!([4, 5].map(|extra| judge(slow(), tail(extra)).state), [Passed, Failed]);
+    let shorter = judge(over(threshold(ResponseTime, Max, Below, 0.5), 30), tail(4));
+    assert_eq!(
+        (shorter.state, shorter.detail.as_str()),
+        (NoData, "no window of 30 s was even half full: run longer, or judge shorter windows")
+    );
     let enough = || over(threshold(Requests, Count, AtLeast, 100.0), 10);
     assert_eq!([4, 9, 10].map(|extra| judge(enough(), tail(extra)).state), [Passed; 3]);
     let few = || over(threshold(Requests, Count, AtMost, 40.0), 10);
@@ -231,8 +236,9 @@ fn signals_are_judged_by_their_points() {
 
 #[test]
 fn details_say_what_was_measured_in_fitting_units() {
-    let result = judge(named(threshold(ResponseTime, Quantile(0.99), Below, 0.05), "A"), slices());
-    assert_eq!(result.detail, "p99 was 99 ms; bound below 50 ms (3,000 samples, 30 beyond it)");
+    // Every second holds the same times, so the interval ends at the next one that occurs.
+    let result = judge(named(threshold(ResponseTime, Quantile(0.9), Below, 0.05), "A"), slices());
+    assert_eq!(result.detail, "p90 was 90 ms (95 % interval 90 ms to 91.1 ms); bound below 50 ms (3,000 samples, 300 beyond it)");
     let result = judge(threshold(Failures, Rate, AtMost, 0.01), slices());
     assert_eq!(result.detail, "the failed share was 0.0999 %; bound at most 1 %");
     let few = judge(threshold(ResponseTime, Quantile(0.99), Below, 0.05), slices()[..2].to_vec());
