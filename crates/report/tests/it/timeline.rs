@@ -220,3 +220,33 @@ fn sparks_follow_the_rows_of_the_table() {
     assert_eq!(lengths, [0, 60, 0], "only \"Create ticket\" has slices in this run");
     assert!(view.sparks[1].iter().all(|value| *value == Some(0.0145)));
 }
+
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Whatever slices there are (a damaged record may hold any number), nothing is lost and nothing grows past its bound.
+        #[test]
+        fn no_sample_is_lost_and_no_column_is_longer_than_the_axis(
+            numbers in proptest::collection::vec(prop_oneof![0u32..20, 0u32..5000, any::<u32>()], 1..40)
+        ) {
+            let mut builder = ViewBuilder::new(&fixtures::info(), &fixtures::plan());
+            for number in &numbers {
+                builder.push(&metrics::Snapshot { slice: *number, ..fixtures::slice(0) });
+            }
+            let view = builder.view(&fixtures::summary(), RunState::Running, "");
+            let timeline = &view.timeline;
+            let steps = timeline.seconds.len();
+            prop_assert!(steps <= 1200);
+            prop_assert!(columns(&view).all(|column| column.values.len() == steps && column.values.iter().flatten().all(|v| v.is_finite())));
+            let heat: u64 = timeline.heat.steps.iter().flat_map(|step| step.chunks(2).map(|pair| pair[1])).sum();
+            prop_assert_eq!(heat, 100 * numbers.len() as u64);
+            prop_assert!(f64::from(*numbers.iter().max().unwrap()) < steps as f64 * timeline.step_seconds);
+            prop_assert!(view.sparks.iter().all(|line| line.len() <= 60));
+        }
+    }
+}
