@@ -13,6 +13,7 @@ use metrics::{Outcome, Phases};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::stream::Stream;
+use crate::tls::Offer;
 use crate::{Failure, Network};
 
 /// When the next address is tried beside one that has not answered (RFC 8305, section 5).
@@ -23,7 +24,7 @@ const ATTEMPT_DELAY_NS: u64 = 250_000_000;
 pub(crate) struct Target<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
-    pub(crate) tls: bool,
+    pub(crate) tls: Option<Offer>,
 }
 
 /// Connects, noting in `phases` how long each step took, also when it fails. `limit` is the request's timer.
@@ -41,16 +42,14 @@ pub(crate) async fn connect(network: &Network, target: Target<'_>, limit: &Timer
     let established = clock.now();
     phases.connect = established - resolved;
     let stream = connected??;
-    if !target.tls {
-        return Ok(Stream::Plain(stream));
-    }
-    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, stream)).await;
+    let Some(offer) = target.tls else { return Ok(Stream::Plain(stream)) };
+    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, stream, offer)).await;
     phases.tls = clock.now() - established;
     Ok(Stream::Tls(Box::new(secured??)))
 }
 
 /// The future's result, or the timeout failure once the timer is due.
-async fn within<T>(limit: &Timer, doing: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
+pub(crate) async fn within<T>(limit: &Timer, doing: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
     let mut future = pin!(future);
     poll_fn(|context| {
         if let Poll::Ready(value) = future.as_mut().poll(context) {

@@ -58,6 +58,11 @@ impl Stream {
         }
     }
 
+    /// ALPN chose HTTP/2.
+    pub(crate) fn chose_http2(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2"))
+    }
+
     /// True when an idle connection has been closed by the peer, or holds bytes nobody asked for: it cannot be used
     /// again. Costs no system call unless the kernel has reported something.
     pub(crate) fn is_spoilt(&mut self, scratch: &mut [u8]) -> bool {
@@ -65,6 +70,32 @@ impl Stream {
             Self::Plain(stream) => !matches!(stream.try_read(scratch), Err(error) if error.kind() == io::ErrorKind::WouldBlock),
             // Session tickets may lie in wait here; only what they leave over is a sign.
             Self::Tls(_) => self.poll_read(&mut Context::from_waker(Waker::noop()), scratch).is_ready(),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Self::poll_write(self.get_mut(), context, bytes, &[])
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Self::poll_flush(self.get_mut(), context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -24,7 +24,16 @@ pub(crate) struct Tls {
     insecure: bool,
     roots: Vec<CertificateDer<'static>>,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
-    connector: OnceCell<Result<TlsConnector, Failure>>,
+    /// By what is offered: HTTP/1.1 alone, or HTTP/2 first.
+    http1: OnceCell<Result<TlsConnector, Failure>>,
+    http2: OnceCell<Result<TlsConnector, Failure>>,
+}
+
+/// What ALPN offers (RFC 7301).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Http1,
+    Http2First,
 }
 
 impl Tls {
@@ -37,17 +46,21 @@ impl Tls {
             Some((chain, key)) => Some((certificates(chain)?, private_key(key)?)),
             None => None,
         };
-        Ok(Self { insecure: options.insecure, roots, identity, connector: OnceCell::new() })
+        Ok(Self { insecure: options.insecure, roots, identity, http1: OnceCell::new(), http2: OnceCell::new() })
     }
 
-    pub(crate) async fn handshake(&self, host: &str, stream: TcpStream) -> Result<TlsStream<TcpStream>, Failure> {
-        let connector = self.connector.get_or_init(|| self.build()).as_ref().map_err(Clone::clone)?;
+    pub(crate) async fn handshake(&self, host: &str, stream: TcpStream, offer: Offer) -> Result<TlsStream<TcpStream>, Failure> {
+        let connector = match offer {
+            Offer::Http1 => self.http1.get_or_init(|| self.build(&["http/1.1"])),
+            Offer::Http2First => self.http2.get_or_init(|| self.build(&["h2", "http/1.1"])),
+        };
+        let connector = connector.as_ref().map_err(Clone::clone)?;
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate could carry"))?;
         connector.connect(name, stream).await.map_err(|error| handshake_failure(&error))
     }
 
-    fn build(&self) -> Result<TlsConnector, Failure> {
+    fn build(&self, offered: &[&str]) -> Result<TlsConnector, Failure> {
         let unusable = |error: Error| Failure::new(Outcome::Tls, format!("TLS settings cannot be used: {error}"));
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(unusable)?;
@@ -63,7 +76,7 @@ impl Tls {
             Some((chain, key)) => builder.with_client_auth_cert(chain.clone(), key.clone_key()).map_err(unusable)?,
             None => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(TlsConnector::from(Arc::new(config)))
     }
 }

@@ -11,8 +11,9 @@ use super::flight::{Flight, Head, Outgoing, Times};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
 use super::pool::{Connection, Place, Pool};
 use super::wire::{PreparedRequest, Traits, write_head};
-use super::{Headers, content};
+use super::{Headers, content, h2};
 use crate::connect::{Target, connect};
+use crate::tls::Offer;
 use crate::{Failure, Network};
 
 /// How one user's connections behave.
@@ -30,11 +31,23 @@ impl Default for ClientOptions {
     }
 }
 
+/// Which versions of HTTP a client speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Versions {
+    #[default]
+    Http1,
+    /// HTTP/2 where TLS agrees on it (ALPN), else HTTP/1.1.
+    Http2,
+    /// HTTP/2 without asking, also without TLS.
+    Http2Always,
+}
+
 /// One virtual user's HTTP client: a few kept-alive connections per origin.
 #[derive(Debug)]
 pub struct Client {
     network: Rc<Network>,
     options: ClientOptions,
+    versions: Versions,
     pool: Pool,
 }
 
@@ -50,6 +63,13 @@ impl<'a> Source<'a> {
         match self {
             Self::Built(request) => &request.origin,
             Self::Prepared(request) => &request.origin,
+        }
+    }
+
+    fn request(&self) -> &'a Request {
+        match self {
+            Self::Built(request) => request,
+            Self::Prepared(request) => &request.request,
         }
     }
 
@@ -81,7 +101,13 @@ impl<'a> Source<'a> {
 
 impl Client {
     pub fn new(network: Rc<Network>, options: ClientOptions) -> Self {
-        Self { network, options, pool: Pool::default() }
+        Self { network, options, versions: Versions::default(), pool: Pool::default() }
+    }
+
+    /// With HTTP/2, all requests of a user to one origin share one connection.
+    pub fn with_versions(mut self, versions: Versions) -> Self {
+        self.versions = versions;
+        self
     }
 
     pub fn network(&self) -> &Rc<Network> {
@@ -107,8 +133,17 @@ impl Client {
     }
 
     async fn perform(&self, source: Source<'_>, traits: Traits) -> Exchange {
-        let place = self.pool.lane(source.origin()).enter(self.options.connections_max).await;
-        let mut exchange = begin(&self.network);
+        let lane = self.pool.lane(source.origin());
+        let mut opened = None;
+        if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && source.origin().tls {
+            let always = self.versions == Versions::Http2Always;
+            match Box::pin(h2::send(&self.network, &lane, source.request(), always)).await {
+                h2::Sent::Http2(exchange) => return exchange,
+                h2::Sent::Http1(exchange) => opened = exchange,
+            }
+        }
+        let place = lane.enter(self.options.connections_max).await;
+        let mut exchange = opened.unwrap_or_else(|| begin(&self.network));
         let mut out = match source.outgoing(&self.network) {
             Ok(out) => out,
             Err(failure) => {
@@ -179,9 +214,19 @@ pub(super) fn begin(network: &Network) -> Exchange {
 
 /// Opens a connection for an exchange; `None` when the exchange has failed with it.
 pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
+    open_offering(network, origin, traits, Offer::Http1, exchange).await
+}
+
+pub(super) async fn open_offering(
+    network: &Rc<Network>,
+    origin: &Origin,
+    traits: &Traits,
+    offer: Offer,
+    exchange: &mut Exchange,
+) -> Option<Box<Connection>> {
     let timer = network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
-    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls };
+    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(offer) };
     exchange.connected = true;
     match connect(network, target, &timer, &mut exchange.phases).await {
         Ok(stream) => Some(Connection::new(network, stream, timer)),

@@ -10,6 +10,7 @@ mod client;
 mod content;
 mod cookies;
 mod flight;
+mod h2;
 mod head;
 mod headers;
 mod message;
@@ -21,7 +22,7 @@ mod wire;
 
 pub use crate::Failure;
 pub use address::{UrlError, add_query, basic_authorization, form, path_of, resolve};
-pub use client::{Client, ClientOptions};
+pub use client::{Client, ClientOptions, Versions};
 pub use headers::Headers;
 pub use message::{BodyUse, Exchange, Origin, Request, Response};
 pub use multipart::Multipart;

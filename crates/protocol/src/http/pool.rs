@@ -8,6 +8,7 @@ use std::task::{Poll, Waker};
 
 use metrics::clock::Timer;
 
+use super::h2::Multiplex;
 use super::message::Origin;
 use crate::Network;
 use crate::stream::Stream;
@@ -15,28 +16,44 @@ use crate::stream::Stream;
 /// Origins whose kept connections a user holds at once; beyond it, those of the oldest are closed.
 const ORIGINS_MAX: usize = 32;
 
+/// Counts a connection as open for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    network: Rc<Network>,
+}
+
+impl Counted {
+    fn new(network: &Rc<Network>) -> Self {
+        network.count(|counts| {
+            counts.open += 1;
+            counts.opened += 1;
+        });
+        Self { network: Rc::clone(network) }
+    }
+
+    pub(crate) fn network(&self) -> &Rc<Network> {
+        &self.network
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.network.count(|counts| counts.open -= 1);
+    }
+}
+
 /// An open connection and what belongs to it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     /// Serves the time limits of all its requests: setting a queued timer later costs one store.
     pub(crate) timer: Timer,
-    network: Rc<Network>,
+    pub(crate) counted: Counted,
 }
 
 impl Connection {
     pub(crate) fn new(network: &Rc<Network>, stream: Stream, timer: Timer) -> Box<Self> {
-        network.count(|counts| {
-            counts.open += 1;
-            counts.opened += 1;
-        });
-        Box::new(Self { stream, timer, network: Rc::clone(network) })
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.network.count(|counts| counts.open -= 1);
+        Box::new(Self { stream, timer, counted: Counted::new(network) })
     }
 }
 
@@ -46,6 +63,16 @@ pub(crate) struct Pool {
     origins: RefCell<Vec<Rc<Lane>>>,
 }
 
+/// What is known of an origin where HTTP/2 may be spoken.
+#[derive(Debug, Default)]
+pub(crate) enum Shared {
+    #[default]
+    Unknown,
+    /// ALPN chose HTTP/1.1.
+    Http1,
+    Http2(Rc<Multiplex>),
+}
+
 /// The connections of one user to one origin.
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -53,6 +80,8 @@ pub(crate) struct Lane {
     #[expect(clippy::vec_box, reason = "connections move in and out of requests' futures, which should stay small")]
     idle: RefCell<Vec<Box<Connection>>>,
     busy: Cell<usize>,
+    /// The one connection of HTTP/2, where it is spoken.
+    pub(crate) shared: tokio::sync::Mutex<Shared>,
     /// Requests that wait for a place, first come first served.
     waiting: RefCell<VecDeque<Rc<Ticket>>>,
 }
@@ -75,7 +104,13 @@ impl Pool {
         {
             origins.remove(oldest);
         }
-        let lane = Rc::new(Lane { origin: Rc::clone(origin), idle: RefCell::default(), busy: Cell::new(0), waiting: RefCell::default() });
+        let lane = Rc::new(Lane {
+            origin: Rc::clone(origin),
+            idle: RefCell::default(),
+            busy: Cell::new(0),
+            shared: tokio::sync::Mutex::default(),
+            waiting: RefCell::default(),
+        });
         origins.push(Rc::clone(&lane));
         lane
     }
@@ -83,6 +118,9 @@ impl Pool {
     pub(crate) fn close(&self) {
         for lane in &*self.origins.borrow() {
             lane.idle.borrow_mut().clear();
+            if let Ok(mut shared) = lane.shared.try_lock() {
+                *shared = Shared::Unknown;
+            }
         }
     }
 }
@@ -106,6 +144,10 @@ impl Lane {
             queued.entered = true;
         }
         Place { lane: Rc::clone(self) }
+    }
+
+    pub(crate) fn keep(&self, connection: Box<Connection>) {
+        self.idle.borrow_mut().push(connection);
     }
 
     /// Gives a place that became free to the next in line.
@@ -162,7 +204,7 @@ impl Place {
     }
 
     pub(crate) fn keep(&self, connection: Box<Connection>) {
-        self.lane.idle.borrow_mut().push(connection);
+        self.lane.keep(connection);
     }
 }
 

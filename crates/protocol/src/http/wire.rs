@@ -10,6 +10,8 @@ use crate::Failure;
 #[derive(Debug, Clone)]
 pub struct PreparedRequest {
     pub(crate) origin: Rc<Origin>,
+    /// For HTTP/2, whose bytes depend on the connection.
+    pub(crate) request: Rc<Request>,
     /// Head and body.
     pub(crate) wire: Vec<u8>,
     pub(crate) traits: Traits,
@@ -22,7 +24,13 @@ impl PreparedRequest {
         let mut wire = Vec::new();
         write_head(request, &mut wire)?;
         wire.extend_from_slice(&request.body);
-        Ok(Self { origin: Rc::clone(&request.origin), wire, traits: Traits::of(request), keep_headers: true })
+        Ok(Self {
+            origin: Rc::clone(&request.origin),
+            request: Rc::new(request.clone()),
+            wire,
+            traits: Traits::of(request),
+            keep_headers: true,
+        })
     }
 
     /// The response will carry its status alone: with [`BodyUse::Discard`], an exchange then allocates nothing.
@@ -106,7 +114,7 @@ impl Given {
 }
 
 /// What would break the framing of a request is not sent.
-fn check(request: &Request) -> Result<(), Failure> {
+pub(crate) fn check(request: &Request) -> Result<(), Failure> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let refuse = |what: &str| Err(Failure::protocol(format!("the request cannot be sent: {what}")));
     if request.method.is_empty() || !request.method.bytes().all(is_token) {

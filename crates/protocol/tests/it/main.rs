@@ -6,6 +6,7 @@ mod connections;
 mod differential;
 mod events;
 mod exchange;
+mod http2;
 mod session;
 mod support;
 mod tls;

@@ -14,20 +14,21 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::support::{client, failed, get, passed, run_with};
 
 /// An issuer, what it signs, and its PEM file.
-struct Authority {
+pub(crate) struct Authority {
     folder: tempfile::TempDir,
     certificate: rcgen::Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -46,7 +47,7 @@ impl Authority {
         path
     }
 
-    fn sign(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (rcgen::Certificate, KeyPair) {
+    pub(crate) fn sign(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (rcgen::Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
         change(&mut params);
@@ -60,8 +61,12 @@ impl Authority {
     }
 }
 
-/// Serves `200 ok` over TLS, telling in `X-Resumed` whether the session was resumed.
-async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Option<RootCertStore>) -> SocketAddr {
+pub(crate) fn acceptor(
+    certificate: CertificateDer<'static>,
+    key: &KeyPair,
+    clients: Option<RootCertStore>,
+    offered: &[&str],
+) -> TlsAcceptor {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().unwrap();
     let builder = match clients {
@@ -71,8 +76,25 @@ async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Opt
         None => builder.with_no_client_auth(),
     };
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let config = builder.with_single_cert(vec![certificate], key).unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let mut config = builder.with_single_cert(vec![certificate], key).unwrap();
+    config.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Answers every request with `ok`, telling in `X-Resumed` whether the session was resumed.
+pub(crate) async fn answer_ok(mut stream: TlsStream<TcpStream>) {
+    let mut buffer = [0; 4096];
+    while let Ok(1..) = stream.read(&mut buffer).await {
+        let resumed = stream.get_ref().1.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+        let answer = format!("HTTP/1.1 200 OK\r\nX-Resumed: {resumed}\r\nContent-Length: 2\r\n\r\nok");
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Option<RootCertStore>) -> SocketAddr {
+    let acceptor = acceptor(certificate, key, clients, &[]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::task::spawn_local(async move {
@@ -80,14 +102,8 @@ async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Opt
             let (stream, _) = listener.accept().await.unwrap();
             let acceptor = acceptor.clone();
             tokio::task::spawn_local(async move {
-                let Ok(mut stream) = acceptor.accept(stream).await else { return };
-                let mut buffer = [0; 4096];
-                while let Ok(1..) = stream.read(&mut buffer).await {
-                    let resumed = stream.get_ref().1.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
-                    let answer = format!("HTTP/1.1 200 OK\r\nX-Resumed: {resumed}\r\nContent-Length: 2\r\n\r\nok");
-                    if stream.write_all(answer.as_bytes()).await.is_err() {
-                        return;
-                    }
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    answer_ok(stream).await;
                 }
             });
         }
@@ -95,12 +111,12 @@ async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Opt
     address
 }
 
-fn over_tls(address: SocketAddr, host: &str) -> Request {
+pub(crate) fn over_tls(address: SocketAddr, host: &str) -> Request {
     let origin = Rc::new(Origin { tls: true, host: host.to_owned(), port: address.port() });
     Request { origin, ..get(address, "/") }
 }
 
-fn trusting(authority: &Authority) -> NetworkOptions {
+pub(crate) fn trusting(authority: &Authority) -> NetworkOptions {
     NetworkOptions { roots: vec![authority.root()], ..NetworkOptions::default() }
 }
 

@@ -1,0 +1,252 @@
+//! HTTP/2 by the h2 crate: one connection per user and origin, its requests side by side.
+//!
+//! h2 decides when bytes go to the kernel, so `started` is when a request was handed to it, and the byte counts are those
+//! of header fields before compression and of bodies. Requests wait in order while the server allows no more streams.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+
+use ::h2::client::{Builder, SendRequest};
+use ::h2::{RecvStream, SendStream};
+use ::http::{HeaderName, HeaderValue, Method, Uri, Version};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use metrics::Outcome;
+use metrics::clock::Timer;
+
+use super::answer::too_large;
+use super::client::{begin, open_offering};
+use super::message::{BodyUse, Exchange, Request, Response};
+use super::pool::{Connection, Counted, Lane, Shared};
+use super::wire::{Traits, check};
+use super::{Failure, Headers, content};
+use crate::Network;
+use crate::connect::within;
+use crate::tls::Offer;
+
+/// Windows that let a body flow at the speed of a fast network. Bytes.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+/// Longest header list. Bytes, as RFC 9113, section 6.5.2 counts them.
+const HEADERS_BYTES_MAX: u32 = 256 * 1024;
+
+/// An open HTTP/2 connection. A task of its own moves its bytes, and ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Multiplex {
+    sender: SendRequest<Bytes>,
+    counted: Counted,
+}
+
+/// What became of a request where HTTP/2 may be spoken.
+pub(crate) enum Sent {
+    Http2(Exchange),
+    /// The origin speaks HTTP/1.1. The exchange is begun when a connection was opened for it, which now lies idle.
+    Http1(Option<Exchange>),
+}
+
+/// Sends a request over the lane's shared connection, opening it first where there is none.
+pub(crate) async fn send(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, always: bool) -> Sent {
+    let traits = Traits::of(request);
+    let mut again = traits.idempotent;
+    loop {
+        let (mut exchange, multiplex) = match join(network, lane, request, &traits, always).await {
+            Joined::Connection(exchange, multiplex) => (exchange, multiplex),
+            Joined::Failed(exchange) => return Sent::Http2(exchange),
+            Joined::Http1(exchange) => return Sent::Http1(exchange),
+        };
+        let timer = network.clock().timer();
+        timer.reset(exchange.started.saturating_add(traits.timeout_ns));
+        let result = stream(&multiplex, request, &traits, &timer, &mut exchange).await;
+        exchange.ended = network.clock().now();
+        // A connection that was closed while it lay idle: the same race as with HTTP/1.1.
+        let raced = !exchange.connected && exchange.bytes_received == 0;
+        if again && raced && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) && !is_usable(&multiplex) {
+            again = false;
+            network.count(|counts| counts.retried += 1);
+            continue;
+        }
+        exchange.result = result;
+        return Sent::Http2(exchange);
+    }
+}
+
+enum Joined {
+    Connection(Exchange, Rc<Multiplex>),
+    Failed(Exchange),
+    Http1(Option<Exchange>),
+}
+
+/// The lane's connection. While one request opens it, the others wait for that.
+async fn join(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, traits: &Traits, always: bool) -> Joined {
+    let mut shared = lane.shared.lock().await;
+    let mut exchange = begin(network);
+    match &*shared {
+        Shared::Http1 => return Joined::Http1(None),
+        Shared::Http2(multiplex) if is_usable(multiplex) => return Joined::Connection(exchange, Rc::clone(multiplex)),
+        _ => {}
+    }
+    if let Err(failure) = check(request) {
+        exchange.ended = exchange.started;
+        exchange.result = Err(failure);
+        return Joined::Failed(exchange);
+    }
+    let Some(connection) = open_offering(network, &request.origin, traits, Offer::Http2First, &mut exchange).await else {
+        return Joined::Failed(exchange);
+    };
+    if !always && !connection.stream.chose_http2() {
+        *shared = Shared::Http1;
+        lane.keep(connection);
+        return Joined::Http1(Some(exchange));
+    }
+    let Connection { stream, timer, counted } = *connection;
+    let mut builder = Builder::new();
+    builder
+        .enable_push(false)
+        .initial_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_header_list_size(HEADERS_BYTES_MAX);
+    let shaken = within(&timer, "in the HTTP/2 handshake", builder.handshake::<_, Bytes>(stream)).await;
+    let shaken = shaken.and_then(|result| result.map_err(|error| failure(&error)));
+    match shaken {
+        Ok((sender, connection)) => {
+            // Errors of the connection reach every request on it; here there is nobody to tell.
+            tokio::spawn(connection.map(drop));
+            let multiplex = Rc::new(Multiplex { sender, counted });
+            *shared = Shared::Http2(Rc::clone(&multiplex));
+            Joined::Connection(exchange, multiplex)
+        }
+        Err(failure) => {
+            exchange.ended = network.clock().now();
+            exchange.result = Err(failure);
+            Joined::Failed(exchange)
+        }
+    }
+}
+
+fn is_usable(multiplex: &Multiplex) -> bool {
+    !matches!(multiplex.sender.clone().ready().now_or_never(), Some(Err(_)))
+}
+
+/// One request as one stream.
+async fn stream(
+    multiplex: &Multiplex,
+    request: &Request,
+    traits: &Traits,
+    timer: &Timer,
+    exchange: &mut Exchange,
+) -> Result<Response, Failure> {
+    let clock = multiplex.counted.network().clock();
+    let head = head(request)?;
+    let ready = within(timer, "waiting for a free stream", multiplex.sender.clone().ready()).await?;
+    let mut sender = ready.map_err(|error| failure(&error))?;
+    exchange.bytes_sent = fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
+    let (answer, upload) = sender.send_request(head, request.body.is_empty()).map_err(|error| failure(&error))?;
+    let sending = clock.now();
+    let mut uploaded = 0;
+    let answered = {
+        let upload = pin!(send_body(upload, request.body.clone(), &mut uploaded));
+        let both = async {
+            match select(answer, upload).await {
+                // An early answer ends the upload.
+                Either::Left((answer, _)) => answer,
+                Either::Right((Ok(()), answer)) => answer.await,
+                Either::Right((Err(error), answer)) => answer.await.map_err(|_| error),
+            }
+        };
+        within(timer, "waiting for the answer", both).await
+    };
+    exchange.bytes_sent += uploaded;
+    exchange.phases.wait = clock.now() - sending;
+    let (parts, body) = answered?.map_err(|error| failure(&error))?.into_parts();
+    exchange.bytes_received = fields_bytes(&parts.headers) + 3;
+    let first_byte = clock.now();
+    let received = within(timer, "reading the body", receive_body(body, traits, &mut exchange.bytes_received)).await;
+    exchange.phases.body = clock.now() - first_byte;
+    let mut body = Bytes::from(received??);
+    let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect::<String>();
+    let headers: Headers = parts.headers.iter().map(|(name, value)| (name.as_str(), latin1(value))).collect();
+    if !body.is_empty()
+        && let Some(coding) = headers.get("content-encoding")
+    {
+        body = content::decode(body, coding, traits.body_bytes_max)?;
+    }
+    Ok(Response { status: parts.status.as_u16(), headers, body })
+}
+
+/// The request's head without what belongs to HTTP/1.1 alone (RFC 9113, section 8.2.2).
+fn head(request: &Request) -> Result<::http::Request<()>, Failure> {
+    let refuse = |_| Failure::protocol("the request cannot be sent: HTTP/2 does not allow its method, path or headers");
+    let mut authority = request.origin.authority();
+    let mut head = ::http::Request::new(());
+    *head.version_mut() = Version::HTTP_2;
+    *head.method_mut() = Method::from_bytes(request.method.as_bytes()).map_err(|error| refuse(error.into()))?;
+    for (name, value) in &request.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| refuse(error.into()))?;
+        match name.as_str() {
+            "host" => value.clone_into(&mut authority),
+            "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {}
+            _ => {
+                let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| refuse(error.into()))?;
+                head.headers_mut().append(name, value);
+            }
+        }
+    }
+    let accepted = HeaderValue::from_static(content::ACCEPTED);
+    head.headers_mut().entry(::http::header::ACCEPT_ENCODING).or_insert(accepted);
+    if !request.body.is_empty() {
+        head.headers_mut().entry(::http::header::CONTENT_LENGTH).or_insert(HeaderValue::from(request.body.len()));
+    }
+    let scheme = if request.origin.tls { "https" } else { "http" };
+    *head.uri_mut() = Uri::builder().scheme(scheme).authority(authority).path_and_query(&*request.path).build().map_err(refuse)?;
+    Ok(head)
+}
+
+async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u64) -> Result<(), ::h2::Error> {
+    while !body.is_empty() {
+        stream.reserve_capacity(body.len());
+        let granted = poll_fn(|context| stream.poll_capacity(context)).await;
+        let Some(granted) = granted.transpose()? else { break };
+        let piece = body.split_to(granted.min(body.len()));
+        *sent += piece.len() as u64;
+        stream.send_data(piece, body.is_empty())?;
+    }
+    Ok(())
+}
+
+async fn receive_body(mut stream: RecvStream, traits: &Traits, received: &mut u64) -> Result<Vec<u8>, Failure> {
+    let (mut kept, mut total) = (Vec::new(), 0u64);
+    while let Some(piece) = stream.data().await {
+        let piece = piece.map_err(|error| failure(&error))?;
+        total += piece.len() as u64;
+        *received += piece.len() as u64;
+        if total > traits.body_bytes_max {
+            return Err(too_large());
+        }
+        if traits.body_use == BodyUse::Keep {
+            kept.extend_from_slice(&piece);
+        }
+        stream.flow_control().release_capacity(piece.len()).map_err(|error| failure(&error))?;
+    }
+    // Trailers are read so that the stream ends; nobody asks for them.
+    stream.trailers().await.map_err(|error| failure(&error))?;
+    Ok(kept)
+}
+
+fn fields_bytes(headers: &::http::HeaderMap) -> u64 {
+    headers.iter().map(|(name, value)| (name.as_str().len() + value.len()) as u64).sum()
+}
+
+fn failure(error: &::h2::Error) -> Failure {
+    if let Some(error) = error.get_io() {
+        return Failure::broken(error);
+    }
+    let reason = error.reason();
+    let reason = reason.as_ref().map_or("no reason", ::h2::Reason::description);
+    if error.is_library() {
+        return Failure::protocol(format!("the server broke HTTP/2: {reason}"));
+    }
+    let what = if error.is_go_away() { "the server ended the HTTP/2 connection" } else { "the server reset the HTTP/2 stream" };
+    Failure::new(Outcome::Reset, format!("{what}: {reason}"))
+}

@@ -1,0 +1,161 @@
+//! HTTP/2 against a server of the h2 crate, plain and over TLS.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use metrics::Outcome;
+use protocol::Network;
+use protocol::http::{Client, ClientOptions, PreparedRequest, Request, Versions};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+
+use super::support::{failed, get, passed, request, run, run_with, shared};
+use super::tls::{Authority, acceptor, over_tls, trusting};
+
+/// Answers by path: an echo of method and body; `/slow` never; `/reset` with a reset; `/last` and then goes away.
+pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+    let Ok(mut connection) = h2::server::handshake(io).await else { return };
+    let mut held = Vec::new();
+    while let Some(Ok((request, mut respond))) = connection.accept().await {
+        match request.uri().path() {
+            "/slow" => held.push(respond),
+            "/reset" => respond.send_reset(h2::Reason::ENHANCE_YOUR_CALM),
+            path => {
+                let last = path == "/last";
+                let echo = async move {
+                    let (parts, mut body) = request.into_parts();
+                    let mut content = Vec::new();
+                    while let Some(Ok(piece)) = body.data().await {
+                        body.flow_control().release_capacity(piece.len()).unwrap();
+                        content.extend_from_slice(&piece);
+                    }
+                    let response = http::Response::builder()
+                        .header("x-method", parts.method.as_str())
+                        .header("x-authority", parts.uri.authority().unwrap().as_str())
+                        .header("set-cookie", "a=1")
+                        .header("set-cookie", "b=2");
+                    let mut stream = respond.send_response(response.body(()).unwrap(), false).unwrap();
+                    stream.send_data(Bytes::from(content), true).unwrap();
+                };
+                tokio::task::spawn_local(echo);
+                if last {
+                    connection.graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+async fn plain() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::task::spawn_local(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            tokio::task::spawn_local(serve_connection(stream));
+        }
+    });
+    address
+}
+
+fn client(network: &Rc<Network>, versions: Versions) -> Client {
+    Client::new(Rc::clone(network), ClientOptions::default()).with_versions(versions)
+}
+
+#[test]
+fn requests_share_one_connection() {
+    run(|network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        let requests: Vec<Request> = (0..20).map(|i| request("POST", address, "/", Bytes::from(vec![i as u8; i * 30_000]))).collect();
+        let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+        for (exchange, request) in all.iter().zip(&requests) {
+            let response = passed(exchange);
+            assert_eq!((response.status, &response.body), (200, &request.body));
+            assert_eq!(response.headers.get("x-method"), Some("POST"));
+            assert_eq!(response.headers.get("x-authority"), Some(&*address.to_string()));
+            assert_eq!(response.headers.all("set-cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);
+            assert!(exchange.bytes_sent > request.body.len() as u64 && exchange.bytes_received > request.body.len() as u64);
+        }
+        assert_eq!(all.iter().filter(|exchange| exchange.connected).count(), 1);
+        let prepared = PreparedRequest::new(&get(address, "/")).unwrap();
+        assert_eq!(passed(&client.send_prepared(&prepared).await).headers.get("x-method"), Some("GET"));
+        assert_eq!((network.connections().opened, network.connections().open), (1, 1));
+        client.close();
+        assert_eq!(network.connections().open, 0);
+    });
+}
+
+#[test]
+fn failures_are_outcomes() {
+    run(|network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        let slow = client.send(&Request { timeout_ns: 30_000_000, ..get(address, "/slow") }).await;
+        assert_eq!(failed(&slow), (Outcome::Timeout, "timed out waiting for the answer"));
+        let reset = client.send(&get(address, "/reset")).await;
+        assert_eq!(failed(&reset).0, Outcome::Reset);
+        assert!(failed(&reset).1.starts_with("the server reset the HTTP/2 stream"), "{reset:?}");
+        let large = Request { body_bytes_max: 10, ..request("POST", address, "/", vec![0; 11]) };
+        assert_eq!(failed(&client.send(&large).await).0, Outcome::Protocol);
+        passed(&client.send(&get(address, "/")).await);
+        assert_eq!(network.connections().opened, 1);
+        let not_http2 = super::support::serve_bytes("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
+        let exchange = client.send(&get(not_http2, "/")).await;
+        assert!(matches!(failed(&exchange).0, Outcome::Protocol | Outcome::Reset), "{exchange:?}");
+    });
+}
+
+#[test]
+fn a_connection_that_went_away_is_replaced() {
+    run(|network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        for turn in 0..3 {
+            assert_eq!(passed(&client.send(&get(address, "/last")).await).status, 200, "{turn}");
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_eq!(network.connections().opened, 3);
+    });
+}
+
+#[test]
+fn tls_agrees_on_the_version() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let seen = shared();
+        for offered in [&["h2", "http/1.1"][..], &["http/1.1"], &[]] {
+            let acceptor = acceptor(certificate.der().clone(), &key, None, offered);
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server_seen = Rc::clone(&seen);
+            tokio::task::spawn_local(async move {
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    let Ok(stream) = acceptor.accept(stream).await else { continue };
+                    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                    server_seen.borrow_mut().push(http2);
+                    if http2 {
+                        tokio::task::spawn_local(serve_connection(stream));
+                    } else {
+                        tokio::task::spawn_local(super::tls::answer_ok(stream));
+                    }
+                }
+            });
+            let client = client(&network, Versions::Http2);
+            let requests: Vec<Request> = (0..4).map(|_| over_tls(address, "localhost")).collect();
+            let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+            all.iter().for_each(|exchange| assert_eq!(passed(exchange).status, 200));
+            assert!(all[0].connected && all[0].phases.tls > 0);
+            let plain = self::client(&network, Versions::Http1);
+            if offered.contains(&"http/1.1") {
+                passed(&plain.send(&over_tls(address, "localhost")).await);
+            }
+        }
+        // One shared connection, then HTTP/1.1 by choice; afterwards up to four of HTTP/1.1, none of HTTP/2.
+        assert_eq!(seen.borrow()[..2], [true, false]);
+        assert!(seen.borrow()[2..].iter().all(|http2| !http2));
+    });
+}
