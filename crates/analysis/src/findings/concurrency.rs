@@ -31,7 +31,7 @@ struct Plateau<'a> {
 }
 
 pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
-    if scene.validity.checks.iter().any(|check| super::generator::is_capacity(check) && check.grade == Some(Grade::Invalid)) {
+    if generator_grade(scene) == Grade::Invalid {
         return None;
     }
     let limited: Vec<Plateau<'_>> = scene.responses.iter().filter_map(plateau).collect();
@@ -49,6 +49,12 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
     // another process.
     let processor_is_ruled_out = kept.len() >= limited.len() + grown;
     is_alone.then(|| finding(scene, &limited, if processor_is_ruled_out { &kept } else { &[] }))
+}
+
+/// The worst of the checks that speak of the generator; a threshold with too few samples, say, is no reason to doubt a plateau.
+fn generator_grade(scene: &Scene<'_>) -> Grade {
+    let checks = scene.validity.checks.iter().filter(|check| super::generator::is_capacity(check));
+    checks.filter_map(|check| check.grade).max().unwrap_or(Grade::Valid)
 }
 
 /// A request that kept its times while others were limited.
@@ -132,7 +138,7 @@ fn finding(scene: &Scene<'_>, limited: &[Plateau<'_>], kept: &[Kept<'_>]) -> Fin
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
     let what = if kept.is_empty() { "" } else { ": a pool, a lock or a limit of that size stands on their way" };
     let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
-    let suspect = scene.validity.grade > Grade::Valid;
+    let suspect = generator_grade(scene) > Grade::Valid;
     let strong = limited.iter().all(|Plateau { low, high, reached, .. }| *reached < 0.8 && high.service >= 2.0 * low.service);
     let confidence = match (kept.is_empty(), strong && half < 0.25 * slots, suspect) {
         (true, _, _) => Confidence::Low,

@@ -3,12 +3,18 @@
 use super::Scene;
 use crate::{Confidence, Evidence, Finding, Grade, ValidityCheck};
 
+const RULE: &str = "generator";
+
 /// Checks that speak of the generator's capacity; the others speak of the plan, the record or the target.
 const CAPACITY: [&str; 8] =
     ["offered-rate", "closed-users", "schedule-lag", "worker-busy", "run-queue", "throttling", "stalls", "exhaustion"];
 
 pub(super) fn is_capacity(check: &ValidityCheck) -> bool {
     CAPACITY.contains(&check.id.as_str())
+}
+
+pub(super) fn is_certain(finding: &Finding) -> bool {
+    finding.rule == RULE && finding.confidence == Confidence::High
 }
 
 pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
@@ -23,7 +29,7 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
         "The load generator may have added to the results"
     };
     Some(Finding {
-        rule: "generator".to_owned(),
+        rule: RULE.to_owned(),
         claim: claim.to_owned(),
         confidence: if is_invalid { Confidence::High } else { Confidence::Medium },
         evidence: checks

@@ -27,11 +27,12 @@ impl<'a> Scene<'a> {
 
 type Rule = fn(&Scene<'_>) -> Option<Finding>;
 
-/// Most important first: what is said about the target means little while the generator is the limit.
-const RULES: [Rule; 2] = [generator::find, concurrency::find];
+const RULES: [Rule; 2] = [concurrency::find, generator::find];
 
 pub(crate) fn find(scene: &Scene<'_>) -> Findings {
-    let findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule(scene)).collect();
+    let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule(scene)).collect();
+    // What is said about the target means little while the generator is certain to be the limit; otherwise the surest comes first.
+    findings.sort_by_key(|finding| (!generator::is_certain(finding), std::cmp::Reverse(finding.confidence)));
     let remark = if findings.is_empty() { remark::of(scene) } else { String::new() };
     Findings { findings, remark }
 }

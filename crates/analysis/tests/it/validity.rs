@@ -178,6 +178,17 @@ fn in_flight_must_agree_with_rate_times_time() {
 }
 
 #[test]
+fn a_few_microseconds_between_counter_and_stamps_do_not_make_a_fast_target_suspect() {
+    for (extra_us, grade) in [(10, Valid), (30, Invalid)] {
+        let run = run_with(made::plan(made::closed(1, 60)), |second| {
+            let slice = Slice::new(second).requests("A", 100, 50_000);
+            slice.generator(|generator| generator.in_flight_ns += 100 * extra_us * 1000)
+        });
+        assert_grade(&run, "in-flight", Some(grade));
+    }
+}
+
+#[test]
 fn interrupted_requests_were_in_flight_too() {
     let run = run_with(made::plan(made::open(100.0, 60)), |second| {
         if second < 59 { healthy(second) } else { healthy(second).request("A", 0, 20 * SECOND, Outcome::Interrupted) }
