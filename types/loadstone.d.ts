@@ -106,7 +106,6 @@ declare module "loadstone" {
      * in closed load, where the same user repeats; in open load every arrival is a new visitor and begins without them.
      */
     fresh?: boolean;
-    keep?: { connections?: boolean; cookies?: boolean; state?: boolean };
   }
 
   /** A declared scenario; give it load with `run`. One scenario may run several times, with different load. */
@@ -541,7 +540,7 @@ declare module "loadstone" {
     header?: Readonly<Record<string, string | RegExp | true>>;
     /** The body contains this text, or matches this regular expression. */
     text?: string | RegExp;
-    /** Values by JSON path: equal, matching a regular expression, accepted by a function, or (`true`) present. */
+    /** Values by JSON path: equal to a value, matching a regular expression, or accepted by a function. */
     json?: Readonly<Record<string, unknown>>;
     /** The answer is complete within this time from the request's start. */
     within?: Duration;
@@ -664,7 +663,7 @@ declare module "loadstone" {
   /** Rows of a file with one JSON value on each line. Empty lines are skipped. */
   export function jsonl<Row = any>(path: string): Source<Row>;
 
-  /** Rows written in the script itself. */
+  /** Rows written in the script itself. Every core has its own copy of them; what is given out is exact across cores. */
   export function rows<Row>(list: readonly Row[]): Source<Row>;
 
   /** Rows of data; choose how they are given out. Each call makes a feeder with a position of its own. */
@@ -684,10 +683,10 @@ declare module "loadstone" {
   /** Gives out rows to all users of the run. */
   export interface Feeder<Row> {
     /**
-     * The next row. Rows are shared between users: read them, do not change them.
+     * The next row, as an object of its own.
      *
-     * When a `shuffle` or `queue` is exhausted, the iteration that asks ends at once and counts as interrupted, neither
-     * passed nor failed; its load part stops (the other running iterations may finish), and the summary says so.
+     * When a `shuffle` or `queue` is exhausted, the iteration that asks ends at once and is not counted, neither as passed nor as
+     * failed; its load part starts no more iterations (those that run may finish), and the summary says so.
      */
     next(): Row;
     /** Rows left to give out; `Infinity` where rows are given out again. */
@@ -780,7 +779,7 @@ declare module "loadstone" {
 
   /**
    * Fills a text file's `{{name}}` with values. A value that is missing is an error that names it, the file and the line.
-   * `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a URL, `\{{` stands for `{{` itself.
+   * Texts are written as they are, other values as JSON. `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a URL, `\{{` stands for `{{` itself.
    *
    * @example
    * await user.post("/orders", { headers: { "content-type": "application/json" }, body: template("order.json", { product: 7, amount: 3 }) });
@@ -944,7 +943,9 @@ declare module "loadstone" {
 }
 
 // ─────────────────────────────────────────────────────────────────────────────
-// Globals: what every script has without importing it. Standard JavaScript (ES2023) is there as well.
+// # Globals
+// What every script has without importing it. Standard JavaScript (ES2023) is there as well, and so are `performance.now()` and modules
+// of pure JavaScript from node_modules.
 
 /** Writes lines to the terminal and to the run's log; objects are shown on one line. */
 interface Console {
@@ -979,6 +980,9 @@ interface Crypto {
   getRandomValues<T extends Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array>(array: T): T;
 }
 declare var crypto: Crypto;
+
+/** Milliseconds since the script engine was started, with fractions. */
+declare var performance: { now(): number };
 
 /** Text to UTF-8 bytes. */
 declare class TextEncoder {

@@ -1,11 +1,11 @@
-//! Writes docs/cli.md from the binary's own `--help`, so that the two cannot differ; with docs/script.md beside it.
+//! Writes docs/cli.md from the binary's own `--help`, so that the two cannot differ.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 
 use crate::process;
 use crate::workspace::Workspace;
@@ -23,26 +23,22 @@ pub(crate) fn build_binary(workspace: &Workspace) -> Result<PathBuf> {
 pub(crate) fn generate(workspace: &Workspace, binary: &Path, check: bool) -> Result<()> {
     let mut page = INTRODUCTION.to_owned();
     describe(binary, &[], &mut page)?;
-    let stale = [write_or_compare(workspace, PAGE, &page, check)?];
-    let stale: Vec<&str> = stale.into_iter().flatten().collect();
-    if !stale.is_empty() {
-        bail!("{} would change; run `cargo xtask gen` and commit the result", stale.join(" and "));
-    }
-    Ok(())
+    write_or_compare(workspace, PAGE, &page, check)
 }
 
-/// The path, if it is only to be compared and differs.
-fn write_or_compare<'path>(workspace: &Workspace, path: &'path str, text: &str, check: bool) -> Result<Option<&'path str>> {
+/// Writes a generated page, or only holds it against what is there.
+pub(crate) fn write_or_compare(workspace: &Workspace, path: &str, text: &str, check: bool) -> Result<()> {
     let file = workspace.root.join(path);
     if check {
-        return Ok((fs::read_to_string(&file).unwrap_or_default() != text).then_some(path));
+        ensure!(fs::read_to_string(&file).unwrap_or_default() == text, "{path} would change; run `cargo xtask gen` and commit the result");
+        return Ok(());
     }
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
     fs::write(&file, text).with_context(|| format!("writing {path}"))?;
     println!("wrote {path}");
-    Ok(None)
+    Ok(())
 }
 
 /// The help of one command and, below it, of its subcommands.

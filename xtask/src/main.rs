@@ -9,6 +9,7 @@ mod check;
 mod command_reference;
 mod edges;
 mod process;
+mod script_reference;
 mod setup;
 mod tidy;
 mod web;
@@ -79,6 +80,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Edges => edges::edges(&workspace),
         Chore::Gen { check } => {
+            script_reference::generate(&workspace, *check)?;
             let binary = command_reference::build_binary(&workspace)?;
             command_reference::generate(&workspace, &binary, *check)
         }
