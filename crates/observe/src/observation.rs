@@ -1,0 +1,219 @@
+//! All observers of a run, on one thread of their own.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use metrics::clock::{Monotonic, thread_cpu_ns};
+use metrics::{Nanos, Signal, SignalPoint};
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::observer::{ObserveError, Observer};
+use crate::readings::{Readings, SERIES_MAX};
+
+/// Batches that may wait to be taken; more are dropped and counted.
+const BATCHES_MAX: usize = 4_096;
+/// A source that has not answered by then counts as failed for this reading.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// What one observer read at one instant, or what befell it.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub observer: Arc<str>,
+    /// All of one instant.
+    pub points: Vec<(Arc<Signal>, SignalPoint)>,
+    pub notices: Vec<Notice>,
+}
+
+/// Something a reader of the signals must know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// On the run's clock.
+    pub at: Nanos,
+    pub kind: NoticeKind,
+    /// For people.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeKind {
+    /// It could not read; a gap begins. Sent once per gap.
+    Failed,
+    /// It reads again; the gap began at `since`.
+    Recovered { since: Nanos },
+    /// Some of what it saw was not taken: too many series, or nobody emptied the channel.
+    Incomplete,
+}
+
+/// Running observers. Dropping it stops them.
+#[derive(Debug)]
+pub struct Observation {
+    batches: Receiver<Batch>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Observation {
+    /// Starts reading at once. Two observers of the same name are told apart by `:2`, `:3`, ….
+    ///
+    /// # Errors
+    /// When the thread cannot be made. A source that is not there is a [`Notice`].
+    pub fn start(mut observers: Vec<Observer>, clock: Monotonic) -> Result<Self, ObserveError> {
+        let mut names = HashSet::new();
+        for observer in &mut observers {
+            let plain = observer.name.clone();
+            for number in 2.. {
+                if names.insert(observer.name.clone()) {
+                    break;
+                }
+                observer.name = format!("{plain}:{number}");
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(|problem| ObserveError::Thread(problem.to_string()))?;
+        let (sender, batches) = sync_channel(BATCHES_MAX);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new().name("observe".to_owned()).spawn(move || {
+            LocalSet::new().block_on(&runtime, async {
+                for observer in observers {
+                    tokio::task::spawn_local(watch(observer, clock, sender.clone()));
+                }
+                tokio::task::spawn_local(own_cost(clock, sender));
+                // The sender is only ever dropped; either way it is the end.
+                let _ = stopped.await;
+            });
+        });
+        let thread = thread.map_err(|problem| ObserveError::Thread(problem.to_string()))?;
+        Ok(Self { batches, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// What has been read since the last call, without waiting.
+    pub fn take(&self) -> impl Iterator<Item = Batch> + '_ {
+        self.batches.try_iter()
+    }
+
+    /// The next batch; `None` when there was none for so long.
+    pub fn next(&self, wait: Duration) -> Option<Batch> {
+        self.batches.recv_timeout(wait).ok()
+    }
+
+    /// Stops reading; returns what was still waiting to be taken.
+    pub fn stop(mut self) -> Vec<Batch> {
+        self.end();
+        self.batches.try_iter().collect()
+    }
+
+    fn end(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// One observer's way from its readings to the channel.
+struct Delivery {
+    observer: Arc<str>,
+    clock: Monotonic,
+    sender: SyncSender<Batch>,
+    notices: Vec<Notice>,
+    /// Since when it has been failing.
+    failing_since: Option<Nanos>,
+    lost: u64,
+    refused_told: bool,
+}
+
+async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Batch>) {
+    let name: Arc<str> = observer.name.as_str().into();
+    let mut readings = Readings::new(&name);
+    let mut delivery = Delivery { observer: name, clock, sender, notices: Vec::new(), failing_since: None, lost: 0, refused_told: false };
+    let mut ticks = tokio::time::interval(Duration::from_nanos(observer.source.period_ns(observer.every_ns)));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        let begin = clock.now();
+        readings.begin(begin);
+        let read = tokio::time::timeout(ANSWER_LIMIT, observer.source.read(&mut readings)).await;
+        let read = read.unwrap_or_else(|_| Err(format!("it did not answer within {} s", ANSWER_LIMIT.as_secs())));
+        let points = readings.finish(clock.now());
+        match read {
+            Ok(()) => delivery.well(points, readings.refused()),
+            Err(problem) => {
+                observer.source.reset();
+                delivery.failed(begin, problem);
+                // A source that is down is not asked more often than it reports.
+                tokio::time::sleep(Duration::from_nanos(observer.every_ns)).await;
+            }
+        }
+    }
+}
+
+impl Delivery {
+    fn well(&mut self, points: Vec<crate::readings::Point>, refused: u64) {
+        let now = self.clock.now();
+        if let Some(since) = self.failing_since.take() {
+            let seconds = (now - since) as f64 / 1e9;
+            let message = format!("{} reads again after {seconds:.1} s", self.observer);
+            self.notices.push(Notice { at: now, kind: NoticeKind::Recovered { since }, message });
+        }
+        if refused > 0 && !self.refused_told {
+            self.refused_told = true;
+            let message = format!("{} has more than {SERIES_MAX} series; the rest are left out", self.observer);
+            self.notices.push(Notice { at: now, kind: NoticeKind::Incomplete, message });
+        }
+        self.send(points);
+    }
+
+    fn failed(&mut self, at: Nanos, problem: String) {
+        if self.failing_since.is_none() {
+            self.failing_since = Some(at);
+            let message = format!("{} cannot read: {problem}", self.observer);
+            self.notices.push(Notice { at, kind: NoticeKind::Failed, message });
+        }
+        self.send(Vec::new());
+    }
+
+    /// Never waits: what the reader has no room for is dropped, counted, and told with the next batch.
+    fn send(&mut self, points: Vec<crate::readings::Point>) {
+        if self.lost > 0 {
+            let message = format!("{} readings of {} were lost because nobody took them", self.lost, self.observer);
+            self.notices.push(Notice { at: self.clock.now(), kind: NoticeKind::Incomplete, message });
+        }
+        if points.is_empty() && self.notices.is_empty() {
+            return;
+        }
+        let batch = Batch { observer: Arc::clone(&self.observer), points, notices: std::mem::take(&mut self.notices) };
+        match self.sender.try_send(batch) {
+            Ok(()) => self.lost = 0,
+            Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
+                self.lost += batch.points.len() as u64;
+                // Notices are kept for the next attempt, except the one about losses, which is made anew.
+                self.notices = batch.notices.into_iter().filter(|notice| notice.kind != NoticeKind::Incomplete).collect();
+            }
+        }
+    }
+}
+
+/// What observing costs on this machine, as a signal of its own.
+async fn own_cost(clock: Monotonic, sender: SyncSender<Batch>) {
+    let mut readings = Readings::new("observe");
+    let mut ticks = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        ticks.tick().await;
+        readings.begin(clock.now());
+        readings.counter("cpu", "seconds", "CPU time of the thread that runs all observers", thread_cpu_ns() as f64 / 1e9);
+        let points = readings.finish(clock.now());
+        // A full channel loses this reading and nothing else.
+        let _ = sender.try_send(Batch { observer: "observe".into(), points, notices: Vec::new() });
+    }
+}

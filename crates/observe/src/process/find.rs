@@ -1,0 +1,155 @@
+//! The table of processes, and which of them are meant.
+
+use std::collections::{HashMap, HashSet};
+
+use super::sockets::{Socket, State};
+use crate::procfs::read;
+
+/// What `/proc/PID/stat` says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    name: String,
+    parent: u32,
+    pub(crate) user_ticks: f64,
+    pub(crate) system_ticks: f64,
+    pub(crate) threads: f64,
+    /// Ticks after boot.
+    pub(crate) started: u64,
+    pub(crate) resident_pages: f64,
+}
+
+/// All processes at one moment.
+pub(crate) struct Table {
+    entries: HashMap<u32, Entry>,
+}
+
+impl Table {
+    pub(crate) fn read() -> Self {
+        let entries = numbered("/proc").filter_map(|pid| Some((pid, parse_stat(&read(format!("/proc/{pid}/stat")).ok()?)?)));
+        Self { entries: entries.collect() }
+    }
+
+    pub(crate) fn entry(&self, pid: u32) -> Option<&Entry> {
+        self.entries.get(&pid)
+    }
+
+    pub(crate) fn with_pid(&self, pid: u32) -> Vec<u32> {
+        self.entries.contains_key(&pid).then_some(pid).into_iter().collect()
+    }
+
+    /// By the kernel's name (cut at 15 characters) or the file name of the command.
+    pub(crate) fn with_name(&self, name: &str) -> Vec<u32> {
+        let own = std::process::id();
+        let called = |pid: &u32, entry: &Entry| {
+            entry.name == name
+                || (name.len() > 15 && name.starts_with(&entry.name) && {
+                    let command = read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                    command.split('\0').next().is_some_and(|path| path.rsplit('/').next() == Some(name))
+                })
+        };
+        self.entries.iter().filter(|(pid, entry)| **pid != own && called(pid, entry)).map(|(pid, _)| *pid).collect()
+    }
+
+    pub(crate) fn listening_on(&self, port: u16, sockets: &[Socket]) -> Vec<u32> {
+        let wanted: HashSet<u64> =
+            sockets.iter().filter(|socket| socket.state == State::Listen && socket.local_port == port).map(|socket| socket.inode).collect();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let holds = |pid: &&u32| {
+            let mut inodes = HashSet::new();
+            descriptors(**pid, &mut inodes);
+            !inodes.is_disjoint(&wanted)
+        };
+        self.entries.keys().filter(holds).copied().collect()
+    }
+
+    /// The given processes and everything that descends from them, each once.
+    pub(crate) fn with_descendants(&self, roots: &[u32]) -> Vec<u32> {
+        let mut children = HashMap::<u32, Vec<u32>>::new();
+        for (pid, entry) in &self.entries {
+            children.entry(entry.parent).or_default().push(*pid);
+        }
+        let mut seen = HashSet::new();
+        let mut open = roots.to_vec();
+        while let Some(pid) = open.pop() {
+            if seen.insert(pid) {
+                open.extend(children.get(&pid).into_iter().flatten());
+            }
+        }
+        seen.into_iter().collect()
+    }
+}
+
+/// proc_pid_stat(5). The name may hold anything, also spaces and brackets, so the last bracket counts.
+fn parse_stat(text: &str) -> Option<Entry> {
+    let open = text.find('(')?;
+    let close = text.rfind(')')?;
+    let fields: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
+    // The first of `fields` is field 3 of the manual page.
+    let number = |manual: usize| fields.get(manual - 3).and_then(|word| word.parse::<f64>().ok());
+    Some(Entry {
+        name: text.get(open + 1..close)?.to_owned(),
+        parent: number(4)? as u32,
+        user_ticks: number(14)?,
+        system_ticks: number(15)?,
+        threads: number(20)?,
+        started: number(22)? as u64,
+        resident_pages: number(24)?,
+    })
+}
+
+/// Entries of a folder whose names are numbers.
+pub(crate) fn numbered(folder: impl AsRef<std::path::Path>) -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// How many descriptors a process has open; adds the inodes of its sockets. `None` when they may not be looked at.
+pub(crate) fn descriptors(pid: u32, inodes: &mut HashSet<u64>) -> Option<f64> {
+    let mut open = 0.0;
+    for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten() {
+        open += 1.0;
+        let target = std::fs::read_link(entry.path()).unwrap_or_default();
+        let inode: Option<u64> = target.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
+        inodes.extend(inode);
+    }
+    Some(open)
+}
+
+/// The soft limit on descriptors.
+pub(crate) fn descriptors_limit(pid: u32) -> Option<f64> {
+    let text = read(format!("/proc/{pid}/limits")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Max open files"))?.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_does_not_shift_the_fields() {
+        let text = "42 (a) b (c) S 7 42 42 0 -1 4194304 1 0 0 0 150 25 0 0 20 0 9 0 12345 1000000 321 18446744073709551615 1";
+        let entry = parse_stat(text).unwrap();
+        assert_eq!((entry.name.as_str(), entry.parent, entry.user_ticks, entry.system_ticks), ("a) b (c", 7, 150.0, 25.0));
+        assert_eq!((entry.threads, entry.started, entry.resident_pages), (9.0, 12345, 321.0));
+        assert_eq!(parse_stat("42 (x"), None);
+    }
+
+    #[test]
+    fn descendants_of_descendants_count_once() {
+        let entry = |parent| Entry {
+            name: "x".to_owned(),
+            parent,
+            user_ticks: 0.0,
+            system_ticks: 0.0,
+            threads: 1.0,
+            started: 0,
+            resident_pages: 0.0,
+        };
+        let table = Table { entries: HashMap::from([(1, entry(0)), (2, entry(1)), (3, entry(2)), (4, entry(1)), (5, entry(0))]) };
+        let mut pids = table.with_descendants(&[1, 2]);
+        pids.sort_unstable();
+        assert_eq!(pids, [1, 2, 3, 4]);
+    }
+}

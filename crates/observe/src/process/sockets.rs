@@ -1,0 +1,87 @@
+//! TCP sockets of this machine, as the kernel lists them.
+
+use crate::procfs::read;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Socket {
+    pub(crate) local_port: u16,
+    pub(crate) state: State,
+    /// Bytes unread; of a listening socket, connections not yet accepted.
+    pub(crate) receive_queue: u64,
+    /// 0 for a socket that no process holds.
+    pub(crate) inode: u64,
+}
+
+/// States that tell something; the short-lived rest are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    Established,
+    Connecting,
+    Closing,
+    CloseWait,
+    TimeWait,
+    Listen,
+}
+
+impl State {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            State::Established => "established",
+            State::Connecting => "connecting",
+            State::Closing => "closing",
+            State::CloseWait => "close_wait",
+            State::TimeWait => "time_wait",
+            State::Listen => "listen",
+        }
+    }
+
+    /// Numbers of include/net/tcp_states.h.
+    fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => State::Established,
+            2 | 3 | 12 => State::Connecting,
+            4 | 5 | 7 | 9 | 11 => State::Closing,
+            6 => State::TimeWait,
+            8 => State::CloseWait,
+            10 => State::Listen,
+            _ => return None,
+        })
+    }
+}
+
+/// All TCP sockets, IPv4 and IPv6.
+pub(crate) fn tcp() -> Vec<Socket> {
+    let mut sockets = Vec::new();
+    for path in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        sockets.extend(read(path).unwrap_or_default().lines().skip(1).filter_map(parse));
+    }
+    sockets
+}
+
+/// `sl local remote st tx:rx tr:when retrnsmt uid timeout inode …`, numbers in hexadecimal but for the inode.
+fn parse(line: &str) -> Option<Socket> {
+    let mut words = line.split_whitespace();
+    let (_, port) = words.nth(1)?.rsplit_once(':')?;
+    let state = u8::from_str_radix(words.nth(1)?, 16).ok()?;
+    let (_, receive) = words.next()?.split_once(':')?;
+    Some(Socket {
+        local_port: u16::from_str_radix(port, 16).ok()?,
+        state: State::from_number(state)?,
+        receive_queue: u64::from_str_radix(receive, 16).ok()?,
+        inode: words.nth(4)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_kernels_lines() {
+        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000  1000        0 123456 1 0000000000000000 100 0 0 10 0";
+        assert_eq!(parse(line), Some(Socket { local_port: 8080, state: State::Listen, receive_queue: 3, inode: 123_456 }));
+        let line = "   1: 00000000000000000000000001000000:C350 00000000000000000000000001000000:0050 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000";
+        assert_eq!(parse(line), Some(Socket { local_port: 50_000, state: State::TimeWait, receive_queue: 0, inode: 0 }));
+        assert_eq!(parse("rubbish"), None);
+    }
+}

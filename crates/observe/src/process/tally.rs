@@ -1,0 +1,49 @@
+//! A total over counters that come and go.
+
+use std::collections::HashMap;
+
+/// Adds up growing counters of many owners; an owner that ends leaves what it had counted when last seen.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    total: f64,
+    last: HashMap<(u64, u64), f64>,
+}
+
+/// Owners remembered; beyond that all are forgotten, which shows as a jump.
+const OWNERS_MAX: usize = 100_000;
+
+impl Tally {
+    /// `owner` is an id and its start time, so that a reused id is another owner.
+    pub(crate) fn see(&mut self, owner: (u64, u64), value: f64) {
+        if self.last.len() >= OWNERS_MAX {
+            self.last.clear();
+        }
+        match self.last.insert(owner, value) {
+            Some(before) => self.total += (value - before).max(0.0),
+            // A new owner's count began at zero after the last reading; its whole value is growth.
+            None => self.total += value,
+        }
+    }
+
+    pub(crate) fn total(&self) -> f64 {
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_may_come_go_and_come_again_with_the_same_id() {
+        let mut tally = Tally::default();
+        tally.see((1, 100), 5.0);
+        tally.see((2, 100), 1.0);
+        tally.see((1, 100), 7.0);
+        assert_eq!(tally.total(), 8.0);
+        tally.see((1, 200), 0.5);
+        assert_eq!(tally.total(), 8.5);
+        tally.see((1, 200), 0.4);
+        assert_eq!(tally.total(), 8.5);
+    }
+}

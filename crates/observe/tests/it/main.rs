@@ -1,0 +1,10 @@
+//! Observers against real PostgreSQL and Redis servers, which the tests start and stop.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
+mod listeners;
+mod postgres;
+mod process;
+mod redis;
+mod servers;
+mod watching;

@@ -1,0 +1,150 @@
+//! PostgreSQL: planted waits, locks and totals, read back as signals.
+
+use observe::NoticeKind;
+use serde_json::json;
+use tokio_postgres::{Client, NoTls};
+
+use crate::servers::{self, ServerProcess};
+use crate::watching::Watch;
+
+/// Runs the clients' connections on a thread of their own, so that a test can wait for one while others go on.
+struct Background {
+    handle: tokio::runtime::Handle,
+    /// Dropping it ends the thread.
+    _stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl Background {
+    fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let handle = runtime.handle().clone();
+        std::thread::spawn(move || drop(runtime.block_on(stopped)));
+        Self { handle, _stop: stop }
+    }
+
+    fn spawn<F: Future<Output: Send> + Send + 'static>(&self, future: F) -> tokio::task::JoinHandle<F::Output> {
+        self.handle.spawn(future)
+    }
+
+    fn run<F: Future<Output: Send> + Send + 'static>(&self, future: F) -> F::Output {
+        let (done, output) = std::sync::mpsc::sync_channel(1);
+        self.handle.spawn(async move { drop(done.try_send(future.await)) });
+        output.recv().unwrap()
+    }
+
+    fn connect(&self, server: &ServerProcess) -> std::sync::Arc<Client> {
+        let url = server.postgres_url();
+        self.run(async move {
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+            tokio::spawn(connection);
+            client.into()
+        })
+    }
+
+    fn execute(&self, client: &std::sync::Arc<Client>, sql: &'static str) {
+        let client = std::sync::Arc::clone(client);
+        self.run(async move { client.batch_execute(sql).await }).unwrap();
+    }
+}
+
+#[test]
+fn lock_waits_blockers_and_totals() {
+    let server = servers::postgres();
+    let background = Background::start();
+    let holder = background.connect(&server);
+    let set_up =
+        "create extension pg_stat_statements; create table seats (id int primary key, taken bool); insert into seats values (1, false)";
+    background.execute(&holder, set_up);
+    let url = server.postgres_url();
+    let mut watch = Watch::start(&[
+        json!({ "kind": "postgres", "url": url, "every": "500ms" }),
+        json!({ "kind": "sql", "url": url, "query": "select count(*) as seats, 'x' as note, 2.5::numeric as half from seats", "every": "100ms" }),
+    ]);
+    watch.more("postgres", 1);
+    watch.more("sql", 1);
+    assert_eq!((watch.value("sql/seats"), watch.value("sql/half")), (1.0, 2.5));
+    assert!(!watch.latest.contains_key("sql/note"));
+    assert_eq!((watch.value("postgres/active"), watch.value("postgres/blocked")), (0.0, 0.0));
+    let commits = watch.value("postgres/commits");
+
+    // One transaction holds the row; three others wait for it.
+    background.execute(&holder, "begin; update seats set taken = true where id = 1");
+    let waiting: Vec<_> = (0..3)
+        .map(|_| {
+            let client = background.connect(&server);
+            background.spawn(async move { client.batch_execute("update seats set taken = false where id = 1").await })
+        })
+        .collect();
+    watch.until("three blocked sessions", |watch| watch.value("postgres/blocked") == 3.0);
+    // A whole interval of samples with three waiting: the mean over the samples is exactly three.
+    watch.until("a full interval", |watch| {
+        let locks = watch.latest.iter().filter(|(name, _)| name.starts_with("postgres/sessions{wait=Lock:"));
+        locks.map(|(_, value)| value).sum::<f64>() == 3.0
+    });
+    let statement = "update seats set taken = false where id = ?";
+    watch.until("their statement", |watch| {
+        watch.latest.get(&format!("postgres/sessions_by_statement{{statement={statement}}}")) == Some(&3.0)
+    });
+    // The first in line waits for the holder; the others queue behind the first one.
+    let by_holder = format!("postgres/blocked_by{{statement={statement},by=begin; update seats set taken = true where id = ?}}");
+    assert!(watch.latest.get(&by_holder).is_some_and(|count| *count >= 1.0), "{:?}", watch.latest);
+    assert!(watch.value("postgres/longest_lock_wait") > 0.0);
+    assert_eq!(watch.value("postgres/connections{state=idle in transaction}"), 1.0);
+
+    background.execute(&holder, "commit");
+    for wait in waiting {
+        background.run(wait).unwrap().unwrap();
+    }
+    for _ in 0..50 {
+        background.execute(&holder, "insert into seats select count(*) + 1, false from seats");
+    }
+    // Four updates and fifty inserts; our own queries commit too.
+    watch.until("the commits", |watch| watch.value("postgres/commits") >= commits + 54.0);
+    watch.until("the rows", |watch| watch.value("postgres/rows_inserted") >= 51.0 && watch.value("postgres/rows_updated") >= 4.0);
+    let insert = "postgres/statement_calls{statement=insert into seats select count(*) + ? from seats}";
+    watch.until("fifty calls of the insert", |watch| watch.latest.get(insert) == Some(&50.0));
+    watch.until("the end of the waits", |watch| {
+        watch.latest.iter().filter(|(name, _)| name.starts_with("postgres/sessions{wait=Lock:")).all(|(_, value)| *value == 0.0)
+    });
+    assert!(watch.value("postgres/observer_seconds") > 0.0);
+    assert!(watch.notices().is_empty(), "{:?}", watch.notices());
+}
+
+#[test]
+fn busy_sessions_are_told_from_sleeping_ones() {
+    let server = servers::postgres();
+    let background = Background::start();
+    let mut watch = Watch::start(&[json!({ "kind": "postgres", "url": server.postgres_url(), "every": "300ms", "sampleHz": 20 })]);
+    watch.more("postgres", 1);
+    let sleeping: Vec<_> = (0..2)
+        .map(|_| {
+            let client = background.connect(&server);
+            background.spawn(async move { drop(client.batch_execute("select pg_sleep(600)").await) })
+        })
+        .collect();
+    watch.until("two in pg_sleep", |watch| watch.latest.get("postgres/sessions{wait=Timeout:PgSleep}") == Some(&2.0));
+    let client = background.connect(&server);
+    let busy = background.spawn(async move { drop(client.batch_execute("select count(*) from generate_series(1, 1000000000)").await) });
+    // Writing the series to a temporary file counts as waiting for it, now and then.
+    watch.until("one on the CPU", |watch| watch.latest.get("postgres/sessions{wait=CPU}").is_some_and(|mean| *mean > 0.3 && *mean <= 1.0));
+    sleeping.iter().chain([&busy]).for_each(tokio::task::JoinHandle::abort);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_a_notice() {
+    let mut server = servers::postgres();
+    let url = server.postgres_url();
+    let mut watch = Watch::start(&[
+        json!({ "kind": "postgres", "url": url, "every": "100ms" }),
+        json!({ "kind": "sql", "url": url, "query": "select nonsense", "every": "100ms" }),
+    ]);
+    watch.until("the wrong query", |watch| {
+        watch.notices().iter().any(|(_, message)| message.contains("column \"nonsense\" does not exist"))
+    });
+    watch.more("postgres", 2);
+    server.kill();
+    watch.until("the failure", |watch| {
+        watch.notices().iter().any(|(kind, message)| *kind == NoticeKind::Failed && message.starts_with("postgres cannot read"))
+    });
+}

@@ -1,0 +1,48 @@
+//! Redis, and what an observer says when its server goes away and comes back.
+
+use observe::NoticeKind;
+use serde_json::json;
+
+use crate::servers;
+use crate::watching::Watch;
+
+#[test]
+fn lengths_and_totals() {
+    let redis = servers::redis();
+    let url = format!("redis://127.0.0.1:{}/", redis.port);
+    servers::redis_says(redis.port, "RPUSH jobs a b c\r\nXADD events * k v\r\nXADD events * k v\r\n");
+    let mut watch = Watch::start(&[json!({ "kind": "redis", "url": url, "lists": ["jobs"], "streams": ["events"], "every": "50ms" })]);
+    watch.more("redis", 1);
+    assert_eq!(watch.value("redis/list{key=jobs}"), 3.0);
+    assert_eq!(watch.value("redis/stream{key=events}"), 2.0);
+    assert_eq!(watch.value("redis/keys"), 2.0);
+    servers::redis_says(redis.port, "LPOP jobs\r\nGET x\r\nGET x\r\n");
+    watch.more("redis", 1);
+    assert_eq!((watch.value("redis/list{key=jobs}"), watch.value("redis/misses")), (2.0, 2.0));
+    assert!(watch.value("redis/commands") > 5.0);
+}
+
+#[test]
+fn a_server_that_goes_and_comes_back_leaves_a_gap_with_bounds() {
+    let redis = servers::redis();
+    let url = format!("redis://127.0.0.1:{}/", redis.port);
+    let mut watch = Watch::start(&[json!({ "kind": "redis", "url": url, "every": "50ms", "name": "queue" })]);
+    watch.more("queue", 2);
+    let mut redis = redis;
+    redis.kill();
+    let kinds = |watch: &Watch| watch.notices().into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
+    watch.until("the failure", |watch| kinds(watch).contains(&NoticeKind::Failed));
+    let _redis = servers::redis_again(redis);
+    watch.until("the recovery", |watch| kinds(watch).iter().any(|kind| matches!(kind, NoticeKind::Recovered { .. })));
+    watch.more("queue", 1);
+    // One notice for the whole gap, and no reading inside it.
+    let kinds = kinds(&watch);
+    let [NoticeKind::Failed, NoticeKind::Recovered { since }] = kinds[..] else { panic!("{kinds:?}") };
+    let notices: Vec<_> = watch.batches.iter().flat_map(|batch| &batch.notices).collect();
+    assert_eq!(notices[0].at, since);
+    let of_queue = watch.batches.iter().filter(|batch| &*batch.observer == "queue");
+    let inside = of_queue.flat_map(|batch| &batch.points).filter(|(_, point)| (since..notices[1].at).contains(&point.at));
+    // The reading that recovered ends at the notice; all others lie outside.
+    let instants: std::collections::HashSet<u64> = inside.map(|(_, point)| point.at).collect();
+    assert!(instants.len() <= 1, "{instants:?} in {since}..{}", notices[1].at);
+}

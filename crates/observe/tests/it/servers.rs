@@ -1,0 +1,167 @@
+//! Real servers as child processes: on free ports, in folders of their own, ended with the test.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// How long a server may take to come up on a busy machine.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct ServerProcess {
+    child: Child,
+    pub(crate) port: u16,
+    /// Removed after the child has ended.
+    folder: TempDir,
+}
+
+impl ServerProcess {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for it to end after SIGTERM-like kill; the port is free afterwards.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Waits until `ready` holds; fails with what the server wrote when it ends or takes too long.
+fn await_start(child: &mut Child, log: &Path, ready: impl Fn() -> bool) -> Result<(), String> {
+    let clock = metrics::clock::Monotonic::start();
+    while !ready() {
+        let ended = child.try_wait().unwrap();
+        if ended.is_some() || clock.now() > START_LIMIT.as_nanos() as u64 {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("the server did not start ({ended:?}):\n{}", std::fs::read_to_string(log).unwrap_or_default()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// A port found free may be taken before the server binds it, so a start is tried three times.
+fn three_times(start: impl Fn(u16) -> Result<ServerProcess, String>) -> ServerProcess {
+    let mut problems = String::new();
+    for _ in 0..3 {
+        match start(free_port()) {
+            Ok(server) => return server,
+            Err(problem) => problems.push_str(&problem),
+        }
+    }
+    panic!("{problems}");
+}
+
+pub(crate) fn redis() -> ServerProcess {
+    three_times(|port| redis_on(port, tempfile::tempdir().unwrap()))
+}
+
+pub(crate) fn redis_on(port: u16, folder: TempDir) -> Result<ServerProcess, String> {
+    let log = folder.path().join("log");
+    let mut child = Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"])
+        .arg(folder.path())
+        .stdout(std::fs::File::create(&log).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("redis-server must be installed to run this test");
+    // Another server on the same port would answer as well; its process id tells.
+    let answers = |pid: u32| redis_says(port, "INFO server\r\n").contains(&format!("process_id:{pid}\r"));
+    let pid = child.id();
+    await_start(&mut child, &log, || answers(pid))?;
+    Ok(ServerProcess { child, port, folder })
+}
+
+/// Starts a server again where another one was.
+pub(crate) fn redis_again(mut old: ServerProcess) -> ServerProcess {
+    old.kill();
+    redis_on(old.port, tempfile::tempdir().unwrap()).unwrap()
+}
+
+/// Sends inline commands; returns what came back within a moment.
+pub(crate) fn redis_says(port: u16, commands: &str) -> String {
+    use std::io::{Read, Write};
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return String::new() };
+    let mut text = String::new();
+    let _ = stream.write_all(format!("{commands}QUIT\r\n").as_bytes());
+    let _ = stream.read_to_string(&mut text);
+    text
+}
+
+/// The newest PostgreSQL installed.
+fn postgres_binaries() -> PathBuf {
+    let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<u32> = folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    versions.sort_unstable();
+    let newest = versions.last().expect("PostgreSQL must be installed under /usr/lib/postgresql to run this test");
+    PathBuf::from(format!("/usr/lib/postgresql/{newest}/bin"))
+}
+
+/// A command of PostgreSQL, which refuses to run as root: then as its own user.
+fn postgres_command(binary: &Path) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new(binary);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "--"]).arg(binary);
+    command
+}
+
+pub(crate) fn postgres() -> ServerProcess {
+    three_times(postgres_on)
+}
+
+fn postgres_on(port: u16) -> Result<ServerProcess, String> {
+    let folder = tempfile::tempdir().unwrap();
+    if rustix::process::geteuid().is_root() {
+        let owner = std::fs::read_to_string("/etc/passwd").unwrap();
+        let owner = owner.lines().find(|line| line.starts_with("postgres:")).expect("a user postgres, whom the server may run as");
+        let ids: Vec<u32> = owner.split(':').skip(2).take(2).map(|id| id.parse().unwrap()).collect();
+        chown(folder.path(), Some(ids[0]), Some(ids[1])).unwrap();
+        assert_eq!(std::fs::metadata(folder.path()).unwrap().uid(), ids[0]);
+    }
+    let (binaries, data) = (postgres_binaries(), folder.path().join("data"));
+    let made = postgres_command(&binaries.join("initdb"))
+        .args(["--auth=trust", "--username=loadstone", "--no-sync", "--encoding=UTF8", "--locale=C", "-D"])
+        .arg(&data)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+    let log = folder.path().join("log");
+    let output = std::fs::File::create(&log).unwrap();
+    let mut command = postgres_command(&binaries.join("postgres"));
+    command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
+    let settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "shared_preload_libraries=pg_stat_statements"];
+    for setting in settings {
+        command.args(["-c", setting]);
+    }
+    let mut child = command.current_dir(folder.path()).stdout(Stdio::null()).stderr(output).spawn().unwrap();
+    await_start(&mut child, &log, || {
+        let listening = std::fs::read_to_string(&log).unwrap_or_default().contains("ready to accept connections");
+        listening && TcpStream::connect(("127.0.0.1", port)).is_ok()
+    })?;
+    Ok(ServerProcess { child, port, folder })
+}
+
+impl ServerProcess {
+    pub(crate) fn postgres_url(&self) -> String {
+        assert!(self.folder.path().exists());
+        format!("postgres://loadstone@127.0.0.1:{}/postgres", self.port)
+    }
+}

@@ -1,0 +1,57 @@
+//! Waiting for what observers say.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use metrics::clock::Monotonic;
+use observe::{Batch, NoticeKind, Observation, Observer};
+use serde_json::Value;
+
+/// How long something that must happen may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct Watch {
+    observation: Observation,
+    clock: Monotonic,
+    /// Latest value of every signal.
+    pub(crate) latest: HashMap<String, f64>,
+    pub(crate) batches: Vec<Batch>,
+}
+
+impl Watch {
+    pub(crate) fn start(descriptions: &[Value]) -> Self {
+        let observers = descriptions.iter().map(|description| Observer::from_description(description).unwrap()).collect();
+        let clock = Monotonic::start();
+        Self { observation: Observation::start(observers, clock).unwrap(), clock, latest: HashMap::new(), batches: Vec::new() }
+    }
+
+    /// Takes batches until `seen` holds.
+    pub(crate) fn until(&mut self, what: &str, seen: impl Fn(&Self) -> bool) {
+        let end = self.clock.now() + LIMIT.as_nanos() as u64;
+        while !seen(self) {
+            assert!(self.clock.now() < end, "{what} was never seen; last: {:?}; notices: {:?}", self.latest, self.notices());
+            if let Some(batch) = self.observation.next(Duration::from_millis(200)) {
+                for (signal, point) in &batch.points {
+                    assert!(point.at <= self.clock.now());
+                    self.latest.insert(signal.name.clone(), point.value);
+                }
+                self.batches.push(batch);
+            }
+        }
+    }
+
+    /// Takes batches until an observer has delivered so many that it read after this call.
+    pub(crate) fn more(&mut self, observer: &str, count: usize) {
+        let begin = self.clock.now();
+        let fresh = |batch: &&Batch| &*batch.observer == observer && batch.points.first().is_some_and(|(_, point)| point.at >= begin);
+        self.until("a fresh batch", |watch| watch.batches.iter().filter(fresh).count() >= count);
+    }
+
+    pub(crate) fn value(&self, signal: &str) -> f64 {
+        *self.latest.get(signal).unwrap_or_else(|| panic!("no signal {signal} in {:?}", self.latest))
+    }
+
+    pub(crate) fn notices(&self) -> Vec<(NoticeKind, String)> {
+        self.batches.iter().flat_map(|batch| &batch.notices).map(|notice| (notice.kind, notice.message.clone())).collect()
+    }
+}
