@@ -1,16 +1,19 @@
-// Where the page begins: reads the embedded JSON, chooses the feed, mounts the app.
+// Where the page begins: reads the embedded JSON, chooses the feed (one run, or the history), mounts the app.
 
 import "./style/base.css";
 import { mount } from "svelte";
 import { screen } from "./state/screen.svelte";
 import App from "./App.svelte";
+import HistoryApp from "./history/HistoryApp.svelte";
 import { feedOf } from "./feed/feed";
 
 const target = document.getElementById("page") as HTMLElement;
 
 screen.watch();
 try {
-  mount(App, { target, props: { feed: feedOf(document.getElementById("loadstone-view")?.textContent ?? "") } });
+  const source = feedOf(document.getElementById("loadstone-view")?.textContent ?? "");
+  if ("feed" in source) mount(HistoryApp, { target, props: { source } });
+  else mount(App, { target, props: { feed: source } });
 } catch (error) {
   const message = document.createElement("p");
   message.setAttribute("role", "alert");

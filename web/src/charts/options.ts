@@ -3,6 +3,7 @@
 
 import type uPlot from "uplot";
 import { clock, ticksInUnit } from "../format/unit";
+import { OTHER } from "../data/overlay";
 import { ranges } from "../data/ranges";
 import { type Highlight, type Interval, names } from "../state/page.svelte";
 import type { Column, HeatMap, MarkView, Panel, Timeline } from "../view";
@@ -29,6 +30,8 @@ export interface ChartSettings {
 
 /** Room for half of the last time label. The overview keeps the same. */
 const RIGHT = 20;
+
+const OTHER_DASHES = [[1, 3], [6, 3], [10, 3, 2, 3]];
 
 export const SYNC = "loadstone-time";
 
@@ -145,13 +148,14 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
   // Over the heat, fewer lines say more.
   const isLeftOut = settings.heat && !/\/(p50|p95|p99)$/.test(id);
   const isAsked = id.endsWith("/asked");
+  const isOther = id.startsWith(OTHER);
   const isSide = isAsked || /\/max$/.test(id);
   return {
     show: !settings.hidden.has(id) && !isLeftOut,
     scale: "y",
     stroke: () => faded(base, strength()),
-    width: panel.stacked ? 1 : isSide ? 1.25 : 1.75,
-    ...(isAsked ? { dash: [5, 4] } : {}),
+    width: panel.stacked ? 1 : isSide || isOther ? 1.25 : 1.75,
+    ...(isAsked ? { dash: [5, 4] } : isOther ? { dash: OTHER_DASHES[index % OTHER_DASHES.length]! } : {}),
     ...(panel.stacked ? { fill: () => faded(base, 0.55 * strength()) } : {}),
     points: { show: true, size: 4, width: 0, fill: () => faded(base, strength()), filter: (plot, index) => alone(plot.data[index] ?? []) },
     spanGaps: false,

@@ -41,6 +41,8 @@ export const PHASE_NAMES = ["dns", "connect", "tls", "wait", "body"] as const;
 
 /** Colour of a column; `index` is its place among the columns of its panel. */
 export function colour(columnId: string, index: number, theme: Theme): string {
+  // The other run of an overlay: one hue for all its lines, told apart by their dashes and places.
+  if (columnId.startsWith("other/")) return theme === "light" ? "#c8502f" : "#f08a6c";
   const pair = NAMED[columnId] ?? (CATEGORIES[index % CATEGORIES.length] as Pair);
   return pair[theme === "light" ? 0 : 1];
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { feedOf, readJson, UnreadableView } from "./feed";
+import { type Feed, feedOf, readJson, UnreadableView } from "./feed";
 
 test("a seed keeps all its digits", () => {
   expect(readJson('{"test":{"seed":11400714819323198485}}')).toEqual({ test: { seed: "11400714819323198485" } });
@@ -12,7 +12,7 @@ test("what is no view, or one of another version, is refused with what to do", (
 });
 
 test("an embedded view arrives once, and cannot be steered", () => {
-  const feed = feedOf('{"version":1}');
+  const feed = feedOf('{"version":1}') as Feed;
   const seen: unknown[] = [];
   feed.start((view) => seen.push(view), () => {});
   expect(seen).toEqual([{ version: 1 }]);

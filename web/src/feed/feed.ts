@@ -1,6 +1,7 @@
 // Where views come from. The page draws whatever arrives; a finished report gets one view, a live run one a second.
 
 import type { ReportView } from "../view";
+import type { HistorySource } from "./history";
 import { liveFeed } from "./live";
 
 /** What a server puts into the page instead of a view, to say that views come over the wire. */
@@ -28,11 +29,11 @@ export interface Feed {
 
 export class UnreadableView extends Error {}
 
-/** The feed that the page's embedded JSON asks for. */
-export function feedOf(text: string): Feed {
+/** What the page's embedded JSON asks for: one run to draw, or a history to choose from. */
+export function feedOf(text: string): Feed | HistorySource {
   const embedded = parse(text);
-  if ("feed" in embedded && embedded.feed === "live") return liveFeed(embedded);
-  const view = checked(embedded as ReportView);
+  if ("feed" in embedded) return embedded.feed === "live" ? liveFeed(embedded) : embedded;
+  const view = checked(embedded);
   return {
     controls: null,
     start(onView) {
@@ -42,9 +43,9 @@ export function feedOf(text: string): Feed {
   };
 }
 
-function parse(text: string): ReportView | LiveSource {
+function parse(text: string): ReportView | LiveSource | HistorySource {
   try {
-    return readJson(text) as ReportView | LiveSource;
+    return readJson(text) as ReportView | LiveSource | HistorySource;
   } catch {
     throw new UnreadableView("This page holds no run: its data is missing or damaged. Make it again with `loadstone report`.");
   }

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import type { Parameter, RunRow } from "../feed/history";
+import { addressOf, placeOf } from "../history/place";
+import type { ReportView } from "../view";
+import { overlay } from "./overlay";
+import { chosen, search, tagsOf } from "./runs";
+
+const run = (id: string, test: string, tags: string[], note = "") => ({ id, test, tags, note, state: "completed", validity: "valid" }) as unknown as RunRow;
+const runs = [run("1", "Tickets", ["nightly", "main"]), run("2", "Webhooks", ["Main"], "with 16 workers"), run("3", "Tickets", [])];
+
+test("search finds words anywhere and tags exactly", () => {
+  const found = (text: string) => search(runs, text).map(({ id }) => id);
+  expect(found("tickets")).toEqual(["1", "3"]);
+  expect(found("#main")).toEqual(["1", "2"]);
+  expect(found("#mai")).toEqual([]);
+  expect(found("#main workers")).toEqual(["2"]);
+  expect(tagsOf(runs)).toEqual(["main", "Main", "nightly"]);
+});
+
+test("a form sends only what differs from the default, and never a secret nobody typed", () => {
+  const parameter = (name: string, usual: string | null, secret = false): Parameter => ({ name, kind: "string", help: null, default: usual, secret });
+  const parameters = [parameter("rate", "4"), parameter("target", null), parameter("key", "•••", true)];
+  expect(chosen(parameters, { rate: "4", target: "http://x", key: "" })).toEqual({ target: "http://x" });
+  expect(chosen(parameters, { rate: "5", target: "", key: "k" })).toEqual({ rate: "5", key: "k" });
+});
+
+test("addresses lead back to where they came from", () => {
+  expect(placeOf(addressOf("2026 a/b", "c"))).toEqual({ run: "2026 a/b", other: "c" });
+  expect(placeOf(addressOf("a"))).toEqual({ run: "a", other: null });
+  expect(placeOf("#/")).toEqual({ run: null, other: null });
+});
+
+test("an overlay keeps both runs on one axis, whatever their steps", () => {
+  const view = (seconds: number[], step: number, values: number[]) =>
+    ({ timeline: { seconds, step_seconds: step, bands: [], panels: [{ id: "rate", title: "", unit: "/s", stacked: false, columns: [{ id: "rate/requests", label: "requests", values }, { id: "rate/failures", label: "failed", values }] }] } }) as unknown as ReportView;
+  const laid = overlay(view([0, 2], 2, [10, 20]), view([0, 1, 2, 3, 4, 5], 1, [1, 2, 3, 4, 5, 6])).timeline;
+  expect(laid.seconds).toEqual([0, 2, 4]);
+  expect(laid.panels[0]!.columns.map(({ id, values }) => [id, values])).toEqual([
+    ["rate/requests", [10, 20, null]],
+    ["rate/failures", [10, 20, null]],
+    ["other/rate/requests", [1, 3, 5]],
+  ]);
+  const shorter = overlay(view([0, 1, 2], 1, [1, 2, 3]), view([0], 1, [9])).timeline.panels[0]!.columns.at(-1)!;
+  expect(shorter.values).toEqual([9, null, null]);
+});

@@ -1,0 +1,37 @@
+// Two runs on one time axis, both from their own second 0.
+
+import type { Column, Panel, ReportView } from "../view";
+import { stepAt } from "./columns";
+
+/** The lines of another run that help a comparison; all of them would be a thicket. */
+const COMPARED = new Set(["rate/requests", "response/p50", "response/p95", "response/p99", "users/active"]);
+
+/** Columns of the other run carry this before their own id. */
+export const OTHER = "other/";
+
+/** The view with the other run's lines laid over its own. The axis becomes as long as the longer of the two. */
+export function overlay(view: ReportView, other: ReportView): ReportView {
+  const { timeline } = view;
+  const seconds = [...timeline.seconds];
+  const end = (other.timeline.seconds.at(-1) ?? 0) + other.timeline.step_seconds;
+  for (let next = seconds.length * timeline.step_seconds; next < end; next += timeline.step_seconds) seconds.push(next);
+
+  const theirs = (at: number, column: Column) => (at < end ? (column.values[stepAt(other.timeline, at)] ?? null) : null);
+  const laid = (panel: Panel): Panel => {
+    const match = other.timeline.panels.find((candidate) => candidate.id === panel.id);
+    const added = (match?.columns ?? [])
+      .filter((column) => COMPARED.has(column.id))
+      .map((column) => ({ id: `${OTHER}${column.id}`, label: `${column.label}, other run`, values: seconds.map((at) => theirs(at, column)) }));
+    const own = panel.columns.map((column) => ({ ...column, values: seconds.map((_, step) => column.values[step] ?? null) }));
+    return { ...panel, columns: panel.stacked ? own : [...own, ...added] };
+  };
+  return {
+    ...view,
+    timeline: {
+      ...timeline,
+      seconds,
+      panels: timeline.panels.map(laid),
+      bands: timeline.bands.map((band) => ({ ...band, panels: band.panels.map(laid) })),
+    },
+  };
+}

@@ -1,0 +1,27 @@
+// Searching the history, and what a form sends.
+
+import type { Parameter, RunRow } from "../feed/history";
+
+/** Every word must stand in the run's test, id, note or state; a word that begins with `#` must be one of its tags. */
+export function search(runs: readonly RunRow[], text: string): RunRow[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return runs.filter((run) => {
+    const tags = run.tags.map((tag) => tag.toLowerCase());
+    const prose = `${run.test} ${run.id} ${run.note ?? ""} ${run.state} ${run.validity ?? ""} ${tags.join(" ")}`.toLowerCase();
+    return words.every((word) => (word.startsWith("#") ? tags.includes(word.slice(1)) : prose.includes(word)));
+  });
+}
+
+export function tagsOf(runs: readonly RunRow[]): string[] {
+  return [...new Set(runs.flatMap((run) => run.tags))].toSorted((a, b) => a.localeCompare(b, "en"));
+}
+
+/** What to send: only what differs from the default, so that the run's record says what was chosen. */
+export function chosen(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    parameters.flatMap(({ name, default: usual, secret }) => {
+      const value = values[name] ?? "";
+      return value === (secret ? "" : (usual ?? "")) ? [] : [[name, value]];
+    }),
+  );
+}

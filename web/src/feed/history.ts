@@ -1,0 +1,96 @@
+// The history of a folder: its tests, the queue of runs, the runs that are over. What `loadstone ui` serves, as the page
+// sees it. Paths below `api`; every request that changes something carries the token.
+
+import type { Grade, ReportView, RunState } from "../view";
+import { checked, readJson } from "./feed";
+
+/** What the server puts into the page in place of a view. */
+export interface HistorySource {
+  feed: "history";
+  /** Path on the page's own origin, without a slash at its end. */
+  api: string;
+  token: string;
+}
+
+/** `GET runs`, newest first: `RunRow` of crates/report/src/listing.rs, and the note. */
+export interface RunRow {
+  id: string;
+  directory: string;
+  test: string;
+  started: string;
+  state: RunState;
+  duration_seconds: number | null;
+  requests: number | null;
+  failed: number | null;
+  p95_seconds: number | null;
+  validity: Grade | null;
+  thresholds: number | null;
+  thresholds_met: number | null;
+  tags: string[];
+  note?: string;
+}
+
+/** `plan::ParameterKind`. */
+export type ParameterKind = "string" | "boolean" | "duration" | "url" | "delay" | { number: { min: number | null; max: number | null } } | { choice: { options: string[] } };
+
+/** `plan::Parameter`, as far as a form needs it. */
+export interface Parameter {
+  name: string;
+  kind: ParameterKind;
+  help: string | null;
+  default: string | null;
+  secret: boolean;
+}
+
+/** `GET tests`. A file that does not compile is listed with its error. */
+export interface TestFile {
+  file: string;
+  name: string;
+  error: string | null;
+  load: string[];
+  parameters: Parameter[];
+}
+
+/** `GET queue`, in order. */
+export interface Queued {
+  id: string;
+  file: string;
+  name: string;
+  state: "waiting" | "running";
+  parameters: Record<string, string>;
+  /** Address of the live page, once it runs. */
+  live: string | null;
+}
+
+export class History {
+  constructor(private source: HistorySource) {}
+
+  runs = () => this.get<RunRow[]>("runs");
+  tests = () => this.get<TestFile[]>("tests");
+  queue = () => this.get<Queued[]>("queue");
+  /** `GET runs/ID`: the whole view. */
+  view = async (id: string) => checked(await this.get<ReportView>(`runs/${encodeURIComponent(id)}`));
+  /** `POST queue`. Only parameters that differ from their defaults are sent. */
+  start = (file: string, parameters: Record<string, string>) => this.change("POST", "queue", { file, parameters });
+  /** `DELETE queue/ID`: what waits is taken out, what runs is stopped. */
+  cancel = (id: string) => this.change("DELETE", `queue/${encodeURIComponent(id)}`);
+  /** `PATCH runs/ID`. */
+  describe = (id: string, change: { note?: string; tags?: string[] }) => this.change("PATCH", `runs/${encodeURIComponent(id)}`, change);
+  /** `DELETE runs/ID`. */
+  remove = (id: string) => this.change("DELETE", `runs/${encodeURIComponent(id)}`);
+
+  private async get<T>(path: string): Promise<T> {
+    const answer = await fetch(`${this.source.api}/${path}`);
+    if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answered with status ${answer.status}.`);
+    return readJson(await answer.text()) as T;
+  }
+
+  private async change(method: string, path: string, body?: unknown): Promise<void> {
+    const answer = await fetch(`${this.source.api}/${path}`, {
+      method,
+      headers: { "content-type": "application/json", "x-loadstone-token": this.source.token },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answered with status ${answer.status}.`);
+  }
+}

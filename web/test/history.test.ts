@@ -1,0 +1,154 @@
+// The history against a server that speaks the agreed requests: start from a form, overlay, note, delete.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Queued, RunRow, TestFile } from "../src/feed/history.ts";
+import type { ReportView } from "../src/view.ts";
+import { fixture, launch, pageWith } from "./browser.ts";
+
+const TOKEN = "0123456789abcdef";
+const views = Object.fromEntries(["healthy", "findings", "failing"].map((name) => JSON.parse(fixture(name)) as ReportView).map((view) => [view.test.id, view]));
+
+function rowOf(view: ReportView): RunRow {
+  const { summary, test } = view;
+  const { thresholds, validity } = summary.verdict;
+  return {
+    id: test.id, directory: `runs/${test.id}`, test: test.name, started: test.started, state: test.state, duration_seconds: summary.totals.duration_seconds,
+    requests: summary.totals.requests, failed: summary.totals.requests_failed, p95_seconds: summary.response.percentiles.find((p) => p.quantile === 0.95)!.value,
+    validity: validity.grade, thresholds: thresholds.length, thresholds_met: thresholds.filter((result) => result.state === "passed").length, tags: test.tags,
+  };
+}
+
+const TESTS: TestFile[] = [
+  {
+    file: "webhooks.load.ts", name: "Webhooks", error: null, load: ["Pay: 40 arrivals/s for 5m"],
+    parameters: [
+      { name: "paymentsPerSecond", kind: { number: { min: 0, max: 1000 } }, help: "payments made per second", default: "40", secret: false },
+      { name: "delay", kind: "delay", help: "how long the subscriber takes", default: "loguniform(100ms, 2s)", secret: false },
+      { name: "mode", kind: { choice: { options: ["one", "many"] } }, help: null, default: "one", secret: false },
+      { name: "apiKey", kind: "string", help: null, default: "•••", secret: true },
+    ],
+  },
+  { file: "broken.load.ts", name: "broken.load.ts", error: "broken.load.ts:3:7: expected `;`", load: [], parameters: [] },
+];
+
+class HistoryServer {
+  runs = Object.values(views).map(rowOf);
+  queue: Queued[] = [];
+  changes: [method: string, path: string, body: unknown][] = [];
+  private server: Server = createServer((request, response) => void this.answer(request, response));
+
+  async start(): Promise<string> {
+    await new Promise<void>((done) => this.server.listen(0, "127.0.0.1", done));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
+  }
+
+  stop() {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse) {
+    const path = decodeURIComponent(request.url ?? "");
+    if (path === "/") {
+      response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
+      return void response.end(pageWith(JSON.stringify({ feed: "history", api: "/api", token: TOKEN })));
+    }
+    if (request.method !== "GET") return this.change(request, response, path);
+    const id = /^\/api\/runs\/(.+)$/.exec(path)?.[1];
+    const found = id ? views[id] : { "/api/runs": this.runs, "/api/tests": TESTS, "/api/queue": this.queue }[path];
+    if (!found) return void response.writeHead(404).end("There is no such run.");
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(found));
+  }
+
+  private async change(request: IncomingMessage, response: ServerResponse, path: string) {
+    if (request.headers["x-loadstone-token"] !== TOKEN) return void response.writeHead(403).end("Wrong token.");
+    let text = "";
+    for await (const part of request) text += String(part);
+    const body = text ? JSON.parse(text) : null;
+    this.changes.push([request.method!, path, body]);
+    if (path === "/api/queue") this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null }];
+    if (request.method === "DELETE") this.runs = this.runs.filter((run) => path !== `/api/runs/${run.id}`);
+    response.writeHead(204).end();
+  }
+}
+
+let browser: Browser;
+let server: HistoryServer;
+let page: Page;
+let complaints: string[];
+beforeAll(async () => { browser = await launch(); });
+afterAll(async () => { await browser.close(); });
+beforeEach(async () => {
+  server = new HistoryServer();
+  page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  complaints = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => { if (message.type() === "error") complaints.push(message.text()); });
+  await page.goto(await server.start());
+  await page.waitForSelector("[data-run]");
+});
+afterEach(async () => {
+  if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: `shots/history-${expect.getState().currentTestName?.replace(/\W+/g, "-").slice(0, 40)}.png` });
+  await page.close();
+  server.stop();
+  expect(complaints).toEqual([]);
+});
+
+test("a run is started from the form with another delay", async () => {
+  expect(await page.getByText("broken.load.ts:3:7: expected `;`").count()).toBe(1);
+  await page.getByRole("button", { name: "Run …" }).click();
+  expect(await page.getByLabel("paymentsPerSecond").inputValue()).toBe("40");
+  await page.getByLabel("delay").fill("2s");
+  expect(await page.getByText("1 value changed").count()).toBe(1);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await expect.poll(() => server.changes).toEqual([["POST", "/api/queue", { file: "webhooks.load.ts", parameters: { delay: "2s" } }]]);
+  await expect.poll(() => page.getByText("is running with delay = 2s").count()).toBe(1);
+});
+
+test("the history is searched by words and tags", async () => {
+  const shown = () => page.locator("[data-run] a").allInnerTexts();
+  expect(await shown()).toHaveLength(3);
+  await page.getByRole("button", { name: "demo", exact: true }).click();
+  expect(await shown()).toEqual(["Demo shop"]);
+  await page.getByRole("searchbox").fill("checkout invalid");
+  expect(await shown()).toEqual(["Checkout under the sale's peak"]);
+});
+
+test("two runs are overlaid on the same charts", async () => {
+  await page.getByRole("checkbox", { name: /Overlay Tickets/ }).check();
+  await page.getByRole("checkbox", { name: /Overlay Demo shop/ }).check();
+  await page.getByRole("link", { name: "Overlay the two" }).click();
+  await page.waitForSelector("#charts canvas");
+  expect(await page.locator("h1").innerText()).toBe("Tickets: a morning's load");
+  expect(await page.locator('[data-panel="response"] .legend').innerText()).toContain("p99, other run");
+  expect(await page.getByRole("region", { name: "The two runs" }).innerText()).toContain("Demo shop");
+  if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-overlay.png", fullPage: true });
+  await page.getByRole("link", { name: "All runs" }).click();
+  await expect.poll(() => page.locator("h1").innerText()).toBe("Tests and runs");
+});
+
+test("a note is kept, a run is deleted only after a second thought", async () => {
+  const [first] = server.runs;
+  await page.getByRole("link", { name: "Tickets: a morning's load" }).click();
+  await page.getByLabel("Note").fill("with 16 workers");
+  await page.getByLabel("Tags").click();
+  await expect.poll(() => page.getByText("Saved").count()).toBe(1);
+  expect(server.changes).toEqual([["PATCH", `/api/runs/${first!.id}`, { note: "with 16 workers" }]]);
+
+  await page.getByRole("link", { name: "All runs" }).click();
+  await page.getByRole("button", { name: /Delete Tickets/ }).click();
+  await page.getByRole("button", { name: "Keep" }).click();
+  await page.getByRole("button", { name: /Delete Tickets/ }).click();
+  expect(server.changes).toHaveLength(1);
+  await page.getByRole("button", { name: "Delete for good" }).click();
+  await expect.poll(() => page.locator("[data-run]").count()).toBe(2);
+});
+
+test("the history fits a phone", async () => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.getByRole("button", { name: "Run …" }).click();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+});
