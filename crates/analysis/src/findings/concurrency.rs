@@ -12,8 +12,10 @@ use crate::{Confidence, Evidence, Finding, Grade, units};
 /// Times longer under high load than under low that a limited request must be at least, and that an unaffected one may be at most.
 pub(super) const GROWN: f64 = 1.5;
 const KEPT: f64 = 1.25;
+/// Growth from which the plateau is beyond doubt, if its size is known well enough.
+const STRONGLY_GROWN: f64 = 3.0;
 /// Part of the throughput that the load asks for, by what it was under low load, above which there is no limit to speak of.
-const DEFICIT: f64 = 0.85;
+const DEFICIT: f64 = 0.90;
 /// How far throughput may still grow where it is called a plateau, while the load grows by more.
 const FLAT: f64 = 1.15;
 /// Blocks that the plateau needs.
@@ -65,7 +67,7 @@ struct Kept<'a> {
 
 fn plateau(response: &LoadResponse) -> Option<Plateau<'_>> {
     let low = response.low?;
-    let per_load = low.throughput / low.load;
+    let per_load = response.throughput_per_load()?;
     // The saturated stretch: where the load asks for clearly more than what was served at best.
     let top = top_throughput(response);
     let saturated: Vec<&Block> = response.blocks.iter().filter(|block| per_load * block.load * DEFICIT >= top && block.count > 0).collect();
@@ -139,7 +141,7 @@ fn finding(scene: &Scene<'_>, limited: &[Plateau<'_>], kept: &[Kept<'_>]) -> Fin
     let what = if kept.is_empty() { "" } else { ": a pool, a lock or a limit of that size stands on their way" };
     let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
     let suspect = generator_grade(scene) > Grade::Valid;
-    let strong = limited.iter().all(|Plateau { low, high, reached, .. }| *reached < 0.8 && high.service >= 2.0 * low.service);
+    let strong = limited.iter().all(|Plateau { low, high, .. }| high.service >= STRONGLY_GROWN * low.service);
     let confidence = match (kept.is_empty(), strong && half < 0.25 * slots, suspect) {
         (true, _, _) => Confidence::Low,
         (false, true, false) => Confidence::High,

@@ -90,9 +90,18 @@ impl LoadResponse {
         // The first and the last second are seldom whole.
         let inner = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
         let length = inner.len().div_ceil(BLOCKS).max(1);
-        let blocks: Vec<Block> = inner.chunks_exact(length).filter_map(joined).collect();
+        let blocks = smoothed(inner.chunks_exact(length).filter_map(joined).collect());
         let (low, high) = (low_part(&blocks), high_part(&blocks));
         Self { name, is_open, count: blocks.iter().map(|block| block.count).sum(), low, high, blocks }
+    }
+
+    /// Requests per unit of load while the target keeps up: what the lower half of the load shows, or its lowest part if that is more
+    /// (a target may be at its limit within the lower half already).
+    pub(crate) fn throughput_per_load(&self) -> Option<f64> {
+        let max = max_load(&self.blocks);
+        let lower: Vec<&Block> = self.blocks.iter().filter(|block| block.load <= max / 2.0).collect();
+        let per_load = |part: Part| part.throughput / part.load;
+        [self.low, Part::of(&lower)].into_iter().flatten().map(per_load).reduce(f64::max)
     }
 
     /// How many times longer than under low load service took on average in a stretch of time; `None` without enough requests in it.
@@ -149,6 +158,15 @@ fn joined(seconds: &[Block]) -> Option<Block> {
         failed: seconds.iter().map(|second| second.failed).sum(),
         service_sum: seconds.iter().map(|second| second.service_sum).sum(),
     })
+}
+
+/// Each block's load as the mean of itself and its neighbours: random arrivals scatter around the level that was asked for.
+fn smoothed(blocks: Vec<Block>) -> Vec<Block> {
+    let level = |index: usize| {
+        let around = &blocks[index.saturating_sub(1)..(index + 2).min(blocks.len())];
+        around.iter().map(|block| block.load).sum::<f64>() / around.len() as f64
+    };
+    blocks.iter().enumerate().map(|(index, block)| Block { load: level(index), ..*block }).collect()
 }
 
 /// Blocks of the least load before the load was high for the first time, as few as show a service time: more would reach into queueing.

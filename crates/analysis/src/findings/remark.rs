@@ -85,7 +85,7 @@ fn cannot_tell(why: &str, next: &str) -> String {
 fn follows(response: &LoadResponse) -> bool {
     let (Some(low), Some(high)) = (response.low, response.high) else { return false };
     let inflation = high.service / low.service;
-    let asked = low.throughput / low.load * high.load;
+    let asked = response.throughput_per_load().unwrap_or(0.0) * high.load;
     high.load >= 2.0 * low.load && high.throughput >= REACHED_MIN * asked - 2.0 * high.throughput_error && inflation <= GROWTH_MAX
 }
 
