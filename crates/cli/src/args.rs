@@ -75,6 +75,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) url: UrlArgs,
     #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Threads that make the load.  [default: one per core]
     #[arg(long, value_name = "N")]
@@ -133,12 +135,11 @@ pub(crate) struct UrlArgs {
     /// Open a new connection for every request.
     #[arg(long)]
     pub(crate) no_keep_alive: bool,
-    #[command(flatten)]
-    pub(crate) tls: TlsArgs,
 }
 
-/// How the network is reached.
-#[derive(Debug, Args)]
+/// How the network is reached; added to what a script says itself.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Network")]
 pub(crate) struct TlsArgs {
     /// Accept any TLS certificate.
     #[arg(long)]
@@ -160,6 +161,9 @@ pub(crate) struct OutputArgs {
     /// Write nothing to disk.
     #[arg(long)]
     pub(crate) no_save: bool,
+    /// Serve a page on loopback that shows the run while it goes on, and can pause, stop and scale it.
+    #[arg(long)]
+    pub(crate) live: bool,
     /// No progress; only the summary.
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -187,6 +191,8 @@ pub(crate) struct TryArgs {
     pub(crate) scenario: Option<String>,
     #[command(flatten)]
     pub(crate) params: ParameterArgs,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
 }
 
 #[derive(Debug, Args)]
@@ -267,12 +273,22 @@ pub(crate) struct ExportArgs {
     pub(crate) folder: FolderArgs,
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
     pub(crate) format: ExportFormat,
-    /// Totals per series instead of a row per second.
-    #[arg(long)]
-    pub(crate) totals: bool,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = ExportTable::Seconds)]
+    pub(crate) table: ExportTable,
     /// File to write; `-` is standard output (not for Parquet).
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTable {
+    /// A row per second and series.
+    Seconds,
+    /// A row per series.
+    Totals,
+    /// A row per reading of an observer's signal.
+    Signals,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Broken = 1,
     /// The script, a parameter, a flag or a file is wrong. Nothing was loaded.
     Usage = 2,
-    /// At least one threshold failed.
+    /// At least one threshold failed; for `try`, a request or an iteration.
     ThresholdsFailed = 3,
     /// The measurement is invalid, so that nothing can be said about the target.
     Invalid = 4,
@@ -28,7 +28,7 @@ Exit codes:
   0    passed
   1    something broke (disk full, a bug)
   2    script, parameter or usage error; nothing was loaded
-  3    a threshold failed
+  3    a threshold failed (run), or a step failed (try)
   4    the measurement is invalid
   5    the target could not be reached
   130  interrupted";

@@ -1,1 +1,22 @@
-fn main() {}
+//! The binary `loadstone`: flags, settings, wiring, exit codes.
+//!
+//! Read `args` first (the command line as typed), then `commands` (a file each) and `session` (one run from start to verdict).
+//! Deliberately absent: anything measured or concluded; that is in the library crates.
+
+mod args;
+mod commands;
+mod conclusions;
+mod console;
+mod exit;
+mod interrupt;
+mod live_page;
+mod machine;
+mod objective;
+mod preflight;
+mod session;
+mod url_crew;
+mod url_plan;
+
+fn main() -> std::process::ExitCode {
+    commands::main()
+}

@@ -8,8 +8,8 @@ use engine::{Crew, Iteration, IterationEnd, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
 use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{Options, ScenarioId};
-use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
 use protocol::Network;
+use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
 
 use crate::url_plan::UrlRequest;
 

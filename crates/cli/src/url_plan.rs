@@ -1,9 +1,7 @@
 //! A test plan from flags: load on one URL, without a script.
 
 use bytes::Bytes;
-use plan::{
-    ClosedStage, Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing,
-};
+use plan::{ClosedStage, Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
 
 use crate::args::UrlArgs;
 use crate::exit::UsageError;

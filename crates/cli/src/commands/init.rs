@@ -21,7 +21,9 @@ pub(crate) fn init(args: &InitArgs, out: &mut impl std::io::Write) -> anyhow::Re
     let target = url.as_str().trim_end_matches('/');
     std::fs::create_dir_all(&args.folder).with_context(|| format!("{} cannot be made", args.folder.display()))?;
     let test = TEST.replace(DEFAULT_TARGET, target);
-    for (name, text, replace) in [("first.load.ts", test.as_str(), false), ("loadstone.d.ts", TYPES, true), ("tsconfig.json", TSCONFIG, false)] {
+    for (name, text, replace) in
+        [("first.load.ts", test.as_str(), false), ("loadstone.d.ts", TYPES, true), ("tsconfig.json", TSCONFIG, false)]
+    {
         let path = args.folder.join(name);
         let existed = path.exists();
         if existed && !replace {
@@ -33,6 +35,9 @@ pub(crate) fn init(args: &InitArgs, out: &mut impl std::io::Write) -> anyhow::Re
     }
     let file = args.folder.join("first.load.ts");
     let file = file.strip_prefix(".").map_or(file.as_path(), Path::new).display();
-    writeln!(out, "\nNext:\n  loadstone try {file}    # every request and response, once\n  loadstone run {file}    # the load, the verdict, a report")?;
+    writeln!(
+        out,
+        "\nNext:\n  loadstone try {file}    # every request and response, once\n  loadstone run {file}    # the load, the verdict, a report"
+    )?;
     Ok(Exit::Passed)
 }

@@ -1,0 +1,16 @@
+//! `loadstone inspect`: the resolved plan and parameters as JSON.
+
+use std::io::Write;
+
+use script::Inputs;
+
+use crate::args::InspectArgs;
+use crate::exit::Exit;
+
+pub(crate) fn inspect(args: &InspectArgs, out: &mut impl Write) -> anyhow::Result<Exit> {
+    let loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
+    let masked = run::Mask::of(&loaded.plan).plan(&loaded.plan);
+    serde_json::to_writer_pretty(&mut *out, &masked)?;
+    writeln!(out)?;
+    Ok(Exit::Passed)
+}

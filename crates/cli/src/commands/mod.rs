@@ -1,0 +1,67 @@
+//! The commands, a file each.
+
+mod demo;
+mod history;
+mod init;
+mod inspect;
+mod run;
+mod try_;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Cli, ColorChoice, Command};
+use crate::exit::{Exit, UsageError};
+
+/// Reads the command line and carries it out.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            tell(&error);
+            if error.chain().any(|cause| cause.is::<UsageError>() || cause.is::<script::ScriptError>()) {
+                Exit::Usage.into()
+            } else {
+                Exit::Broken.into()
+            }
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
+    let color = match cli.color {
+        ColorChoice::Auto => report::terminal::ColorChoice::Auto,
+        ColorChoice::Always => report::terminal::ColorChoice::Always,
+        ColorChoice::Never => report::terminal::ColorChoice::Never,
+    };
+    let mut out = std::io::stdout();
+    match cli.command {
+        Command::Run(args) => run::run(&args, color),
+        Command::Try(args) => try_::try_out(&args, color),
+        Command::Init(args) => init::init(&args, &mut out),
+        Command::Inspect(args) => inspect::inspect(&args, &mut out),
+        Command::Demo(args) => demo::demo(&args, color),
+        Command::Runs(args) => history::runs(&args, color, &mut out),
+        Command::Show(args) => history::show(&args, color, &mut out),
+        Command::Report(args) => history::report(&args, &mut out),
+        Command::Export(args) => history::export(&args, &mut out),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "loadstone", &mut out);
+            Ok(Exit::Passed)
+        }
+    }
+}
+
+/// One message for people. A broken pipe (`| head`) is nobody's mistake and says nothing.
+#[expect(clippy::print_stderr, reason = "the one place where errors leave the binary")]
+fn tell(error: &anyhow::Error) {
+    let pipe =
+        error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|io| io.kind() == std::io::ErrorKind::BrokenPipe);
+    match error.downcast_ref::<script::ScriptError>() {
+        _ if pipe => {}
+        Some(script) => eprintln!("{}", script.render()),
+        None => eprintln!("error: {error:#}"),
+    }
+}

@@ -1,0 +1,151 @@
+//! `loadstone try`: each scenario once, every request and response shown, nothing recorded.
+
+use std::cell::Cell;
+use std::io::{IsTerminal, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::{Conductor, Ending, Event, WorkerContext};
+use metrics::clock::Monotonic;
+use metrics::{Outcome, SeriesKind};
+use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
+use protocol::http::{Exchange, Headers};
+use report::terminal::{ColorChoice, Style};
+use report::{AnswerView, ExchangeView};
+use script::{Inputs, ScriptCrew, ScriptError, Sinks, Traced};
+
+use super::run::console_text;
+use crate::args::TryArgs;
+use crate::exit::{Exit, UsageError};
+use crate::session::preflight_or_exit;
+
+/// A scenario that loops for ever (a paced one) is told that the load has ended after this time.
+const LOOP_NS: u64 = 5_000_000_000;
+/// An iteration may take this much longer before it is interrupted.
+const GRACE_NS: u64 = 60_000_000_000;
+
+pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit> {
+    let mut loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
+    loaded.network.insecure |= args.tls.insecure;
+    loaded.network.roots.extend(args.tls.roots.iter().cloned());
+    let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
+    if let Some(exit) = preflight_or_exit(&plan)? {
+        return Ok(exit);
+    }
+    let loaded = Arc::new(loaded);
+    let style = Style::detect(color, std::io::stdout().is_terminal());
+    let failed = AtomicU64::new(0);
+    let conductor = Conductor::new(Arc::clone(&plan), 1, Monotonic::start());
+    crate::interrupt::watch(conductor.controller())?;
+    let mut iterations = (0, 0);
+    let ending = conductor.run(
+        |context: &WorkerContext| ScriptCrew::new(&loaded, context, showing(style)).map_err(|error| error.render()),
+        |event| {
+            if let Event::Slice(slice) = event {
+                for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check) {
+                    failed.fetch_add(series.failed, Ordering::Relaxed);
+                    if series.key.kind == SeriesKind::Iteration {
+                        iterations.0 += series.count;
+                        iterations.1 += series.failed;
+                    }
+                }
+            }
+            None
+        },
+    );
+    if let Ending::Broke(problem) = ending {
+        anyhow::bail!(problem);
+    }
+    say(&format!("{} ran, {} failed. Nothing was recorded.", report::number::counted(iterations.0, "iteration"), iterations.1));
+    if matches!(ending, Ending::Stopped(_)) {
+        return Ok(Exit::Interrupted);
+    }
+    Ok(if failed.into_inner() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })
+}
+
+/// The same scenarios in the same order, one iteration each, one after another.
+fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError> {
+    let name = |run: &ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("", |scenario| scenario.name.as_str());
+    let leaves = plan.load.leaves();
+    if let Some(only) = only
+        && !leaves.iter().any(|run| name(run) == only)
+    {
+        let known: Vec<_> = leaves.iter().map(|run| format!("\"{}\"", name(run))).collect();
+        return Err(UsageError(format!("--scenario: no scenario is named \"{only}\"; the test runs {}", known.join(", "))));
+    }
+    // A set-up that the chosen scenario needs runs too: whatever the test itself runs once.
+    let is_once = |run: &ScenarioRun| run.profile == LoadProfile::burst(1);
+    let mut seen = std::collections::HashSet::new();
+    let parts = leaves
+        .into_iter()
+        .filter(|run| only.is_none_or(|only| name(run) == only || is_once(run)) && seen.insert(run.scenario))
+        .map(|run| {
+            Load::Run(ScenarioRun {
+                scenario: run.scenario,
+                profile: LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_NS) },
+                users_max: None,
+                graceful_stop_ns: Some(GRACE_NS),
+            })
+        })
+        .collect();
+    Ok(TestPlan { load: Load::Sequence(parts), thresholds: Vec::new(), ..plan.clone() })
+}
+
+fn showing(style: Style) -> Sinks {
+    let last = Rc::new(Cell::new(false));
+    let after = Rc::clone(&last);
+    Sinks {
+        console: Some(Rc::new(move |line| {
+            after.set(false);
+            say(&console_text(line));
+        })),
+        errors: Some(Rc::new(|error: &ScriptError| say(&format!("{}\n", error.render())))),
+        trace: Some(Rc::new(move |traced: &Traced<'_>| {
+            last.set(true);
+            say(report::exchange(&view(traced), &style).trim_end_matches('\n'));
+            say("");
+        })),
+    }
+}
+
+fn view(traced: &Traced<'_>) -> ExchangeView {
+    let Exchange { started, ended, phases, result, bytes_received, connected, .. } = traced.exchange;
+    let request = traced.request;
+    let origin = &request.origin;
+    let scheme = if origin.tls { "https" } else { "http" };
+    let host = if origin.host.contains(':') { format!("[{}]", origin.host) } else { origin.host.clone() };
+    ExchangeView {
+        scenario: traced.scenario.to_owned(),
+        name: traced.name.to_owned(),
+        method: request.method.to_string(),
+        url: format!("{scheme}://{host}:{}{}", origin.port, request.path),
+        request_headers: request.headers.clone(),
+        request_body: request.body.to_vec(),
+        answer: result.as_ref().ok().map(|response| AnswerView {
+            status: response.status,
+            headers: lines(&response.headers),
+            body: response.body.to_vec(),
+            bytes_received: *bytes_received,
+        }),
+        outcome: traced.outcome,
+        problem: match (traced.error, traced.outcome) {
+            (Some(error), _) => error.to_owned(),
+            (None, Outcome::Passed) => String::new(),
+            (None, outcome) => outcome.label().to_owned(),
+        },
+        response_ns: ended.saturating_sub(*started),
+        phases: *phases,
+        connected: *connected,
+        expectations: Vec::new(),
+    }
+}
+
+fn lines(headers: &Headers) -> Vec<(String, String)> {
+    headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Standard output is what this command is for; a closed pipe ends nothing but the showing.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}

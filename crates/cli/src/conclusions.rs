@@ -1,0 +1,69 @@
+//! Writes what was concluded from a run: into its directory, and where else the user wants it.
+
+use std::path::{Path, PathBuf};
+
+use analysis::Summary;
+use anyhow::Context;
+use report::terminal::Closing;
+use report::{ReportView, RunState};
+use run::{Run, Writer, files};
+
+use crate::args::OutputArgs;
+use crate::session::shown;
+
+/// A run's conclusions in every form that is kept.
+pub(crate) struct Conclusions {
+    pub(crate) html: String,
+    junit: String,
+    markdown: String,
+    json: String,
+}
+
+impl Conclusions {
+    pub(crate) fn of(run: &Run, summary: &Summary) -> Self {
+        let (state, state_detail) = RunState::of(run.end.as_ref());
+        let closing = Closing { state, state_detail, places: &[] };
+        Self {
+            html: report::html(&ReportView::build(run, summary)),
+            junit: report::junit(summary, state, state_detail),
+            markdown: report::markdown(summary, &closing),
+            json: report::summary_json(summary),
+        }
+    }
+
+    /// Into the run directory. Returns the report's path.
+    pub(crate) fn write(&self, directory: &Path) -> anyhow::Result<PathBuf> {
+        Writer::conclusion(directory, files::SUMMARY, self.json.as_bytes())?;
+        Writer::conclusion(directory, files::JUNIT, self.junit.as_bytes())?;
+        Writer::conclusion(directory, files::MARKDOWN, self.markdown.as_bytes())?;
+        Ok(Writer::conclusion(directory, files::REPORT, self.html.as_bytes())?)
+    }
+
+    /// Everything a finished run writes. `directory`: the run directory, if it stays. Returns what to tell the user.
+    pub(crate) fn write_all(&self, directory: Option<&Path>, output: &OutputArgs) -> anyhow::Result<Vec<(&'static str, String)>> {
+        let mut places = Vec::new();
+        if let Some(directory) = directory {
+            places.push(("Report", shown(&self.write(directory)?)));
+            places.push(("Run", shown(directory)));
+        }
+        for (what, path, text) in
+            [("Report", &output.html, &self.html), ("JUnit", &output.junit, &self.junit), ("Markdown", &output.markdown, &self.markdown)]
+        {
+            if let Some(path) = path {
+                std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+                places.push((what, shown(path)));
+            }
+        }
+        if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+            append(Path::new(&path), &self.markdown)?;
+        }
+        Ok(places)
+    }
+}
+
+fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut file =
+        std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    writeln!(file, "{text}").with_context(|| format!("{} cannot be written", path.display()))
+}

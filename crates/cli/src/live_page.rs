@@ -1,0 +1,62 @@
+//! The page that shows a run while it goes on, and the commands that come back from it.
+
+use std::io::Write;
+
+use analysis::{Live, Summary};
+use engine::{Control, StopReason};
+use metrics::{Mark, MarkKind, Snapshot};
+use plan::TestPlan;
+
+use report::{LiveCommand, LiveServer, ReportView, RunState, ViewBuilder};
+use run::RunInfo;
+
+/// The live page of one run.
+pub(crate) struct LivePage {
+    server: LiveServer,
+    builder: ViewBuilder,
+    info: RunInfo,
+    /// Scale to go back to after a pause.
+    scale: f64,
+}
+
+impl LivePage {
+    pub(crate) fn start(info: &RunInfo, plan: &TestPlan) -> anyhow::Result<Self> {
+        let server = LiveServer::start(LiveServer::LOOPBACK)?;
+        let mut stderr = std::io::stderr();
+        // The address is a convenience; a closed standard error is no reason not to run.
+        let _ = writeln!(stderr, "Live page: {}\n", server.url());
+        Ok(Self { server, builder: ViewBuilder::new(info, plan), info: info.clone(), scale: 1.0 })
+    }
+
+    /// Takes commands, which become marks of the slice, and shows the slice.
+    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, live: &Live) -> Vec<Control> {
+        let mut controls = Vec::new();
+        while let Some(command) = self.server.command() {
+            let (control, text) = self.obey(command);
+            snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Adjusted, text });
+            controls.push(control);
+        }
+        self.builder.push(snapshot);
+        if self.server.is_watched() {
+            self.server.publish(&self.builder.view(&live.summary(&self.info), RunState::Running, ""));
+        }
+        controls
+    }
+
+    fn obey(&mut self, command: LiveCommand) -> (Control, String) {
+        match command {
+            LiveCommand::Pause => (Control::Scale(0.0), "paused from the page".to_owned()),
+            LiveCommand::Resume => (Control::Scale(self.scale), "resumed from the page".to_owned()),
+            LiveCommand::Stop => (Control::Stop(StopReason::User), "stopped from the page".to_owned()),
+            LiveCommand::Scale(factor) => {
+                self.scale = factor;
+                (Control::Scale(factor), format!("load scaled to {factor} × the plan from the page"))
+            }
+        }
+    }
+
+    /// Gives open pages the finished view.
+    pub(crate) fn finish(self, run: &run::Run, summary: &Summary) {
+        self.server.finish(&ReportView::build(run, summary));
+    }
+}

@@ -1,0 +1,38 @@
+//! Before the load: is anybody there? One connection, so that a run against a target that is down ends at once and says so.
+
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use plan::TestPlan;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Tries to reach the plan's target, if it has one.
+///
+/// # Errors
+/// A sentence that says why nobody could be reached, and what to do.
+pub(crate) fn reach(plan: &TestPlan) -> Result<(), String> {
+    let Some(url) = plan.target.as_deref().and_then(|target| url::Url::parse(target).ok()) else { return Ok(()) };
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Ok(()) };
+    let shown = url.origin().ascii_serialization();
+    let addresses: Vec<_> = match (host.trim_matches(['[', ']']), port).to_socket_addrs() {
+        Ok(addresses) => addresses.collect(),
+        Err(_) => {
+            return Err(format!("{shown}: the name \"{host}\" does not resolve: check the spelling, or the resolver of this machine"));
+        }
+    };
+    let mut problem = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(_) => return Ok(()),
+            Err(error) => problem = Some((address, error)),
+        }
+    }
+    match problem {
+        None => Err(format!("{shown}: the name \"{host}\" has no address")),
+        Some((address, error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            Err(format!("{shown}: nothing listens on {address} (connection refused): is the target running?"))
+        }
+        Some((address, error)) => Err(format!("{shown}: {address} cannot be reached: {error}")),
+    }
+}

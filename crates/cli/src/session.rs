@@ -1,0 +1,275 @@
+//! One run from start to verdict: the conductor's events go to the disk, to the live judgement and to the terminal; at the end the
+//! run is read back from its directory and concluded.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use analysis::{Grade, Live, Summary};
+use anyhow::Context;
+use engine::{Conductor, Control, Controller, Crew, Ending, Event, StopReason, WorkerContext};
+use metrics::clock::Monotonic;
+use metrics::{Outcome, Snapshot};
+use plan::TestPlan;
+use report::RunState;
+use report::terminal::{Closing, Pace, Progress, Screen, Style};
+use run::{Reader, RunEnd, RunInfo, Writer};
+
+use crate::args::OutputArgs;
+use crate::conclusions::Conclusions;
+use crate::console::Console;
+use crate::exit::{Exit, UsageError};
+use crate::interrupt;
+use crate::live_page::LivePage;
+use crate::machine;
+use crate::preflight;
+
+/// What a run needs besides its plan and its crew.
+pub(crate) struct Session<'a> {
+    pub(crate) plan: TestPlan,
+    /// The script as given; `None` without one.
+    pub(crate) file: Option<String>,
+    pub(crate) workers: u32,
+    pub(crate) tags: Vec<String>,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) color: report::terminal::ColorChoice,
+    /// Lines that scripts print.
+    pub(crate) console: Console,
+}
+
+impl Session<'_> {
+    /// Makes the load and everything that follows from it. Returns how the command ends.
+    pub(crate) fn perform<C: Crew>(self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
+        let descriptors = machine::raise_descriptor_limit();
+        enough_descriptors(&self.plan, descriptors)?;
+        if let Some(exit) = preflight_or_exit(&self.plan)? {
+            return Ok(exit);
+        }
+        let scratch = if self.output.no_save { Some(ScratchFolder::new()?) } else { None };
+        let folder = scratch.as_ref().map_or(self.output.runs.as_path(), |scratch| scratch.path.as_path());
+        let info = self.info();
+        let writer = Writer::create(folder, info, &self.plan)?;
+        let directory = writer.directory().to_owned();
+        let mut page = if self.output.live { Some(LivePage::start(writer.info(), &self.plan)?) } else { None };
+        let (ending, trouble) = self.load(writer, page.as_mut(), recruit)?;
+        let run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = analysis::conclude(&run);
+        if let Some(page) = page {
+            page.finish(&run, &summary);
+        }
+        let kept = scratch.is_none().then_some(directory.as_path());
+        let written = Conclusions::of(&run, &summary).write_all(kept, self.output);
+        let places = match &written {
+            Ok(places) => places.clone(),
+            Err(problem) => vec![("Not written", problem.to_string())],
+        };
+        self.show(&run, &summary, &places)?;
+        if let Some(trouble) = trouble {
+            return Err(trouble);
+        }
+        written?;
+        Ok(exit(&ending, &summary))
+    }
+
+    fn info(&self) -> RunInfo {
+        RunInfo {
+            format: 0,
+            id: String::new(),
+            loadstone: env!("CARGO_PKG_VERSION").to_owned(),
+            started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            file: self.file.clone(),
+            workers: self.workers,
+            host: machine::facts(),
+            tags: self.tags.clone(),
+        }
+    }
+
+    /// Runs the load. What went wrong on the way but did not stop the conclusions comes second.
+    fn load<C: Crew>(
+        &self,
+        writer: Writer,
+        page: Option<&mut LivePage>,
+        recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
+    ) -> anyhow::Result<(Ending, Option<anyhow::Error>)> {
+        let monotonic = Monotonic::start();
+        let plan = Arc::new(self.plan.clone());
+        let conductor = Conductor::new(Arc::clone(&plan), self.workers, monotonic);
+        interrupt::watch(conductor.controller()).context("Ctrl-C cannot be watched")?;
+        let stderr = std::io::stderr();
+        let terminal = stderr.is_terminal();
+        let pace = if self.output.quiet { Pace::Quiet } else { Pace::detect(terminal) };
+        let style = Style::detect(self.color, terminal);
+        let mut watch = Watch {
+            live: Live::new(&plan, &writer.info().host),
+            writer,
+            progress: Progress::new(&plan),
+            screen: if terminal { Screen::on_terminal(stderr, pace, style) } else { Screen::new(stderr, pace, style) },
+            console: &self.console,
+            page,
+            controller: conductor.controller(),
+            trouble: None,
+        };
+        let ending = conductor.run(recruit, |event| match event {
+            Event::Slice(mut snapshot) => watch.slice(&mut snapshot),
+            Event::LeafBegan { .. } | Event::LeafEnded { .. } => None,
+        });
+        watch.console_lines();
+        let _ = watch.screen.finish();
+        let end = match &ending {
+            Ending::Completed => RunEnd::Completed,
+            Ending::Stopped(StopReason::User) => RunEnd::Interrupted,
+            Ending::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
+            Ending::Stopped(StopReason::Failure(problem)) | Ending::Broke(problem) => RunEnd::Failed(problem.clone()),
+        };
+        let finished = watch.writer.finish(&end);
+        let trouble = watch.trouble.or(finished.err().map(anyhow::Error::from));
+        let trouble = match &ending {
+            Ending::Broke(problem) => Some(anyhow::anyhow!("{problem}")),
+            _ => trouble,
+        };
+        Ok((ending, trouble))
+    }
+
+    fn show(&self, run: &run::Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout();
+        if self.output.json {
+            stdout.write_all(report::summary_json(summary).as_bytes())?;
+            return Ok(());
+        }
+        let style = Style::detect(self.color, stdout.is_terminal());
+        let (state, state_detail) = RunState::of(run.end.as_ref());
+        let closing = Closing { state, state_detail, places };
+        stdout.write_all(report::terminal::summary(summary, &closing, &style).as_bytes())?;
+        Ok(())
+    }
+}
+
+/// Follows the conductor.
+struct Watch<'a, W: Write> {
+    writer: Writer,
+    live: Live,
+    progress: Progress,
+    screen: Screen<W>,
+    console: &'a Console,
+    page: Option<&'a mut LivePage>,
+    controller: Controller,
+    trouble: Option<anyhow::Error>,
+}
+
+impl<W: Write> Watch<'_, W> {
+    fn slice(&mut self, snapshot: &mut Snapshot) -> Option<Control> {
+        let failed = self.live.push(snapshot);
+        self.progress.push(snapshot);
+        self.progress.judge(&self.live.validity(), &self.live.status().thresholds);
+        if let Some(page) = &mut self.page {
+            for control in page.slice(snapshot, &self.live) {
+                self.controller.send(control);
+            }
+        }
+        self.console_lines();
+        let _ = self.screen.draw(&self.progress, snapshot.end);
+        if let Err(error) = self.writer.snapshot(snapshot)
+            && self.trouble.is_none()
+        {
+            let problem = format!("the run directory cannot be written: {error}");
+            self.trouble = Some(anyhow::anyhow!("{problem}"));
+            return Some(Control::Halt(StopReason::Failure(problem)));
+        }
+        let abort = failed.into_iter().find(|change| change.abort)?;
+        Some(Control::Stop(StopReason::Threshold(abort.result.threshold.label)))
+    }
+
+    fn console_lines(&mut self) {
+        for line in self.console.take() {
+            let _ = self.screen.message(&line);
+            let _ = self.writer.console(&line);
+        }
+    }
+}
+
+/// The documented order: a run that did not happen, then one cut short, then one that cannot be trusted, then its objectives.
+fn exit(ending: &Ending, summary: &Summary) -> Exit {
+    match ending {
+        Ending::Broke(_) | Ending::Stopped(StopReason::Failure(_)) => return Exit::Broken,
+        Ending::Stopped(StopReason::User) => return Exit::Interrupted,
+        Ending::Stopped(StopReason::Threshold(_)) | Ending::Completed => {}
+    }
+    if nothing_answered(summary) {
+        Exit::Unreachable
+    } else if summary.verdict.validity.grade == Grade::Invalid {
+        Exit::Invalid
+    } else if summary.verdict.thresholds_failed() {
+        Exit::ThresholdsFailed
+    } else {
+        Exit::Passed
+    }
+}
+
+/// Requests were made, and not one reached the target.
+fn nothing_answered(summary: &Summary) -> bool {
+    let unreached = |outcome: &Outcome| matches!(outcome, Outcome::Dns | Outcome::Refused | Outcome::Connect | Outcome::Tls);
+    summary.totals.requests > 0
+        && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
+}
+
+/// Looks whether the target is there; if not, says so, and how the command ends.
+pub(crate) fn preflight_or_exit(plan: &TestPlan) -> anyhow::Result<Option<Exit>> {
+    match preflight::reach(plan) {
+        Ok(()) => Ok(None),
+        Err(problem) => {
+            writeln!(std::io::stderr(), "error: {problem}")?;
+            Ok(Some(Exit::Unreachable))
+        }
+    }
+}
+
+/// Descriptors needed besides connections.
+const DESCRIPTORS_SPARE: u64 = 100;
+
+/// Says before the load starts when its connections cannot all be open at once.
+fn enough_descriptors(plan: &TestPlan, limit: u64) -> Result<(), UsageError> {
+    let users: u64 = plan
+        .load
+        .leaves()
+        .iter()
+        .map(|leaf| match &leaf.profile {
+            plan::LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
+            plan::LoadProfile::Iterations { users, .. } => *users,
+            plan::LoadProfile::Open { .. } => 0,
+        })
+        .max()
+        .unwrap_or(0);
+    if users + DESCRIPTORS_SPARE > limit {
+        return Err(UsageError(format!(
+            "{users} users need at least as many open connections, but this process may open only {limit} files: raise the limit \
+             (`ulimit -n {}`, or LimitNOFILE= of the service) and run again",
+            users + DESCRIPTORS_SPARE
+        )));
+    }
+    Ok(())
+}
+
+/// A folder that is gone when the run is over.
+struct ScratchFolder {
+    path: PathBuf,
+}
+
+impl ScratchFolder {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("loadstone-{}", std::process::id()));
+        std::fs::create_dir_all(&path).with_context(|| format!("{} cannot be made", path.display()))?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A path as short as it can be written from here.
+pub(crate) fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).display().to_string()
+}
