@@ -9,7 +9,7 @@ use url::Url;
 use super::address::{self, basic_authorization, path_of};
 use super::cookies::Jar;
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
-use super::{Client, Failure};
+use super::{Client, Failure, PreparedRequest};
 use crate::ws::{self, Opening, SocketOptions};
 
 /// Origins a session remembers so that their requests share one name.
@@ -59,7 +59,7 @@ pub struct Hop {
 impl Hop {
     /// The URL that was asked.
     pub fn url(&self) -> Option<Url> {
-        url_of(&self.request)
+        self.request.url()
     }
 }
 
@@ -77,6 +77,15 @@ impl Hops {
     pub fn iter(&self) -> impl Iterator<Item = &Hop> {
         self.before.iter().chain([&self.last])
     }
+}
+
+/// What became of a prepared request.
+#[derive(Debug)]
+pub enum Sent {
+    /// One exchange, with the request as it was prepared.
+    Plain(Exchange),
+    /// Cookies or redirects came into play.
+    Followed(Box<Hops>),
 }
 
 impl Session {
@@ -107,11 +116,43 @@ impl Session {
     ///
     /// Redirects that go on beyond the limit, or lead to what is no http URL, are a failure of the last hop.
     pub async fn send(&self, mut request: Request, redirects_max: u8) -> Hops {
-        let mut before = Vec::new();
         self.add_headers(&mut request);
+        let given_cookie = self.add_cookies(&mut request);
+        let exchange = self.client.send(&request).await;
+        self.follow(request, given_cookie, exchange, redirects_max).await
+    }
+
+    /// A request with the session's header lines, ready for [`Session::send_prepared`].
+    ///
+    /// # Errors
+    /// Where the request could not be sent either (a line break in a header).
+    pub fn prepare(&self, mut request: Request) -> Result<PreparedRequest, Failure> {
+        self.add_headers(&mut request);
+        PreparedRequest::new(&request)
+    }
+
+    /// Like [`Session::send`], for what does not vary: as cheap as the client's own while no cookie and no redirect is in play.
+    pub async fn send_prepared(&self, prepared: &PreparedRequest, redirects_max: u8) -> Sent {
+        if !self.jar.is_empty() {
+            let hops = Box::pin(self.send(prepared.request().clone(), redirects_max)).await;
+            return Sent::Followed(Box::new(hops));
+        }
+        let exchange = self.client.send_prepared(prepared).await;
+        let done = match &exchange.result {
+            Ok(response) => !response.headers.sets_cookies() && (redirects_max == 0 || !is_redirect(response.status)),
+            Err(_) => true,
+        };
+        if done {
+            return Sent::Plain(exchange);
+        }
+        let hops = Box::pin(self.follow(prepared.request().clone(), None, exchange, redirects_max)).await;
+        Sent::Followed(Box::new(hops))
+    }
+
+    /// Goes on from a first answer: keeps its cookies, and follows where it redirects.
+    async fn follow(&self, mut request: Request, mut given_cookie: Option<String>, mut exchange: Exchange, redirects_max: u8) -> Hops {
+        let mut before = Vec::new();
         loop {
-            let given_cookie = self.add_cookies(&mut request);
-            let mut exchange = self.client.send(&request).await;
             if let Ok(response) = &exchange.result {
                 self.take_cookies(&request, response);
             }
@@ -129,6 +170,8 @@ impl Session {
                     following.origin = self.origin(&url);
                     before.push(Hop { request, exchange });
                     request = following;
+                    given_cookie = self.add_cookies(&mut request);
+                    exchange = self.client.send(&request).await;
                 }
                 Err(failure) => {
                     exchange.result = Err(failure);
@@ -193,7 +236,7 @@ impl Session {
         if self.jar.is_empty() {
             return given;
         }
-        if let Some(value) = url_of(request).and_then(|url| self.jar.value_for(&url, given.as_deref())) {
+        if let Some(value) = request.url().and_then(|url| self.jar.value_for(&url, given.as_deref())) {
             match place {
                 Some(place) => request.headers[place].1 = value,
                 None => request.headers.push(("Cookie".to_owned(), value)),
@@ -205,25 +248,32 @@ impl Session {
     fn take_cookies(&self, request: &Request, response: &Response) {
         if self.options.cookies
             && response.headers.sets_cookies()
-            && let Some(url) = url_of(request)
+            && let Some(url) = request.url()
         {
             self.jar.take_from(&response.headers, &url);
         }
     }
 }
 
-fn url_of(request: &Request) -> Option<Url> {
-    let scheme = if request.origin.tls { "https" } else { "http" };
-    Url::parse(&format!("{scheme}://{}{}", request.origin.authority(), request.path)).ok()
+impl Request {
+    /// The URL that is asked.
+    pub fn url(&self) -> Option<Url> {
+        let scheme = if self.origin.tls { "https" } else { "http" };
+        Url::parse(&format!("{scheme}://{}{}", self.origin.authority(), self.path)).ok()
+    }
+}
+
+fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
 /// The request that an answer redirects to, by the fetch standard (HTTP-redirect fetch). `None`: it is no redirect.
 fn redirected(request: &Request, response: &Response, given_cookie: Option<String>) -> Option<Result<(Request, Url), Failure>> {
-    if !matches!(response.status, 301 | 302 | 303 | 307 | 308) {
+    if !is_redirect(response.status) {
         return None;
     }
     let location = response.headers.get("location")?;
-    let base = url_of(request);
+    let base = request.url();
     let url = match address::resolve(base.as_ref(), location) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => return Some(Err(Failure::protocol("the answer redirects to what is not an http URL"))),

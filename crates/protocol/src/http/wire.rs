@@ -33,6 +33,11 @@ impl PreparedRequest {
         })
     }
 
+    /// What will be sent.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
     /// The response will carry its status alone: with [`BodyUse::Discard`], an exchange then allocates nothing.
     pub fn without_headers(mut self) -> Self {
         self.keep_headers = false;

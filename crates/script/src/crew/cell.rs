@@ -65,6 +65,11 @@ impl UserCell {
         }
     }
 
+    /// An iteration is running.
+    pub(crate) fn is_playing(&self) -> bool {
+        self.iteration.borrow().is_some()
+    }
+
     /// Number of the running iteration within its leaf; `None` between iterations.
     pub(crate) fn sequence(&self) -> Option<u64> {
         self.iteration.borrow().as_ref().map(|iteration| iteration.arrival.sequence)

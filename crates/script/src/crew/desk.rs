@@ -18,10 +18,13 @@ use crate::error::ScriptError;
 use crate::extract::cache::Compiled;
 use crate::load::Loaded;
 use crate::realm::Realm;
-use crate::user::Method;
+use crate::user::{Checks, Method, PreparedRequests};
 
 /// A realm of this worker, and how many users it has.
 pub(crate) struct RealmHandle {
+    /// Before the realm: they hold values of it.
+    pub(crate) prepared: PreparedRequests,
+    pub(crate) checks: Checks,
     pub(crate) realm: Realm,
     pub(crate) users: Cell<usize>,
 }

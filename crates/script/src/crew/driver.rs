@@ -141,14 +141,14 @@ fn attach<'js>(ctx: &Ctx<'js>, actor: &Actor, promise: Promise<'js>) -> rquickjs
 fn settle(worker: &Worker, slot: &Rc<OpSlot>, done: Done) {
     let Some(then) = slot.then.borrow_mut().take() else { return };
     play(worker, &slot.realm, slot.user.as_ref(), |ctx| match (then, done) {
-        (Then::Answer { resolve, reject, issued }, Done::Answer(hops)) => {
+        (Then::Answer { .. }, Done::Waited) => Ok(()),
+        (Then::Answer { resolve, reject, issued }, answer) => {
             let Some(user) = &slot.user else { return Ok(()) };
-            match user::conclude(ctx, user, *issued, *hops) {
+            match user::conclude(ctx, user, issued, answer) {
                 Ok(response) => resolve.restore(ctx)?.call((response,)),
                 Err(error) => reject.restore(ctx)?.call((thrown(ctx, error),)),
             }
         }
-        (Then::Answer { .. }, Done::Waited) => Ok(()),
         (Then::Resolve { resolve }, _) => resolve.restore(ctx)?.call(()),
         (Then::Call { run, arguments, interval_ns }, _) => {
             if let Some(ns) = interval_ns {

@@ -30,7 +30,7 @@ use crate::error::ScriptError;
 use crate::globals::console::{ConsoleSink, Level as ConsoleLevel};
 use crate::load::{Loaded, install_common};
 use crate::realm::{Realm, World, describe, name_of};
-use crate::user;
+use crate::user::{self, Checks, PreparedRequests};
 use actor::Actor;
 use cell::UserCell;
 use desk::{Desk, RealmHandle};
@@ -108,7 +108,8 @@ impl Worker {
         })?;
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
-        let handle = Rc::new(RealmHandle { realm, users: Cell::new(0) });
+        let prepared = realm.enter(PreparedRequests::new).map_err(|error| ScriptError::new(error.to_string()))?;
+        let handle = Rc::new(RealmHandle { prepared, checks: Checks::default(), realm, users: Cell::new(0) });
         user::settle_in(&handle);
         self.realms.borrow_mut().push(Rc::clone(&handle));
         Ok(handle)

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use protocol::http::Hops;
+use protocol::http::{Exchange, Hops};
 use rquickjs::{Function, Persistent, Value};
 
 use super::cell::UserCell;
@@ -15,7 +15,9 @@ use crate::user::Issued;
 
 /// What an operation yields.
 pub(crate) enum Done {
-    Answer(Box<Hops>),
+    /// A request sent as prepared.
+    Plain(Exchange),
+    Hops(Box<Hops>),
     Waited,
 }
 
@@ -24,7 +26,7 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Done>>>;
 /// Whom to tell.
 pub(crate) enum Then {
     /// Judge, record and hand over an answer.
-    Answer { resolve: Persistent<Function<'static>>, reject: Persistent<Function<'static>>, issued: Box<Issued> },
+    Answer { resolve: Persistent<Function<'static>>, reject: Persistent<Function<'static>>, issued: Issued },
     /// Resolve a promise with nothing.
     Resolve { resolve: Persistent<Function<'static>> },
     /// Call a timer's function, again and again when it has an interval. Nanoseconds.

@@ -1,6 +1,7 @@
 //! The user object: what a scenario's function is given.
 
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use metrics::{Nanos, Outcome, SeriesKind};
 use rquickjs::class::Trace;
@@ -9,7 +10,7 @@ use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Persistent, 
 use stub::Delay;
 use url::Url;
 
-use super::request;
+use super::request::{self, Verb};
 use crate::crew::cell::UserCell;
 use crate::crew::desk::RealmHandle;
 use crate::crew::group::{Group, GroupEnd};
@@ -48,8 +49,8 @@ impl User {
         self.realm.upgrade().ok_or_else(|| Exception::throw_message(ctx, "the run has ended"))
     }
 
-    fn send<'js>(&self, ctx: &Ctx<'js>, method: Rc<str>, url: &Value<'js>, options: &Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        request::send(ctx, &self.cell, &self.realm(ctx)?, self.group(), method, url, options.0.as_ref())
+    fn send<'js>(&self, ctx: &Ctx<'js>, verb: Verb, url: &Value<'js>, options: &Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        request::send(ctx, &self.cell, &self.realm(ctx)?, self.group(), verb, url, options.0.as_ref())
     }
 
     fn send_known<'js>(
@@ -59,11 +60,11 @@ impl User {
         url: &Value<'js>,
         options: &Opt<Value<'js>>,
     ) -> rquickjs::Result<Promise<'js>> {
-        self.send(ctx, Rc::clone(&self.cell.desk.methods[method as usize]), url, options)
+        self.send(ctx, Verb::Known(method), url, options)
     }
 
     fn wait_until<'js>(&self, ctx: &Ctx<'js>, due: Nanos) -> rquickjs::Result<Promise<'js>> {
-        if self.cell.sequence().is_none() {
+        if !self.cell.is_playing() {
             return Err(Exception::throw_message(ctx, "the iteration has ended: await every step inside the scenario's function"));
         }
         let (promise, resolve, _) = ctx.promise()?;
@@ -160,7 +161,7 @@ impl User {
         if method.is_empty() || !method.bytes().all(token) {
             return Err(Exception::throw_type(&ctx, &format!("\"{method}\" is not a method")));
         }
-        self.send(&ctx, method.to_ascii_uppercase().into(), &url, &options)
+        self.send(&ctx, Verb::Other(method.to_ascii_uppercase().into()), &url, &options)
     }
 
     fn pause<'js>(&self, ctx: Ctx<'js>, delay: Value<'js>) -> rquickjs::Result<Promise<'js>> {
@@ -172,13 +173,18 @@ impl User {
         self.wait_until(&ctx, self.cell.desk.clock.now().saturating_add(ns))
     }
 
-    fn check<'js>(&self, ctx: Ctx<'js>, name: String, holds: Value<'js>) -> rquickjs::Result<bool> {
+    fn check<'js>(&self, ctx: Ctx<'js>, name: Value<'js>, holds: Value<'js>) -> rquickjs::Result<bool> {
+        let text = || name.as_string().ok_or_else(|| Exception::throw_type(&ctx, "check(name, …): the name is a text"))?.to_string();
         let Some(passed) = holds.as_bool() else {
-            return Err(Exception::throw_type(&ctx, &format!("check \"{name}\": the second argument is true or false")));
+            return Err(Exception::throw_type(&ctx, &format!("check \"{}\": the second argument is true or false", text()?)));
         };
         let desk = &self.cell.desk;
-        let group = self.group().map_or_else(|| desk.no_group.clone(), |group| group.name.clone());
-        let series = self.cell.card.series(&desk.recorder, SeriesKind::Check, &group, &name);
+        let of = |group: &Arc<str>| Ok(self.cell.card.series(&desk.recorder, SeriesKind::Check, group, &text()?));
+        let series = match self.group() {
+            Some(group) => of(&group.name)?,
+            None if name.is_string() => self.realm(&ctx)?.checks.series(&ctx, &self.cell, &name, || of(&desk.no_group))?,
+            None => of(&desk.no_group)?,
+        };
         let mut recorder = desk.recorder.borrow_mut();
         recorder.check(series, passed);
         if !passed {

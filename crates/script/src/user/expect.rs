@@ -139,8 +139,14 @@ impl Expect {
     }
 }
 
+/// The status against one that is expected; 0: any below 400.
+pub(crate) fn judge_one(expected: u16, status: u16) -> Verdict {
+    let holds = if expected == 0 { status < 400 } else { status == expected };
+    (!holds).then(|| (Outcome::Status, format!("status {status}")))
+}
+
 /// The status against the patterns; without any, below 400.
-pub(crate) fn judge_status(patterns: &[StatusPattern], status: u16) -> Verdict {
+fn judge_status(patterns: &[StatusPattern], status: u16) -> Verdict {
     let holds = if patterns.is_empty() { status < 400 } else { patterns.iter().any(|pattern| pattern.holds(status)) };
     (!holds).then(|| (Outcome::Status, format!("status {status}")))
 }

@@ -3,25 +3,33 @@
 use std::rc::Rc;
 
 use metrics::{Nanos, Outcome, Phases, Sample};
-use protocol::http::{Hop, Hops};
-use rquickjs::{Class, Ctx};
+use protocol::http::{Exchange, Hop, Hops, Request};
+use rquickjs::{Class, Ctx, Exception};
 
-use super::expect::{Verdict, judge_status};
-use super::request::Issued;
-use super::response::Response;
+use super::expect::{Verdict, judge_one};
+use super::request::{Expected, Issued};
+use super::response::{Asked, Response};
 use crate::crew::cell::UserCell;
+use crate::crew::op::Done;
 use crate::crew::sinks::Traced;
 
 /// Judges and records an answer and makes the response object.
 ///
 /// # Errors
 /// Only what a function or pattern of the script's `expect` throws.
-pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued, hops: Hops) -> rquickjs::Result<Class<'js, Response>> {
-    let exchange = &hops.last.exchange;
-    let verdict: rquickjs::Result<Verdict> = match (&exchange.result, &issued.expect) {
+pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued, done: Done) -> rquickjs::Result<Class<'js, Response>> {
+    let (asked, exchange, before) = match (done, &issued.prepared) {
+        (Done::Plain(exchange), Some(prepared)) => (Asked::Prepared(Rc::clone(prepared)), exchange, Vec::new()),
+        (Done::Hops(hops), _) => {
+            let Hops { last: Hop { request, exchange }, before } = *hops;
+            (Asked::Own(request), exchange, before)
+        }
+        (Done::Waited | Done::Plain(_), _) => return Err(Exception::throw_internal(ctx, "a request ended as something else")),
+    };
+    let verdict: rquickjs::Result<Verdict> = match (&exchange.result, &issued.expected) {
         (Err(failure), _) => Ok(Some((failure.outcome, failure.message.clone()))),
-        (Ok(response), None) => Ok(judge_status(&[], response.status)),
-        (Ok(response), Some(expect)) => expect.judge(ctx, exchange, response),
+        (Ok(response), Expected::Status(expected)) => Ok(judge_one(*expected, response.status)),
+        (Ok(response), Expected::Full(expect)) => expect.judge(ctx, &exchange, response),
     };
     // The request is recorded even when the script's own judgement throws.
     let (outcome, error) = match &verdict {
@@ -29,7 +37,7 @@ pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued,
         Ok(Some((outcome, error))) => (*outcome, Some(error.as_str())),
         Err(_) => (Outcome::Expect, Some("the expectation threw")),
     };
-    let sample = sample(&hops, issued.due, outcome);
+    let sample = sample(&exchange, &before, issued.due, outcome);
     let desk = &user.desk;
     {
         let mut recorder = desk.recorder.borrow_mut();
@@ -42,15 +50,14 @@ pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued,
         user.note_failure(issued.epoch, issued.group.as_ref());
     }
     if desk.sinks.trace.is_some() {
-        trace(user, &issued, &hops, outcome, error);
+        trace(user, &issued, (asked.request(), &exchange), &before, outcome, error);
     }
     let error = verdict?.map(|(_, error)| error);
-    Class::instance(ctx.clone(), Response::new(Rc::clone(desk), issued.series, hops.last, sample, error))
+    Class::instance(ctx.clone(), Response::new(Rc::clone(desk), issued.series, asked, exchange, sample, error))
 }
 
 /// One sample for a request with all its redirects.
-fn sample(hops: &Hops, due: Option<Nanos>, outcome: Outcome) -> Sample {
-    let last = &hops.last.exchange;
+fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
     let mut sample = Sample {
         scheduled: due.unwrap_or(last.started),
         started: last.started,
@@ -61,10 +68,10 @@ fn sample(hops: &Hops, due: Option<Nanos>, outcome: Outcome) -> Sample {
         bytes_sent: last.bytes_sent,
         bytes_received: last.bytes_received,
     };
-    if let Some(first) = hops.before.first() {
+    if let Some(first) = before.first() {
         sample.started = first.exchange.started;
         sample.scheduled = due.unwrap_or(sample.started);
-        for hop in &hops.before {
+        for hop in before {
             sample.phases = sum(sample.phases, hop.exchange.phases);
             sample.bytes_sent += hop.exchange.bytes_sent;
             sample.bytes_received += hop.exchange.bytes_received;
@@ -77,20 +84,12 @@ fn sum(a: Phases, b: Phases) -> Phases {
     Phases { dns: a.dns + b.dns, connect: a.connect + b.connect, tls: a.tls + b.tls, wait: a.wait + b.wait, body: a.body + b.body }
 }
 
-fn trace(user: &UserCell, issued: &Issued, hops: &Hops, outcome: Outcome, error: Option<&str>) {
+fn trace(user: &UserCell, issued: &Issued, last: (&Request, &Exchange), before: &[Hop], outcome: Outcome, error: Option<&str>) {
     let Some(trace) = &user.desk.sinks.trace else { return };
     let name = user.desk.recorder.borrow().key(issued.series).name.clone();
-    let show = |hop: &Hop, outcome: Outcome, error: Option<&str>| {
-        trace(&Traced {
-            scenario: &user.card.name,
-            user: user.number,
-            name: &name,
-            request: &hop.request,
-            exchange: &hop.exchange,
-            outcome,
-            error,
-        });
+    let show = |(request, exchange): (&Request, &Exchange), outcome: Outcome, error: Option<&str>| {
+        trace(&Traced { scenario: &user.card.name, user: user.number, name: &name, request, exchange, outcome, error });
     };
-    hops.before.iter().for_each(|hop| show(hop, Outcome::Passed, None));
-    show(&hops.last, outcome, error);
+    before.iter().for_each(|hop| show((&hop.request, &hop.exchange), Outcome::Passed, None));
+    show(last, outcome, error);
 }

@@ -9,6 +9,7 @@ mod home;
 mod judge;
 mod name;
 mod options;
+mod prepared;
 mod request;
 mod response;
 mod timers;
@@ -19,6 +20,7 @@ use rquickjs::{Class, Ctx, Object};
 
 pub(crate) use class::Method;
 pub(crate) use judge::conclude;
+pub(crate) use prepared::{Checks, PreparedRequests};
 pub(crate) use request::Issued;
 pub(crate) use timers::call_timer;
 

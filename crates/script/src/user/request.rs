@@ -3,18 +3,27 @@
 use std::rc::Rc;
 
 use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
-use protocol::http::{BodyUse, Hop, Hops, Origin, Request, add_query, path_of, resolve};
+use protocol::http::{BodyUse, Hop, Hops, Origin, Request, Sent, add_query, path_of, resolve};
 use rquickjs::{Ctx, Exception, Persistent, Promise, Value};
 use url::Url;
 
+use super::class::Method;
 use super::expect::Expect;
 use super::name;
 use super::options::Options;
+use super::prepared::{Look, Prepared};
 use crate::crew::cell::UserCell;
 use crate::crew::desk::RealmHandle;
 use crate::crew::group::Group;
-use crate::crew::op::{Done, Then};
+use crate::crew::op::{Done, Then, Work};
 use crate::crew::scenario::set_header;
+
+/// What an answer is judged by.
+pub(super) enum Expected {
+    /// One status; 0: any below 400.
+    Status(u16),
+    Full(Box<Expect>),
+}
 
 /// What is known of a request under way, for the record when it ends.
 pub(crate) struct Issued {
@@ -24,7 +33,15 @@ pub(crate) struct Issued {
     /// The iteration it belongs to.
     pub(super) epoch: u32,
     pub(super) group: Option<Rc<Group>>,
-    pub(super) expect: Option<Box<Expect>>,
+    pub(super) expected: Expected,
+    /// The request, where it was sent as prepared.
+    pub(super) prepared: Option<Rc<Prepared>>,
+}
+
+/// The method of a call: one with a function of its own, or any other.
+pub(super) enum Verb {
+    Known(Method),
+    Other(Rc<str>),
 }
 
 /// Sends a request; the promise resolves with the response whatever becomes of it.
@@ -33,14 +50,26 @@ pub(super) fn send<'js>(
     user: &Rc<UserCell>,
     realm: &Rc<RealmHandle>,
     group: Option<Rc<Group>>,
-    method: Rc<str>,
+    verb: Verb,
     url: &Value<'js>,
     given: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
-    if user.sequence().is_none() {
+    if !user.is_playing() {
         return Err(Exception::throw_message(ctx, "the iteration has ended: await every request inside the scenario's function"));
     }
-    let options = match given.filter(|value| !value.is_undefined()) {
+    let given = given.filter(|value| !value.is_undefined());
+    let look = match &verb {
+        Verb::Known(method) => realm.prepared.look(ctx, user, *method, url, given)?,
+        Verb::Other(_) => Look::Unknown,
+    };
+    if let Look::Found(prepared) = look {
+        return send_prepared(ctx, user, realm, group, prepared);
+    }
+    let method = match verb {
+        Verb::Known(method) => Rc::clone(&user.desk.methods[method as usize]),
+        Verb::Other(method) => method,
+    };
+    let options = match given {
         None => Options::default(),
         Some(value) => {
             let object = value.as_object().ok_or_else(|| Exception::throw_type(ctx, "a request's options are an object"))?;
@@ -49,20 +78,75 @@ pub(super) fn send<'js>(
     };
     let written = url_text(ctx, url)?;
     let (request, redirects) = build(ctx, user, method, &written, &options)?;
+    if let Look::Again(key) = look {
+        let prepared = Rc::new(prepare(ctx, user, request, redirects, options, key.status)?);
+        realm.prepared.keep(key, &prepared);
+        return send_prepared(ctx, user, realm, group, prepared);
+    }
     let group_name = group.as_ref().map_or_else(|| user.desk.no_group.clone(), |group| group.name.clone());
     let series = match &options.name {
         Some(name) => user.card.series(&user.desk.recorder, SeriesKind::Request, &group_name, name),
         None => user.card.series(&user.desk.recorder, SeriesKind::Request, &group_name, &name::of_request(&request.method, &request.path)),
     };
-    let due = user.take_due();
+    let expected = options.expect.map_or(Expected::Status(0), Expected::Full);
+    let without_cookies = options.without_cookies;
+    submit(ctx, user, realm, Issued { series, due: user.take_due(), epoch: user.epoch(), group, expected, prepared: None }, |flight| {
+        Box::pin(perform(flight, request, redirects, without_cookies))
+    })
+}
+
+fn send_prepared<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserCell>,
+    realm: &Rc<RealmHandle>,
+    group: Option<Rc<Group>>,
+    prepared: Rc<Prepared>,
+) -> rquickjs::Result<Promise<'js>> {
+    let series = match &group {
+        None => prepared.series,
+        Some(group) => user.card.series(&user.desk.recorder, SeriesKind::Request, &group.name, &prepared.name),
+    };
+    let expected = Expected::Status(prepared.status);
+    let sent = Rc::clone(&prepared);
+    let issued = Issued { series, due: user.take_due(), epoch: user.epoch(), group, expected, prepared: Some(prepared) };
+    submit(ctx, user, realm, issued, |flight| Box::pin(perform_prepared(flight, sent)))
+}
+
+fn prepare(ctx: &Ctx<'_>, user: &UserCell, request: Request, redirects: u8, options: Options, status: u16) -> rquickjs::Result<Prepared> {
+    let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
+    let series = user.card.series(&user.desk.recorder, SeriesKind::Request, &user.desk.no_group, &name);
+    let wire = user.session.prepare(request).map_err(|failure| Exception::throw_message(ctx, &failure.message))?;
+    Ok(Prepared { wire, redirects, series, name, status })
+}
+
+/// Hands a request to the driver and returns the promise of its answer.
+fn submit<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserCell>,
+    realm: &Rc<RealmHandle>,
+    issued: Issued,
+    work: impl FnOnce(Flight) -> Work,
+) -> rquickjs::Result<Promise<'js>> {
     let (promise, resolve, reject) = ctx.promise()?;
-    let flight = Flight { user: Rc::clone(user), series, due, began: 0, landed: false };
-    let issued = Issued { series, due, epoch: user.epoch(), group, expect: options.expect };
-    let then = Then::Answer { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject), issued: Box::new(issued) };
-    let work = Box::pin(perform(flight, request, redirects, options.without_cookies));
-    let slot = user.desk.submit(work, then, Some(user), realm);
+    let flight = Flight { user: Rc::clone(user), series: issued.series, due: issued.due, began: 0, landed: false };
+    let then = Then::Answer { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject), issued };
+    let slot = user.desk.submit(work(flight), then, Some(user), realm);
     user.track(&slot);
     Ok(promise)
+}
+
+async fn perform_prepared(mut flight: Flight, prepared: Rc<Prepared>) -> Done {
+    flight.take_off();
+    match flight.user.session.send_prepared(&prepared.wire, prepared.redirects).await {
+        Sent::Plain(exchange) => {
+            flight.land(exchange.ended);
+            Done::Plain(exchange)
+        }
+        Sent::Followed(hops) => {
+            flight.land(hops.last.exchange.ended);
+            Done::Hops(hops)
+        }
+    }
 }
 
 async fn perform(mut flight: Flight, request: Request, redirects: u8, without_cookies: bool) -> Done {
@@ -75,7 +159,7 @@ async fn perform(mut flight: Flight, request: Request, redirects: u8, without_co
         user.session.send(request, redirects).await
     };
     flight.land(hops.last.exchange.ended);
-    Done::Answer(Box::new(hops))
+    Done::Hops(Box::new(hops))
 }
 
 /// A request between its start and its end. Dropped before the end, it records the interruption.

@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use metrics::{Sample, SeriesId};
-use protocol::http::{self, Hop};
+use protocol::http::{self, Exchange, Request};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, IntoJs, JsLifetime, Object, TypedArray, Value};
 
+use super::prepared::Prepared;
 use crate::crew::desk::Desk;
 use crate::extract::json::JsonValue;
 use crate::extract::{ExtractError, markup};
@@ -19,9 +20,25 @@ const VALUES_MAX: usize = 1_000_000;
 pub(crate) struct Response {
     desk: Rc<Desk>,
     series: SeriesId,
-    hop: Hop,
+    asked: Asked,
+    exchange: Exchange,
     sample: Sample,
     error: Option<String>,
+}
+
+/// The request that was answered.
+pub(super) enum Asked {
+    Prepared(Rc<Prepared>),
+    Own(Request),
+}
+
+impl Asked {
+    pub(super) fn request(&self) -> &Request {
+        match self {
+            Asked::Prepared(prepared) => prepared.wire.request(),
+            Asked::Own(request) => request,
+        }
+    }
 }
 
 impl<'js> Trace<'js> for Response {
@@ -34,12 +51,12 @@ unsafe impl<'js> JsLifetime<'js> for Response {
 }
 
 impl Response {
-    pub(super) fn new(desk: Rc<Desk>, series: SeriesId, hop: Hop, sample: Sample, error: Option<String>) -> Self {
-        Self { desk, series, hop, sample, error }
+    pub(super) fn new(desk: Rc<Desk>, series: SeriesId, asked: Asked, exchange: Exchange, sample: Sample, error: Option<String>) -> Self {
+        Self { desk, series, asked, exchange, sample, error }
     }
 
     fn answer(&self) -> Option<&http::Response> {
-        self.hop.exchange.result.as_ref().ok()
+        self.exchange.result.as_ref().ok()
     }
 
     fn body(&self) -> &[u8] {
@@ -105,7 +122,7 @@ impl Response {
 
     #[qjs(get)]
     fn url(&self) -> String {
-        self.hop.url().map(String::from).unwrap_or_default()
+        self.asked.request().url().map(String::from).unwrap_or_default()
     }
 
     #[qjs(get)]

@@ -1,0 +1,207 @@
+//! Requests that do not vary, prepared once for each realm.
+//!
+//! Most calls of a scenario are written with constant texts: `user.get("/products", { name: "List" })`. A constant is the same
+//! string object every time, so the call is known again by the addresses of its texts, without reading them. Each entry
+//! holds its texts, so that no other text can come to have their address.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use metrics::SeriesId;
+use protocol::http::PreparedRequest;
+use rquickjs::{Atom, Ctx, Object, Persistent, Value, qjs};
+
+use super::class::Method;
+use crate::crew::cell::UserCell;
+
+/// Entries; a power of two. A scenario has a few dozen requests.
+const ENTRIES: usize = 128;
+
+/// What a call says, as far as it can be told without reading its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key {
+    method: u8,
+    url: usize,
+    /// 0: none was given.
+    name: usize,
+    /// The one status expected; 0: any below 400.
+    pub(crate) status: u16,
+    /// The scenario on this worker.
+    card: usize,
+}
+
+/// The texts of a key.
+struct Texts {
+    _url: Persistent<Value<'static>>,
+    _name: Option<Persistent<Value<'static>>>,
+}
+
+enum Entry {
+    Empty,
+    /// Seen once: a text put together for a single call comes only once, and is not worth preparing.
+    Seen {
+        key: Key,
+        texts: Texts,
+    },
+    Ready {
+        key: Key,
+        _texts: Texts,
+        prepared: Rc<Prepared>,
+    },
+}
+
+/// A request ready for the wire.
+pub(crate) struct Prepared {
+    pub(crate) wire: PreparedRequest,
+    pub(crate) redirects: u8,
+    /// Series outside groups.
+    pub(crate) series: SeriesId,
+    pub(crate) name: String,
+    pub(crate) status: u16,
+}
+
+/// Names of options that the quick look knows.
+struct Names {
+    name: Persistent<Atom<'static>>,
+    expect: Persistent<Atom<'static>>,
+    status: Persistent<Atom<'static>>,
+}
+
+pub(crate) struct PreparedRequests {
+    entries: RefCell<Vec<Entry>>,
+    names: Names,
+}
+
+/// What a look into the cache found.
+pub(crate) enum Look {
+    Found(Rc<Prepared>),
+    /// Seen before: prepare it and [`PreparedRequests::keep`] it.
+    Again(Key),
+    Unknown,
+}
+
+impl PreparedRequests {
+    pub(crate) fn new(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
+        let atom = |text| Ok::<_, rquickjs::Error>(Persistent::save(ctx, Atom::from_str(ctx.clone(), text)?));
+        let names = Names { name: atom("name")?, expect: atom("expect")?, status: atom("status")? };
+        Ok(Self { entries: RefCell::new((0..ENTRIES).map(|_| Entry::Empty).collect()), names })
+    }
+
+    /// Looks a call up, if it is one of those that can be known by its addresses.
+    pub(super) fn look<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        user: &UserCell,
+        method: Method,
+        url: &Value<'js>,
+        given: Option<&Value<'js>>,
+    ) -> rquickjs::Result<Look> {
+        if !url.is_string() {
+            return Ok(Look::Unknown);
+        }
+        let mut name = None;
+        let mut status = 0;
+        if let Some(options) = given.and_then(Value::as_object)
+            && !self.read(ctx, options, &mut name, &mut status)?
+        {
+            return Ok(Look::Unknown);
+        }
+        let card = Rc::as_ptr(&user.card) as usize;
+        let key = Key { method: method as u8, url: address(url), name: name.as_ref().map_or(0, address), status, card };
+        let entry = &mut self.entries.borrow_mut()[key.index()];
+        match entry {
+            Entry::Ready { key: known, prepared, .. } if *known == key => return Ok(Look::Found(Rc::clone(prepared))),
+            Entry::Seen { key: known, .. } if *known == key => return Ok(Look::Again(key)),
+            _ => {}
+        }
+        let texts = Texts { _url: Persistent::save(ctx, url.clone()), _name: name.map(|name| Persistent::save(ctx, name)) };
+        *entry = Entry::Seen { key, texts };
+        Ok(Look::Unknown)
+    }
+
+    /// Puts a prepared request where its call was seen.
+    pub(super) fn keep(&self, key: Key, prepared: &Rc<Prepared>) {
+        let entry = &mut self.entries.borrow_mut()[key.index()];
+        match std::mem::replace(entry, Entry::Empty) {
+            Entry::Seen { key: known, texts } if known == key => {
+                *entry = Entry::Ready { key, _texts: texts, prepared: Rc::clone(prepared) }
+            }
+            other => *entry = other,
+        }
+    }
+
+    /// True when the options hold nothing but a name and one expected status.
+    fn read<'js>(&self, ctx: &Ctx<'js>, options: &Object<'js>, name: &mut Option<Value<'js>>, status: &mut u16) -> rquickjs::Result<bool> {
+        let known = self.names.name.clone().restore(ctx)?;
+        for property in options.props::<Atom<'js>, Value<'js>>() {
+            let (key, value) = property?;
+            if key == known && value.is_string() {
+                *name = Some(value);
+            } else if key == self.names.expect.clone().restore(ctx)? {
+                let Some(expect) = value.as_object() else { return Ok(false) };
+                for property in expect.props::<Atom<'js>, Value<'js>>() {
+                    let (key, value) = property?;
+                    match value.as_int() {
+                        Some(wanted @ 100..=999) if key == self.names.status.clone().restore(ctx)? => *status = wanted as u16,
+                        _ => return Ok(false),
+                    }
+                }
+            } else {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Key {
+    /// Addresses are multiples of 16; the multiplier is Knuth's for 64 bits.
+    fn index(&self) -> usize {
+        let mixed = (self.url >> 4) ^ (self.name >> 4).rotate_left(20) ^ (self.card >> 4).rotate_left(40) ^ usize::from(self.method);
+        (mixed as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize >> (64 - ENTRIES.trailing_zeros())
+    }
+}
+
+/// Series of checks by the addresses of their names, as above; outside groups.
+pub(crate) struct Checks(RefCell<Vec<Option<KnownCheck>>>);
+
+struct KnownCheck {
+    name: usize,
+    card: usize,
+    series: SeriesId,
+    _text: Persistent<Value<'static>>,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self(RefCell::new((0..ENTRIES).map(|_| None).collect()))
+    }
+}
+
+impl Checks {
+    /// The series of a check, found by `find` the first time.
+    pub(super) fn series<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        user: &UserCell,
+        name: &Value<'js>,
+        find: impl FnOnce() -> rquickjs::Result<SeriesId>,
+    ) -> rquickjs::Result<SeriesId> {
+        let (address, card) = (address(name), Rc::as_ptr(&user.card) as usize);
+        let entry = &mut self.0.borrow_mut()[(address >> 4 ^ card >> 6) & (ENTRIES - 1)];
+        match entry {
+            Some(known) if known.name == address && known.card == card => Ok(known.series),
+            _ => {
+                let series = find()?;
+                *entry = Some(KnownCheck { name: address, card, series, _text: Persistent::save(ctx, name.clone()) });
+                Ok(series)
+            }
+        }
+    }
+}
+
+/// Address of a string.
+fn address(text: &Value<'_>) -> usize {
+    // SAFETY: a string is a pointer; nothing is read through it.
+    unsafe { qjs::JS_VALUE_GET_PTR(text.as_raw()) as usize }
+}
