@@ -152,7 +152,7 @@ pub(crate) struct TlsArgs {
     pub(crate) sources: Vec<std::net::IpAddr>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Folder of run directories.
@@ -219,6 +219,9 @@ pub(crate) struct DemoArgs {
     /// How long the load lasts.
     #[arg(long = "for", value_name = "DURATION", default_value = "30s")]
     pub(crate) duration: String,
+    /// Only serve the shop, for tests of your own, until Ctrl-C.  [default address: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8080")]
+    pub(crate) serve: Option<std::net::SocketAddr>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -1,6 +1,23 @@
 //! Ctrl-C: once to stop gracefully, twice to stop now.
 
 use engine::{Control, Controller, StopReason};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Returns at the first SIGINT or SIGTERM.
+///
+/// # Errors
+/// When the signals cannot be watched.
+pub(crate) fn wait() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async {
+        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        Ok(())
+    })
+}
 
 /// Watches for SIGINT and SIGTERM on a thread of its own, and steers the run.
 ///
@@ -10,7 +27,6 @@ pub(crate) fn watch(controller: Controller) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
         runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
             let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
                 return;
             };

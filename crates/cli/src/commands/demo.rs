@@ -1,18 +1,23 @@
 //! `loadstone demo`: a built-in shop with a planted limit, a test against it, and the verdict.
 
+use std::net::SocketAddr;
+
 use anyhow::Context;
 use script::Inputs;
 use stub::demo::{DemoOptions, DemoShop};
 
 use super::run::ScriptRun;
-use crate::args::{DemoArgs, TlsArgs};
+use crate::args::{DemoArgs, OutputArgs, TlsArgs};
 use crate::exit::{Exit, UsageError};
-use crate::machine;
+use crate::{interrupt, machine};
 
 const TEST: &str = include_str!("../../../../examples/demo.load.ts");
 
 /// Runs the demo. Its thresholds are made to fail, so only a run that did not come about ends with another code than passed.
 pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> anyhow::Result<Exit> {
+    if let Some(listen) = args.serve {
+        return serve(listen);
+    }
     plan::duration::parse(&args.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
     let shop = DemoShop::start(DemoOptions::default()).context("the demo shop cannot be started")?;
     let folder = tempfolder()?;
@@ -27,7 +32,7 @@ pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> any
         workers: machine::cores(),
         tags: &["demo".to_owned()],
         tls: &TlsArgs::default(),
-        output: &args.output,
+        output: &OutputArgs { live: true, ..args.output.clone() },
         color,
     }
     .perform();
@@ -36,6 +41,16 @@ pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> any
         Exit::ThresholdsFailed => Ok(Exit::Passed),
         other => Ok(other),
     }
+}
+
+/// The shop alone, until someone ends it.
+#[expect(clippy::print_stderr, reason = "this command has nothing else to show")]
+fn serve(listen: SocketAddr) -> anyhow::Result<Exit> {
+    let shop = DemoShop::start(DemoOptions { listen, ..DemoOptions::default() })
+        .with_context(|| format!("the demo shop cannot listen on {listen}"))?;
+    eprintln!("The demo shop listens on {}. Ctrl-C ends it.", shop.url());
+    interrupt::wait()?;
+    Ok(Exit::Passed)
 }
 
 fn tempfolder() -> anyhow::Result<std::path::PathBuf> {
