@@ -16,11 +16,11 @@ use metrics::Outcome;
 use rquickjs::function::This;
 use rquickjs::{Ctx, Function, Promise, Value};
 
-use super::Worker;
 use super::actor::Actor;
 use super::cell::UserCell;
 use super::desk::RealmHandle;
 use super::op::{Done, Op, OpSlot, Then};
+use super::{Worker, iteration_failed};
 use crate::error::ScriptError;
 use crate::realm::{caught, thrown};
 use crate::user;
@@ -119,7 +119,14 @@ fn start(worker: &Worker, actor: &Actor) {
         if actor.forget.take() {
             user::forget(&user)?;
         }
-        let returned: Value<'_> = actor.scenario.clone().restore(ctx)?.call((user,))?;
+        // A scenario that is no async function throws here what another's promise would be rejected with.
+        let returned: Value<'_> = match actor.scenario.clone().restore(ctx)?.call((user,)) {
+            Ok(returned) => returned,
+            Err(error) => {
+                iteration_failed(&actor.cell, ctx, &thrown(ctx, error));
+                return Ok(());
+            }
+        };
         match Promise::from_value(returned) {
             Ok(promise) => attach(ctx, actor, promise),
             Err(_) => {

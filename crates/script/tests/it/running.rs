@@ -250,7 +250,7 @@ fn expectations_are_judged_in_order() {
 for (const expect of [
   { header: { "content-type": /json/, "x-two": "a", "X-Two": true } }, { header: { "x-gone": true } }, { header: { "x-two": "b" } },
   { text: "\"path\":" }, { text: /nothing like it/ },
-  { json: { "$.method": "GET", "$.headers": (h) => h.host.length > 0, "$.path": /^\/e/, "$.body": true } }, { json: { "$.method": "PUT" } }, { json: { "$.gone": true } },
+  { json: { "$.method": "GET", "$.headers": (h) => h.host.length > 0, "$.path": /^\/e/, "$.body": () => true } }, { json: { "$.method": "PUT" } }, { json: { "$.method": true } }, { json: { "$.gone": true } },
   { within: "20s" }, { within: "1ns" },
 ]) {
   const r = await user.get("/e", { name: "E", expect });
@@ -266,12 +266,13 @@ for (const expect of [
             "the body does not contain a match of the expected pattern",
             "ok",
             "the value at $.method is \"\"GET\"\", not as expected",
+            "the value at $.method is \"\"GET\"\", not as expected",
             "nothing at $.gone",
             "ok",
             "the answer took longer than 1ns",
         ];
         assert_eq!(stage.texts(), expected);
-        assert_eq!(series(&stage.drain(), SeriesKind::Request, "E").outcomes, [(Outcome::Passed, 4), (Outcome::Expect, 6)]);
+        assert_eq!(series(&stage.drain(), SeriesKind::Request, "E").outcomes, [(Outcome::Passed, 4), (Outcome::Expect, 7)]);
     });
 }
 
@@ -465,6 +466,19 @@ fn an_exhausted_feeder_says_that_nothing_is_left() {
         assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, PASSED, IterationEnd::Exhausted));
         assert_eq!(stage.texts(), ["1", "2"]);
         assert!(stage.drain().errors.is_empty());
+    });
+}
+
+#[test]
+fn a_scenario_that_is_no_async_function_fails_and_is_exhausted_alike() {
+    let text = r#"import { once, param, rows, scenario, test } from "loadstone";
+const q = rows([1, 2]).queue();
+const s = scenario("S", (user) => { if (q.next() === 2) throw new Error("two"); });
+export default test({ target: param.url("target"), load: s.run(once()) });"#;
+    run(text, async |stage| {
+        assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, FAILED, IterationEnd::Exhausted));
+        let messages: Vec<String> = stage.drain().errors.iter().map(|error| error.message.to_string()).collect();
+        assert_eq!(messages, ["two (t.load.ts:3)"]);
     });
 }
 
