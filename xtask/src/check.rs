@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
-use crate::{command_reference, edges, process, setup, tidy, web};
+use crate::{command_reference, edges, process, script_reference, setup, tidy, web};
 
 type Part = (&'static str, fn(&Workspace) -> Outcome);
 
@@ -99,7 +99,8 @@ fn licences(workspace: &Workspace) -> Outcome {
 
 /// The test build made the binary already; building it alone would resolve other features and build it again.
 fn generated(workspace: &Workspace) -> Outcome {
-    Outcome::of(command_reference::generate(workspace, &workspace.target.join("debug/loadstone"), true))
+    let commands = command_reference::generate(workspace, &workspace.target.join("debug/loadstone"), true);
+    Outcome::of(commands.and_then(|()| script_reference::generate(workspace, true)))
 }
 
 /// The script API's types, held against scripts that must and must not type-check, and against the examples.
