@@ -103,13 +103,15 @@ impl Tally {
             }
             self.push_series(series, slice.start, slice.end);
         }
+        let mut peak = 0;
         for leaf in &slice.leaves {
+            peak += leaf.users_peak.max(leaf.users_active);
             second.arrivals_due += leaf.arrivals_due;
             second.started += leaf.started;
             second.users_active += leaf.users_active;
             self.leaf(leaf.leaf).push(leaf);
         }
-        self.users_max = self.users_max.max(second.users_active);
+        self.users_max = self.users_max.max(peak);
         for worker in &slice.generator {
             self.connections_opened += worker.connections_opened;
             self.retransmits += worker.retransmits;

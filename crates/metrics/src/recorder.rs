@@ -198,6 +198,7 @@ impl Recorder {
             slice.active_ns += slice.users_active * at.saturating_sub(*since);
             *since = (*since).max(at);
             slice.users_active = active;
+            slice.users_peak = slice.users_peak.max(active);
         }
     }
 
@@ -267,6 +268,7 @@ impl LeafSlice {
             leaf: self.leaf,
             users_asked: self.users_asked,
             users_active: self.users_active,
+            users_peak: self.users_active,
             waiting: self.waiting,
             ..LeafSlice::default()
         };
@@ -330,6 +332,17 @@ mod tests {
         recorder.request_ended(500);
         assert_eq!(recorder.drain(0, 0, 1_000).generator[0].in_flight_ns, 400 + 300 + 500);
         assert_eq!(recorder.drain(1, 1_000, 2_000).generator[0].in_flight_ns, 1_000);
+    }
+
+    #[test]
+    fn users_between_two_drains_are_seen_in_the_peak_and_the_integral() {
+        let mut recorder = Recorder::new(0, 2);
+        for (at, active) in [(100, 1), (200, 2), (300, 0)] {
+            recorder.users_active(0, at, active);
+        }
+        let leaf = &recorder.drain(0, 0, 1_000).leaves[0];
+        assert_eq!((leaf.users_active, leaf.users_peak, leaf.active_ns), (0, 2, 100 + 200));
+        assert_eq!(recorder.drain(1, 1_000, 2_000).leaves[0].users_peak, 0);
     }
 
     #[test]

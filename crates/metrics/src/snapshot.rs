@@ -95,6 +95,9 @@ pub struct LeafSlice {
     pub users_asked: u64,
     /// Users with an iteration running, at the slice's end.
     pub users_active: u64,
+    /// Most users with an iteration running at once. Merged: the workers' peaks added, which may lie some moments apart.
+    #[serde(default)]
+    pub users_peak: u64,
     /// Open: arrivals that are due but wait for a free user (`users_max` reached), at the slice's end.
     pub waiting: u64,
     /// Time integral of the active users over the slice. User-nanoseconds.
@@ -353,6 +356,7 @@ impl LeafSlice {
         self.interrupted += other.interrupted;
         self.users_asked += other.users_asked;
         self.users_active += other.users_active;
+        self.users_peak += other.users_peak;
         self.waiting += other.waiting;
         self.active_ns += other.active_ns;
     }
