@@ -14,6 +14,7 @@ pub(crate) fn normalise(sql: &str) -> String {
                 quoted(rest)
             }
             c if c.is_ascii_digit() && !out.ends_with(|p: char| p.is_alphanumeric() || p == '_' || p == '$') => {
+                drop_sign(&mut out);
                 out.push('?');
                 rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).unwrap_or(rest.len())
             }
@@ -42,6 +43,14 @@ pub(crate) fn normalise(sql: &str) -> String {
     crate::readings::label(out.trim()).chars().take(100).collect()
 }
 
+/// A minus after an operator, a bracket or a comma belongs to the number; after a name it subtracts.
+fn drop_sign(out: &mut String) {
+    let Some(before) = out.strip_suffix('-') else { return };
+    if before.trim_end().ends_with(['(', ',', '=', '<', '>', '+', '-', '*', '/', '%']) {
+        out.pop();
+    }
+}
+
 /// Bytes of the quoted text at the start, with doubled quotes inside.
 fn quoted(text: &str) -> usize {
     let mut at = 1;
@@ -67,7 +76,8 @@ mod tests {
             ("SELECT\n  a  -- why\n FROM b /* c 1 */ where x in (1, 2,3)", "SELECT a FROM b where x in (?)"),
             ("insert into a values (1, 'x'), (2, 'y')", "insert into a values (?)"),
             ("update c set n = $1 where k = $12", "update c set n = ? where k = ?"),
-            ("select 1.5e3, -7, 'open", "select ?, -?"),
+            ("select 1.5e3, -7, 'open", "select ?"),
+            ("update a set b = b + -5, c = c - 5 where d = -1", "update a set b = b + ?, c = c - ? where d = ?"),
         ] {
             assert_eq!(normalise(sql), expected, "{sql}");
         }

@@ -15,7 +15,6 @@ pub(crate) struct Entry {
     pub(crate) threads: f64,
     /// Ticks after boot.
     pub(crate) started: u64,
-    pub(crate) resident_pages: f64,
 }
 
 /// All processes at one moment.
@@ -95,7 +94,6 @@ fn parse_stat(text: &str) -> Option<Entry> {
         system_ticks: number(15)?,
         threads: number(20)?,
         started: number(22)? as u64,
-        resident_pages: number(24)?,
     })
 }
 
@@ -105,16 +103,33 @@ pub(crate) fn numbered(folder: impl AsRef<std::path::Path>) -> impl Iterator<Ite
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// How many descriptors a process has open; adds the inodes of its sockets. `None` when they may not be looked at.
+/// Descriptors of one process that are looked at one by one. A server with ten thousand connections would otherwise cost more to
+/// watch than its load is worth; its listening sockets are among the first.
+const LINKS_MAX: usize = 1_024;
+
+/// How many descriptors a process has open; adds the inodes of its sockets among the first [`LINKS_MAX`]. `None` when they may not
+/// be looked at.
 pub(crate) fn descriptors(pid: u32, inodes: &mut HashSet<u64>) -> Option<f64> {
     let mut open = 0.0;
     for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten() {
         open += 1.0;
+        if open > LINKS_MAX as f64 {
+            continue;
+        }
         let target = std::fs::read_link(entry.path()).unwrap_or_default();
         let inode: Option<u64> = target.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
         inodes.extend(inode);
     }
     Some(open)
+}
+
+/// Resident memory of its own, and shared with others, in pages (proc_pid_statm(5)).
+pub(crate) fn memory_pages(pid: u32) -> Option<(f64, f64)> {
+    let text = read(format!("/proc/{pid}/statm")).ok()?;
+    let mut words = text.split_whitespace().skip(1);
+    let resident: f64 = words.next()?.parse().ok()?;
+    let shared: f64 = words.next()?.parse().ok()?;
+    Some(((resident - shared).max(0.0), shared))
 }
 
 /// The soft limit on descriptors.
@@ -132,21 +147,13 @@ mod tests {
         let text = "42 (a) b (c) S 7 42 42 0 -1 4194304 1 0 0 0 150 25 0 0 20 0 9 0 12345 1000000 321 18446744073709551615 1";
         let entry = parse_stat(text).unwrap();
         assert_eq!((entry.name.as_str(), entry.parent, entry.user_ticks, entry.system_ticks), ("a) b (c", 7, 150.0, 25.0));
-        assert_eq!((entry.threads, entry.started, entry.resident_pages), (9.0, 12345, 321.0));
+        assert_eq!((entry.threads, entry.started), (9.0, 12345));
         assert_eq!(parse_stat("42 (x"), None);
     }
 
     #[test]
     fn descendants_of_descendants_count_once() {
-        let entry = |parent| Entry {
-            name: "x".to_owned(),
-            parent,
-            user_ticks: 0.0,
-            system_ticks: 0.0,
-            threads: 1.0,
-            started: 0,
-            resident_pages: 0.0,
-        };
+        let entry = |parent| Entry { name: "x".to_owned(), parent, user_ticks: 0.0, system_ticks: 0.0, threads: 1.0, started: 0 };
         let table = Table { entries: HashMap::from([(1, entry(0)), (2, entry(1)), (3, entry(2)), (4, entry(1)), (5, entry(0))]) };
         let mut pids = table.with_descendants(&[1, 2]);
         pids.sort_unstable();

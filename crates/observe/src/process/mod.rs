@@ -84,14 +84,18 @@ impl Process {
         if pids.is_empty() {
             return Err(self.nobody());
         }
-        let (mut resident, mut threads, mut fds_worst) = (0.0, 0.0, None::<(f64, f64)>);
+        let (mut own_pages, mut shared_pages, mut threads) = (0.0, 0.0_f64, 0.0);
+        let mut fds_worst = None::<(f64, f64)>;
         let mut inodes = std::collections::HashSet::new();
         for &pid in &pids {
             let Some(entry) = table.entry(pid) else { continue };
             let identity = (u64::from(pid), entry.started);
             self.cpu_user.see(identity, entry.user_ticks / ticks_per_second());
             self.cpu_system.see(identity, entry.system_ticks / ticks_per_second());
-            resident += entry.resident_pages * rustix::param::page_size() as f64;
+            if let Some((own, shared)) = find::memory_pages(pid) {
+                own_pages += own;
+                shared_pages = shared_pages.max(shared);
+            }
             threads += entry.threads;
             self.io(pid, identity);
             self.run_delay(pid, entry.started);
@@ -108,7 +112,8 @@ impl Process {
         out.counter("run_delay", "seconds", "Time that threads were ready to run and waited for a core", self.run_delay.total());
         out.counter("read_bytes", "bytes", "Bytes read from disk", self.read_bytes.total());
         out.counter("written_bytes", "bytes", "Bytes written to disk", self.written_bytes.total());
-        out.gauge("memory", "bytes", "Resident memory", resident);
+        let memory = (own_pages + shared_pages) * rustix::param::page_size() as f64;
+        out.gauge("memory", "bytes", "Resident memory; what processes share counts once, as much as the largest share", memory);
         out.gauge("threads", "1", "Threads", threads);
         out.gauge("processes", "1", "Processes", pids.len() as f64);
         if let Some((open, limit)) = fds_worst {
@@ -156,8 +161,8 @@ impl Process {
         let mut waiting = 0.0;
         for socket in sockets {
             let ours = inodes.contains(&socket.inode);
-            // A socket in TIME_WAIT belongs to nobody any more; its port tells whose it was.
-            if ours || (socket.inode == 0 && listening.contains(&socket.local_port)) {
+            // An accepted connection has its listener's port, also in TIME_WAIT, when it belongs to nobody any more.
+            if ours || (socket.state != State::Listen && listening.contains(&socket.local_port)) {
                 *counts.entry(socket.state).or_default() += 1.0;
             }
             if ours && socket.state == State::Listen {

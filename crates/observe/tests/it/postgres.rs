@@ -125,7 +125,9 @@ fn busy_sessions_are_told_from_sleeping_ones() {
         .collect();
     watch.until("two in pg_sleep", |watch| watch.latest.get("postgres/sessions{wait=Timeout:PgSleep}") == Some(&2.0));
     let client = background.connect(&server);
-    let busy = background.spawn(async move { drop(client.batch_execute("select count(*) from generate_series(1, 1000000000)").await) });
+    let busy = background.spawn(async move {
+        drop(client.batch_execute("set statement_timeout = '60s'; select count(*) from generate_series(1, 1000000000)").await)
+    });
     // Writing the series to a temporary file counts as waiting for it, now and then.
     watch.until("one on the CPU", |watch| watch.latest.get("postgres/sessions{wait=CPU}").is_some_and(|mean| *mean > 0.3 && *mean <= 1.0));
     sleeping.iter().chain([&busy]).for_each(tokio::task::JoinHandle::abort);

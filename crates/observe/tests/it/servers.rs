@@ -23,10 +23,18 @@ impl ServerProcess {
         self.child.id()
     }
 
-    /// Waits for it to end after SIGTERM-like kill; the port is free afterwards.
+    /// Ends it and waits until it has ended; the port is free afterwards. SIGQUIT makes PostgreSQL take its backends down with it,
+    /// which SIGKILL would leave running; Redis just dies of it.
     pub(crate) fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let Ok(None) = self.child.try_wait() else { return };
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::QUIT);
+        let clock = metrics::clock::Monotonic::start();
+        while let Ok(None) = self.child.try_wait() {
+            if clock.now() > 10_000_000_000 {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
