@@ -133,6 +133,11 @@ impl<'a> InFlight<'a> {
         if outcome == Outcome::Status {
             recorder.error(self.shared.series, outcome, exchange.ended, &format!("status {status}"));
         }
+        if exchange.connected || exchange.result.is_err() {
+            let generator = recorder.generator();
+            generator.connections = self.shared.network.connections().open;
+            generator.connections_opened += u64::from(exchange.connected && exchange.result.is_ok());
+        }
         recorder.request_ended(exchange.ended);
         let sample = Sample {
             scheduled: self.scheduled.unwrap_or(exchange.started),

@@ -1,5 +1,6 @@
 //! `loadstone demo`: a built-in shop with a planted limit, a test against it, and the verdict.
 
+use std::io::Write;
 use std::net::SocketAddr;
 
 use anyhow::Context;
@@ -23,7 +24,7 @@ pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> any
     let folder = tempfolder()?;
     let file = folder.join("demo.load.ts");
     std::fs::write(&file, TEST).with_context(|| format!("{} cannot be written", file.display()))?;
-    introduce(&shop.url(), &args.duration)?;
+    introduce(&shop.url(), &args.duration);
     let parameters = vec![("target".to_owned(), shop.url()), ("runTime".to_owned(), args.duration.clone())];
     let exit = ScriptRun {
         path: &file,
@@ -44,11 +45,10 @@ pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> any
 }
 
 /// The shop alone, until someone ends it.
-#[expect(clippy::print_stderr, reason = "this command has nothing else to show")]
 fn serve(listen: SocketAddr) -> anyhow::Result<Exit> {
     let shop = DemoShop::start(DemoOptions { listen, ..DemoOptions::default() })
         .with_context(|| format!("the demo shop cannot listen on {listen}"))?;
-    eprintln!("The demo shop listens on {}. Ctrl-C ends it.", shop.url());
+    let _ = writeln!(std::io::stderr(), "The demo shop listens on {}. Ctrl-C ends it.", shop.url());
     interrupt::wait()?;
     Ok(Exit::Passed)
 }
@@ -59,10 +59,9 @@ fn tempfolder() -> anyhow::Result<std::path::PathBuf> {
     Ok(folder)
 }
 
-#[expect(clippy::print_stderr, reason = "said before the progress takes over the terminal")]
-fn introduce(url: &str, duration: &str) -> anyhow::Result<()> {
-    eprintln!(
+fn introduce(url: &str, duration: &str) {
+    let _ = writeln!(
+        std::io::stderr(),
         "A small shop listens on {url}. One of its endpoints has a limit that nobody told you of.\nVisitors and more and more buyers arrive for {duration}; then Loadstone says what it saw.\n"
     );
-    Ok(())
 }

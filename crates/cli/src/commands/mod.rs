@@ -7,6 +7,7 @@ mod inspect;
 mod run;
 mod try_;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -55,13 +56,14 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
 }
 
 /// One message for people. A broken pipe (`| head`) is nobody's mistake and says nothing.
-#[expect(clippy::print_stderr, reason = "the one place where errors leave the binary")]
 fn tell(error: &anyhow::Error) {
     let pipe =
         error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|io| io.kind() == std::io::ErrorKind::BrokenPipe);
-    match error.downcast_ref::<script::ScriptError>() {
-        _ if pipe => {}
-        Some(script) => eprintln!("{}", script.render()),
-        None => eprintln!("error: {error:#}"),
-    }
+    let text = match error.downcast_ref::<script::ScriptError>() {
+        _ if pipe => return,
+        Some(script) => script.render(),
+        None => format!("error: {error:#}"),
+    };
+    // Nothing is left to do for a reader who closed standard error as well.
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
