@@ -17,6 +17,8 @@ use crate::readings::{Readings, SERIES_MAX};
 
 /// Batches that may wait to be taken; more are dropped and counted.
 const BATCHES_MAX: usize = 4_096;
+/// Notices of one observer that wait for room in the channel.
+const NOTICES_MAX: usize = 64;
 /// A source that has not answered by then counts as failed for this reading.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
@@ -185,20 +187,25 @@ impl Delivery {
 
     /// Never waits: what the reader has no room for is dropped, counted, and told with the next batch.
     fn send(&mut self, points: Vec<crate::readings::Point>) {
-        if self.lost > 0 {
-            let message = format!("{} readings of {} were lost because nobody took them", self.lost, self.observer);
-            self.notices.push(Notice { at: self.clock.now(), kind: NoticeKind::Incomplete, message });
-        }
-        if points.is_empty() && self.notices.is_empty() {
+        let loss = (self.lost > 0).then(|| Notice {
+            at: self.clock.now(),
+            kind: NoticeKind::Incomplete,
+            message: format!("{} readings of {} were lost because nobody took them", self.lost, self.observer),
+        });
+        if points.is_empty() && self.notices.is_empty() && loss.is_none() {
             return;
         }
-        let batch = Batch { observer: Arc::clone(&self.observer), points, notices: std::mem::take(&mut self.notices) };
+        let kept = self.notices.len();
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.extend(loss);
+        let batch = Batch { observer: Arc::clone(&self.observer), points, notices };
         match self.sender.try_send(batch) {
             Ok(()) => self.lost = 0,
             Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
                 self.lost += batch.points.len() as u64;
-                // Notices are kept for the next attempt, except the one about losses, which is made anew.
-                self.notices = batch.notices.into_iter().filter(|notice| notice.kind != NoticeKind::Incomplete).collect();
+                // The one about losses is made anew with the next attempt.
+                self.notices = batch.notices;
+                self.notices.truncate(kept.min(NOTICES_MAX));
             }
         }
     }
@@ -215,5 +222,62 @@ async fn own_cost(clock: Monotonic, sender: SyncSender<Batch>) {
         let points = readings.finish(clock.now());
         // A full channel loses this reading and nothing else.
         let _ = sender.try_send(Batch { observer: "observe".into(), points, notices: Vec::new() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(room: usize) -> (Delivery, Receiver<Batch>) {
+        let (sender, receiver) = sync_channel(room);
+        let (observer, clock) = ("app".into(), Monotonic::start());
+        (Delivery { observer, clock, sender, notices: Vec::new(), failing_since: None, lost: 0, refused_told: false }, receiver)
+    }
+
+    fn points(count: u32) -> Vec<crate::readings::Point> {
+        let mut readings = Readings::new("app");
+        (0..count).for_each(|number| readings.gauge(&format!("m{number}"), "1", "", 1.0));
+        readings.finish(0)
+    }
+
+    #[test]
+    fn what_nobody_takes_is_lost_and_told() {
+        let (mut delivery, receiver) = delivery(1);
+        delivery.well(points(2), 0);
+        delivery.well(points(3), 0);
+        delivery.well(points(4), 0);
+        assert_eq!(receiver.try_iter().map(|batch| (batch.points.len(), batch.notices.len())).collect::<Vec<_>>(), [(2, 0)]);
+        delivery.well(points(1), 0);
+        delivery.well(points(1), 0);
+        let batch = receiver.try_recv().unwrap();
+        assert_eq!((batch.points.len(), batch.notices[0].kind), (1, NoticeKind::Incomplete));
+        assert!(batch.notices[0].message.starts_with("7 readings of app were lost"), "{}", batch.notices[0].message);
+    }
+
+    /// A gap that begins while nobody takes batches is still told, once, and so is its end.
+    #[test]
+    fn notices_wait_for_room() {
+        let (mut delivery, receiver) = delivery(1);
+        delivery.well(points(1), 0);
+        delivery.failed(5, "gone".to_owned());
+        delivery.failed(6, "gone".to_owned());
+        delivery.well(points(1), 0);
+        assert_eq!(receiver.try_iter().count(), 1);
+        delivery.well(points(1), 0);
+        let kinds: Vec<_> = receiver.try_recv().unwrap().notices.iter().map(|notice| notice.kind).collect();
+        assert_eq!(kinds, [NoticeKind::Failed, NoticeKind::Recovered { since: 5 }, NoticeKind::Incomplete]);
+    }
+
+    #[test]
+    fn too_many_series_are_refused_and_told_once() {
+        let mut readings = Readings::new("app");
+        (0..SERIES_MAX + 5).for_each(|number| readings.gauge(&format!("m{number}"), "1", "", 1.0));
+        assert_eq!((readings.finish(0).len(), readings.refused()), (SERIES_MAX, 5));
+        let (mut delivery, receiver) = delivery(4);
+        delivery.well(points(1), readings.refused());
+        delivery.well(points(1), readings.refused());
+        let notices: Vec<usize> = receiver.try_iter().map(|batch| batch.notices.len()).collect();
+        assert_eq!(notices, [1, 0]);
     }
 }
