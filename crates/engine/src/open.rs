@@ -24,6 +24,8 @@ struct Desk<C: Crew> {
     starting: RefCell<Arrivals>,
     due: Cell<u64>,
     started: Cell<u64>,
+    /// Arrivals handed to a user whose iteration has not ended: its task may not even have been polled yet.
+    under_way: Cell<u64>,
     spawner: Spawner,
 }
 
@@ -48,6 +50,7 @@ pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[OpenStage]) {
         starting: RefCell::new(arrivals.clone()),
         due: Cell::new(0),
         started: Cell::new(0),
+        under_way: Cell::new(0),
         spawner: tasks.spawner(),
         floor,
     });
@@ -88,7 +91,7 @@ async fn dispatch<C: Crew>(desk: Rc<Desk<C>>, mut arrivals: Arrivals) {
     }
     // While those that wait for a user, and those that run, come to their end.
     let deadline = stopped_at.unwrap_or_else(|| profile_end.max(floor.now())) + floor.graceful_stop_ns;
-    while (floor.active() > 0 || desk.waiting() > 0 && !floor.is_stopping()) && !floor.halted.get() {
+    while (desk.under_way.get() > 0 || desk.waiting() > 0 && !floor.is_stopping()) && !floor.halted.get() {
         let graceful = stopped_at.map_or(deadline, |at: Nanos| at + floor.graceful_stop_ns);
         if floor.now() >= graceful {
             break;
@@ -155,6 +158,7 @@ impl<C: Crew> Desk<C> {
         }
         let due = self.starting.borrow_mut().next()?;
         self.started.set(self.started.get() + 1);
+        self.under_way.set(self.under_way.get() + 1);
         self.floor.context.recorder.borrow_mut().leaf(self.floor.leaf).waiting = self.waiting();
         Some(due)
     }
@@ -175,11 +179,12 @@ async fn occupy<C: Crew>(desk: Rc<Desk<C>>, seat: Rc<Seat>) {
         if !floor.perform(&mut user, floor.begin + due.offset_ns, due.sequence, true).await {
             floor.stop();
         }
+        desk.under_way.set(desk.under_way.get() - 1);
         match desk.take() {
             Some(next) => seat.assigned.set(Some(next)),
             None => {
                 desk.free.borrow_mut().push(Rc::clone(&seat));
-                if floor.active() == 0 || floor.is_stopping() {
+                if desk.under_way.get() == 0 || floor.is_stopping() {
                     floor.changed.ring();
                 }
             }

@@ -254,3 +254,11 @@ fn iterations_that_do_nothing_do_not_hang_the_worker() {
     let (all, _) = measured(&Asked::new(profile, |_| 0), 1);
     assert_eq!(all.leaves[0].ended, 20_000);
 }
+
+#[test]
+fn a_burst_with_nothing_after_it_runs_to_its_end() {
+    for workers in [1, 2] {
+        let (all, _) = measured(&Asked::new(LoadProfile::burst(5), |_| 300 * MS), workers);
+        assert_eq!((iterations(&all).count, iterations(&all).response.max()), (5, 300 * MS));
+    }
+}
