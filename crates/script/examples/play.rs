@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let (user, system) = cpu_seconds();
     let (user, system) = (user - before.0, system - before.1);
-    let requests: u64 = total.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();
+    let count = |kind| total.series.iter().filter(|series| series.key.kind == kind).map(|series| series.count).sum::<u64>();
+    let (requests, iterations) = (count(SeriesKind::Request), count(SeriesKind::Iteration));
     let per = 1e6 / requests.max(1) as f64;
     let (mut stalls, mut collections) = (0, 0);
     for part in &total.generator {
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         collections += part.collections.count();
     }
     write(&format!(
-        "{ending:?}: {requests} requests, {:.2} µs CPU each ({:.2} user, {:.2} system), {stalls} stalls, {collections} collections, {} errors",
+        "{ending:?}: {iterations} iterations, {requests} requests, {:.2} µs CPU each ({:.2} user, {:.2} system), {stalls} stalls, {collections} collections, {} errors",
         (user + system) * per,
         user * per,
         system * per,

@@ -11,9 +11,10 @@ pub(super) fn body_id(id: &str) -> String {
     format!("{id}#cjs")
 }
 
-/// The body as a function expression. Its first line holds the head alone, so positions shift by one line.
+/// The body as a function expression. `process` and `global` are there because many packages look at them before they
+/// decide to be plain JavaScript; scripts and ES modules do not have them. Its first line holds the head alone, so positions shift by one line.
 pub(super) fn body(code: &str) -> String {
-    format!("(function (exports, require, module, __filename, __dirname) {{\n{code}\n}})")
+    format!("(function (exports, require, module, __filename, __dirname, process, global) {{\n{code}\n}})")
 }
 
 /// The facade: `modules` are the ES modules and JSON files that the file or what it requires may ask for.

@@ -2,6 +2,9 @@
 const cache = new Map<string, { exports: any; id: string; loaded: boolean }>();
 const provided = new Map<string, any>();
 
+/** What packages ask for before they find out where they run. */
+const process = Object.freeze({ env: Object.freeze({ NODE_ENV: "production" }), argv: [], platform: "linux", versions: {}, cwd: () => "/", nextTick: queueMicrotask });
+
 /** Lends an ES module (or a JSON file) to `require`. */
 export function provide(id: string, namespace: any) {
   provided.set(id, namespace);
@@ -24,7 +27,7 @@ export function load(id: string): any {
     return load(target);
   };
   const folder = id.includes("/") ? id.slice(0, id.lastIndexOf("/")) : ".";
-  factory.call(module.exports, module.exports, require, module, id, folder);
+  factory.call(module.exports, module.exports, require, module, id, folder, process, globalThis);
   module.loaded = true;
   return module.exports;
 }

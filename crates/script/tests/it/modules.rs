@@ -53,12 +53,15 @@ fn commonjs_requires_commonjs_json_and_es_modules_and_survives_cycles() {
         ("node_modules/c/other.js", "const back = require('./index.js');\nexports.name = () => back.self + typeof module + __filename;"),
         ("node_modules/c/package.json", r#"{ "name": "c", "v": 3 }"#),
         ("node_modules/c/es.mjs", "export const es = 'es';"),
-        ("node_modules/sloppy/index.js", "function f() { return typeof this; }\nwith_undeclared = 1;\nmodule.exports = { f, kind: f() };"),
+        (
+            "node_modules/sloppy/index.js",
+            "function f() { return typeof this; }\nwith_undeclared = 1;\nmodule.exports = { f, kind: f() + process.env.NODE_ENV + (global === globalThis) };",
+        ),
     ];
     let imports = "import c, { self } from 'c';\nimport { kind } from 'sloppy';";
     assert_eq!(
         named("[c(), self, kind]", imports, &files),
-        "cobjectnode_modules/c/index.js".replace("index.js", "other.js") + "3nonees,c,object"
+        "cobjectnode_modules/c/index.js".replace("index.js", "other.js") + "3nonees,c,objectproductiontrue"
     );
 }
 
