@@ -16,6 +16,10 @@ const KEPT: f64 = 1.25;
 const STRONGLY_GROWN: f64 = 3.0;
 /// Part of the throughput that the load asks for, by what it was under low load, above which there is no limit to speak of.
 const DEFICIT: f64 = 0.90;
+/// The same at the top of a load that ends just above the limit.
+const DEFICIT_JUST_ABOVE: f64 = 0.95;
+/// Growth of throughput that is none.
+const STILL: f64 = 0.04;
 /// How far throughput may still grow where it is called a plateau, while the load grows by more.
 const FLAT: f64 = 1.15;
 /// Blocks that the plateau needs.
@@ -65,28 +69,34 @@ struct Kept<'a> {
     inflation: f64,
 }
 
+/// Well above the limit, the stretch in which the load asks for more than was served at best; just above it, the one in which times grew.
 fn plateau(response: &LoadResponse) -> Option<Plateau<'_>> {
-    let low = response.low?;
     let per_load = response.throughput_per_load()?;
-    // The saturated stretch: where the load asks for clearly more than what was served at best.
     let top = top_throughput(response);
-    let saturated: Vec<&Block> = response.blocks.iter().filter(|block| per_load * block.load * DEFICIT >= top && block.count > 0).collect();
-    if saturated.len() < SATURATED_MIN {
+    let starved = response.blocks.iter().filter(|block| per_load * block.load * DEFICIT >= top && block.count > 0).collect();
+    let grown = [STRONGLY_GROWN, GROWN].into_iter().map(|times| response.grown_blocks(times));
+    std::iter::once(starved).chain(grown).find_map(|blocks| plateau_in(response, per_load, blocks))
+}
+
+fn plateau_in<'a>(response: &'a LoadResponse, per_load: f64, mut blocks: Vec<&Block>) -> Option<Plateau<'a>> {
+    let low = response.low?;
+    let high = if blocks.len() < SATURATED_MIN { None } else { Part::of(&blocks) }?;
+    // Slow seconds that are scattered over the run are no stretch of saturation.
+    if !response.has_grown(GROWN, high.from, high.to) || high.failed as f64 > FAILED_MAX * high.count as f64 {
         return None;
     }
-    let high = Part::of(&saturated)?;
-    if !response.has_grown(GROWN, high.from, high.to) {
-        return None;
-    }
-    let mut by_load = saturated;
-    by_load.sort_by(|a, b| a.load.total_cmp(&b.load));
-    let (lower, upper) = by_load.split_at(by_load.len() / 2);
+    blocks.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
+    let (lower, upper) = blocks.split_at(blocks.len() / 2);
     let (lower, upper) = (Part::of(lower)?, Part::of(upper)?);
     let noise = 2.0 * upper.throughput_error.hypot(lower.throughput_error);
-    let is_flat = upper.throughput <= lower.throughput * FLAT || upper.throughput - lower.throughput < noise;
-    let fails = high.failed as f64 > FAILED_MAX * high.count as f64;
+    let growth = upper.throughput - lower.throughput;
     let reached = high.throughput / (per_load * high.load);
-    (is_flat && !fails).then_some(Plateau { response, low, high, reached })
+    let is_far_above = reached <= DEFICIT && (growth <= lower.throughput * (FLAT - 1.0) || growth < noise);
+    // Throughput must have taken up less than half of the load's growth, while times grew strongly.
+    let is_just_above = upper.throughput <= DEFICIT_JUST_ABOVE * per_load * upper.load
+        && growth < lower.throughput * f64::max(0.5 * (upper.load / lower.load - 1.0), STILL)
+        && high.service >= STRONGLY_GROWN * low.service;
+    (is_far_above || is_just_above).then_some(Plateau { response, low, high, reached })
 }
 
 /// The throughput that a tenth of the blocks reach.

@@ -104,21 +104,30 @@ impl LoadResponse {
         [self.low, Part::of(&lower)].into_iter().flatten().map(per_load).reduce(f64::max)
     }
 
-    /// How many times longer than under low load service took on average in a stretch of time; `None` without enough requests in it.
+    /// How many times longer service took on average in a stretch of time than under low load, or, where the load never was low, than
+    /// before; `None` without enough requests in either.
     pub(crate) fn inflation(&self, from: f64, to: f64) -> Option<f64> {
-        let low = self.low?;
+        let before = self.low.or_else(|| Part::of(&self.blocks_between(0.0, from)).filter(|part| part.count >= LOW_REQUESTS_MIN))?;
         let during = Part::of(&self.blocks_between(from, to))?;
-        (low.service > 0.0 && during.count >= LOW_REQUESTS_MIN).then(|| during.service / low.service)
+        (before.service > 0.0 && during.count >= LOW_REQUESTS_MIN).then(|| during.service / before.service)
     }
 
     /// Whether service took at least `times` as long as under low load in nearly all of a stretch: a mean alone could be moved by a few blocks,
     /// and a standard error misleads where times grow from block to block.
     pub(crate) fn has_grown(&self, times: f64, from: f64, to: f64) -> bool {
-        let Some(low) = self.low else { return false };
-        let beyond = times * (low.service + 2.0 * low.service_error);
         let blocks = self.blocks_between(from, to);
-        let grown = blocks.iter().filter(|block| block.service_sum > beyond * block.count as f64).count();
+        let grown = blocks.iter().filter(|block| self.is_grown(times, block)).count();
         !blocks.is_empty() && grown * 4 >= blocks.len() * 3
+    }
+
+    /// The blocks in the upper half of the load in which service took at least `times` as long as under low load.
+    pub(crate) fn grown_blocks(&self, times: f64) -> Vec<&Block> {
+        let max = max_load(&self.blocks);
+        self.blocks.iter().filter(|block| block.load >= max / 2.0 && self.is_grown(times, block)).collect()
+    }
+
+    fn is_grown(&self, times: f64, block: &Block) -> bool {
+        self.low.is_some_and(|low| block.service_sum > times * (low.service + 2.0 * low.service_error) * block.count as f64)
     }
 
     fn blocks_between(&self, from: f64, to: f64) -> Vec<&Block> {

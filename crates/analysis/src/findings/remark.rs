@@ -48,6 +48,13 @@ pub(super) fn of(scene: &Scene<'_>) -> String {
             units::number(totals.request_rate)
         );
     }
+    let varied = |response: &LoadResponse| matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= 2.0 * low.load);
+    if scene.responses.iter().any(varied) {
+        return cannot_tell(
+            "as the load rose, neither did response times clearly stay nor did throughput clearly stop",
+            "Raise the load further and hold it there, and observe the target's process.",
+        );
+    }
     cannot_tell(
         "the load did not vary enough to see how the target answers to it",
         "Ramp the load from low to high, and observe the target's process.",

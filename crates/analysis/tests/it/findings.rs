@@ -73,8 +73,12 @@ fn demo() -> Target {
 fn the_demo_shop_is_explained() {
     let (mut cases, mut found) = (0, 0);
     for seed in 0..20 {
-        for profile in [ramp(10.0, 140.0, 40, Timing::Even), ramp(10.0, 140.0, 40, Timing::Poisson), ramp(20.0, 160.0, 30, Timing::Poisson)]
-        {
+        for profile in [
+            ramp(10.0, 140.0, 40, Timing::Even),
+            ramp(10.0, 140.0, 40, Timing::Poisson),
+            ramp(20.0, 160.0, 30, Timing::Poisson),
+            ramp(20.0, 120.0, 30, Timing::Even),
+        ] {
             let label = format!("{profile:?} {seed}");
             let findings = find(&demo(), profile, seed);
             cases += 1;
