@@ -11,6 +11,7 @@ mod floor;
 mod host;
 mod level;
 mod open;
+mod stages;
 mod tasks;
 mod tree;
 mod turns;

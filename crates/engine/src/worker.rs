@@ -17,7 +17,7 @@ use crate::host::HostMeter;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::Crew;
-use crate::{closed, open};
+use crate::{closed, open, stages};
 
 /// Length of a slice.
 pub(crate) const SLICE_NS: Nanos = 1_000_000_000;
@@ -148,7 +148,23 @@ fn each<C: Crew>(floors: &[Rc<Floor<C>>], change: impl Fn(&Floor<C>)) {
     }
 }
 
+/// Marks the stages of a leaf as they begin, for as long as it goes on.
+async fn mark_stages<C: Crew>(floor: Rc<Floor<C>>) {
+    let name = floor.scenario_name();
+    for (offset_ns, text) in stages::boundaries(&floor.run.profile) {
+        let at = floor.begin + offset_ns;
+        floor.context.clock.sleep_until(at).await;
+        if floor.is_stopping() || floor.halted.get() {
+            return;
+        }
+        floor.context.recorder.borrow_mut().mark(at, MarkKind::Stage, format!("{name}: {text}"));
+    }
+}
+
 fn begin<C: Crew>(spawner: &Spawner, floor: Rc<Floor<C>>, shared_left: Arc<AtomicU64>, line: Rc<Line>) {
+    if floor.context.index == 0 {
+        spawner.spawn(mark_stages(Rc::clone(&floor)));
+    }
     spawner.spawn(async move {
         floor.context.clock.sleep_until(floor.begin).await;
         if floor.context.index == 0 {
