@@ -26,7 +26,7 @@ use crate::realm::{caught, thrown};
 use crate::user;
 
 /// Jobs that one settled operation may set off before the others get their turn.
-const JOBS_MAX: usize = 100_000;
+const JOBS_MAX: usize = 5_000;
 /// Rounds of the loop before the rest of the worker gets its turn.
 const ROUNDS_MAX: usize = 16;
 
@@ -61,7 +61,8 @@ impl Future for Driver {
         for _ in 0..ROUNDS_MAX {
             this.poll_operations(context);
             this.worker.desk.take_starts(&mut this.starts);
-            if this.ready.is_empty() && this.starts.is_empty() {
+            let unfinished = this.worker.unfinished.take();
+            if this.ready.is_empty() && this.starts.is_empty() && unfinished.is_empty() {
                 break;
             }
             for (slot, done) in this.ready.drain(..) {
@@ -70,10 +71,13 @@ impl Future for Driver {
             for actor in this.starts.drain(..) {
                 start(&this.worker, &actor);
             }
+            for (realm, user) in unfinished {
+                play(&this.worker, &realm, user.as_ref(), |_| Ok(()));
+            }
         }
         this.worker.rest();
         this.worker.desk.woken_by(context.waker());
-        if this.worker.desk.has_work() {
+        if this.worker.desk.has_work() || !this.worker.unfinished.borrow().is_empty() {
             context.waker().wake_by_ref();
         }
         Poll::Pending
@@ -81,12 +85,21 @@ impl Future for Driver {
 }
 
 /// Enters a realm for a user's sake and runs what jobs come of it.
-fn play(worker: &Worker, realm: &RealmHandle, user: Option<&Rc<UserCell>>, call: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>) {
+fn play(
+    worker: &Worker,
+    realm: &Rc<RealmHandle>,
+    user: Option<&Rc<UserCell>>,
+    call: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>,
+) {
     *worker.desk.current.borrow_mut() = user.cloned();
     let program = &realm.realm.world.program;
     let ended = realm.realm.enter(|ctx| {
         let called = call(ctx).map_err(|error| caught(ctx, program, error));
-        let ran = realm.realm.run_jobs(ctx, JOBS_MAX).map(drop);
+        let ran = realm.realm.run_jobs(ctx, JOBS_MAX).map(|ran| {
+            if ran == JOBS_MAX {
+                worker.unfinished.borrow_mut().push((Rc::clone(realm), user.cloned()));
+            }
+        });
         let unhandled = realm.realm.take_unhandled(ctx);
         (called.and(ran), unhandled)
     });

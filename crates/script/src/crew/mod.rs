@@ -49,6 +49,8 @@ pub struct ScriptCrew {
 pub(crate) struct Worker {
     pub(crate) desk: Rc<Desk>,
     realms: RefCell<Vec<Rc<RealmHandle>>>,
+    /// Realms with jobs left over from a user's turn.
+    unfinished: RefCell<Vec<(Rc<RealmHandle>, Option<Rc<UserCell>>)>>,
     /// Open, and opened since the start, as last recorded.
     connections: Cell<(u64, u64)>,
 }
@@ -76,7 +78,8 @@ impl ScriptCrew {
     /// As [`ScriptCrew::new`].
     pub fn with_network(loaded: &Arc<Loaded>, context: &WorkerContext, network: Rc<Network>, sinks: Sinks) -> Result<Self, ScriptError> {
         let desk = Desk::new(context.clock.clone(), Rc::clone(&context.recorder), network, Arc::clone(loaded), sinks)?;
-        let worker = Worker { desk: Rc::new(desk), realms: RefCell::default(), connections: Cell::default() };
+        let worker =
+            Worker { desk: Rc::new(desk), realms: RefCell::default(), unfinished: RefCell::default(), connections: Cell::default() };
         worker.open_realm()?;
         Ok(Self { worker: Rc::new(worker) })
     }

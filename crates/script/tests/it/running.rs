@@ -497,3 +497,17 @@ fn many_users_share_realms_and_leave_them_clean() {
         assert_eq!((snapshot.generator[0].connections, snapshot.generator[0].connections_opened), (50, 50));
     });
 }
+
+#[test]
+fn a_long_chain_of_settled_promises_ends_and_lets_others_in_between() {
+    let text = scenario(
+        "if (user.number === 1) { await user.pause('1ms'); console.log('between'); return; }\n\
+         for (let i = 0; i < 300_000; i++) await null;\nconsole.log('end');",
+    );
+    run(&text, async |stage| {
+        let (mut long, mut short) = (stage.user(0), stage.user(1));
+        let ends = futures_util::future::join(long.iterate(stage.iteration(0, None)), short.iterate(stage.iteration(1, None))).await;
+        assert_eq!(ends, (PASSED, PASSED));
+        assert_eq!(stage.texts(), ["between", "end"]);
+    });
+}
