@@ -45,12 +45,15 @@ pub struct ScriptCrew {
     worker: Rc<Worker>,
 }
 
+/// A realm with jobs left to run, and the user whose turn they are.
+type Unfinished = (Rc<RealmHandle>, Option<Rc<UserCell>>);
+
 /// Realms and what they share.
 pub(crate) struct Worker {
     pub(crate) desk: Rc<Desk>,
     realms: RefCell<Vec<Rc<RealmHandle>>>,
     /// Realms with jobs left over from a user's turn.
-    unfinished: RefCell<Vec<(Rc<RealmHandle>, Option<Rc<UserCell>>)>>,
+    unfinished: RefCell<Vec<Unfinished>>,
     /// Open, and opened since the start, as last recorded.
     connections: Cell<(u64, u64)>,
 }
