@@ -63,6 +63,6 @@ export async function open(browser: Browser, json: string, look: Look = {}): Pro
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
   page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`); });
   await page.goto(pathToFileURL(file).href);
-  await page.waitForSelector("#charts canvas");
+  await page.waitForSelector("#charts .plot");
   return { page, context, complaints, close: async () => { await context.close(); rmSync(folder, { recursive: true }); } };
 }

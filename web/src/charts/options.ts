@@ -18,6 +18,8 @@ export interface ChartSettings {
   /** Width of the value axis, the same on all charts so that their times stand below each other. */
   axisWidth: number;
   logarithmic: boolean;
+  /** No time labels, and as few value labels as can be. */
+  lane: boolean;
   /** Draw the timeline's heat map behind the lines. */
   heat: boolean;
   hidden: ReadonlySet<string>;
@@ -40,7 +42,7 @@ export function plotOptions(settings: ChartSettings): uPlot.Options {
   return {
     width: settings.width,
     height: settings.height,
-    padding: [8, RIGHT, 0, 0],
+    padding: [8, RIGHT, settings.lane ? 8 : 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -101,7 +103,8 @@ function axes(settings: ChartSettings): uPlot.Axis[] {
   return [
     {
       ...shared,
-      size: 26,
+      size: settings.lane ? 0 : 26,
+      show: !settings.lane,
       gap: 6,
       space: 70,
       grid: { show: false },
@@ -112,7 +115,7 @@ function axes(settings: ChartSettings): uPlot.Axis[] {
       ...shared,
       size: settings.axisWidth,
       gap: 8,
-      space: settings.height < 140 ? 26 : 34,
+      space: settings.lane ? 22 : settings.height < 140 ? 26 : 34,
       grid: { ...shared.grid, ...(logarithmic ? { filter: (_: uPlot, ticks: number[]) => ticks.map((tick) => (isDecade(tick) ? tick : null)) } : {}) },
       values: (_, ticks) => (logarithmic ? logTicks(ticks, settings) : ticksInUnit(ticks, settings.panel.unit)),
     },

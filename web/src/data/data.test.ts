@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { RequestRow, Timeline } from "../view";
+import { metricOf, sortBand } from "./bands";
 import { find, isEmpty, peak, stepAt, thin } from "./columns";
 import { speaksOf } from "./evidence";
 import { listed, ranges } from "./ranges";
@@ -65,4 +66,14 @@ test("lowest and highest belong to their line, and only to a line that is there"
   const panel = { id: "p", title: "", unit: "1", stacked: false, columns: ["rate", "rate/min", "rate/max", "response/max"].map(column) };
   expect(ranges(panel)).toEqual([{ of: 0, min: 1, max: 2 }]);
   expect(listed(panel).map(({ id }) => id)).toEqual(["rate", "response/max"]);
+});
+
+test("a band shows what changed, findings' signals first, and says what did not", () => {
+  const panel = (id: string, values: (number | null)[]) => ({ id, title: id, unit: "1", stacked: false, columns: [{ id, label: id, values }] });
+  const panels = [panel("limit", [8, null, 8]), ...Array.from({ length: 12 }, (_, i) => panel(`p${i}`, [i, i + 1])), panel("empty", [null, null])];
+  const sorted = sortBand(panels, ({ id }) => id === "p11");
+  expect(sorted.shown.map(({ id }) => id)).toEqual(["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p11"]);
+  expect(sorted.more.map(({ id }) => id)).toEqual(["p7", "p8", "p9", "p10", "empty"]);
+  expect(sorted.steady).toEqual([{ panel: panels[0], value: 8 }]);
+  expect(metricOf(panel("signal/pg/commits", []), "pg")).toBe("commits");
 });
