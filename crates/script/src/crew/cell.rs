@@ -150,6 +150,11 @@ impl UserCell {
         under_way.push(Rc::downgrade(slot));
     }
 
+    /// Moves the instant at which the first request is due.
+    pub(crate) fn postpone(&self, ns: u64) {
+        self.due.set(self.due.get().map(|due| due.saturating_add(ns)));
+    }
+
     /// When the next request was due, if it is the first of an open iteration.
     pub(crate) fn take_due(&self) -> Option<Nanos> {
         self.due.take()

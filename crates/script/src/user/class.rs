@@ -170,6 +170,8 @@ impl User {
             written.ok_or_else(|| Exception::throw_type(&ctx, "pause(…): write a delay such as \"1s\" or \"uniform(1s, 3s)\""))?;
         let delay: Delay = written.parse().map_err(|error: stub::DelayError| Exception::throw_range(&ctx, &error.to_string()))?;
         let ns = delay.sample_ns(|| self.cell.random.draws().bits());
+        // A declared pause is no lateness: a first request behind it is due that much later.
+        self.cell.postpone(ns);
         self.wait_until(&ctx, self.cell.desk.clock.now().saturating_add(ns))
     }
 

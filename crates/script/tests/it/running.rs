@@ -406,6 +406,20 @@ fn the_first_request_of_an_open_iteration_counts_from_its_schedule() {
 }
 
 #[test]
+fn a_pause_before_the_first_request_is_no_lateness() {
+    let text = scenario("await user.pause('100ms');\nawait user.get('/', { name: 'first' });");
+    run(&text, async |stage| {
+        let mut user = stage.user(0);
+        let due = stage.clock.now();
+        assert_eq!(user.iterate(stage.iteration(0, Some(due))).await, PASSED);
+        let snapshot = stage.drain();
+        let first = series(&snapshot, SeriesKind::Request, "first");
+        assert!(first.lag.max() < 100_000_000, "{}", first.lag.max());
+        assert!(first.response.max() >= first.service.max());
+    });
+}
+
+#[test]
 fn draws_repeat_with_the_iteration_and_state_with_the_user() {
     let text = scenario(
         "user.state.n = (user.state.n ?? 0) + 1;\nconsole.log(user.random.integer(0, 1e9), user.state.n, user.number, user.iteration);",
