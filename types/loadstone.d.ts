@@ -686,7 +686,7 @@ declare module "loadstone" {
      * The next row, as an object of its own.
      *
      * When a `shuffle` or `queue` is exhausted, the iteration that asks ends at once and is not counted, neither as passed nor as
-     * failed; its load part starts no more iterations (those that run may finish), and the summary says so.
+     * failed; its load part starts no more iterations (those that run may finish). A line on the console says so once.
      */
     next(): Row;
     /** Rows left to give out; `Infinity` where rows are given out again. */

@@ -3,7 +3,7 @@
 //! Read [`Feeder`]. One atomic counter numbers the calls of all workers; a strategy turns a call's number into a row. So no row is given
 //! out twice by mistake, and random rows repeat with the seed whichever worker asks.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::draws::{Draws, Stream, mix};
 
@@ -46,6 +46,8 @@ pub(crate) struct Feeder {
     key: u64,
     /// Row of each call of `Shuffle`.
     order: Vec<u32>,
+    /// Somebody has been told that it is exhausted.
+    told: AtomicBool,
 }
 
 impl Feeder {
@@ -59,7 +61,7 @@ impl Feeder {
             Vec::new()
         };
         let key = Draws::new(seed, Stream::Shuffle { feeder: number }).bits();
-        Self { strategy, rows: rows as u64, calls: AtomicU64::new(0), key, order }
+        Self { strategy, rows: rows as u64, calls: AtomicU64::new(0), key, order, told: AtomicBool::new(false) }
     }
 
     /// The row of the next call; `None` when every row has been given out.
@@ -78,6 +80,11 @@ impl Feeder {
     /// Rows left to give out; `None` where rows are given out again.
     pub(crate) fn remaining(&self) -> Option<u64> {
         matches!(self.strategy, Strategy::Shuffle | Strategy::Queue).then(|| self.rows.saturating_sub(self.calls.load(Ordering::Relaxed)))
+    }
+
+    /// True for the first caller only, on whichever worker: exhaustion is told once.
+    pub(crate) fn is_first_to_tell(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn strategy(&self) -> Strategy {
@@ -162,6 +169,7 @@ mod tests {
         assert_eq!(feeder.remaining(), Some(2));
         assert_eq!([feeder.take(), feeder.take(), feeder.take(), feeder.take()], [Some(0), Some(1), None, None]);
         assert_eq!(feeder.remaining(), Some(0));
+        assert_eq!([feeder.is_first_to_tell(), feeder.is_first_to_tell()], [true, false]);
         for strategy in [Strategy::Circular, Strategy::Random, Strategy::Shuffle, Strategy::Queue] {
             assert_eq!(Feeder::new(strategy, 0, 1, 0).take(), None, "{strategy:?} of nothing");
         }

@@ -478,7 +478,10 @@ fn an_exhausted_feeder_says_that_nothing_is_left() {
     let text = scenario_with("const q = rows([1, 2]).queue();", "console.log(q.next());", "");
     run(&text, async |stage| {
         assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, PASSED, IterationEnd::Exhausted));
-        assert_eq!(stage.texts(), ["1", "2"]);
+        assert_eq!(
+            stage.texts(),
+            ["1", "2", "rows is exhausted: all 2 rows were given out (queue); the part of the load that asked for more ends"]
+        );
         assert!(stage.drain().errors.is_empty());
     });
 }

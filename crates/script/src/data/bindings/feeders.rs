@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
-use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result, Value};
+use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 
 use super::Scope;
 use crate::data::feeder::{Feeder, Strategy};
@@ -119,6 +119,11 @@ impl Tickets {
     fn exhausted(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
         let name = self.key.path.file_name().map_or_else(|| "rows".to_owned(), |name| name.to_string_lossy().into_owned());
         let message = format!("{name} is exhausted: all {} rows were given out ({})", self.key.rows, self.feeder.strategy().name());
+        if self.feeder.is_first_to_tell()
+            && let Err(error) = warn(ctx, &format!("{message}; the part of the load that asked for more ends"))
+        {
+            return error;
+        }
         let error = Exception::from_message(ctx.clone(), &message).and_then(|error| {
             error.as_object().set("name", "Exhausted")?;
             Ok(error)
@@ -128,6 +133,12 @@ impl Tickets {
             Err(error) => error,
         }
     }
+}
+
+/// A line on the script's console.
+fn warn(ctx: &Ctx<'_>, line: &str) -> Result<()> {
+    let Some(console) = ctx.globals().get::<_, Option<Object<'_>>>("console")? else { return Ok(()) };
+    console.get::<_, Function<'_>>("warn")?.call((line,))
 }
 
 fn tickets<'js>(scope: &Scope, ctx: &Ctx<'js>, strategy: String, rows: usize, path: String) -> Result<Class<'js, Tickets>> {
