@@ -10,9 +10,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use metrics::clock::Timer;
 use metrics::{Outcome, Phases};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
-use crate::stream::Stream;
+use crate::route::Route;
+use crate::stream::{Socket, Stream};
 use crate::tls::Offer;
 use crate::{Failure, Network};
 
@@ -25,27 +26,64 @@ pub(crate) struct Target<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
     pub(crate) tls: Option<Offer>,
+    /// A proxy must not read along: the connection changes its protocol.
+    pub(crate) tunnel: bool,
 }
 
 /// Connects, noting in `phases` how long each step took, also when it fails. `limit` is the request's timer.
 pub(crate) async fn connect(network: &Network, target: Target<'_>, limit: &Timer, phases: &mut Phases) -> Result<Stream, Failure> {
     let clock = network.clock();
+    let socket = match network.route() {
+        Route::Direct => establish(network, target.host, target.port, limit, phases).await?,
+        Route::Unix(path) => {
+            let begun = clock.now();
+            let connected = within(limit, "connecting", UnixStream::connect(path)).await;
+            phases.connect = clock.now() - begun;
+            Socket::Unix(connected?.map_err(|error| unix_failure(&error))?)
+        }
+        Route::Proxy(proxy) => {
+            let through = |failure: Failure| Failure::new(failure.outcome, format!("proxy: {}", failure.message));
+            let mut socket = establish(network, &proxy.host, proxy.port, limit, phases).await.map_err(through)?;
+            if proxy.tunnels(target) {
+                let begun = clock.now();
+                let opened = within(limit, "opening the proxy's tunnel", proxy.open_tunnel(network, &mut socket, target)).await;
+                phases.connect += clock.now() - begun;
+                opened??;
+            }
+            socket
+        }
+    };
+    let Some(offer) = target.tls else { return Ok(Stream::Plain(socket)) };
     let begun = clock.now();
-    let looked_up = within(limit, "looking up the name", network.resolver.resolve(target.host)).await;
+    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, socket, offer)).await;
+    phases.tls = clock.now() - begun;
+    Ok(Stream::Tls(Box::new(secured??)))
+}
+
+/// Looks a name up and connects to one of its addresses.
+async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phases: &mut Phases) -> Result<Socket, Failure> {
+    let clock = network.clock();
+    let begun = clock.now();
+    let looked_up = within(limit, "looking up the name", network.resolver.resolve(host)).await;
     let resolved = clock.now();
     // A literal needs no look-up; a few nanoseconds of parsing are not a phase.
-    if target.host.parse::<IpAddr>().is_err() {
+    if host.parse::<IpAddr>().is_err() {
         phases.dns = resolved - begun;
     }
     let addresses = looked_up??;
-    let connected = within(limit, "connecting", first_to_answer(network, &addresses, target.port)).await;
-    let established = clock.now();
-    phases.connect = established - resolved;
-    let stream = connected??;
-    let Some(offer) = target.tls else { return Ok(Stream::Plain(stream)) };
-    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, stream, offer)).await;
-    phases.tls = clock.now() - established;
-    Ok(Stream::Tls(Box::new(secured??)))
+    let connected = within(limit, "connecting", first_to_answer(network, &addresses, port)).await;
+    phases.connect = clock.now() - resolved;
+    Ok(Socket::Tcp(connected??))
+}
+
+fn unix_failure(error: &io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::ENOENT) => Failure::new(Outcome::Connect, "there is no Unix socket at the given path"),
+        Some(libc::EACCES) => Failure::new(Outcome::Connect, "the Unix socket may not be opened by this user"),
+        // The listener's queue is full; TCP would have waited.
+        Some(libc::EAGAIN) => Failure::new(Outcome::Refused, "the Unix socket's queue of connections is full"),
+        _ => Failure::connecting(error),
+    }
 }
 
 /// The future's result, or the timeout failure once the timer is due.

@@ -7,8 +7,12 @@
 mod connect;
 mod dns;
 mod failure;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod http;
 mod network;
+mod route;
 pub mod sse;
 mod stream;
 mod tls;
@@ -16,3 +20,4 @@ pub mod ws;
 
 pub use failure::Failure;
 pub use network::{ConnectionCounts, Network, NetworkError, NetworkOptions};
+pub use route::{Proxy, Route};

@@ -10,6 +10,7 @@ use metrics::clock::Clock;
 use thiserror::Error;
 
 use crate::dns::Resolver;
+use crate::route::Route;
 use crate::tls::Tls;
 use crate::ws::Deflate;
 
@@ -55,6 +56,7 @@ pub struct ConnectionCounts {
 pub struct Network {
     clock: Clock,
     options: NetworkOptions,
+    route: Route,
     pub(crate) resolver: Resolver,
     pub(crate) tls: Tls,
     scratch: RefCell<Box<[u8]>>,
@@ -69,12 +71,18 @@ pub struct Network {
 impl Network {
     /// Reads the PEM files named in the options; everything else is set up when first needed.
     pub fn new(clock: Clock, options: NetworkOptions) -> Result<Rc<Self>, NetworkError> {
+        Self::routed(clock, options, Route::Direct)
+    }
+
+    /// A network whose connections all take one route.
+    pub fn routed(clock: Clock, options: NetworkOptions, route: Route) -> Result<Rc<Self>, NetworkError> {
         let tls = Tls::new(&options)?;
         Ok(Rc::new(Self {
             resolver: Resolver::new(clock.clone()),
             clock,
             tls,
             options,
+            route,
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             send_buffer: Cell::default(),
             source_next: Cell::default(),
@@ -90,6 +98,10 @@ impl Network {
 
     pub fn connections(&self) -> ConnectionCounts {
         self.counts.get()
+    }
+
+    pub(crate) fn route(&self) -> &Route {
+        &self.route
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut ConnectionCounts)) {

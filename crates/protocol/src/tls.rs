@@ -11,10 +11,10 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::stream::Socket;
 use crate::{Failure, NetworkError, NetworkOptions};
 
 /// What the machine trusts. Reading it takes milliseconds, so it is done once and only when TLS is used.
@@ -49,7 +49,7 @@ impl Tls {
         Ok(Self { insecure: options.insecure, roots, identity, http1: OnceCell::new(), http2: OnceCell::new() })
     }
 
-    pub(crate) async fn handshake(&self, host: &str, stream: TcpStream, offer: Offer) -> Result<TlsStream<TcpStream>, Failure> {
+    pub(crate) async fn handshake(&self, host: &str, stream: Socket, offer: Offer) -> Result<TlsStream<Socket>, Failure> {
         let connector = match offer {
             Offer::Http1 => self.http1.get_or_init(|| self.build(&["http/1.1"])),
             Offer::Http2First => self.http2.get_or_init(|| self.build(&["h2", "http/1.1"])),

@@ -74,11 +74,13 @@ impl<'a> Source<'a> {
     }
 
     fn outgoing(&self, network: &Network) -> Result<Outgoing<'a>, Failure> {
+        let proxy = network.route().forwards(self.origin().tls);
         match self {
-            Self::Prepared(request) => Ok(Outgoing { head: Head::Prepared(&request.wire), body: &[], sent: 0 }),
-            Self::Built(request) => {
+            Self::Prepared(request) if proxy.is_none() => Ok(Outgoing { head: Head::Prepared(&request.wire), body: &[], sent: 0 }),
+            _ => {
+                let request = self.request();
                 let mut head = network.take_send_buffer();
-                write_head(request, &mut head)?;
+                write_head(request, proxy, &mut head)?;
                 Ok(Outgoing { head: Head::Built(head), body: &request.body, sent: 0 })
             }
         }
@@ -214,19 +216,18 @@ pub(super) fn begin(network: &Network) -> Exchange {
 
 /// Opens a connection for an exchange; `None` when the exchange has failed with it.
 pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
-    open_offering(network, origin, traits, Offer::Http1, exchange).await
+    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(Offer::Http1), tunnel: false };
+    open_to(network, target, traits.timeout_ns, exchange).await
 }
 
-pub(super) async fn open_offering(
+pub(super) async fn open_to(
     network: &Rc<Network>,
-    origin: &Origin,
-    traits: &Traits,
-    offer: Offer,
+    target: Target<'_>,
+    timeout_ns: u64,
     exchange: &mut Exchange,
 ) -> Option<Box<Connection>> {
     let timer = network.clock().timer();
-    timer.reset(exchange.started.saturating_add(traits.timeout_ns));
-    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(offer) };
+    timer.reset(exchange.started.saturating_add(timeout_ns));
     exchange.connected = true;
     match connect(network, target, &timer, &mut exchange.phases).await {
         Ok(stream) => Some(Connection::new(network, stream, timer)),

@@ -17,13 +17,13 @@ use metrics::Outcome;
 use metrics::clock::Timer;
 
 use super::answer::too_large;
-use super::client::{begin, open_offering};
+use super::client::{begin, open_to};
 use super::message::{BodyUse, Exchange, Request, Response};
 use super::pool::{Connection, Counted, Lane, Shared};
 use super::wire::{Traits, check};
 use super::{Failure, Headers, content};
 use crate::Network;
-use crate::connect::within;
+use crate::connect::{Target, within};
 use crate::tls::Offer;
 
 /// Windows that let a body flow at the speed of a fast network. Bytes.
@@ -92,7 +92,9 @@ async fn join(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, traits:
         exchange.result = Err(failure);
         return Joined::Failed(exchange);
     }
-    let Some(connection) = open_offering(network, &request.origin, traits, Offer::Http2First, &mut exchange).await else {
+    let origin = &request.origin;
+    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(Offer::Http2First), tunnel: true };
+    let Some(connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else {
         return Joined::Failed(exchange);
     };
     if !always && !connection.stream.chose_http2() {

@@ -28,5 +28,10 @@ pub use message::{BodyUse, Exchange, Origin, Request, Response};
 pub use multipart::Multipart;
 pub(crate) use pool::Connection;
 pub use session::{Hop, Hops, Sent, Session, SessionOptions};
-pub(crate) use takeover::{Takeover, take_over_events, take_over_upgraded};
+pub(crate) use takeover::{ConnectReader, Takeover, take_over_events, take_over_upgraded};
 pub use wire::PreparedRequest;
+
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing {
+    pub(crate) use super::answer::{AnswerReader, Wanted};
+}

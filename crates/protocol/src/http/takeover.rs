@@ -4,13 +4,15 @@ use std::future::poll_fn;
 use std::rc::Rc;
 
 use super::answer::{AnswerReader, Wanted};
-use super::client::{begin, note, open, response};
+use super::client::{begin, note, open_to, response};
 use super::flight::{Flight, Head, Outgoing};
 use super::message::{Exchange, Request, Response};
 use super::pool::Connection;
 use super::wire::{Traits, write_head};
 use super::{Failure, Headers};
 use crate::Network;
+use crate::connect::Target;
+use crate::tls::Offer;
 
 /// A connection to go on with.
 #[derive(Debug)]
@@ -37,12 +39,15 @@ async fn take_over(network: &Rc<Network>, request: &Request, upgrade: bool) -> (
     let traits = Traits::of(request);
     let mut exchange = begin(network);
     let mut head = network.take_send_buffer();
-    if let Err(failure) = write_head(request, &mut head) {
+    let proxy = if upgrade { None } else { network.route().forwards(request.origin.tls) };
+    if let Err(failure) = write_head(request, proxy, &mut head) {
         exchange.ended = exchange.started;
         exchange.result = Err(failure);
         return (exchange, None);
     }
-    let Some(mut connection) = open(network, &request.origin, &traits, &mut exchange).await else { return (exchange, None) };
+    let origin = &request.origin;
+    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(Offer::Http1), tunnel: upgrade };
+    let Some(mut connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else { return (exchange, None) };
     let wanted = Wanted { to_head: false, upgrade, events: !upgrade, headers: true, body: true, body_bytes_max: traits.body_bytes_max };
     let out = Outgoing { head: Head::Built(head), body: &request.body, sent: 0 };
     let mut flight = Flight::new(network, &mut connection, out, AnswerReader::new(wanted));
@@ -60,4 +65,28 @@ async fn take_over(network: &Rc<Network>, request: &Request, upgrade: bool) -> (
         body: bytes::Bytes::new(),
     });
     (exchange, Some(Takeover { connection, rest, answer }))
+}
+
+/// Reads a proxy's answer to CONNECT, which has no body when it is good.
+pub(crate) struct ConnectReader {
+    answer: AnswerReader,
+}
+
+impl ConnectReader {
+    pub(crate) fn new() -> Self {
+        let wanted = Wanted { to_head: true, upgrade: false, events: false, headers: false, body: false, body_bytes_max: 0 };
+        Self { answer: AnswerReader::new(wanted) }
+    }
+
+    /// The status once the head is complete.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<u16>, Failure> {
+        let used = self.answer.feed(bytes)?;
+        if !self.answer.is_done() {
+            return Ok(None);
+        }
+        if used < bytes.len() && (200..300).contains(&self.answer.status) {
+            return Err(Failure::protocol("the tunnel carried bytes before it was used"));
+        }
+        Ok(Some(self.answer.status))
+    }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::content;
 use super::message::{BodyUse, Origin, Request};
-use crate::Failure;
+use crate::{Failure, Proxy};
 
 /// A request whose bytes are built once and sent many times: the cheapest way to send what does not vary.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ impl PreparedRequest {
     /// Fails where the request could not be sent either (a line break in a header).
     pub fn new(request: &Request) -> Result<Self, Failure> {
         let mut wire = Vec::new();
-        write_head(request, &mut wire)?;
+        write_head(request, None, &mut wire)?;
         wire.extend_from_slice(&request.body);
         Ok(Self {
             origin: Rc::clone(&request.origin),
@@ -68,12 +68,18 @@ impl Traits {
     }
 }
 
-/// Appends the head of a request.
-pub(crate) fn write_head(request: &Request, out: &mut Vec<u8>) -> Result<(), Failure> {
+/// Appends the head of a request. `proxy`: it goes to one that forwards it, and so names its whole URL (RFC 9112,
+/// section 3.2.2).
+pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, out: &mut Vec<u8>) -> Result<(), Failure> {
     check(request)?;
-    for part in [request.method.as_bytes(), b" ", request.path.as_bytes(), b" HTTP/1.1\r\n"] {
-        out.extend_from_slice(part);
+    out.extend_from_slice(request.method.as_bytes());
+    out.push(b' ');
+    if proxy.is_some() {
+        out.extend_from_slice(b"http://");
+        out.extend_from_slice(request.origin.authority().as_bytes());
     }
+    out.extend_from_slice(request.path.as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
     let mut given = Given::default();
     for (name, _) in &request.headers {
         given.note(name);
@@ -81,6 +87,9 @@ pub(crate) fn write_head(request: &Request, out: &mut Vec<u8>) -> Result<(), Fai
     // RFC 9110, section 7.2: Host comes first.
     if !given.host {
         line(out, "Host", &request.origin.authority());
+    }
+    if let Some(authorization) = proxy.and_then(Proxy::authorization) {
+        line(out, "Proxy-Authorization", authorization);
     }
     for (name, value) in &request.headers {
         line(out, name, value);

@@ -127,3 +127,8 @@ impl Flow {
         }
     }
 }
+
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing {
+    pub(crate) use super::parser::EventParser;
+}

@@ -13,3 +13,9 @@ mod socket;
 pub(crate) use deflate::Deflate;
 pub use open::{Opening, SocketOptions, open};
 pub use socket::{Close, Message, Payload, Received, Sent, Socket};
+
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing {
+    pub(crate) use super::deflate::Deflate;
+    pub(crate) use super::reader::{Item, MessageReader, Violation, unpacking};
+}

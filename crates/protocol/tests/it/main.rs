@@ -7,6 +7,7 @@ mod differential;
 mod events;
 mod exchange;
 mod http2;
+mod routes;
 mod session;
 mod support;
 mod tls;

@@ -1,0 +1,79 @@
+//! What the fuzz targets call: each reads arbitrary bytes whole and cut, and holds that both read the same.
+//!
+//! Behind the feature `fuzzing`, so that no parser becomes part of the crate's face.
+
+use crate::Failure;
+use crate::http::fuzzing::{AnswerReader, Wanted};
+use crate::sse::fuzzing::EventParser;
+use crate::ws::fuzzing::{Deflate, Item, MessageReader, Violation, unpacking};
+
+/// Cuts are taken from the input itself: the first bytes say how long the pieces are.
+fn pieces(input: &[u8]) -> (impl Iterator<Item = usize>, &[u8]) {
+    let (cuts, bytes) = input.split_at(input.len().min(4));
+    let cuts: Vec<usize> = cuts.iter().map(|cut| usize::from(*cut) + 1).collect();
+    (cuts.into_iter().cycle(), bytes)
+}
+
+/// The head of an answer and its body, in every framing.
+pub fn answer(input: &[u8]) {
+    let (cuts, bytes) = pieces(input);
+    let wanted = Wanted { to_head: false, upgrade: false, events: false, headers: true, body: true, body_bytes_max: 1 << 16 };
+    let read = |cuts: &mut dyn Iterator<Item = usize>| -> Result<(u16, Vec<u8>, bool, usize), Failure> {
+        let mut reader = AnswerReader::new(wanted);
+        let (mut rest, mut used) = (bytes, 0);
+        while !rest.is_empty() && !reader.is_done() {
+            let (piece, after) = rest.split_at(cuts.next().unwrap_or(usize::MAX).min(rest.len()));
+            used += reader.feed(piece)?;
+            rest = after;
+        }
+        reader.finish()?;
+        Ok((reader.status, std::mem::take(&mut reader.body), reader.keep_alive, used))
+    };
+    let whole = read(&mut std::iter::empty());
+    let cut = read(&mut { cuts });
+    // A malformed answer may be noticed earlier when it comes whole, so that the reasons differ.
+    assert_eq!(whole.as_ref().ok(), cut.as_ref().ok());
+}
+
+/// A server's WebSocket frames, with compression agreed on.
+pub fn frames(input: &[u8]) {
+    let (cuts, bytes) = pieces(input);
+    let read = |cuts: &mut dyn Iterator<Item = usize>| -> (Vec<Item>, Option<Violation>) {
+        let (mut reader, mut windows) = (MessageReader::new(1 << 16, true), Deflate::default());
+        let (mut rest, mut items) = (bytes, Vec::new());
+        while !rest.is_empty() {
+            let (mut piece, after) = rest.split_at(cuts.next().unwrap_or(usize::MAX).min(rest.len()));
+            while !piece.is_empty() {
+                match reader.feed(piece, unpacking(&mut windows)) {
+                    Ok((used, item)) => {
+                        items.extend(item);
+                        piece = &piece[used..];
+                    }
+                    Err(violation) => return (items, Some(violation)),
+                }
+            }
+            rest = after;
+        }
+        (items, None)
+    };
+    assert_eq!(read(&mut std::iter::empty()), read(&mut { cuts }));
+}
+
+/// A stream of server-sent events.
+pub fn events(input: &[u8]) {
+    let (cuts, bytes) = pieces(input);
+    let read = |cuts: &mut dyn Iterator<Item = usize>| {
+        let mut parser = EventParser::new(1 << 20);
+        let (mut rest, mut events) = (bytes, Vec::new());
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(cuts.next().unwrap_or(usize::MAX).min(rest.len()));
+            parser.add(piece.to_vec());
+            while let Ok(Some(event)) = parser.next() {
+                events.push(event);
+            }
+            rest = after;
+        }
+        events
+    };
+    assert_eq!(read(&mut std::iter::empty()), read(&mut { cuts }));
+}

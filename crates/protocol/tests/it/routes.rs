@@ -1,0 +1,137 @@
+//! Unix sockets and HTTP proxies.
+
+use std::rc::Rc;
+
+use metrics::Outcome;
+use metrics::clock::{Clock, Monotonic};
+use protocol::http::{Origin, PreparedRequest, Request, resolve};
+use protocol::ws::{SocketOptions, open};
+use protocol::{Network, NetworkOptions, Proxy, Route};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpStream, UnixListener};
+
+use super::support::{client, failed, get, passed, run, serve, serve_bytes, shared};
+use super::tls::{Authority, acceptor, answer_ok, over_tls, trusting};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn routed(options: NetworkOptions, route: Route) -> Rc<Network> {
+    Network::routed(Clock::real(Monotonic::start()), options, route).unwrap()
+}
+
+#[test]
+fn a_unix_socket_stands_for_any_host() {
+    let folder = tempfile::tempdir().unwrap();
+    run(|_| async {
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        tokio::task::spawn_local(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut buffer = [0; 4096];
+            while let Ok(1..) = stream.read(&mut buffer).await {
+                assert!(buffer.starts_with(b"GET /containers HTTP/1.1\r\nHost: docker\r\n"));
+                stream.write_all(OK.as_bytes()).await.unwrap();
+            }
+        });
+        let network = routed(NetworkOptions::default(), Route::Unix(path));
+        let client = client(&network);
+        let origin = Rc::new(Origin { tls: false, host: "docker".to_owned(), port: 80 });
+        let request = Request { origin, ..get("127.0.0.1:1".parse().unwrap(), "/containers") };
+        for turn in 0..3 {
+            let exchange = client.send(&request).await;
+            assert_eq!((&passed(&exchange).body[..], exchange.connected), (&b"ok"[..], turn == 0));
+        }
+        let nowhere = routed(NetworkOptions::default(), Route::Unix(folder.path().join("missing")));
+        let exchange = super::support::client(&nowhere).send(&request).await;
+        assert_eq!(failed(&exchange), (Outcome::Connect, "there is no Unix socket at the given path"));
+    });
+}
+
+#[test]
+fn a_proxy_forwards_plain_requests() {
+    run(|_| async move {
+        let seen = shared();
+        let proxy_seen = Rc::clone(&seen);
+        let proxy = serve(move |mut peer, _| {
+            let seen = Rc::clone(&proxy_seen);
+            async move {
+                while let Some(head) = peer.request().await {
+                    seen.borrow_mut().push(head);
+                    peer.send(OK).await;
+                }
+            }
+        })
+        .await;
+        let url = resolve(None, &format!("http://me:secret@{proxy}")).unwrap();
+        let network = routed(NetworkOptions::default(), Route::Proxy(Proxy::of(&url).unwrap()));
+        let client = client(&network);
+        let request = get("203.0.113.9:8080".parse().unwrap(), "/x?y=z");
+        passed(&client.send(&request).await);
+        passed(&client.send_prepared(&PreparedRequest::new(&request).unwrap()).await);
+        for head in &*seen.borrow() {
+            assert!(head.starts_with("GET http://203.0.113.9:8080/x?y=z HTTP/1.1\r\nHost: 203.0.113.9:8080\r\n"), "{head}");
+            assert!(head.contains("\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n"));
+        }
+        assert_eq!((seen.borrow().len(), network.connections().opened), (2, 1));
+    });
+}
+
+/// A proxy that opens tunnels, and nothing else.
+async fn tunneller() -> Proxy {
+    let address = serve(|mut peer, _| async move {
+        let head = peer.head().await.unwrap();
+        let Some(target) = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next()) else {
+            return peer.send("HTTP/1.1 405 Only Tunnels\r\nContent-Length: 0\r\n\r\n").await;
+        };
+        let mut target = TcpStream::connect(target).await.unwrap();
+        peer.send("HTTP/1.1 200 Connection Established\r\n\r\n").await;
+        let _ = copy_bidirectional(&mut peer.stream, &mut target).await;
+    })
+    .await;
+    Proxy::of(&resolve(None, &format!("http://{address}")).unwrap()).unwrap()
+}
+
+#[test]
+fn tls_and_sockets_go_through_a_tunnel() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run(|_| async {
+        let network = routed(trusting(&authority), Route::Proxy(tunneller().await));
+        let acceptor = acceptor(certificate.der().clone(), &key, None, &[]);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    tokio::task::spawn_local(answer_ok(stream));
+                }
+            }
+        });
+        let exchange = client(&network).send(&over_tls(address, "localhost")).await;
+        assert_eq!(passed(&exchange).body, "ok");
+        assert!(exchange.phases.connect > 0 && exchange.phases.tls > 0);
+        let declined = serve_bytes("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").await;
+        let opening = open(&network, get(declined, "/"), &SocketOptions::default()).await;
+        assert_eq!(passed(&opening.exchange).status, 403);
+    });
+}
+
+#[test]
+fn a_proxy_that_refuses_is_named() {
+    run(|_| async move {
+        for (answer, message) in [
+            ("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "the proxy wants a user name and password; put them into its URL"),
+            ("HTTP/1.1 502 Bad\r\nContent-Length: 3\r\n\r\nbad", "the proxy did not open a tunnel: status 502"),
+        ] {
+            let url = resolve(None, &format!("http://{}", serve_bytes(answer).await)).unwrap();
+            let network = routed(NetworkOptions::default(), Route::Proxy(Proxy::of(&url).unwrap()));
+            let exchange = client(&network).send(&over_tls("127.0.0.1:1".parse().unwrap(), "localhost")).await;
+            assert_eq!(failed(&exchange), (Outcome::Connect, message));
+        }
+        let proxy = Proxy::of(&resolve(None, "http://127.0.0.1:1").unwrap()).unwrap();
+        let network = routed(NetworkOptions::default(), Route::Proxy(proxy));
+        let exchange = client(&network).send(&get("127.0.0.1:2".parse().unwrap(), "/")).await;
+        assert_eq!(failed(&exchange), (Outcome::Refused, "proxy: connection refused"));
+    });
+}

@@ -1,0 +1,5 @@
+//! HTTP/1.1 answers: head, Content-Length, chunked, until close.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::answer(input));

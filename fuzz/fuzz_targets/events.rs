@@ -1,0 +1,5 @@
+//! Server-sent events.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::events(input));

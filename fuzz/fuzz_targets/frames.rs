@@ -1,0 +1,5 @@
+//! WebSocket frames as a server sends them.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::frames(input));
