@@ -1,3 +1,5 @@
+//! Frames split, joined and broken at every place.
+
 use proptest::prelude::*;
 
 use super::*;
