@@ -9,7 +9,7 @@ use std::rc::Rc;
 use metrics::Nanos;
 use plan::{OpenStage, ScenarioRun};
 
-use crate::arrivals::{Arrivals, Due};
+use crate::arrivals::{Arrivals, Due, Share};
 use crate::floor::Floor;
 use crate::tasks::{Bell, Spawner, Tasks};
 use crate::user::Crew;
@@ -38,15 +38,19 @@ struct Seat {
 
 /// Runs an open leaf on one worker until its last iteration has ended or was interrupted.
 pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[OpenStage]) {
+    let users_max = floor.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX).max(1);
     let share = floor.context.share();
-    let users_max = floor.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX);
+    // Fewer users than workers: the first workers have one user each and share all arrivals; the others have none.
+    let share = Share { of: share.of.min(users_max), ..share };
+    if share.index >= share.of {
+        return;
+    }
     let arrivals = Arrivals::new(stages, floor.seed, share);
     let tasks = Tasks::default();
     let desk = Rc::new(Desk {
         free: RefCell::default(),
         seats: Cell::new(0),
-        // Every worker gets its share of the bound, and at least one user.
-        seats_max: (users_max / share.of + u64::from(users_max % share.of > share.index)).max(1),
+        seats_max: users_max / share.of + u64::from(users_max % share.of > share.index),
         starting: RefCell::new(arrivals.clone()),
         due: Cell::new(0),
         started: Cell::new(0),
