@@ -57,8 +57,10 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     let name = test_name(path);
     let described: Result<Option<String>, ScriptError> = realm.evaluate(|ctx, exported| describe(ctx, exported, &name));
     scope.seal();
+    // An error of the file goes first: where it stopped, later parameters had not been declared yet.
+    let described = described?;
     parameters::check_known(&inputs, &declarations.borrow())?;
-    let Some(description) = described? else {
+    let Some(description) = described else {
         return Err(ScriptError::new(format!("{} exports no test", path.display()))
             .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
     };
