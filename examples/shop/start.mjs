@@ -42,6 +42,10 @@ async function start() {
   started.push(database.stop);
   await database.ready;
   const pool = new pg.Pool({ connectionString: database.url, max: 10 });
+  // An idle connection that the database closes is no reason to end the service, least of all while both are being stopped.
+  pool.on("error", (error) => {
+    if (!stopping) console.error(`database: ${error.message}`);
+  });
   started.push(() => pool.end());
   await pool.query(readFileSync(join(here, "schema.sql"), "utf8"));
   await seedCustomers(pool);

@@ -1,0 +1,264 @@
+//! What users get wrong, and what they are told: what was wrong, where, and what to do.
+
+use std::time::Duration;
+
+use crate::harness::{Ended, Folder, once, server};
+
+/// Exit codes as `loadstone --help` documents them.
+const PASSED: i32 = 0;
+const USAGE: i32 = 2;
+const UNREACHABLE: i32 = 5;
+
+/// Runs a file with this content; fails the test unless that is a usage error that left no run behind.
+#[track_caller]
+fn refused(script: &str, arguments: &[&str]) -> Ended {
+    let folder = Folder::new().file("a.load.ts", script);
+    let mut all = vec!["run", "a.load.ts"];
+    all.extend(arguments);
+    let ended = folder.run(&all).code(USAGE);
+    assert!(folder.runs().is_empty(), "a run that never began left a folder\n{}", ended.everything());
+    ended
+}
+
+const HEAD: &str = "import { test, scenario, once, param, csv, users } from \"loadstone\";\n";
+
+#[test]
+fn a_missing_file_is_named() {
+    Folder::new().run(&["run", "nowhere.load.ts"]).code(USAGE).says("nowhere.load.ts");
+    Folder::new().run(&["try", "nowhere.load.ts"]).code(USAGE).says("nowhere.load.ts");
+    Folder::new().run(&["inspect", "nowhere.load.ts"]).code(USAGE).says("nowhere.load.ts");
+}
+
+#[test]
+fn a_syntax_error_shows_its_place_and_its_line() {
+    refused("const a = 1;\nconst b = ;\n", &[]).says("a.load.ts:2:11").says("const b = ;");
+}
+
+#[test]
+fn a_syntax_error_in_an_imported_file_names_that_file() {
+    let folder =
+        Folder::new().file("a.load.ts", "import { b } from \"./lib/b\";\nexport default b;\n").file("lib/b.ts", "export const b = (;\n");
+    folder.run(&["run", "a.load.ts"]).code(USAGE).says("lib/b.ts:1:");
+}
+
+#[test]
+fn a_file_without_a_test_says_what_is_missing() {
+    refused("const a = 1;\n", &[]).says("export default test(");
+    refused("export default 5;\n", &[]).says("export default test(");
+}
+
+#[test]
+fn an_error_while_the_file_is_read_shows_its_place() {
+    refused("const parts: string[] = [];\nparts[0].length;\n", &[]).says("a.load.ts:2:");
+}
+
+#[test]
+fn an_unknown_import_is_named() {
+    refused("import { nothing } from \"loadstone\";\nexport default nothing;\n", &[]).says("nothing");
+    refused("import { x } from \"./missing\";\nexport default x;\n", &[]).says("./missing").says("a.load.ts:1:");
+    refused("import fs from \"fs\";\nexport default fs;\n", &[]).says("fs");
+}
+
+#[test]
+fn enums_and_other_typescript_work() {
+    once(
+        server::httpbin(),
+        r#"enum Colour { Red = "red", Blue = "blue" }
+           enum Level { Low, High = 5, Higher }
+           class Point { constructor(readonly x: number, private y = 2) {} get sum(): number { return this.x + this.y; } }
+           const generic = <T,>(value: T): T => value satisfies T;
+           user.check("string enum", Colour.Blue === "blue");
+           user.check("numeric enum", Level.Higher === 6 && Level[5] === "High");
+           user.check("parameter properties", new Point(1).sum === 3);
+           user.check("the rest", generic<number>(4)! + (5 as number) === 9);"#,
+    )
+    .all_checks_held();
+}
+
+#[test]
+fn an_endless_loop_is_interrupted_with_its_line() {
+    // Line 4 of the file that `once` writes is the first of the body.
+    let ended = once(server::nginx(), "await user.get(\"/\");\nlet n = 0;\nwhile (true) {\n  n += 1;\n}");
+    let errors = ended.errors();
+    assert!(errors.contains("once.load.ts:6") || errors.contains("once.load.ts:7"), "{}", ended.everything());
+    assert_eq!(ended.summary()["totals"]["iterations_failed"], 1, "{}", ended.everything());
+}
+
+#[test]
+fn an_endless_loop_while_the_file_is_read_is_interrupted_too() {
+    refused("let n = 0;\nwhile (true) n += 1;\n", &[]).says("a.load.ts:2");
+}
+
+#[test]
+fn a_throw_fails_its_iteration_and_the_run_goes_on() {
+    let script = format!(
+        r#"{HEAD}const odd = scenario("Odd", async (user) => {{
+  await user.get("/");
+  if (user.iteration % 2 === 1) throw new Error("an odd one");
+}});
+import {{ arrivals }} from "loadstone";
+export default test({{ target: "{}", load: odd.run(arrivals(20).for("500ms")) }});
+"#,
+        server::nginx()
+    );
+    let ended = Folder::new().file("a.load.ts", &script).run(&["run", "a.load.ts"]).passes().says("an odd one");
+    let summary = ended.summary();
+    assert_eq!(summary["totals"]["iterations"], 10, "{}", ended.everything());
+    assert_eq!(summary["totals"]["iterations_failed"], 5, "{}", ended.everything());
+    assert_eq!(summary["totals"]["requests_failed"], 0, "{}", ended.everything());
+    let group =
+        summary["errors"].as_array().unwrap().iter().find(|row| row["message"].as_str().unwrap().contains("an odd one")).unwrap().clone();
+    assert_eq!(group["count"], 5, "one group with its count: {group}");
+    assert!(group["message"].as_str().unwrap().contains("a.load.ts:4"), "{group}");
+}
+
+#[test]
+fn a_missing_value_ends_the_iteration_and_says_which() {
+    let ended =
+        once(server::nginx(), r#"const r = await user.get("/data.json"); r.json("$.items[7].name"); user.fail("not reached");"#).passes();
+    assert!(ended.errors().contains("$.items[7].name"), "{}", ended.everything());
+    assert!(!ended.errors().contains("not reached"), "{}", ended.everything());
+}
+
+#[test]
+fn parameters_are_checked_before_the_load() {
+    let script = format!(
+        "{HEAD}const rate = param.number(\"rate\", {{ default: 4, max: 10 }});\nconst colour = param.choice(\"colour\", [\"red\", \"blue\"], {{ default: \"red\" }});\n\
+         const s = scenario(\"S\", async () => {{}});\nexport default test({{ load: s.run(once()) }});\n"
+    );
+    refused(&script, &["-p", "rat=5"]).says("rat").says("rate");
+    refused(&script, &["-p", "rate=fast"]).says("rate").says("fast");
+    refused(&script, &["-p", "rate=11"]).says("rate").says("10");
+    refused(&script, &["-p", "colour=green"]).says("colour").says("red").says("blue");
+    refused(&script, &["-p", "rate"]).says("rate");
+    refused(&script.replace("{ default: 4, max: 10 }", "{}"), &[]).says("rate").says("-p rate=");
+}
+
+#[test]
+fn parameters_come_from_the_environment_and_the_command_line_wins() {
+    let script = format!(
+        "{HEAD}param.number(\"usersPerSecond\", {{ default: 4 }});\nconst s = scenario(\"S\", async () => {{}});\n\
+         export default test({{ load: s.run(once()) }});\n"
+    );
+    let folder = Folder::new().file("a.load.ts", &script);
+    let value = |arguments: &[&str]| {
+        let mut command = folder.command(&[&["inspect", "a.load.ts"], arguments].concat());
+        command.env("LOADSTONE_USERS_PER_SECOND", "7");
+        let plan: serde_json::Value = serde_json::from_str(&folder.start_command(command).ended().code(PASSED).stdout).expect("JSON");
+        (plan["parameters"][0]["value"].clone(), plan["parameters"][0]["origin"].clone())
+    };
+    assert_eq!(value(&[]), ("7".into(), "environment".into()));
+    assert_eq!(value(&["-p", "usersPerSecond=9"]).0, "9");
+}
+
+#[test]
+fn an_empty_or_ragged_csv_stops_the_start() {
+    let script = format!(
+        "{HEAD}const rows = csv(\"rows.csv\").circular();\nconst s = scenario(\"S\", async () => {{ rows.next(); }});\nexport default test({{ load: s.run(once()) }});\n"
+    );
+    let with = |content: &str| Folder::new().file("a.load.ts", &script).file("rows.csv", content).run(&["run", "a.load.ts"]).code(USAGE);
+    with("").says("rows.csv").says("no rows");
+    with("name,price\n").says("rows.csv").says("no rows");
+    with("name,price\na,1\nb\n").says("rows.csv:3");
+    Folder::new().file("a.load.ts", &script).run(&["run", "a.load.ts"]).code(USAGE).says("rows.csv");
+}
+
+#[test]
+fn bad_urls_are_refused_before_the_load() {
+    Folder::new().run(&["run", "http://", "--for", "1s"]).code(USAGE).says("http://");
+    Folder::new().run(&["run", "ftp://127.0.0.1/", "--for", "1s"]).code(USAGE).says("ftp");
+    Folder::new().run(&["run", "http://127.0.0.1:99999/", "--for", "1s"]).code(USAGE).says("99999");
+    let script = format!(
+        "{HEAD}const s = scenario(\"S\", async () => {{}});\nexport default test({{ target: \"nonsense\", load: s.run(once()) }});\n"
+    );
+    refused(&script, &[]).says("nonsense");
+    let script = format!(
+        "{HEAD}const t = param.url(\"t\", {{ default: \"http://h/\" }});\nconst s = scenario(\"S\", async () => {{}});\nexport default test({{ target: t, load: s.run(once()) }});\n"
+    );
+    refused(&script, &["-p", "t=nonsense"]).says("nonsense");
+}
+
+#[test]
+fn a_bad_url_in_a_scenario_is_an_error_of_the_script() {
+    let ended = once(server::nginx(), r#"await user.get("http://[::1");"#);
+    assert!(ended.errors().contains("http://[::1"), "{}", ended.everything());
+    assert!(ended.errors().contains("once.load.ts:4"), "{}", ended.everything());
+}
+
+#[test]
+fn a_target_that_is_not_there_is_said_before_the_load() {
+    let port = server::free_port("127.0.0.1");
+    let folder = Folder::new();
+    let url = format!("http://127.0.0.1:{port}/");
+    folder.run(&["run", &url, "--rate", "20", "--for", "1s"]).code(UNREACHABLE).says("refused").says("is the target running?");
+    once(&url, r#"await user.get("/");"#).code(UNREACHABLE).says("refused");
+    // RFC 2606: .invalid never resolves.
+    folder.run(&["run", "http://loadstone.invalid/", "--rate", "5", "--for", "1s"]).code(UNREACHABLE).says("loadstone.invalid");
+    assert!(folder.runs().is_empty());
+}
+
+#[test]
+fn a_host_that_is_not_there_during_the_run_is_the_targets_failure() {
+    let port = server::free_port("127.0.0.1");
+    let ended = once(
+        server::nginx(),
+        &format!(
+            r#"await user.get("/");
+               const refused = await user.get("http://127.0.0.1:{port}/", {{ name: "Refused" }});
+               user.check("no answer", !refused.ok && refused.status === 0);
+               await user.get("http://loadstone.invalid/", {{ name: "Unknown" }});"#
+        ),
+    )
+    .passes();
+    assert_eq!((ended.outcomes("passed"), ended.outcomes("refused"), ended.outcomes("dns")), (1, 1, 1), "{}", ended.everything());
+    assert!(ended.errors().contains("refused") && ended.errors().contains("name does not exist"), "{}", ended.errors());
+}
+
+#[test]
+fn an_untrusted_certificate_is_told_and_can_be_trusted_or_accepted() {
+    let shop = server::shop();
+    let url = format!("{}/products", shop.address);
+    let ended = Folder::new().run(&["run", &url, "--rate", "5", "--for", "1s"]).code(UNREACHABLE).says("certificate");
+    assert_eq!(ended.outcomes("tls"), 5, "{}", ended.everything());
+    for trust in [vec!["--root", &shop.certificate], vec!["--insecure"]] {
+        let mut arguments = vec!["run", &url, "--rate", "5", "--for", "1s"];
+        arguments.extend(trust);
+        let ended = Folder::new().run(&arguments).passes();
+        assert_eq!(ended.outcomes("passed"), 5, "{}", ended.everything());
+    }
+}
+
+#[test]
+fn a_certificate_for_another_name_is_refused() {
+    let shop = server::shop();
+    // The certificate holds localhost, 127.0.0.1 and ::1; 127.0.0.2 is the same machine under another name.
+    let url = shop.address.replace("localhost", "127.0.0.2");
+    let body = format!("const r = await user.get(\"{url}/products\"); user.check(\"failed\", !r.ok);");
+    let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
+    if std::net::TcpStream::connect_timeout(&([127, 0, 0, 2], port).into(), Duration::from_secs(1)).is_ok() {
+        let ended = once(&url, &body);
+        assert_eq!(ended.outcomes("tls"), 1, "{}", ended.everything());
+    }
+}
+
+#[test]
+fn plain_http_to_a_tls_port_and_the_reverse_are_failures_not_hangs() {
+    let plain = server::shop().address.replace("https://", "http://");
+    let ended = once(&plain, r#"const r = await user.get("/products", { timeout: "10s" }); user.check("failed", !r.ok);"#);
+    assert_eq!(ended.summary()["totals"]["requests_failed"], 1, "{}", ended.everything());
+    let tls = server::nginx().replace("http://", "https://");
+    let ended = once(&tls, r#"const r = await user.get("/", { timeout: "10s" }); user.check("failed", !r.ok);"#).code(UNREACHABLE);
+    assert_eq!(ended.outcomes("tls"), 1, "{}", ended.everything());
+}
+
+#[test]
+fn wrong_flags_say_what_is_right() {
+    Folder::new().run(&["rum"]).code(USAGE).says("run");
+    Folder::new().run(&["run"]).code(USAGE).says("FILE|URL");
+    Folder::new().run(&["run", "http://127.0.0.1/", "--rate", "5", "--users", "5"]).code(USAGE).says("--users");
+    Folder::new().run(&["run", "http://127.0.0.1/", "--for", "soon"]).code(USAGE).says("soon");
+    Folder::new().run(&["run", "http://127.0.0.1/", "--rate", "-3"]).code(USAGE);
+    Folder::new().run(&["run", "http://127.0.0.1/", "--threshold", "p99<fast"]).code(USAGE).says("p99<50ms");
+    Folder::new().run(&["run", "http://127.0.0.1/", "-p", "a=1"]).code(USAGE).says("-p");
+    Folder::new().run(&["show", "nothing"]).code(USAGE).says("nothing");
+}

@@ -1,0 +1,125 @@
+//! Feeders, shared values, unique ids and randomness, across several workers.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::harness::{Ended, Folder, server};
+
+/// Runs a script with some CSV rows beside it, on two workers.
+fn run(script: &str) -> Ended {
+    run_on("2", script)
+}
+
+fn run_on(workers: &str, script: &str) -> Ended {
+    let head = "import { test, scenario, once, csv, jsonl, json, rows, generator, shared, uniqueId, iterations, sequence, users, arrivals } from \"loadstone\";\n";
+    let numbers: String = std::iter::once("n\n".to_owned()).chain((0..40).map(|n| format!("{n}\n"))).collect();
+    let folder =
+        Folder::new().file("a.load.ts", &format!("{head}{}", script.replace("TARGET", server::httpbin()))).file("numbers.csv", &numbers);
+    folder.run(&["run", "a.load.ts", "--workers", workers])
+}
+
+/// What the scripts printed as `row …`, in order.
+fn printed(ended: &Ended) -> Vec<String> {
+    let text = format!("{}{}", ended.stdout, ended.stderr);
+    text.lines().filter_map(|line| Some(line.split_once("row ")?.1.trim().to_owned())).collect()
+}
+
+#[test]
+fn a_queue_gives_every_row_once_across_workers_and_then_stops() {
+    let ended = run(r#"const numbers = csv("numbers.csv").queue();
+const take = scenario("Take", async (user) => { const { n } = numbers.next(); await user.get("/get", { query: { n } }); console.log("row", n); });
+export default test({ target: "TARGET", load: take.run(users(6).for("60s")) });"#)
+    .passes();
+    let rows = printed(&ended);
+    let distinct: BTreeSet<&String> = rows.iter().collect();
+    assert_eq!((rows.len(), distinct.len()), (40, 40), "{}", ended.everything());
+    let seconds = ended.summary()["totals"]["duration_seconds"].as_f64().unwrap();
+    assert!(seconds < 30.0, "an exhausted feeder ends its load: {seconds} s");
+}
+
+#[test]
+fn circular_rows_come_in_turn_exactly() {
+    let ended = run(r#"const numbers = csv("numbers.csv").circular();
+const take = scenario("Take", async (user) => { const { n } = numbers.next(); console.log("row", n); });
+export default test({ target: "TARGET", load: take.run(iterations(120).users(6)) });"#)
+    .passes();
+    let rows = printed(&ended);
+    assert_eq!(rows.len(), 120, "{}", ended.everything());
+    for n in 0..40 {
+        assert_eq!(rows.iter().filter(|row| **row == n.to_string()).count(), 3, "row {n}");
+    }
+}
+
+#[test]
+fn shuffle_repeats_with_its_seed_and_gives_each_row_once() {
+    let script = r#"const numbers = csv("numbers.csv").shuffle();
+const take = scenario("Take", async (user) => { console.log("row", numbers.next().n); });
+export default test({ target: "TARGET", load: take.run(iterations(40)), options: { seed: SEED } });"#;
+    let rows = |seed: &str| printed(&run(&script.replace("SEED", seed)).passes());
+    let (first, again, other) = (rows("7"), rows("7"), rows("8"));
+    assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), 40);
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+}
+
+#[test]
+fn what_a_set_up_shares_reaches_all_users_and_sums_are_exact() {
+    let ended = run(r#"const tokens = shared<string[]>("tokens", []);
+const count = shared("count", 0);
+const setUp = scenario("Set up", async (user) => { for (const t of ["a", "b"]) tokens.push((await user.get("/get", { query: { t } })).json("$.args.t[0]")); });
+const add = scenario("Add", async (user) => { if (tokens.get().join() !== "a,b") user.fail(`tokens are ${tokens.get()}`); count.increment(); });
+const tearDown = scenario("Tear down", async (user) => { user.check("exact", count.get() === 200); });
+export default test({ target: "TARGET", load: sequence(setUp.run(once()), add.run(iterations(200).users(8)), tearDown.run(once())) });"#)
+    .passes();
+    let summary = ended.summary();
+    assert_eq!(summary["checks"][0]["passed"], 1, "{}", ended.everything());
+    assert_eq!(summary["totals"]["iterations_failed"], 0, "{}", ended.everything());
+}
+
+#[test]
+fn unique_ids_are_unique_within_and_between_runs() {
+    let script = r#"const make = scenario("Make", async () => { console.log("row", uniqueId("u")); });
+export default test({ target: "TARGET", load: make.run(iterations(50).users(4)) });"#;
+    let mut ids = printed(&run(script).passes());
+    ids.extend(printed(&run(script).passes()));
+    assert_eq!((ids.len(), ids.iter().collect::<BTreeSet<_>>().len()), (100, 100));
+    assert!(ids.iter().all(|id| id.starts_with("u-")), "{ids:?}");
+}
+
+#[test]
+fn other_sources_of_rows_work() {
+    let ended = run(r#"const listed = rows([{ a: 1 }, { a: 2 }]).circular();
+const made = generator((n) => ({ name: `account-${n}` }));
+const only = scenario("Only", async (user) => {
+  user.check("rows", listed.next().a + listed.next().a === 3);
+  user.check("generator", made.next().name !== made.next().name);
+  user.check("length", csv("numbers.csv").length === 40);
+});
+export default test({ target: "TARGET", load: only.run(once()) });"#)
+    .passes();
+    assert_eq!(ended.summary()["totals"]["checks_failed"], 0, "{}", ended.everything());
+}
+
+#[test]
+fn names_are_templated_and_series_are_bounded() {
+    // The bound holds for each worker.
+    let ended = run_on(
+        "1",
+        r#"const many = scenario("Many", async (user) => {
+  await user.get(`/anything/${user.iteration}`);
+  await user.get("/get", { name: `Own name ${user.iteration}` });
+});
+export default test({ target: "TARGET", load: many.run(iterations(40).users(4)), options: { seriesMax: 20 } });"#,
+    )
+    .passes();
+    let summary = ended.summary();
+    let rows = summary["requests"].as_array().unwrap();
+    let count = |name: &str| rows.iter().filter(|row| row["name"] == name).filter_map(|row| row["count"].as_u64()).sum::<u64>();
+    assert_eq!(count("GET /anything/:id"), 40, "{}", ended.everything());
+    assert!(rows.len() <= 21, "{} rows", rows.len());
+    let total: u64 = rows.iter().map(|row| row["count"].as_u64().unwrap()).sum();
+    assert_eq!(total, 80, "the bound merges, it does not lose");
+    assert!(count("(other)") > 0, "{}", Value::from(rows.clone()));
+    ended.says("(other)");
+}

@@ -1,0 +1,12 @@
+//! What makes a test of the command line three lines long.
+//!
+//! Start at [`Folder`]: a folder of the user's files, in which [`Folder::run`] runs the binary to its end and gives back
+//! what it [`Ended`] with. [`server`] holds the systems under test, [`raw`] a server that misbehaves as it is told.
+
+mod ended;
+mod folder;
+pub(crate) mod raw;
+pub(crate) mod server;
+
+pub(crate) use ended::Ended;
+pub(crate) use folder::{Folder, once, once_with};

@@ -1,0 +1,150 @@
+//! Real servers, each started once for all tests, on a free port, and ended with the test process.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// The example shop: Node and PostgreSQL, over TLS.
+pub(crate) struct Shop {
+    /// `https://localhost:PORT`
+    pub(crate) address: String,
+    /// PEM file to trust.
+    pub(crate) certificate: String,
+}
+
+/// nginx with the files of `examples/nginx`; its address.
+pub(crate) fn nginx() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.arg(examples().join("nginx/start.mjs")).args(["--port", "0"]);
+        start(command, &["nginx: "]).remove(0)
+    })
+}
+
+pub(crate) fn shop() -> &'static Shop {
+    static SERVER: OnceLock<Shop> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.arg(examples().join("shop/start.mjs")).args(["--port", "0", "--tls"]);
+        let mut said = start(command, &["shop: ", "certificate: "]);
+        let certificate = said.remove(1);
+        Shop { address: said.remove(0), certificate }
+    })
+}
+
+/// A third party's echo server; its address.
+pub(crate) fn httpbin() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| httpbin_at("127.0.0.1"))
+}
+
+/// The same on IPv6; nothing on a machine that has none.
+pub(crate) fn httpbin_ipv6() -> Option<&'static str> {
+    static SERVER: OnceLock<Option<String>> = OnceLock::new();
+    let start = || std::net::TcpListener::bind("[::1]:0").is_ok().then(|| httpbin_at("::1"));
+    SERVER.get_or_init(start).as_deref()
+}
+
+fn httpbin_at(host: &str) -> String {
+    // go-httpbin takes a port and does not say which one it got.
+    let port = free_port(host);
+    let mut command = Command::new(tools().join("go-httpbin"));
+    command.args(["-host", host, "-port", &port.to_string(), "-max-duration", "60s"]).stderr(Stdio::piped());
+    start_quietly(command);
+    let connect = || std::net::TcpStream::connect((host, port)).is_ok();
+    wait_until("go-httpbin to listen", connect);
+    if host.contains(':') { format!("http://[{host}]:{port}") } else { format!("http://{host}:{port}") }
+}
+
+pub(crate) fn free_port(host: &str) -> u16 {
+    let probe = std::net::TcpListener::bind((host, 0)).expect("a free port");
+    probe.local_addr().expect("an address").port()
+}
+
+/// Polls for something that another process does.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    const STEP: Duration = Duration::from_millis(20);
+    for _ in 0..START_LIMIT.as_millis() / STEP.as_millis() {
+        if holds() {
+            return;
+        }
+        thread::sleep(STEP);
+    }
+    panic!("waited {START_LIMIT:?} for {what}");
+}
+
+pub(crate) fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().expect("the examples stand beside the crates")
+}
+
+/// Where `cargo xtask setup` puts programs: `tools` in the target folder.
+fn tools() -> PathBuf {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    scratch.parent().expect("a folder of the target folder").join("tools")
+}
+
+/// Starts a server and waits for the lines with these beginnings; gives back what stands behind each.
+fn start(mut command: Command, beginnings: &[&str]) -> Vec<String> {
+    command.stdout(Stdio::piped());
+    let described = format!("{command:?}");
+    let stdout = keep(command);
+    let beginnings: Vec<String> = beginnings.iter().map(ToString::to_string).collect();
+    let (found, wait) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let mut lines = BufReader::new(stdout.expect("asked for as a pipe")).lines().map_while(Result::ok);
+        let mut values = vec![None; beginnings.len()];
+        while values.iter().any(Option::is_none) {
+            let Some(line) = lines.next() else { return };
+            for (value, beginning) in values.iter_mut().zip(&beginnings) {
+                *value = line.strip_prefix(beginning.as_str()).map(str::to_owned).or(value.take());
+            }
+        }
+        let _test_is_gone = found.send(values.into_iter().flatten().collect());
+        // Read on, or the server would block on a full pipe.
+        lines.for_each(drop);
+    });
+    wait.recv_timeout(START_LIMIT).unwrap_or_else(|_| panic!("{described} did not start; `cargo xtask setup` installs what it needs"))
+}
+
+fn start_quietly(mut command: Command) {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    keep(command);
+}
+
+/// Starts a child that ends with this process, however this process ends.
+///
+/// The kernel sends the signal when the *thread* that started the child ends, and tests run in threads of their own that
+/// end early; so one thread starts all servers and stays.
+fn keep(mut command: Command) -> Option<std::process::ChildStdout> {
+    type Job = (Command, mpsc::SyncSender<Option<std::process::ChildStdout>>);
+    static KEEPER: OnceLock<mpsc::SyncSender<Job>> = OnceLock::new();
+    // SAFETY: between fork and exec only one system call is made, which allocates nothing.
+    unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?)) };
+    command.stdin(Stdio::null()).process_group(0);
+    let keeper = KEEPER.get_or_init(|| {
+        let (jobs, inbox) = mpsc::sync_channel::<Job>(8);
+        thread::spawn(move || {
+            let mut children = Vec::new();
+            for (mut command, reply) in inbox {
+                let mut child = command.spawn().unwrap_or_else(|error| {
+                    panic!("{command:?} does not start ({error}); `cargo xtask setup` installs what the tests need")
+                });
+                let _asker_is_gone = reply.send(child.stdout.take());
+                children.push(child);
+            }
+        });
+        jobs
+    });
+    let (reply, answer) = mpsc::sync_channel(1);
+    keeper.send((command, reply)).expect("the keeper stays");
+    answer.recv().expect("the server starts")
+}

@@ -1,0 +1,16 @@
+//! End-to-end tests: the real binary, as a user would run it, against real servers.
+//!
+//! Read [`harness`] first. What these need is installed by `cargo xtask setup`; a server that is missing fails its tests.
+
+mod answers;
+mod bad_input;
+mod bodies;
+mod commands;
+mod data;
+mod ending;
+mod exchange;
+mod harness;
+mod objectives;
+mod servers;
+mod systems;
+mod url;

@@ -1,0 +1,99 @@
+//! Thresholds, load profiles and the numbers they speak of, held against what is known from the outside.
+
+use std::time::Duration;
+
+use crate::harness::raw::{Raw, Step, send};
+use crate::harness::{Ended, Folder, server};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Runs a test with this load and these thresholds; its scenario makes one request.
+fn run(target: &str, load: &str, thresholds: &str) -> Ended {
+    let script = format!(
+        r#"import {{ test, scenario, arrivals, users, iterations, once, atOnce, sequence, requests, failures, responseTime, iterationCount, checks }} from "loadstone";
+const s = scenario("S", async (user) => {{ user.check("ok", (await user.get("/", {{ name: "R" }})).ok); }});
+export default test({{ target: "{target}", load: {load}, thresholds: [{thresholds}] }});
+"#
+    );
+    Folder::new().file("a.load.ts", &script).run(&["run", "a.load.ts"])
+}
+
+#[test]
+fn thresholds_that_hold_pass_and_those_that_do_not_have_their_exit_code() {
+    let hold = "requests().count.equals(20), failures().rate.equals(0), responseTime().max.below(\"5s\"), iterationCount(\"S\").count.atLeast(20), checks().rate.equals(0)";
+    run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", hold).passes();
+    let ended = run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", "requests().count.atLeast(21)").fails_a_threshold();
+    assert_eq!(ended.summary()["verdict"]["thresholds"][0]["state"], "failed", "{}", ended.everything());
+    run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", "responseTime(\"Nothing of that name\").p99.below(\"1s\")").fails_a_threshold();
+}
+
+#[test]
+fn failed_requests_alone_fail_no_run_without_a_threshold() {
+    let raw = Raw::answering(vec![send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")]);
+    let ended = run(&raw.address, "s.run(arrivals(10).for(\"1s\"))", "").passes();
+    assert_eq!(ended.outcomes("status"), 10, "{}", ended.everything());
+    run(&raw.address, "s.run(arrivals(10).for(\"1s\"))", "failures().rate.below(\"1%\")").fails_a_threshold();
+}
+
+#[test]
+fn a_hopeless_threshold_can_end_the_run_early() {
+    let raw = Raw::answering(vec![send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")]);
+    let ended = run(&raw.address, "s.run(arrivals(20).for(\"60s\"))", "failures().count.atMost(5).abortEarly()").fails_a_threshold();
+    let seconds = ended.summary()["totals"]["duration_seconds"].as_f64().unwrap();
+    assert!(seconds < 20.0, "{seconds} s");
+}
+
+#[test]
+fn every_arrival_of_an_open_profile_is_made() {
+    for (load, arrivals) in [
+        ("s.run(arrivals(50).for(\"2s\"))", 100),
+        ("s.run(arrivals.ramp(0, 100).for(\"2s\"))", 100),
+        ("s.run(arrivals.steps([10, 20, 30]).each(\"1s\"))", 60),
+        ("s.run(arrivals(\"600/m\").for(\"1s\").then(arrivals(20).for(\"1s\")))", 30),
+        ("s.run(atOnce(37))", 37),
+        ("sequence(s.run(once()), [s.run(arrivals(10).for(\"1s\")), s.run(iterations(7))], s.run(once()))", 19),
+        ("s.run(iterations(5).users(4).perUser())", 20),
+    ] {
+        let ended = run(server::nginx(), load, "").passes();
+        assert_eq!(ended.summary()["totals"]["iterations"], arrivals, "{load}\n{}", ended.everything());
+        assert_eq!(ended.outcomes("passed"), arrivals, "{load}\n{}", ended.everything());
+    }
+}
+
+#[test]
+fn a_limit_on_users_makes_arrivals_wait_and_loses_none() {
+    // One user at a time, 200 ms each: 20 arrivals within one second take four.
+    let raw = Raw::answering(vec![Step::Wait(Duration::from_millis(200)), send(OK)]);
+    let ended = run(&raw.address, "s.run(arrivals(20).for(\"1s\").maxUsers(1))", "");
+    let totals = &ended.summary()["totals"];
+    assert_eq!((&totals["arrivals_due"], &totals["arrivals_started"]), (&20.into(), &20.into()), "{}", ended.everything());
+    assert_eq!(ended.outcomes("passed"), 20, "{}", ended.everything());
+    // The last one was due at 0.95 s and ended at 4 s at the earliest.
+    let row = &ended.summary()["requests"][0];
+    assert!(row["response"]["max"].as_f64().unwrap() >= 3.0, "{row}");
+    assert!(row["service"]["max"].as_f64().unwrap() < 2.0, "{row}");
+    assert!(row["lag"]["max"].as_f64().unwrap() >= 2.8, "{row}");
+}
+
+#[test]
+fn a_stall_shows_in_full_in_open_load() {
+    // Everything waits while the one request at the start takes 2 s: with maxUsers(1) the excess falls in a straight line.
+    let raw = Raw::by_request(|n| if n == 0 { vec![Step::Wait(Duration::from_secs(2)), send(OK)] } else { vec![send(OK)] });
+    let ended = run(&raw.address, "s.run(arrivals(50).for(\"4s\").maxUsers(1))", "");
+    let median = ended.summary()["response"]["percentiles"][0]["value"].as_f64().unwrap();
+    // R_q = max(0, D - (1 - q) T) with D = 2 s, T = 4 s: R_0.5 = 0, R_0.75 = 1 s.
+    let p75 = ended.summary()["response"]["percentiles"][1]["value"].as_f64().unwrap();
+    assert!(median < 0.3, "median {median}\n{}", ended.everything());
+    assert!((0.7..1.5).contains(&p75), "p75 {p75}\n{}", ended.everything());
+}
+
+#[test]
+fn iterations_may_finish_within_the_graceful_stop_and_are_cut_off_after_it() {
+    let slow = Raw::answering(vec![Step::Wait(Duration::from_secs(2)), send(OK)]);
+    let ended = run(&slow.address, "s.run(users(2).for(\"1s\").gracefulStop(\"20s\"))", "");
+    assert_eq!(ended.outcomes("passed"), 2, "{}", ended.everything());
+    let ended = run(&slow.address, "s.run(users(2).for(\"1s\").gracefulStop(\"0s\"))", "");
+    let totals = &ended.summary()["totals"];
+    assert_eq!(totals["iterations_interrupted"], 2, "{}", ended.everything());
+    assert_eq!(totals["requests_failed"], 0, "cut off is not failed\n{}", ended.everything());
+}

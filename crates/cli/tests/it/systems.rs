@@ -1,0 +1,76 @@
+//! The examples as their README shows them, against the systems they are written for.
+
+use std::fs;
+
+use crate::harness::{Ended, Folder, server};
+
+fn run(file: &str, parameters: &[String]) -> Ended {
+    let path = server::examples().join(file);
+    let mut arguments = vec!["run", path.to_str().expect("a path in UTF-8")];
+    for parameter in parameters {
+        arguments.extend(["-p", parameter]);
+    }
+    Folder::new().run(&arguments)
+}
+
+#[test]
+fn customers_order_from_the_shop_over_tls() {
+    let shop = server::shop();
+    let parameters = [
+        format!("target={}", shop.address),
+        format!("certificate={}", shop.certificate),
+        "customersPerSecond=8".to_owned(),
+        "runTime=4s".to_owned(),
+        "thinkTime=20ms".to_owned(),
+    ];
+    // Its thresholds on times speak of a machine of its own; what must hold anywhere is that every step worked.
+    let ended = run("shop.load.ts", &parameters);
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    let summary = ended.summary();
+    let totals = &summary["totals"];
+    assert_eq!((&totals["requests_failed"], &totals["iterations_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
+    assert_eq!((&totals["checks_failed"], &summary["errors"]), (&0.into(), &serde_json::json!([])), "{}", ended.everything());
+    let iterations = totals["iterations"].as_u64().unwrap();
+    assert!((10..80).contains(&iterations), "Poisson arrivals at 8/s for 4 s: {iterations}");
+    for name in ["Log in", "List products", "Create order", "Read order", "Delete order", "List orders"] {
+        let row = summary["requests"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+        assert_eq!(row["count"], iterations, "{name}");
+    }
+    let groups = summary["groups"].as_array().unwrap();
+    assert_eq!((groups.len(), &groups[0]["name"], &groups[0]["count"]), (1, &"Order and look".into(), &iterations.into()));
+}
+
+#[test]
+fn visitors_read_static_files() {
+    let ended = run("files.load.ts", &[format!("target={}", server::nginx()), "visitors=5".to_owned(), "runTime=2s".to_owned()]);
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    assert_eq!(ended.summary()["totals"]["requests_failed"], 0, "{}", ended.everything());
+    assert_eq!(ended.summary()["errors"], serde_json::json!([]), "{}", ended.everything());
+    assert!(ended.outcomes("passed") > 15, "{}", ended.everything());
+}
+
+#[test]
+fn a_user_who_begins_has_a_test_that_runs() {
+    let folder = Folder::new();
+    folder.run(&["init", "--target", server::nginx()]).code(0).says("first.load.ts");
+    for file in ["first.load.ts", "loadstone.d.ts", "tsconfig.json"] {
+        assert!(folder.path().join(file).is_file(), "{file}");
+    }
+    let tried = folder.run(&["try", "first.load.ts"]).code(0).says("GET ").says("200");
+    assert!(folder.runs().is_empty(), "a try records nothing\n{}", tried.everything());
+
+    // The first test runs for longer than a test may take: the same with its times cut short.
+    let script = fs::read_to_string(folder.path().join("first.load.ts")).unwrap();
+    assert!(script.contains(server::nginx()), "{script}");
+    let plan = folder.run(&["inspect", "first.load.ts"]).code(0);
+    let plan: serde_json::Value = serde_json::from_str(&plan.stdout).expect("the plan as JSON");
+    assert!(plan.to_string().contains(server::nginx()), "{plan}");
+}
+
+#[test]
+fn the_demo_finds_what_was_planted() {
+    let folder = Folder::new();
+    let ended = folder.run(&["demo", "--for", "6s"]);
+    assert!(ended.summary()["totals"]["requests"].as_u64().unwrap() > 50, "{}", ended.everything());
+    assert!(folder.runs()[0].join("report.html").is_file());
+}

@@ -1,0 +1,130 @@
+//! `loadstone run URL`: load without a script.
+
+use crate::harness::raw::{Raw, send};
+use crate::harness::{Folder, server};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn a_rate_makes_exactly_its_arrivals() {
+    let ended = Folder::new().run(&["run", server::nginx(), "--rate", "100", "--for", "2s"]).passes();
+    let totals = &ended.summary()["totals"];
+    assert_eq!(totals["requests"], 200, "{}", ended.everything());
+    assert_eq!((&totals["arrivals_due"], &totals["arrivals_started"]), (&200.into(), &200.into()));
+    ended.says("200");
+}
+
+#[test]
+fn users_keep_one_connection_each() {
+    let raw = Raw::answering(vec![send(OK)]);
+    let ended = Folder::new().run(&["run", &raw.address, "--users", "7", "--for", "1s"]).passes();
+    assert_eq!(raw.connections(), 7, "{}", ended.everything());
+    assert_eq!(ended.summary()["totals"]["connections_opened"], 7, "{}", ended.everything());
+    let requests = ended.outcomes("passed");
+    assert!(requests > 7, "{requests}");
+    assert_eq!(ended.summary()["totals"]["bytes_received"], requests * OK.len() as u64, "{}", ended.everything());
+}
+
+#[test]
+fn users_may_open_a_connection_for_every_request() {
+    let raw = Raw::answering(vec![send(OK)]);
+    let ended = Folder::new().run(&["run", &raw.address, "--rate", "20", "--for", "1s", "--no-keep-alive"]).passes();
+    assert_eq!(raw.connections(), 20, "{}", ended.everything());
+}
+
+#[test]
+fn method_headers_and_body_arrive() {
+    let url = format!("{}/anything", server::httpbin());
+    let json = Folder::new().file("body.json", r#"{"a":1}"#);
+    // The echo answers with 200 whatever comes; a wrong method would be answered with 405 by /post.
+    json.run(&[
+        "run",
+        &url,
+        "-d",
+        "@body.json",
+        "-H",
+        "Content-Type: application/json",
+        "--rate",
+        "5",
+        "--for",
+        "1s",
+        "--expect-status",
+        "200",
+    ])
+    .passes();
+    let post = format!("{}/post", server::httpbin());
+    let ended = json.run(&["run", &post, "-d", "a=1", "--rate", "5", "--for", "1s"]).passes();
+    assert_eq!(ended.outcomes("passed"), 5, "a body makes it a POST\n{}", ended.everything());
+    let ended = json.run(&["run", &post, "-X", "GET", "--rate", "5", "--for", "1s"]).passes();
+    assert_eq!(ended.outcomes("status"), 5, "/post answers GET with 405\n{}", ended.everything());
+    let bearer = format!("{}/bearer", server::httpbin());
+    let ended = json.run(&["run", &bearer, "-H", "Authorization: Bearer x", "--rate", "5", "--for", "1s"]).passes();
+    assert_eq!(ended.outcomes("passed"), 5, "{}", ended.everything());
+}
+
+#[test]
+fn an_expected_status_judges() {
+    let url = format!("{}/status/404", server::httpbin());
+    let ended = Folder::new().run(&["run", &url, "--rate", "5", "--for", "1s", "--expect-status", "404"]).passes();
+    assert_eq!(ended.outcomes("passed"), 5, "{}", ended.everything());
+    let ended = Folder::new().run(&["run", &url, "--rate", "5", "--for", "1s", "--threshold", "failures<1%"]).fails_a_threshold();
+    assert_eq!(ended.outcomes("status"), 5, "{}", ended.everything());
+}
+
+#[test]
+fn objectives_on_the_command_line_decide_the_exit_code() {
+    let with = |objective: &str| Folder::new().run(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--threshold", objective]);
+    with("p50<5s").passes();
+    with("count>=20").passes();
+    with("count>20").fails_a_threshold();
+    with("failures=0").passes();
+    with("max<1us").fails_a_threshold();
+}
+
+#[test]
+fn results_can_go_to_files_and_to_standard_output() {
+    let folder = Folder::new();
+    let ended = folder
+        .run(&[
+            "run",
+            server::nginx(),
+            "--rate",
+            "20",
+            "--for",
+            "1s",
+            "--json",
+            "--quiet",
+            "--junit",
+            "j.xml",
+            "--html",
+            "h.html",
+            "--markdown",
+            "m.md",
+            "--threshold",
+            "p50<5s",
+        ])
+        .passes();
+    let printed: serde_json::Value = serde_json::from_str(&ended.stdout).expect("nothing but JSON on standard output");
+    assert_eq!(printed, ended.summary());
+    assert_eq!(printed["schema"], 1);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(read("j.xml").contains("<testsuite"));
+    assert!(read("h.html").contains("<html"));
+    assert!(read("m.md").contains('|'));
+}
+
+#[test]
+fn nothing_is_written_when_nothing_is_wanted() {
+    let folder = Folder::new();
+    let ended = folder.run(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--no-save", "--json"]);
+    let printed: serde_json::Value = serde_json::from_str(&ended.stdout).expect("the summary all the same");
+    assert_eq!(printed["totals"]["requests"], 20);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_pipe_gets_no_control_characters() {
+    let ended = Folder::new().run(&["run", server::nginx(), "--rate", "20", "--for", "2s"]).passes();
+    assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "{:?}\n{:?}", ended.stdout, ended.stderr);
+    assert!(!ended.stderr.contains('\r'), "{:?}", ended.stderr);
+}
