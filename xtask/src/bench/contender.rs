@@ -91,8 +91,9 @@ impl Contender {
         // wrk prints its version and ends with 1.
         let printed = Command::new(&self.program).args(self.version).output().map(|output| output.stdout).unwrap_or_default();
         let printed = String::from_utf8_lossy(&printed).into_owned();
-        let number =
-            printed.split_whitespace().find(|word| word.trim_start_matches('v').starts_with(|letter: char| letter.is_ascii_digit()));
+        // `oha 1.4.5`, `wrk debian/4.1.0-3 [epoll] …`, `k6 v1.8.0 (…)`
+        let mut words = printed.split(|letter: char| letter.is_whitespace() || letter == '/');
+        let number = words.find(|word| word.trim_start_matches('v').starts_with(|letter: char| letter.is_ascii_digit()));
         number.map_or_else(|| self.name.to_owned(), |number| format!("{} ({})", self.name, number.trim_matches(['v', ','])))
     }
 

@@ -103,13 +103,14 @@ fn own_user() -> Result<String> {
     Ok(if root { "user root;".to_owned() } else { String::new() })
 }
 
+/// nginx closes idle connections once fewer than a sixteenth of its connections are free, so 15,000 users need some 16,000 and more.
 fn configuration(folder: &str, port: u16, user: &str) -> String {
     format!(
         r"{user}
 daemon off;
 worker_processes 1;
 pid {folder}/nginx.pid;
-events {{ worker_connections 16000; }}
+events {{ worker_connections 19000; }}
 http {{
   access_log off;
   keepalive_requests 1000000000;
