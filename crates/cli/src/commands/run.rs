@@ -123,6 +123,11 @@ impl ScriptRun<'_> {
         loaded.network.roots.extend(self.tls.roots.iter().cloned());
         loaded.network.sources.extend(self.tls.sources.iter().copied());
         check_network(&loaded.network)?;
+        if !loaded.plan.observers.is_empty() {
+            // Better no run than one whose report lacks, without a word, what the test asked to see.
+            let text = "the test declares observers (`observe: […]`), which this version cannot run yet: leave them out";
+            return Err(UsageError(text.to_owned()).into());
+        }
         let console = Console::new();
         let sink = console.sink();
         let session = Session {
