@@ -42,10 +42,10 @@ impl Resolver {
         let Some(resolver) = resolver else {
             return Err(Failure::new(Outcome::Dns, "the name resolver could not be set up; check /etc/resolv.conf"));
         };
-        let found = resolver.lookup_ip(host).await.map_err(|error| failure(&error))?;
+        let found = resolver.lookup_ip(host).await.map_err(|error| failure(host, &error))?;
         let mut addresses: Vec<IpAddr> = found.iter().collect();
         if addresses.is_empty() {
-            return Err(Failure::new(Outcome::Dns, "the name has no address"));
+            return Err(Failure::new(Outcome::Dns, format!("{host} has no address")));
         }
         let turn = self.turn.get();
         self.turn.set(turn.wrapping_add(1));
@@ -92,12 +92,12 @@ fn build() -> Option<TokioResolver> {
     builder.build().ok()
 }
 
-fn failure(error: &NetError) -> Failure {
+fn failure(host: &str, error: &NetError) -> Failure {
     let message = match error {
-        NetError::Timeout => "the name server did not answer".to_owned(),
-        error if error.is_nx_domain() => "the name does not exist; check the host in the URL".to_owned(),
-        error if error.is_no_records_found() => "the name has no address".to_owned(),
-        error => format!("the name could not be looked up: {error}"),
+        NetError::Timeout => format!("the name server did not answer for {host}"),
+        error if error.is_nx_domain() => format!("{host} does not exist; check the host in the URL"),
+        error if error.is_no_records_found() => format!("{host} has no address"),
+        error => format!("{host} could not be looked up: {error}"),
     };
     Failure::new(Outcome::Dns, message)
 }

@@ -19,7 +19,7 @@ mod view;
 mod words;
 
 pub use build::ViewBuilder;
-pub use exchange::{AnswerView, ExchangeView, ExpectationView, exchange};
+pub use exchange::{AnswerView, ExchangeView, exchange};
 pub use html::html;
 pub use json::summary_json;
 pub use junit::junit;

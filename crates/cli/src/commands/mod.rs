@@ -62,8 +62,32 @@ fn tell(error: &anyhow::Error) {
     let text = match error.downcast_ref::<script::ScriptError>() {
         _ if pipe => return,
         Some(script) => script.render(),
-        None => format!("error: {error:#}"),
+        None => format!("error: {}", sentence(error)),
     };
     // Nothing is left to do for a reader who closed standard error as well.
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The error and its causes on one line; a cause whose words stand in the error above it already is not said twice.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !said.last().is_some_and(|above| above.contains(&cause)) {
+            said.push(cause);
+        }
+    }
+    said.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let io = || std::io::Error::other("the disk is away");
+        let error = anyhow::Error::from(io()).context("cannot create runs: the disk is away").context("no run");
+        assert_eq!(sentence(&error), "no run: cannot create runs: the disk is away");
+        assert_eq!(sentence(&anyhow::Error::from(io()).context("cannot create runs")), "cannot create runs: the disk is away");
+    }
 }

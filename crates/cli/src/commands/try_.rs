@@ -137,7 +137,6 @@ fn view(traced: &Traced<'_>) -> ExchangeView {
         response_ns: ended.saturating_sub(*started),
         phases: *phases,
         connected: *connected,
-        expectations: Vec::new(),
     }
 }
 

@@ -29,7 +29,6 @@ pub struct ExchangeView {
     pub phases: Phases,
     /// A connection was opened for it.
     pub connected: bool,
-    pub expectations: Vec<ExpectationView>,
 }
 
 #[derive(Debug, Clone)]
@@ -40,16 +39,6 @@ pub struct AnswerView {
     pub body: Vec<u8>,
     /// Bytes on the wire, headers included.
     pub bytes_received: u64,
-}
-
-/// An `expect` or `check` and whether it held.
-#[derive(Debug, Clone)]
-pub struct ExpectationView {
-    /// `status is 200`
-    pub text: String,
-    pub held: bool,
-    /// What was found instead; empty when it held.
-    pub found: String,
 }
 
 /// The exchange as text, ending in a blank line.
@@ -67,11 +56,6 @@ pub fn exchange(view: &ExchangeView, style: &Style) -> String {
         }
     }
     out.push_str(&phases(view, style));
-    for expectation in &view.expectations {
-        let (sign, paint) = if expectation.held { ("✓", Paint::Good) } else { ("✗", Paint::Bad) };
-        let found = if expectation.found.is_empty() { String::new() } else { format!(": {}", expectation.found) };
-        out.push_str(&hang(&format!("  {} ", style.paint(paint, sign)), 4, &format!("{}{found}", expectation.text), style.width));
-    }
     out.push('\n');
     out
 }

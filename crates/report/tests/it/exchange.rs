@@ -2,7 +2,7 @@
 
 use metrics::{Outcome, Phases};
 use report::terminal::Style;
-use report::{AnswerView, ExchangeView, ExpectationView, exchange};
+use report::{AnswerView, ExchangeView, exchange};
 
 use crate::fixtures::MS;
 
@@ -30,10 +30,6 @@ fn view() -> ExchangeView {
         response_ns: 12 * MS + 345_678,
         phases: Phases { dns: 0, connect: MS, tls: 0, wait: 11 * MS, body: 234_567 },
         connected: true,
-        expectations: vec![
-            ExpectationView { text: "status is 200".to_owned(), held: true, found: String::new() },
-            ExpectationView { text: "$.price is 3".to_owned(), held: false, found: "there is no $.price".to_owned() },
-        ],
     }
 }
 
@@ -54,7 +50,6 @@ fn a_refused_connection_has_no_answer() {
         problem: "nothing listens there; is the target running?".to_owned(),
         request_body: Vec::new(),
         phases: Phases::default(),
-        expectations: Vec::new(),
         ..view()
     };
     insta::assert_snapshot!(exchange(&view, &Style::plain(60)));

@@ -128,7 +128,7 @@ impl Desk {
     /// Reports an error of a script, grouped under a series.
     pub(crate) fn report(&self, series: SeriesId, error: &ScriptError) {
         let message = match &error.place {
-            Some(place) => format!("{} ({}:{})", error.message, place.file, place.line),
+            Some(place) => format!("{} ({place})", error.message),
             None => error.message.clone(),
         };
         self.recorder.borrow_mut().error(series, Outcome::Script, self.clock.now(), &message);

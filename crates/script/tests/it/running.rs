@@ -281,7 +281,7 @@ fn what_is_thrown_names_the_line_of_the_typescript() {
     let text = scenario("const n: number = 1;\nawait user.get('/');\nif (n > 0) {\n  throw new Error('no luck');\n}");
     run(&text, async |stage| {
         assert_eq!(stage.play(0).await, FAILED);
-        assert_eq!(&*stage.drain().errors[0].message, "no luck (t.load.ts:7)");
+        assert_eq!(&*stage.drain().errors[0].message, "no luck (t.load.ts:7:13)");
     });
 }
 
@@ -303,7 +303,7 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
         run(&scenario(line), async |stage| {
             assert_eq!(stage.play(0).await, FAILED, "{line}");
             let message = stage.drain().errors[0].message.clone();
-            assert!(message.contains(part) && message.ends_with("(t.load.ts:4)"), "{line}: {message}");
+            assert!(message.contains(part) && message.contains(" (t.load.ts:4:"), "{line}: {message}");
         });
     }
 }
@@ -313,7 +313,7 @@ fn a_forgotten_await_is_reported() {
     let text = scenario("(async () => { await user.pause('1ms'); throw new Error('lost'); })();\nawait user.pause('20ms');");
     run(&text, async |stage| {
         assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(&*stage.drain().errors[0].message, "unhandled rejection: lost (t.load.ts:4)");
+        assert_eq!(&*stage.drain().errors[0].message, "unhandled rejection: lost (t.load.ts:4:51)");
     });
 }
 
@@ -386,7 +386,7 @@ fn an_endless_loop_fails_its_iteration_and_the_others_go_on() {
         assert_eq!(stage.play(0).await, FAILED);
         assert_eq!(stage.play(1).await, PASSED);
         let message = stage.drain().errors[0].message.clone();
-        assert!(message.contains("without yielding") && message.ends_with("(t.load.ts:7)"), "{message}");
+        assert!(message.contains("without yielding") && message.contains(" (t.load.ts:7:"), "{message}");
     });
 }
 
@@ -495,7 +495,7 @@ export default test({ target: param.url("target"), load: s.run(once()) });"#;
     run(text, async |stage| {
         assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, FAILED, IterationEnd::Exhausted));
         let messages: Vec<String> = stage.drain().errors.iter().map(|error| error.message.to_string()).collect();
-        assert_eq!(messages, ["two (t.load.ts:3)"]);
+        assert_eq!(messages, ["two (t.load.ts:3:67)"]);
     });
 }
 
