@@ -5,7 +5,7 @@ export type RunState = "running" | "completed" | "interrupted" | "aborted" | "fa
 export type Grade = "valid" | "suspect" | "invalid";
 export type ThresholdState = "passed" | "failed" | "no_data" | "pending";
 export type Confidence = "low" | "medium" | "high";
-export type MarkKind = "leaf_began" | "leaf_ended" | "stage" | "adjusted" | "warning" | "stopped";
+export type MarkKind = "leaf_began" | "leaf_ended" | "load_ended" | "drained" | "stage" | "adjusted" | "warning" | "stopped";
 export type SeriesKind = "request" | "group" | "iteration" | "check" | "flow";
 export type Outcome =
   | "passed" | "status" | "expect" | "timeout" | "dns" | "refused" | "reset" | "connect" | "tls" | "protocol" | "script"

@@ -28,6 +28,23 @@ pub(crate) enum Quantile {
     NoData,
 }
 
+/// The quantile of all journeys of a flow: those still open, and those given up, stand behind all that finished. That is exact where
+/// they do take longer, and never too low. The product-limit estimator would not do here: in a queue that grows, what is open at the
+/// end is what started last and takes longest. `open`: lower bounds of the times of those that did not finish.
+pub(crate) fn behind(finished: &Histogram, open: &Histogram, q: f64) -> Quantile {
+    let all = finished.count() + open.count();
+    if all == 0 {
+        return Quantile::NoData;
+    }
+    let rank = ((q * all as f64 - 1e-9).ceil() as u64).clamp(1, all);
+    if rank <= finished.count() {
+        return Quantile::Known(finished.value_at_rank(rank) as f64 / 1e9);
+    }
+    let mut bounds = finished.clone();
+    bounds.merge(open);
+    Quantile::Beyond(bounds.value_at_rank(rank) as f64 / 1e9)
+}
+
 impl<'a> Times<'a> {
     /// Response times of a series.
     pub(crate) fn response(series: &'a SeriesSlice) -> Self {
@@ -122,7 +139,36 @@ mod tests {
         assert_eq!(times.quantile(0.98), Quantile::Beyond(400e-9));
     }
 
+    #[test]
+    fn open_journeys_stand_behind_all_that_finished() {
+        // 75 finished in 1 to 75 ns, 25 have been open for 5 ns: their times are 5 ns or more.
+        let (finished, open) = (histogram(1..=75), histogram([5; 25]));
+        assert_eq!(behind(&finished, &open, 0.5), Quantile::Known(50e-9));
+        assert_eq!(behind(&finished, &open, 0.75), Quantile::Known(75e-9));
+        // The 76th of the hundred is one of the open; with all of them at their bound it would be 51 ns.
+        assert_eq!(behind(&finished, &open, 0.76), Quantile::Beyond(51e-9));
+        assert_eq!(behind(&finished, &histogram([]), 1.0), Quantile::Known(75e-9));
+        assert_eq!(behind(&histogram([]), &open, 0.5), Quantile::Beyond(5e-9));
+        assert_eq!(behind(&histogram([]), &histogram([]), 0.5), Quantile::NoData);
+    }
+
     proptest! {
+        /// Whatever the open ones come to take: the value is not below the truth, and the bound not above it.
+        #[test]
+        fn never_too_low_and_never_a_wrong_bound(
+            finished in proptest::collection::vec(1u64..500, 0..80), open in proptest::collection::vec((1u64..400, 0u64..100), 0..40), q in 0.01f64..0.99
+        ) {
+            prop_assume!(!finished.is_empty() || !open.is_empty());
+            let mut truth: Vec<u64> = finished.iter().copied().chain(open.iter().map(|(age, more)| age + more)).collect();
+            truth.sort_unstable();
+            let truth = truth[((q * truth.len() as f64).ceil() as usize).clamp(1, truth.len()) - 1] as f64 / 1e9;
+            match behind(&histogram(finished), &histogram(open.iter().map(|(age, _)| *age)), q) {
+                Quantile::Known(value) => prop_assert!(value >= truth),
+                Quantile::Beyond(bound) => prop_assert!(bound <= truth),
+                Quantile::NoData => prop_assert!(false),
+            }
+        }
+
         #[test]
         fn without_censoring_it_is_the_nearest_rank(values in proptest::collection::vec(0u64..500, 1..200), permille in 1u32..1000) {
             let ended = histogram(values.iter().copied());

@@ -6,6 +6,7 @@
 mod censored;
 mod conclude;
 mod findings;
+mod flows;
 mod interval;
 mod live;
 mod model;
@@ -18,6 +19,7 @@ pub mod units;
 mod validity;
 
 pub use conclude::conclude;
+pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{Live, LiveStatus, LiveTimes};
 pub use model::{
     CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, Summary, ThresholdResult, ThresholdState,

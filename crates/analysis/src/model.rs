@@ -4,6 +4,8 @@ use metrics::{Outcome, SeriesKey};
 use plan::Threshold;
 use serde::{Deserialize, Serialize};
 
+use crate::FlowRow;
+
 /// How far a measurement can be trusted; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -131,7 +133,7 @@ impl TimeStats {
     }
 }
 
-/// A request, group, iteration or flow series over the whole run.
+/// A request, group or iteration series over the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestRow {
     #[serde(flatten)]
@@ -208,7 +210,7 @@ pub struct Summary {
     pub groups: Vec<RequestRow>,
     /// Whole iterations, by scenario.
     pub scenarios: Vec<RequestRow>,
-    pub flows: Vec<RequestRow>,
+    pub flows: Vec<FlowRow>,
     pub checks: Vec<CheckRow>,
     pub errors: Vec<ErrorRow>,
     pub verdict: Verdict,

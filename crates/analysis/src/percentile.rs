@@ -2,7 +2,7 @@
 
 use metrics::Histogram;
 
-use crate::censored::{Quantile, Times};
+use crate::censored::{Quantile, Times, behind};
 use crate::{Percentile, TimeStats};
 
 /// The percentiles that a summary lists.
@@ -47,13 +47,33 @@ pub(crate) fn stats_of(histogram: &Histogram) -> TimeStats {
     stats(Times { ended: histogram, censored: &none, failed: &none }, |_| (None, None))
 }
 
+/// Of a flow's journeys: `open` holds lower bounds of the times of those that did not finish. Count, mean and extremes are of those
+/// that did.
+pub(crate) fn flow_stats(finished: &Histogram, open: &Histogram) -> TimeStats {
+    let all = finished.count() + open.count();
+    if all == 0 {
+        return TimeStats::default();
+    }
+    let listed = |quantile: &f64| shown(behind(finished, open, *quantile), all, *quantile, (None, None));
+    TimeStats {
+        count: finished.count(),
+        mean: finished.mean().map(|ns| ns / 1e9),
+        min: (!finished.is_empty()).then(|| finished.min() as f64 / 1e9),
+        max: (!finished.is_empty()).then(|| finished.max() as f64 / 1e9),
+        percentiles: LISTED.iter().map(listed).collect(),
+    }
+}
+
 fn percentile(times: Times<'_>, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {
-    let count = times.count();
+    shown(times.quantile(quantile), times.count(), quantile, interval)
+}
+
+fn shown(found: Quantile, count: u64, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {
     let empty = Percentile { quantile, value: None, low: None, high: None, samples_beyond: samples_beyond(count, quantile) };
     if count < samples_needed(quantile) {
         return empty;
     }
-    match times.quantile(quantile) {
+    match found {
         Quantile::Known(value) => Percentile {
             value: Some(value),
             low: interval.0.map(|low| low.min(value)),

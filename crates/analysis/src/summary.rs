@@ -9,7 +9,7 @@ use crate::censored::Times;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{SeriesTally, Tally};
-use crate::{CheckRow, ErrorRow, RequestRow, Summary, TimeStats, Totals, Verdict};
+use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, Summary, TimeStats, Totals, Verdict};
 
 /// Rows of the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
@@ -25,7 +25,7 @@ pub(crate) struct Numbers {
     requests: Vec<RequestRow>,
     groups: Vec<RequestRow>,
     scenarios: Vec<RequestRow>,
-    flows: Vec<RequestRow>,
+    flows: Vec<FlowRow>,
     checks: Vec<CheckRow>,
     errors: Vec<ErrorRow>,
 }
@@ -56,7 +56,7 @@ impl Numbers {
             requests: rows(SeriesKind::Request),
             groups: rows(SeriesKind::Group),
             scenarios: rows(SeriesKind::Iteration),
-            flows: rows(SeriesKind::Flow),
+            flows: tally.flows().iter().map(|flow| flow.row(tally.load_end())).collect(),
             checks: checks(tally),
             errors: errors(tally),
         }
@@ -172,7 +172,7 @@ pub(crate) fn totals(tally: &Tally) -> Totals {
                 totals.checks_passed += merged.count - merged.failed;
                 totals.checks_failed += merged.failed;
             }
-            SeriesKind::Group | SeriesKind::Flow => {}
+            SeriesKind::Group => {}
         }
     }
     if let Some((start, end)) = span

@@ -4,10 +4,10 @@ use run::export::{Table, kind};
 
 use crate::{RequestRow, Summary, TimeStats};
 
-/// One row per request, group, scenario and flow: the numbers of the summary. Times are seconds; a percentile without enough
+/// One row per request, group and scenario: the numbers of the summary. Times are seconds; a percentile without enough
 /// samples is missing.
 pub fn totals_table(summary: &Summary) -> Table {
-    let rows: Vec<&RequestRow> = [&summary.requests, &summary.groups, &summary.scenarios, &summary.flows].into_iter().flatten().collect();
+    let rows: Vec<&RequestRow> = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten().collect();
     let mut table = Table::default();
     table.text("kind", &rows, |row| kind(row.key.kind).into());
     table.text("scenario", &rows, |row| row.key.scenario.clone());

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use metrics::{ErrorGroup, GeneratorSlice, Histogram, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{ErrorGroup, GeneratorSlice, Histogram, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+
+use crate::flows::FlowTally;
 
 /// Everything measured so far.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +17,8 @@ pub struct Tally {
     leaves: Vec<LeafTally>,
     workers: Vec<WorkerTally>,
     errors: Vec<ErrorGroup>,
+    flows: Vec<FlowTally>,
+    load_end: Option<Nanos>,
     seconds: Vec<Second>,
     users_max: u64,
     end: Nanos,
@@ -118,6 +122,15 @@ impl Tally {
             self.worker(worker.worker).push(worker);
         }
         slice.errors.iter().for_each(|error| self.push_error(error));
+        let load_end = slice.marks.iter().find(|mark| mark.kind == MarkKind::LoadEnded);
+        self.load_end = self.load_end.or(load_end.map(|mark| mark.at));
+        for flow in &slice.flows {
+            let index = self.flows.iter().position(|mine| mine.merged.name == flow.name).unwrap_or_else(|| {
+                self.flows.push(FlowTally::of(&flow.name));
+                self.flows.len() - 1
+            });
+            self.flows[index].push(flow, slice, self.load_end);
+        }
         self.series_overflow += slice.series_overflow;
         self.end = self.end.max(slice.end);
         self.seconds.push(second);
@@ -196,6 +209,16 @@ impl Tally {
 
     pub fn errors(&self) -> &[ErrorGroup] {
         &self.errors
+    }
+
+    /// In the order of the plan.
+    pub fn flows(&self) -> &[FlowTally] {
+        &self.flows
+    }
+
+    /// When all load had ended, if the run went on for the sake of journeys that were still open.
+    pub fn load_end(&self) -> Option<Nanos> {
+        self.load_end
     }
 
     pub fn seconds(&self) -> &[Second] {

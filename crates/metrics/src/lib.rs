@@ -1,10 +1,11 @@
 //! What is measured: the clock, samples, histograms, and the snapshots that carry them.
 //!
-//! Read [`Sample`] first (one request, one group, one iteration), then [`Recorder`] (one per worker, single owner)
+//! Read [`Sample`] first (one request, one group, one iteration; journeys that cross systems are [`flow`]s), then [`Recorder`] (one per worker, single owner)
 //! and [`Snapshot`] (one second of one worker; the only measurement that crosses a thread, a wire, a disk or the
 //! live page). Deliberately absent: percentile intervals and verdicts (`analysis`), file formats (`run`), sockets.
 
 pub mod clock;
+pub mod flow;
 mod histogram;
 mod outcome;
 mod recorder;
@@ -13,6 +14,7 @@ mod series;
 mod signal;
 mod snapshot;
 
+pub use flow::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowSlice, FlowStageSlice, FlowStep};
 pub use histogram::Histogram;
 pub use outcome::Outcome;
 pub use recorder::{Recorder, SeriesId};

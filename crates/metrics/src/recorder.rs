@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::snapshot::add_to;
 use crate::{
-    ErrorGroup, GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Nanos, Outcome, Sample, SeriesKey, SeriesKind, SeriesSlice,
-    SlowSample, Snapshot,
+    ErrorGroup, FlowEvent, GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Nanos, Outcome, Sample, SeriesKey, SeriesKind,
+    SeriesSlice, SlowSample, Snapshot,
 };
 
 /// A series of one recorder. Keep it: looking it up by key hashes strings.
@@ -25,6 +25,7 @@ pub struct Recorder {
     slow: Vec<SlowSample>,
     slow_floor_ns: u64,
     marks: Vec<Mark>,
+    flow_events: Vec<FlowEvent>,
     overflow: u64,
     in_flight: u64,
     in_flight_since: Nanos,
@@ -45,6 +46,7 @@ impl Recorder {
             slow: Vec::new(),
             slow_floor_ns: 0,
             marks: Vec::new(),
+            flow_events: Vec::new(),
             overflow: 0,
             in_flight: 0,
             in_flight_since: 0,
@@ -210,6 +212,11 @@ impl Recorder {
         self.marks.push(Mark { at, kind, text: text.into() });
     }
 
+    /// Something happened to a journey; it travels with the next snapshot.
+    pub fn flow(&mut self, event: FlowEvent) {
+        self.flow_events.push(event);
+    }
+
     /// Hands over everything since the last drain and starts afresh. Levels (users, waiting, connections) carry on.
     pub fn drain(&mut self, slice: u32, start: Nanos, end: Nanos) -> Snapshot {
         self.integrate_in_flight(end);
@@ -231,6 +238,8 @@ impl Recorder {
             errors: std::mem::take(&mut self.errors),
             slow: std::mem::take(&mut self.slow),
             marks: std::mem::take(&mut self.marks),
+            flows: Vec::new(),
+            flow_events: std::mem::take(&mut self.flow_events),
             series_overflow: std::mem::take(&mut self.overflow),
         }
     }

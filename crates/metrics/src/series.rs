@@ -13,8 +13,6 @@ pub enum SeriesKind {
     Iteration,
     /// A named `check`: passed and failed counts, no times.
     Check,
-    /// End-to-end time of an asynchronous journey, or one stage of it.
-    Flow,
 }
 
 /// Identity of a series. Two workers' series with equal keys are the same series.
@@ -25,6 +23,6 @@ pub struct SeriesKey {
     /// Innermost group the request was made in; empty outside groups.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub group: Arc<str>,
-    /// Request name, group name, check name, flow name; the scenario's own name for iterations.
+    /// Request name, group name, check name; the scenario's own name for iterations.
     pub name: Arc<str>,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Nanos, Outcome, Phases, SeriesKey};
+use crate::{FlowEvent, FlowSlice, Histogram, Nanos, Outcome, Phases, SeriesKey};
 
 /// What one worker (or, once merged, the whole run) measured in one slice of time. Merging is associative and commutative
 /// up to the order of the lists.
@@ -28,6 +28,12 @@ pub struct Snapshot {
     pub slow: Vec<SlowSample>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// One per flow of the plan, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowSlice>,
+    /// What scenarios reported of journeys, on its way to the book that makes `flows` of it.
+    #[serde(skip)]
+    pub flow_events: Vec<FlowEvent>,
     /// Samples whose name came after the bound on series was reached.
     #[serde(default)]
     pub series_overflow: u64,
@@ -169,6 +175,10 @@ pub struct SlowSample {
 pub enum MarkKind {
     LeafBegan,
     LeafEnded,
+    /// All load has ended; the run goes on while journeys are open.
+    LoadEnded,
+    /// No journey is open any more, or the run has waited long enough.
+    Drained,
     Stage,
     /// Someone changed the load while it ran.
     Adjusted,
@@ -194,6 +204,7 @@ impl Snapshot {
         for series in &mut self.series {
             series.histograms().into_iter().for_each(|histogram| *histogram = histogram.to_packed());
         }
+        self.flows.iter_mut().for_each(FlowSlice::pack);
         for worker in &mut self.generator {
             for histogram in [&mut worker.timer_lag, &mut worker.stalls, &mut worker.collections] {
                 *histogram = histogram.to_packed();
@@ -228,6 +239,13 @@ impl Snapshot {
                 None => self.errors.push(theirs),
             }
         }
+        for theirs in other.flows {
+            match self.flows.iter_mut().find(|mine| mine.name == theirs.name) {
+                Some(mine) => mine.merge(&theirs),
+                None => self.flows.push(theirs),
+            }
+        }
+        self.flow_events.extend(other.flow_events);
         self.generator.extend(other.generator);
         self.slow.extend(other.slow);
         self.slow.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns));

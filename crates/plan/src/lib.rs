@@ -5,12 +5,14 @@
 //! `plan.json` in a run directory, and pure functions over it.
 
 pub mod duration;
+mod flow;
 mod load;
 mod parameter;
 mod profile;
 mod threshold;
 mod validate;
 
+pub use flow::FlowSpec;
 pub use load::{Load, ScenarioId, ScenarioRun};
 pub use parameter::{Origin, Parameter, ParameterKind, ParameterValue};
 pub use profile::{ClosedStage, IterationSplit, LoadProfile, OpenStage, Timing};
@@ -61,5 +63,8 @@ pub struct TestPlan {
     /// Observers as their builders described them (`{"kind": "process", …}`); read by the binary.
     #[serde(default)]
     pub observers: Vec<serde_json::Value>,
+    /// Journeys that the test follows; events name them by their place in this list.
+    #[serde(default)]
+    pub flows: Vec<FlowSpec>,
     pub options: Options,
 }

@@ -22,8 +22,13 @@ pub enum Metric {
     Checks,
     /// Elapsed time of a group, declared pauses left out.
     GroupTime,
-    /// End-to-end time of a flow, or of one of its stages.
-    FlowTime,
+    /// Time of a flow's journeys from start to finish, or until they reached a stage.
+    FlowTime { stage: Option<String> },
+    /// Open journeys of a flow, at the end of each second.
+    FlowBacklog,
+    /// Journeys of a flow that started and did not finish: timed out, or still open when the run ended. Its rate is the *share* of
+    /// those that started, 0 to 1.
+    FlowLost,
     /// A signal of an observer, by its full name.
     Signal { name: String },
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Aggregate, LoadProfile, OpenStage, TestPlan};
+use crate::{Aggregate, FlowSpec, LoadProfile, Metric, OpenStage, TestPlan, Threshold};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
@@ -14,6 +14,8 @@ pub enum PlanError {
     DuplicateScenario(String),
     #[error("threshold `{label}`: {problem}")]
     Threshold { label: String, problem: String },
+    #[error("flow \"{name}\": {problem}")]
+    Flow { name: String, problem: String },
 }
 
 impl TestPlan {
@@ -32,7 +34,11 @@ impl TestPlan {
             let scenario = self.scenarios.get(leaf.scenario.0 as usize).map_or("?", |s| s.name.as_str());
             profile_problem(&leaf.profile).map_or(Ok(()), |problem| Err(PlanError::Profile { scenario: scenario.to_owned(), problem }))?;
         }
+        self.check_flows()?;
         for threshold in &self.thresholds {
+            if let Some(problem) = self.flow_problem(threshold) {
+                return Err(PlanError::Threshold { label: threshold.label.clone(), problem });
+            }
             if let Aggregate::Quantile(q) = threshold.aggregate
                 && !(q > 0.0 && q < 1.0)
             {
@@ -46,6 +52,44 @@ impl TestPlan {
             }
         }
         Ok(())
+    }
+
+    fn check_flows(&self) -> Result<(), PlanError> {
+        for (index, flow) in self.flows.iter().enumerate() {
+            let wrong = |problem: String| Err(PlanError::Flow { name: flow.name.clone(), problem });
+            if self.flows[..index].iter().any(|earlier| earlier.name == flow.name) {
+                return wrong("two flows have this name: rename one".to_owned());
+            }
+            if flow.stages.len() > FlowSpec::STAGES_MAX {
+                return wrong(format!("{} stages are too many: a flow has at most {}", flow.stages.len(), FlowSpec::STAGES_MAX));
+            }
+            if let Some(stage) = flow.stages.iter().enumerate().find_map(|(i, stage)| flow.stages[..i].contains(stage).then_some(stage)) {
+                return wrong(format!("the stage \"{stage}\" is listed twice"));
+            }
+            if flow.timeout_ns == Some(0) {
+                return wrong("a timeout of nothing loses every journey: make it longer, or leave it out".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A threshold on a flow or stage that is not declared could only ever have no data.
+    fn flow_problem(&self, threshold: &Threshold) -> Option<String> {
+        if !matches!(threshold.metric, Metric::FlowTime { .. } | Metric::FlowBacklog | Metric::FlowLost) {
+            return None;
+        }
+        let known = |names: Vec<&str>| if names.is_empty() { "there are none".to_owned() } else { format!("known: {}", names.join(", ")) };
+        let wanted = threshold.selector.name.as_deref().unwrap_or_default();
+        let Some(flow) = self.flows.iter().find(|flow| flow.name == wanted) else {
+            return Some(format!("no flow is named \"{wanted}\"; {}", known(self.flows.iter().map(|flow| flow.name.as_str()).collect())));
+        };
+        match &threshold.metric {
+            Metric::FlowTime { stage: Some(stage) } if !flow.stages.contains(stage) => {
+                let stages = known(flow.stages.iter().map(String::as_str).collect());
+                Some(format!("flow \"{wanted}\" has no stage \"{stage}\"; {stages}"))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use analysis::{Grade, RequestRow, Summary, ThresholdState};
+use analysis::{FlowRow, Grade, RequestRow, Summary, ThresholdState};
 
-use crate::number;
 use crate::terminal::Closing;
 use crate::view::RunState;
+use crate::{number, words};
 
 /// Rows of each table; a step summary may not grow past a megabyte.
 const ROWS_MAX: usize = 50;
@@ -21,7 +21,7 @@ pub fn markdown(summary: &Summary, closing: &Closing<'_>) -> String {
     findings(summary, &mut out);
     times("Request", &summary.requests, &mut out);
     times("Group", &summary.groups, &mut out);
-    times("Flow", &summary.flows, &mut out);
+    flows(&summary.flows, &mut out);
     checks(summary, &mut out);
     errors(summary, &mut out);
     totals(summary, closing, &mut out);
@@ -132,6 +132,34 @@ fn times(title: &str, rows: &[RequestRow], out: &mut String) {
     if rows.len() > ROWS_MAX {
         line!(out, "… and {} more in the report.\n", number::count((rows.len() - ROWS_MAX) as u64));
     }
+}
+
+fn flows(rows: &[FlowRow], out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    line!(
+        out,
+        "| Flow | Started | Finished | Lost | Open | p50 | p95 | p99 | Max | Backlog max |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    );
+    for flow in rows.iter().take(ROWS_MAX) {
+        let at = |times, quantile| words::percentile(times, quantile);
+        let [started, finished, lost, open] = [flow.started, flow.finished, flow.timed_out, flow.open].map(number::count);
+        let (p50, p95, p99) = (at(&flow.time, 0.5), at(&flow.time, 0.95), at(&flow.time, 0.99));
+        let (max, backlog) = (number::seconds_or_none(flow.time.max), number::count(flow.backlog_max));
+        line!(out, "| {} | {started} | {finished} | {lost} | {open} | {p50} | {p95} | {p99} | {max} | {backlog} |", text(&flow.name));
+        for stage in &flow.stages {
+            let [reached, open, backlog] = [stage.reached, stage.backlog, stage.backlog_max].map(number::count);
+            let (p50, p95, p99) = (at(&stage.time, 0.5), at(&stage.time, 0.95), at(&stage.time, 0.99));
+            let max = number::seconds_or_none(stage.time.max);
+            line!(out, "| … until {} | | {reached} | | {open} | {p50} | {p95} | {p99} | {max} | {backlog} |", text(&stage.name));
+        }
+    }
+    out.push('\n');
+    for (flow, said) in rows.iter().take(ROWS_MAX).flat_map(|flow| words::flow(flow).into_iter().map(move |said| (flow, said))) {
+        line!(out, "- **{}**: {}", text(&flow.name), text(&said));
+    }
+    out.push('\n');
 }
 
 fn checks(summary: &Summary, out: &mut String) {

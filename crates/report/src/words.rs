@@ -1,5 +1,6 @@
-//! The load and the machine in words.
+//! The load, the machine and the flows in words.
 
+use analysis::{FlowRow, TimeStats};
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing, duration};
 use run::HostFacts;
 
@@ -92,6 +93,56 @@ pub(crate) fn host(facts: &HostFacts) -> String {
     parts.join(" · ")
 }
 
+/// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` where it lies among journeys that did not finish.
+pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
+    let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return number::NONE.to_owned() };
+    match (percentile.value, percentile.low) {
+        (Some(value), _) => number::seconds(value),
+        (None, Some(bound)) => format!("≥ {}", number::seconds(bound)),
+        (None, None) => number::NONE.to_owned(),
+    }
+}
+
+/// What a reader of a flow's numbers must know besides: how it drained, whether order was kept, what did not fit.
+pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
+    let mut lines = Vec::new();
+    if flow.started == 0 {
+        lines.push("no journey started: does a scenario call `start(key)`?".to_owned());
+    }
+    if let Some(drain) = &flow.drain
+        && drain.open + drain.left > 0
+    {
+        let after = format!("{} open when the load ended", number::count(drain.open.max(drain.left)));
+        lines.push(match drain.seconds {
+            Some(seconds) => format!("{after}; drained in {}", number::seconds(seconds)),
+            None => format!("{after}; {} still open when the run ended: they count as slower than all others", number::count(drain.left)),
+        });
+    } else if flow.open > 0 {
+        lines.push(format!("{} still open when the run ended: they count as slower than all others", number::count(flow.open)));
+    }
+    if flow.oldest_max > 0.0 && flow.backlog_max > 1 {
+        let (most, oldest) = (number::count(flow.backlog_max), number::seconds(flow.oldest_max));
+        let (when, then) = (number::seconds(flow.backlog_max_at_seconds), number::seconds(flow.oldest_max_at_seconds));
+        lines.push(format!("at most {most} were open (at {when}), the oldest for {oldest} (at {then})"));
+    }
+    if let Some(worst) = flow.overtaken_worst {
+        let share = number::share(flow.overtaken_share);
+        lines.push(format!("{share} were overtaken, at worst by one that started {} later", number::seconds(worst)));
+    }
+    let odd = [
+        (flow.late, "finished after the timeout"),
+        (flow.duplicates, "repeated events"),
+        (flow.unmatched, "finished without a start"),
+        (flow.unfollowed, "starts not followed: too many were open"),
+    ];
+    let odd: Vec<String> =
+        odd.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", number::count(*count))).collect();
+    if !odd.is_empty() {
+        lines.push(odd.join(", "));
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +157,7 @@ mod tests {
             load,
             thresholds: Vec::new(),
             observers: Vec::new(),
+            flows: Vec::new(),
             options: plan::Options::default(),
         }
     }

@@ -72,6 +72,9 @@ impl Mask {
         for threshold in &mut shown.thresholds {
             threshold.label = self.text(&threshold.label).into_owned();
         }
+        for flow in &mut shown.flows {
+            flow.name = self.text(&flow.name).into_owned();
+        }
         shown.observers.iter_mut().for_each(|observer| self.value(observer));
         shown
     }

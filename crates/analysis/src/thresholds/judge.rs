@@ -174,7 +174,7 @@ impl Judge {
     fn has_enough_samples(&self) -> bool {
         let samples = self.pool.samples(&self.threshold.metric);
         match (&self.threshold.metric, self.threshold.aggregate) {
-            (Metric::Failures | Metric::Checks, Aggregate::Rate) => samples >= SHARE_SAMPLES_MIN,
+            (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => samples >= SHARE_SAMPLES_MIN,
             (_, Aggregate::Quantile(q)) => samples_beyond(samples, q) >= SAMPLES_BEYOND_MIN,
             _ => samples >= MEAN_SAMPLES_MIN,
         }
@@ -194,7 +194,7 @@ impl Judge {
             (_, Aggregate::Count) => failing && (upper || (equals && self.exceeds())),
             (_, Aggregate::Min) => failing && (!upper && !equals || (equals && !self.exceeds())),
             // One failure is enough against "none".
-            (Metric::Failures | Metric::Checks, Aggregate::Rate) if (upper || equals) && bound.value == 0.0 => failing,
+            (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) if (upper || equals) && bound.value == 0.0 => failing,
             // A throughput can still be reached later.
             (Metric::Requests | Metric::Iterations, Aggregate::Rate) if !upper => false,
             _ => self.failing_seconds >= FAILING_SECONDS,

@@ -96,6 +96,16 @@ pub(crate) fn samples_for(threshold: &Threshold, tally: &Tally) -> Option<u64> {
     if !pool::is_time(&threshold.metric) {
         return None;
     }
+    if let Metric::FlowTime { stage } = &threshold.metric {
+        let flow = tally.flows().iter().find(|flow| threshold.selector.name.as_deref() == Some(&flow.merged.name));
+        let of_stage = |flow: &crate::FlowTally, name: &str| {
+            flow.merged.stages.iter().find(|stage| *stage.name == *name).map_or(0, |stage| stage.time.count() + stage.censored.count())
+        };
+        return Some(flow.map_or(0, |flow| match stage {
+            Some(name) => of_stage(flow, name),
+            None => flow.merged.time.count() + flow.merged.censored.count(),
+        }));
+    }
     let selected = tally.series().iter().filter(|series| pool::selects(threshold, &series.merged.key));
     let lag = threshold.metric == Metric::ScheduleLag;
     Some(selected.map(|series| if lag { series.merged.lag.count() } else { series.merged.count }).sum())
@@ -115,7 +125,7 @@ pub fn evaluate(run: &Run) -> Vec<ThresholdResult> {
 fn interval_of(run: &Run, threshold: &Threshold) -> Option<(f64, f64)> {
     let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
     let is_service = threshold.metric == Metric::ServiceTime;
-    if !pool::is_time(&threshold.metric) || threshold.metric == Metric::ScheduleLag {
+    if !pool::is_time(&threshold.metric) || matches!(threshold.metric, Metric::ScheduleLag | Metric::FlowTime { .. }) {
         return None;
     }
     let mut merged = Histogram::new();

@@ -1,9 +1,9 @@
 //! What a threshold has gathered: the samples that its selector picks, over the run or one window.
 
-use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot};
+use metrics::{FlowSlice, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot};
 use plan::{Aggregate, Metric, Selector, Threshold};
 
-use crate::censored::{Quantile, Times};
+use crate::censored::{Quantile, Times, behind};
 
 /// Gathered from the series that a threshold speaks of. Memory is bounded: one set of histograms.
 #[derive(Debug, Clone, Default)]
@@ -13,8 +13,42 @@ pub(crate) struct Pool {
     times: Histogram,
     censored: Histogram,
     failed_times: Histogram,
+    /// Of a flow's backlog, second by second.
+    levels: Levels,
     /// Instants of the first and last slice that held anything. Nanoseconds.
     span: Option<(u64, u64)>,
+}
+
+/// A level that was read again and again.
+#[derive(Debug, Clone, Copy, Default)]
+struct Levels {
+    readings: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+    last: u64,
+}
+
+impl Levels {
+    fn add(&mut self, level: u64) {
+        self.min = if self.readings == 0 { level } else { self.min.min(level) };
+        self.max = self.max.max(level);
+        self.last = level;
+        self.sum += level;
+        self.readings += 1;
+    }
+
+    fn measure(&self, aggregate: Aggregate) -> Measured {
+        let value = match aggregate {
+            _ if self.readings == 0 => return Measured::NoData,
+            Aggregate::Mean => self.sum as f64 / self.readings as f64,
+            Aggregate::Min => self.min as f64,
+            Aggregate::Max => self.max as f64,
+            Aggregate::Last => self.last as f64,
+            Aggregate::Count | Aggregate::Rate | Aggregate::Quantile(_) => return Measured::NoData,
+        };
+        Measured::Value(value)
+    }
 }
 
 /// A measured value in the metric's base unit.
@@ -32,8 +66,7 @@ pub(crate) fn kind_of(metric: &Metric) -> Option<SeriesKind> {
         Metric::Iterations => Some(SeriesKind::Iteration),
         Metric::Checks => Some(SeriesKind::Check),
         Metric::GroupTime => Some(SeriesKind::Group),
-        Metric::FlowTime => Some(SeriesKind::Flow),
-        Metric::Signal { .. } => None,
+        Metric::FlowTime { .. } | Metric::FlowBacklog | Metric::FlowLost | Metric::Signal { .. } => None,
     }
 }
 
@@ -52,6 +85,9 @@ impl Pool {
             any = true;
             self.add_series(&threshold.metric, series);
         }
+        for flow in slice.flows.iter().filter(|flow| threshold.selector.name.as_deref() == Some(&flow.name)) {
+            any |= self.add_flow(&threshold.metric, flow);
+        }
         if any {
             let (start, _) = self.span.unwrap_or((slice.start, slice.end));
             self.span = Some((start.min(slice.start), slice.end));
@@ -59,18 +95,52 @@ impl Pool {
         any
     }
 
+    /// Whether there was anything to add.
+    fn add_flow(&mut self, metric: &Metric, flow: &FlowSlice) -> bool {
+        match metric {
+            Metric::FlowTime { stage } => {
+                let stage = stage.as_deref().map(|name| flow.stages.iter().find(|stage| &*stage.name == name));
+                let (times, bounds) = match stage {
+                    None => (&flow.time, &flow.censored),
+                    Some(Some(stage)) => (&stage.time, &stage.censored),
+                    Some(None) => return false,
+                };
+                self.count += times.count();
+                self.times.merge(times);
+                self.censored.merge(bounds);
+                !times.is_empty() || !bounds.is_empty()
+            }
+            Metric::FlowBacklog => {
+                self.levels.add(flow.backlog);
+                true
+            }
+            Metric::FlowLost => {
+                self.count += flow.started;
+                self.failed += flow.timed_out + flow.left_open;
+                flow.started + flow.timed_out + flow.left_open > 0
+            }
+            _ => false,
+        }
+    }
+
     fn add_series(&mut self, metric: &Metric, series: &SeriesSlice) {
         self.count += series.count;
         self.failed += series.failed;
         match metric {
-            Metric::ResponseTime | Metric::GroupTime | Metric::FlowTime | Metric::Iterations => {
+            Metric::ResponseTime | Metric::GroupTime | Metric::Iterations => {
                 self.times.merge(&series.response);
                 self.censored.merge(&series.censored);
                 self.failed_times.merge(&series.failed_response);
             }
             Metric::ServiceTime => self.times.merge(&series.service),
             Metric::ScheduleLag => self.times.merge(&series.lag),
-            Metric::Requests | Metric::Failures | Metric::Checks | Metric::Signal { .. } => {}
+            Metric::Requests
+            | Metric::Failures
+            | Metric::Checks
+            | Metric::FlowTime { .. }
+            | Metric::FlowBacklog
+            | Metric::FlowLost
+            | Metric::Signal { .. } => {}
         }
     }
 
@@ -81,7 +151,12 @@ impl Pool {
 
     /// Samples behind a time, or things counted.
     pub(crate) fn samples(&self, metric: &Metric) -> u64 {
-        if is_time(metric) { self.times.count() } else { self.count }
+        match metric {
+            Metric::FlowBacklog => self.levels.readings,
+            Metric::FlowTime { .. } => self.times.count() + self.censored.count(),
+            _ if is_time(metric) => self.times.count(),
+            _ => self.count,
+        }
     }
 
     /// Per second over `seconds`; times in seconds.
@@ -89,18 +164,25 @@ impl Pool {
         let per_second = |count: u64| if seconds > 0.0 { Measured::Value(count as f64 / seconds) } else { Measured::NoData };
         let share = |part: u64| if self.count > 0 { Measured::Value(part as f64 / self.count as f64) } else { Measured::NoData };
         match (metric, aggregate) {
-            (Metric::Failures, Aggregate::Count) => Measured::Value(self.failed as f64),
-            (Metric::Failures | Metric::Checks, Aggregate::Rate) => share(self.failed),
+            (Metric::FlowBacklog, aggregate) => self.levels.measure(aggregate),
+            (Metric::Failures | Metric::FlowLost, Aggregate::Count) => Measured::Value(self.failed as f64),
+            (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => share(self.failed),
             (_, Aggregate::Count) => Measured::Value(self.count as f64),
             (_, Aggregate::Rate) => per_second(self.count),
             (_, Aggregate::Last) => Measured::NoData,
+            (Metric::FlowTime { .. }, Aggregate::Mean | Aggregate::Max) if !self.censored.is_empty() => {
+                let (finished, open) = (&self.times, &self.censored);
+                let mean = (finished.sum() + open.sum()) as f64 / (finished.count() + open.count()) as f64;
+                Measured::AtLeast(if aggregate == Aggregate::Mean { mean } else { finished.max().max(open.max()) as f64 } / 1e9)
+            }
             (_, Aggregate::Mean) => self.times.mean().map_or(Measured::NoData, |ns| Measured::Value(ns / 1e9)),
             (_, Aggregate::Min | Aggregate::Max) if self.times.is_empty() => Measured::NoData,
             (_, Aggregate::Min) => Measured::Value(self.times.min() as f64 / 1e9),
             (_, Aggregate::Max) => Measured::Value(self.times.max() as f64 / 1e9),
             (_, Aggregate::Quantile(q)) => {
                 let times = Times { ended: &self.times, censored: &self.censored, failed: &self.failed_times };
-                match times.quantile(q) {
+                let is_flow = matches!(metric, Metric::FlowTime { .. });
+                match if is_flow { behind(times.ended, times.censored, q) } else { times.quantile(q) } {
                     Quantile::Known(value) => Measured::Value(value),
                     Quantile::Beyond(bound) => Measured::AtLeast(bound),
                     Quantile::NoData => Measured::NoData,
@@ -116,7 +198,7 @@ impl Pool {
 }
 
 pub(crate) fn is_time(metric: &Metric) -> bool {
-    matches!(metric, Metric::ResponseTime | Metric::ServiceTime | Metric::ScheduleLag | Metric::GroupTime | Metric::FlowTime)
+    matches!(metric, Metric::ResponseTime | Metric::ServiceTime | Metric::ScheduleLag | Metric::GroupTime | Metric::FlowTime { .. })
 }
 
 /// Whether the slice holds something that ended, was interrupted or was checked under the key; for listing known names.

@@ -14,6 +14,9 @@ pub(super) fn detail(threshold: &Threshold, worst: &Worst, interval: Option<(f64
     let value = |value: f64| in_unit(threshold, value);
     let measured = match worst.measured {
         Measured::Value(measured) => value(measured),
+        Measured::AtLeast(least) if matches!(threshold.metric, Metric::FlowTime { .. }) => {
+            format!("at least {} (it lies among journeys that did not finish)", value(least))
+        }
         Measured::AtLeast(least) => format!("at least {} (longer answers were cut off by a time limit)", value(least)),
         Measured::NoData => "not measured".to_owned(),
     };
@@ -43,7 +46,10 @@ pub(super) fn detail(threshold: &Threshold, worst: &Worst, interval: Option<(f64
 /// Why there was nothing to judge, with the names that there are.
 pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, list_max: usize) -> String {
     let Some(kind) = pool::kind_of(&threshold.metric) else {
-        let Metric::Signal { name } = &threshold.metric else { return "nothing was measured".to_owned() };
+        let Metric::Signal { name } = &threshold.metric else {
+            let name = threshold.selector.name.as_deref().unwrap_or_default();
+            return format!("no journey of flow \"{name}\" was seen: does the test call `start(key)`, and something `finish(key)`?");
+        };
         return format!("no signal named \"{name}\" was read: check the observer's name and that it could connect");
     };
     let noun = match kind {
@@ -51,7 +57,6 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, list_m
         metrics::SeriesKind::Group => "group",
         metrics::SeriesKind::Iteration => "scenario",
         metrics::SeriesKind::Check => "check",
-        metrics::SeriesKind::Flow => "flow",
     };
     let of_kind: Vec<&SeriesKey> = known.iter().filter(|key| key.kind == kind).collect();
     if of_kind.is_empty() {
@@ -91,6 +96,7 @@ fn subject(threshold: &Threshold) -> String {
         (_, Aggregate::Quantile(q)) => units::percentile(q),
         (Metric::Failures, Aggregate::Rate) => "the failed share".to_owned(),
         (Metric::Checks, Aggregate::Rate) => "the share of failed checks".to_owned(),
+        (Metric::FlowLost, Aggregate::Rate) => "the lost share".to_owned(),
         (_, Aggregate::Count) => "the count".to_owned(),
         (_, Aggregate::Rate) => "the rate".to_owned(),
         (_, Aggregate::Mean) => "the mean".to_owned(),
@@ -112,9 +118,9 @@ fn comparison(comparison: Comparison) -> &'static str {
 
 fn in_unit(threshold: &Threshold, value: f64) -> String {
     match (&threshold.metric, threshold.aggregate) {
-        (Metric::Signal { .. }, _) => units::number(value),
+        (Metric::Signal { .. } | Metric::FlowBacklog, _) => units::number(value),
         (_, Aggregate::Count) => units::number(value),
-        (Metric::Failures | Metric::Checks, Aggregate::Rate) => units::share(value),
+        (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => units::share(value),
         (_, Aggregate::Rate) => units::rate(value),
         _ => units::seconds(value),
     }

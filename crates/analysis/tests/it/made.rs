@@ -19,6 +19,7 @@ pub(crate) fn plan(profile: LoadProfile) -> TestPlan {
         load: Load::Run(ScenarioRun { scenario: ScenarioId(0), profile, users_max: None, graceful_stop_ns: None }),
         thresholds: Vec::new(),
         observers: Vec::new(),
+        flows: Vec::new(),
         options: Options::default(),
     }
 }

@@ -4,6 +4,7 @@
 
 mod coverage;
 mod findings;
+mod flows;
 mod live;
 mod made;
 mod simulation;

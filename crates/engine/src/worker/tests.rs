@@ -82,6 +82,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         load: Load::Run(run),
         thresholds: vec![],
         observers: vec![],
+        flows: vec![],
         options: Options::default(),
     });
     let mut all: Option<Snapshot> = None;

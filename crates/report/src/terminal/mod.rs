@@ -2,6 +2,7 @@
 //!
 //! Deliberately absent: standard output. Everything here returns text or writes to what it is handed.
 
+mod flows;
 mod progress;
 mod screen;
 mod style;

@@ -3,7 +3,7 @@
 use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity};
 
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
-use super::tables;
+use super::{flows, tables};
 use crate::number;
 use crate::view::RunState;
 
@@ -29,6 +29,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
         thresholds(&summary.verdict.thresholds, style),
         findings(&summary.verdict.findings, style),
         tables::times(summary, style),
+        flows::flows(summary, style),
         checks(summary, style),
         errors(summary, style),
         totals(summary, style),

@@ -1,4 +1,4 @@
-//! Requests, groups, iterations and flows in one table, so that their columns stand below each other.
+//! Requests, groups and iterations in one table, so that their columns stand below each other; flows in one of their own.
 
 use analysis::{Percentile, RequestRow, Summary, TimeStats};
 
@@ -25,7 +25,7 @@ const HEADS: [(&str, u8); 10] = [
 
 /// The table and its footnotes.
 pub(crate) fn times(summary: &Summary, style: &Style) -> String {
-    if summary.requests.is_empty() && summary.scenarios.is_empty() && summary.flows.is_empty() {
+    if summary.requests.is_empty() && summary.scenarios.is_empty() {
         return "No requests were made.\n".to_owned();
     }
     let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| Head { title, keep: *keep, left: index == 0 }).collect();
@@ -35,9 +35,7 @@ pub(crate) fn times(summary: &Summary, style: &Style) -> String {
     // Iterations are worth their rows only where they say more than the requests do.
     let several = summary.scenarios.len() > 1 || summary.requests.len() != 1 || summary.scenarios.iter().any(|row| row.failed > 0);
     let scenarios: &[RequestRow] = if several { &summary.scenarios } else { &[] };
-    for (title, rows) in
-        [("Requests", summary.requests.as_slice()), ("Groups", &summary.groups), ("Iterations", scenarios), ("Flows", &summary.flows)]
-    {
+    for (title, rows) in [("Requests", summary.requests.as_slice()), ("Groups", &summary.groups), ("Iterations", scenarios)] {
         let shown = busiest(rows);
         thin |= shown.iter().any(|row| has_thin_percentile(&row.response));
         if rows.len() > shown.len() {

@@ -35,7 +35,7 @@ impl Digest {
             response: Times::of(&step.response),
             lag: Times::of(&step.lag),
             timer_lag: Times::of(&step.timer_lag),
-            flows: step.flows.iter().map(|(name, times)| (Arc::clone(name), Times::of(times))).collect(),
+            flows: step.flows.iter().map(|flow| (Arc::clone(&flow.name), Times::of(&flow.time))).collect(),
             heat: bins::counts(&step.response, bins::HEAT_PER_DECADE),
         }
     }

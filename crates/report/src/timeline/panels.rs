@@ -7,7 +7,7 @@ use metrics::Outcome;
 
 use super::axis::Axis;
 use super::digest::{Digest, PERCENTILES, Times};
-use super::step::{Step, WorkerTime};
+use super::step::{FlowStep, Step, WorkerTime};
 use super::{column, says_something};
 use crate::view::{Column, Panel};
 
@@ -132,15 +132,51 @@ fn bytes(axis: &Axis) -> Panel {
     panel("bytes", "Bytes", "bytes/s", columns)
 }
 
+/// Of each flow: its times, what is open, what comes and goes, how long the oldest has been open, and how many are overtaken.
 fn flows(axis: &Axis) -> Vec<Panel> {
-    let names: BTreeSet<&Arc<str>> = axis.steps().iter().flat_map(|step| step.flows.iter().map(|(name, _)| name)).collect();
-    names
-        .into_iter()
-        .map(|name| {
-            let find = |digest| Digest::flow(digest, name);
-            panel(&format!("flow/{name}"), &format!("Flow: {name}"), "s", percentiles(axis, &format!("flow/{name}"), find))
-        })
-        .collect()
+    let names: BTreeSet<&Arc<str>> = axis.steps().iter().flat_map(|step| step.flows.iter().map(|flow| &flow.name)).collect();
+    names.into_iter().flat_map(|name| flow(axis, name)).collect()
+}
+
+fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
+    let id = |part: &str| format!("flow/{name}/{part}");
+    let of = |step: &Step, value: &dyn Fn(&Step, &FlowStep) -> Option<f64>| {
+        step.flows.iter().find(|flow| flow.name == *name).and_then(|flow| value(step, flow))
+    };
+    let line =
+        |part: &str, label: &str, value: &dyn Fn(&Step, &FlowStep) -> Option<f64>| over(axis, &id(part), label, |step| of(step, value));
+    let stages: Vec<Arc<str>> = axis
+        .steps()
+        .iter()
+        .find_map(|step| step.flows.iter().find(|flow| flow.name == *name))
+        .map_or_else(Vec::new, |flow| flow.stages.iter().map(|(stage, _)| Arc::clone(stage)).collect());
+    let mut backlog = vec![line("backlog/all", "open", &|_, flow| Some(flow.backlog as f64))];
+    for (index, stage) in stages.iter().enumerate() {
+        let at = move |_: &Step, flow: &FlowStep| flow.stages.get(index).map(|(_, open)| *open as f64);
+        backlog.push(line(&format!("backlog/{stage}"), &format!("at \"{stage}\""), &at));
+    }
+    let rate = vec![
+        line("rate/started", "started", &|step, flow| step.rate(flow.started)),
+        line("rate/finished", "finished", &|step, flow| step.rate(flow.finished)),
+    ];
+    let overtaken = |_: &Step, flow: &FlowStep| (flow.finished > 0).then(|| flow.overtaken as f64 / flow.finished as f64);
+    vec![
+        panel(
+            &format!("flow/{name}"),
+            &format!("{name}: time"),
+            "s",
+            percentiles(axis, &format!("flow/{name}"), |digest| digest.flow(name)),
+        ),
+        panel(&id("backlog"), &format!("{name}: open"), "1", backlog),
+        panel(&id("rate"), &format!("{name}: rate"), "/s", rate),
+        panel(
+            &id("oldest"),
+            &format!("{name}: open for"),
+            "s",
+            vec![line("oldest/age", "the oldest", &|_, flow| Some(flow.oldest_ns as f64 / 1e9))],
+        ),
+        panel(&id("order"), &format!("{name}: order"), "share", vec![line("order/overtaken", "overtaken", &overtaken)]),
+    ]
 }
 
 fn busy(worker: &WorkerTime) -> Option<f64> {

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use metrics::{Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
+use metrics::{FlowSlice, Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
 
 use super::digest::Digest;
 
@@ -38,6 +38,47 @@ pub(crate) struct UserLevels {
     pub(crate) waiting: u64,
 }
 
+/// One flow within a step; levels are the highest among its seconds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FlowStep {
+    pub(crate) name: Arc<str>,
+    pub(crate) time: Histogram,
+    pub(crate) started: u64,
+    pub(crate) finished: u64,
+    pub(crate) overtaken: u64,
+    pub(crate) backlog: u64,
+    pub(crate) oldest_ns: u64,
+    /// Name, and backlog.
+    pub(crate) stages: Vec<(Arc<str>, u64)>,
+}
+
+impl FlowStep {
+    fn of(slice: &FlowSlice) -> Self {
+        Self {
+            name: Arc::clone(&slice.name),
+            time: slice.time.clone(),
+            started: slice.started,
+            finished: slice.finished,
+            overtaken: slice.overtaken.count(),
+            backlog: slice.backlog,
+            oldest_ns: slice.oldest_ns,
+            stages: slice.stages.iter().map(|stage| (Arc::clone(&stage.name), stage.backlog)).collect(),
+        }
+    }
+
+    fn merge(&mut self, other: FlowStep) {
+        self.time.merge(&other.time);
+        self.started += other.started;
+        self.finished += other.finished;
+        self.overtaken += other.overtaken;
+        self.backlog = self.backlog.max(other.backlog);
+        self.oldest_ns = self.oldest_ns.max(other.oldest_ns);
+        for (mine, theirs) in self.stages.iter_mut().zip(other.stages) {
+            mine.1 = mine.1.max(theirs.1);
+        }
+    }
+}
+
 /// The measurements of one step. Merging is what makes a coarser step of two finer ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Step {
@@ -63,7 +104,8 @@ pub(crate) struct Step {
     pub(crate) throttled_ns: u64,
     pub(crate) in_flight_ns: u64,
     pub(crate) connections: u64,
-    pub(crate) flows: Vec<(Arc<str>, Histogram)>,
+    /// In the order of the plan.
+    pub(crate) flows: Vec<FlowStep>,
     digest: OnceCell<Digest>,
 }
 
@@ -78,6 +120,7 @@ impl Step {
     pub(crate) fn of(slice: &Snapshot, open: &[bool]) -> Self {
         let mut step = Step { covered_ns: slice.end.saturating_sub(slice.start), ..Step::default() };
         step.take_series(slice);
+        step.flows = slice.flows.iter().map(FlowStep::of).collect();
         let is_open = |leaf: &LeafSlice| open.get(leaf.leaf as usize).copied().unwrap_or(false);
         for leaf in &slice.leaves {
             if is_open(leaf) {
@@ -108,7 +151,6 @@ impl Step {
                     self.bytes_sent += series.bytes_sent;
                     self.bytes_received += series.bytes_received;
                 }
-                SeriesKind::Flow => flow(&mut self.flows, &series.key.name).merge(&series.response),
                 SeriesKind::Group | SeriesKind::Iteration | SeriesKind::Check => {}
             }
         }
@@ -163,7 +205,12 @@ impl Step {
         self.throttled_ns += other.throttled_ns;
         self.in_flight_ns += other.in_flight_ns;
         self.connections = self.connections.max(other.connections);
-        other.flows.iter().for_each(|(name, times)| flow(&mut self.flows, name).merge(times));
+        for theirs in other.flows {
+            match self.flows.iter_mut().find(|mine| mine.name == theirs.name) {
+                Some(mine) => mine.merge(theirs),
+                None => self.flows.push(theirs),
+            }
+        }
     }
 
     /// `count` per second; `None` when the step covers too little time to say.
@@ -194,12 +241,4 @@ fn add(list: &mut Vec<(Outcome, u64)>, outcome: &Outcome, count: u64) {
         Ok(index) => list[index].1 += count,
         Err(index) => list.insert(index, (*outcome, count)),
     }
-}
-
-fn flow<'a>(flows: &'a mut Vec<(Arc<str>, Histogram)>, name: &Arc<str>) -> &'a mut Histogram {
-    let index = flows.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-        flows.push((Arc::clone(name), Histogram::new()));
-        flows.len() - 1
-    });
-    &mut flows[index].1
 }

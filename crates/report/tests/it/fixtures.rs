@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use analysis::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, Summary, ThresholdResult, ThresholdState,
-    TimeStats, Totals, Validity, ValidityCheck, Verdict,
+    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile, RequestRow, Summary,
+    ThresholdResult, ThresholdState, TimeStats, Totals, Validity, ValidityCheck, Verdict,
 };
 use metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
@@ -40,6 +40,7 @@ pub(crate) fn plan() -> TestPlan {
         load: Load::Parallel(vec![leaf(0, open), leaf(1, closed)]),
         thresholds: Vec::new(),
         observers: Vec::new(),
+        flows: Vec::new(),
         options: Options::default(),
     }
 }
@@ -335,6 +336,37 @@ pub(crate) fn summary() -> Summary {
 }
 
 /// Thresholds failed, requests failed, a limit found.
+/// A flow that drained after the load, with a stage.
+pub(crate) fn flow() -> FlowRow {
+    let time = even(1204, 40, 900);
+    FlowRow {
+        name: "Time to send".to_owned(),
+        started: 1210,
+        finished: 1204,
+        timed_out: 6,
+        duplicates: 2,
+        start_rate: 20.2,
+        finish_rate: 15.1,
+        time: times(&time),
+        stages: vec![FlowStageRow {
+            name: "picked".to_owned(),
+            reached: 1206,
+            backlog_max: 12,
+            time: times(&time),
+            ..FlowStageRow::default()
+        }],
+        backlog_max: 312,
+        backlog_max_at_seconds: 60.0,
+        oldest_max: 21.4,
+        oldest_max_at_seconds: 74.0,
+        overtaken: 301,
+        overtaken_share: 0.25,
+        overtaken_worst: Some(4.2),
+        drain: Some(FlowDrain { load_end_seconds: 60.0, open: 310, seconds: Some(19.7), left: 0 }),
+        ..FlowRow::default()
+    }
+}
+
 pub(crate) fn failed_summary() -> Summary {
     let mut summary = summary();
     let create = even(6000, 10, 60);
@@ -343,6 +375,7 @@ pub(crate) fn failed_summary() -> Summary {
     summary.totals.failure_share = 1204.0 / 12_500.0;
     summary.totals.iterations_failed = 1204;
     summary.totals.checks_failed = 12;
+    summary.flows = vec![flow()];
     summary.checks[0].failed = 12;
     let error = |outcome, message: &str, count, first_at_seconds| ErrorRow {
         key: key(SeriesKind::Request, "Buy a ticket", "Create ticket"),

@@ -183,8 +183,9 @@ fn signals_become_bands_on_the_same_axis() {
 fn column_ids_are_unique_and_documented() {
     let mut run = fixtures::run(1300);
     run.signals.push(fixtures::signal("process:8080/memory", "process:8080", SignalKind::Gauge, "bytes", &[(0, 10.0), (500, 30.0)]));
-    let flow = metrics::SeriesSlice::new(fixtures::key(metrics::SeriesKind::Flow, "Pay", "Time to send"));
-    run.slices[0].series.push(metrics::SeriesSlice { count: 1, response: fixtures::even(200, 1, 5), ..flow });
+    let stage = metrics::FlowStageSlice { name: "picked".into(), backlog: 1, ..Default::default() };
+    let flow = metrics::FlowSlice { name: "Time to send".into(), finished: 200, time: fixtures::even(200, 1, 5), ..Default::default() };
+    run.slices[0].flows.push(metrics::FlowSlice { started: 201, backlog: 1, stages: vec![stage], ..flow });
     run.slices[0].generator[0].steal_ns = SECOND / 10;
     run.slices[0].generator[0].throttled_ns = SECOND / 10;
     let view = ReportView::build(&run, &fixtures::summary());
@@ -197,6 +198,7 @@ fn column_ids_are_unique_and_documented() {
     let pattern = |id: &str| {
         id.replace("process:8080/memory", "NAME")
             .replace("Time to send", "NAME")
+            .replace("/picked", "/STAGE")
             .replace("generator/busy/0", "generator/busy/N")
             .replace("generator/busy/1", "generator/busy/N")
             .replace("failures/status", "failures/OUTCOME")

@@ -54,7 +54,6 @@ pub fn kind(kind: SeriesKind) -> &'static str {
         SeriesKind::Group => "group",
         SeriesKind::Iteration => "iteration",
         SeriesKind::Check => "check",
-        SeriesKind::Flow => "flow",
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn plan(name: &str) -> TestPlan {
         }),
         thresholds: Vec::new(),
         observers: Vec::new(),
+        flows: Vec::new(),
         options: Options::default(),
     }
 }

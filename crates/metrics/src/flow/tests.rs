@@ -1,0 +1,301 @@
+//! The book against a model that keeps every event and counts by definition.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Histogram;
+
+const SECOND: Nanos = 1_000_000_000;
+
+fn flow(timeout_ns: Option<u64>, stages: &[&str]) -> FlowDefinition {
+    FlowDefinition { name: "f".into(), timeout_ns, stages: stages.iter().map(|name| Arc::from(*name)).collect() }
+}
+
+fn key(number: u64) -> FlowKey {
+    FlowKey::of(&number.to_string())
+}
+
+fn event(number: u64, step: FlowStep, at: Nanos) -> FlowEvent {
+    FlowEvent { flow: 0, key: key(number), step, at }
+}
+
+/// Feeds events and drains at each second; the slices folded into one.
+fn told(definition: FlowDefinition, events: &[FlowEvent], end: Nanos) -> FlowSlice {
+    let mut book = FlowBook::new([definition]);
+    book.take(events.iter().copied());
+    let mut whole = FlowSlice { name: "f".into(), ..FlowSlice::default() };
+    for second in 1..end.div_ceil(SECOND) {
+        whole.merge(&book.drain(second * SECOND)[0]);
+    }
+    whole.merge(&book.close(end)[0]);
+    whole
+}
+
+fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
+    let mut histogram = Histogram::new();
+    values.into_iter().for_each(|value| histogram.record(value));
+    histogram
+}
+
+#[test]
+fn a_finish_may_come_before_its_start() {
+    let mut book = FlowBook::new([flow(None, &["sent"])]);
+    book.take([event(1, FlowStep::Stage(0), 900), event(1, FlowStep::Finish, 1_500)]);
+    let slice = &book.drain(SECOND)[0];
+    assert_eq!((slice.started, slice.finished, slice.early, slice.unmatched), (0, 0, 1, 0));
+    // The start is heard of a second later, and dates from before.
+    book.take([event(1, FlowStep::Start, 500)]);
+    let slice = &book.drain(2 * SECOND)[0];
+    assert_eq!((slice.started, slice.finished, slice.backlog, slice.early), (1, 1, 0, 0));
+    assert_eq!((slice.time.max(), slice.stages[0].time.max(), slice.last_finish), (1_000, 400, 1_500));
+}
+
+#[test]
+fn what_is_open_at_the_end_is_a_lower_bound_and_no_time() {
+    let events = [event(1, FlowStep::Start, 0), event(2, FlowStep::Start, 100), event(1, FlowStep::Finish, 300)];
+    let whole = told(flow(None, &[]), &events, 1_000);
+    assert_eq!((whole.started, whole.finished, whole.backlog, whole.left_open), (2, 1, 1, 1));
+    assert_eq!((whole.time, whole.censored, whole.oldest_ns), (histogram([300]), histogram([900]), 900));
+}
+
+#[test]
+fn a_journey_over_its_time_is_lost_even_if_it_finishes_later() {
+    let events = [event(1, FlowStep::Start, 0), event(2, FlowStep::Start, 0), event(2, FlowStep::Finish, 5 * SECOND)];
+    let again = event(2, FlowStep::Finish, 6 * SECOND);
+    let whole = told(flow(Some(2 * SECOND), &[]), &[&events[..], &[again]].concat(), 8 * SECOND);
+    assert_eq!((whole.started, whole.finished, whole.timed_out, whole.late, whole.duplicates), (2, 0, 2, 1, 1));
+    assert_eq!((whole.backlog, whole.censored), (0, histogram([2 * SECOND; 2])));
+}
+
+#[test]
+fn repeats_and_strangers_are_counted() {
+    use FlowStep::{Finish, Stage, Start};
+    let events = [(1, Start), (1, Start), (1, Stage(0)), (1, Stage(0)), (1, Finish), (1, Finish), (1, Stage(1)), (2, Finish), (2, Finish)];
+    let events: Vec<FlowEvent> = events.iter().enumerate().map(|(at, (number, step))| event(*number, *step, at as u64)).collect();
+    let whole = told(flow(None, &["a", "b"]), &events, 100);
+    assert_eq!((whole.started, whole.finished, whole.duplicates, whole.unmatched), (1, 1, 5, 1));
+    // Once over, a key may begin anew.
+    let anew = told(flow(None, &[]), &[&events[..1], &events[4..5], &[event(1, Start, 50), event(1, Finish, 60)]].concat(), 100);
+    assert_eq!((anew.started, anew.finished, anew.duplicates), (2, 2, 0));
+}
+
+#[test]
+fn overtaking_is_told_by_the_starts_of_those_that_finished_before() {
+    use FlowStep::{Finish, Start};
+    // 1 starts first and finishes last; 3 is overtaken by nobody.
+    let starts = [(1, 0), (2, 10), (3, 20)].map(|(number, at)| event(number, Start, at));
+    let finishes = [(3, 30), (2, 40), (1, 50)].map(|(number, at)| event(number, Finish, at));
+    let whole = told(flow(None, &[]), &[starts, finishes].concat(), 100);
+    assert_eq!(whole.overtaken, histogram([10, 20]));
+}
+
+#[test]
+fn places_are_those_of_the_furthest_stage() {
+    use FlowStep::{Stage, Start};
+    let mut book = FlowBook::new([flow(None, &["a", "b", "c"])]);
+    book.take([1, 2, 3].map(|number| event(number, Start, 0)));
+    book.take([event(1, Stage(0), 1), event(2, Stage(1), 2), event(2, Stage(0), 3)]);
+    let slice = &book.drain(10)[0];
+    assert_eq!(slice.stages.iter().map(|stage| stage.backlog).collect::<Vec<_>>(), [1, 1, 0]);
+    assert_eq!((slice.backlog, slice.stages[0].time.count(), slice.stages[1].time.count()), (3, 2, 1));
+    // At the end, who has not reached a stage is a lower bound of the time to it.
+    let last = &book.close(50)[0];
+    assert_eq!(last.stages.iter().map(|stage| stage.censored.count()).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn memory_is_bounded_and_says_what_fell_out() {
+    use FlowStep::{Finish, Start};
+    let limits = FlowLimits { open_max: 3, over_max: 2, early_max: 2 };
+    let mut book = FlowBook::with_limits([flow(None, &[])], limits);
+    book.take((0..5).map(|number| event(number, Start, number)));
+    book.take((0..3).map(|number| event(number, Finish, 10 + number)));
+    let slice = &book.drain(100)[0];
+    assert_eq!((slice.started, slice.unfollowed, slice.finished, slice.forgotten), (3, 2, 3, 1));
+    // The first is forgotten: its second finish looks like one without a start. The third is remembered.
+    book.take([event(0, Finish, 110), event(2, Finish, 111)]);
+    let slice = &book.drain(200)[0];
+    assert_eq!((slice.duplicates, slice.early), (1, 1));
+    book.take((20..25).map(|number| event(number, Finish, 300 + number)));
+    let slice = &book.drain(400)[0];
+    assert_eq!((slice.early, slice.unmatched), (2, 4));
+}
+
+#[test]
+fn long_queues_of_ended_journeys_are_swept() {
+    let mut book = FlowBook::new([flow(None, &[])]);
+    book.take([event(u64::MAX, FlowStep::Start, 0)]);
+    for second in 0..20u64 {
+        let at = second * SECOND + 1;
+        let journeys = (0..1_000).map(|n| second * 1_000 + n);
+        book.take(journeys.flat_map(|n| [event(n, FlowStep::Start, at), event(n, FlowStep::Finish, at)]));
+        assert_eq!(book.drain((second + 1) * SECOND)[0].oldest_ns, (second + 1) * SECOND);
+        assert!(book.queued() <= 2 * 2 + 1024, "{}", book.queued());
+    }
+}
+
+/// What the definitions of docs/metrics.md give, from all events in the order of their instants.
+#[derive(Debug, Default, PartialEq)]
+struct Truth {
+    started: u64,
+    finished: u64,
+    timed_out: u64,
+    late: u64,
+    duplicates: u64,
+    unmatched: u64,
+    open: u64,
+    time: BTreeMap<u64, u64>,
+    overtaken: BTreeMap<u64, u64>,
+    censored: BTreeMap<u64, u64>,
+}
+
+/// At most one start per key, so that the truth does not depend on the order in which events of one instant are told.
+fn truth(events: &[FlowEvent], timeout: u64, end: Nanos) -> Truth {
+    let mut truth = Truth::default();
+    let of = |number: FlowKey, step: FlowStep| {
+        let mut at: Vec<Nanos> = events.iter().filter(|event| event.key == number && event.step == step).map(|event| event.at).collect();
+        at.sort_unstable();
+        at
+    };
+    let mut done: Vec<(Nanos, Nanos)> = Vec::new();
+    for number in events.iter().map(|event| event.key).collect::<BTreeSet<_>>() {
+        let (starts, finishes) = (of(number, FlowStep::Start), of(number, FlowStep::Finish));
+        match (starts.first(), finishes.first()) {
+            (None, _) => {
+                truth.unmatched += 1;
+                truth.duplicates += finishes.len() as u64 - 1;
+            }
+            (Some(start), Some(finish)) => {
+                truth.started += 1;
+                truth.duplicates += finishes.len() as u64 - 1;
+                if finish.saturating_sub(*start) > timeout {
+                    truth.timed_out += 1;
+                    truth.late += 1;
+                    *truth.censored.entry(timeout).or_default() += 1;
+                } else {
+                    truth.finished += 1;
+                    *truth.time.entry(finish.saturating_sub(*start)).or_default() += 1;
+                    done.push((*finish, *start));
+                }
+            }
+            (Some(start), None) if end.saturating_sub(*start) > timeout => {
+                truth.started += 1;
+                truth.timed_out += 1;
+                *truth.censored.entry(timeout).or_default() += 1;
+            }
+            (Some(start), None) => {
+                truth.started += 1;
+                truth.open += 1;
+                *truth.censored.entry(end - start).or_default() += 1;
+            }
+        }
+    }
+    for (finish, start) in &done {
+        let later = done.iter().filter(|(f, s)| f < finish && s > start).map(|(_, s)| s - start).max();
+        if let Some(span) = later {
+            *truth.overtaken.entry(span).or_default() += 1;
+        }
+    }
+    truth
+}
+
+fn exact(histogram: &Histogram) -> BTreeMap<u64, u64> {
+    histogram
+        .bars()
+        .map(|(low, high, count)| {
+            assert_eq!(low, high);
+            (low, count)
+        })
+        .collect()
+}
+
+fn summed(slice: &FlowSlice) -> Truth {
+    Truth {
+        started: slice.started,
+        finished: slice.finished,
+        timed_out: slice.timed_out,
+        late: slice.late,
+        duplicates: slice.duplicates,
+        unmatched: slice.unmatched,
+        open: slice.left_open,
+        time: exact(&slice.time),
+        overtaken: exact(&slice.overtaken),
+        censored: exact(&slice.censored),
+    }
+}
+
+/// Journeys with distinct instants: a start or none, and none to three finishes. Times stay below 512 ns, where buckets are exact.
+fn journeys() -> impl Strategy<Value = Vec<FlowEvent>> {
+    let journey = (any::<bool>(), 0usize..3);
+    proptest::collection::vec(journey, 1..60)
+        .prop_flat_map(|journeys| {
+            let mut steps: Vec<(u64, FlowStep)> = Vec::new();
+            for (number, (starts, finishes)) in journeys.into_iter().enumerate() {
+                steps.extend(starts.then_some((number as u64, FlowStep::Start)));
+                steps.extend(std::iter::repeat_n((number as u64, FlowStep::Finish), finishes));
+            }
+            Just(steps).prop_shuffle().prop_map(|steps| {
+                steps.into_iter().enumerate().map(|(at, (number, step))| event(number, step, 2 * at as u64)).collect::<Vec<_>>()
+            })
+        })
+        .prop_filter("something happens", |events| !events.is_empty())
+}
+
+proptest! {
+    /// However the events are cut into slices, the sums are those of the model; with a timeout too.
+    #[test]
+    fn counts_what_the_model_counts(events in journeys(), cuts in proptest::collection::vec(0u64..500, 0..6), timeout in 20u64..600) {
+        // A start after its finish is a matter of late news, not of the clock: see the next test.
+        let events: Vec<FlowEvent> = events.iter().filter(|event| {
+            event.step == FlowStep::Finish || !events.iter().any(|other| other.key == event.key && other.at < event.at)
+        }).copied().collect();
+        let end = 500;
+        // A finish without a start is given up when the timeout has passed; here it must not come up twice.
+        let events: Vec<FlowEvent> = events.iter().filter(|event| {
+            events.iter().any(|other| other.key == event.key && other.step == FlowStep::Start)
+                || !events.iter().any(|other| other.key == event.key && other.at < event.at)
+        }).copied().collect();
+        prop_assume!(!events.is_empty());
+        let mut book = FlowBook::new([flow(Some(timeout), &[])]);
+        book.take(events.iter().copied());
+        let mut whole = FlowSlice { name: "f".into(), ..FlowSlice::default() };
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        for cut in cuts {
+            whole.merge(&book.drain(cut)[0]);
+            prop_assert_eq!(whole.started, whole.finished + whole.timed_out + whole.backlog);
+        }
+        whole.merge(&book.close(end)[0]);
+        prop_assert_eq!(summed(&whole), truth(&events, timeout, end));
+    }
+
+    /// News may come in any order and any number of slices late: the counts and times are the same, only who overtook whom may be
+    /// known in part.
+    #[test]
+    fn late_news_changes_no_count(events in journeys(), order in any::<prop::sample::Index>(), batch in 1usize..10) {
+        let mut shuffled = events.clone();
+        let turn = order.index(shuffled.len());
+        shuffled.rotate_left(turn);
+        let mut book = FlowBook::new([flow(None, &[])]);
+        let mut whole = FlowSlice { name: "f".into(), ..FlowSlice::default() };
+        for news in shuffled.chunks(batch) {
+            book.take(news.iter().copied());
+            whole.merge(&book.drain(500)[0]);
+        }
+        whole.merge(&book.close(500)[0]);
+        let (told, truth) = (summed(&whole), truth(&events, u64::MAX, 500));
+        prop_assert_eq!((told.started, told.finished, told.open), (truth.started, truth.finished, truth.open));
+        prop_assert_eq!((told.duplicates, told.unmatched), (truth.duplicates, truth.unmatched));
+    }
+
+    #[test]
+    fn slices_survive_their_text_form(events in journeys()) {
+        let mut book = FlowBook::new([flow(Some(50), &["a"])]);
+        book.take(events);
+        let slices = book.close(500);
+        let text = serde_json::to_string(&slices).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Vec<FlowSlice>>(&text).unwrap(), slices);
+    }
+}
