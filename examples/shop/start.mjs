@@ -21,7 +21,7 @@ if (!existsSync(join(here, "node_modules"))) {
 // Only now: these need the packages.
 const { default: pg } = await import("pg");
 const { createService, seedCustomers } = await import("./service.mjs");
-const { startDatabase } = await import("./database.mjs");
+const { startDatabase } = await import("../database.mjs");
 
 /** What was started, to be stopped in reverse. */
 const started = [];
@@ -38,7 +38,7 @@ process.on("SIGINT", () => stop(0));
 process.on("SIGTERM", () => stop(0));
 
 async function start() {
-  const database = await startDatabase();
+  const database = await startDatabase({ name: "shop" });
   started.push(database.stop);
   await database.ready;
   const pool = new pg.Pool({ connectionString: database.url, max: 10 });

@@ -29,8 +29,10 @@ const PROGRAMS: &[Program] = &[
         names: &["initdb"],
         beside: Some(("/usr/lib/postgresql", "bin/initdb")),
         package: "postgresql",
-        purpose: "the example shop, the PostgreSQL observer",
+        purpose: "the example shop, the labs, the PostgreSQL observer",
     },
+    Program { names: &["java"], beside: None, package: "default-jre-headless", purpose: "the queue of labs/webhooks" },
+    Program { names: &["mvn"], beside: None, package: "maven", purpose: "installs the queue of labs/webhooks" },
     Program { names: &["redis-server"], beside: None, package: "redis-server", purpose: "the Redis observer" },
     Program {
         names: &["chromium", "chromium-browser", "google-chrome"],
@@ -41,7 +43,7 @@ const PROGRAMS: &[Program] = &[
 ];
 
 /// Folders with a `package-lock.json`. One that does not exist (yet) is passed over.
-const NPM_FOLDERS: &[&str] = &["web", "types/test", "examples/shop"];
+const NPM_FOLDERS: &[&str] = &["web", "types/test", "examples/shop", "labs/webhooks"];
 
 const HTTPBIN: &str = "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin";
 const HTTPBIN_VERSION: &str = "v2.26.0";
@@ -79,6 +81,7 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
         web::install(workspace, folder)?;
     }
     httpbin(workspace)?;
+    process::run(workspace.command("node").args(["labs/webhooks/start.mjs", "--install"]))?;
     println!("everything the tests need is installed");
     Ok(())
 }

@@ -10,6 +10,7 @@ mod data;
 mod ending;
 mod exchange;
 mod harness;
+mod labs;
 mod objectives;
 mod servers;
 mod systems;

@@ -41,6 +41,23 @@ pub(crate) fn shop() -> &'static Shop {
     })
 }
 
+/// The webhook lab, healthy.
+pub(crate) struct Webhooks {
+    pub(crate) payments: String,
+    pub(crate) webhooks: String,
+}
+
+pub(crate) fn webhooks() -> &'static Webhooks {
+    static SERVER: OnceLock<Webhooks> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.arg(examples().join("../labs/webhooks/start.mjs")).args(["--port", "0"]);
+        let mut said = start(command, &["payments: ", "webhooks: "]);
+        let webhooks = said.remove(1);
+        Webhooks { payments: said.remove(0), webhooks }
+    })
+}
+
 /// A third party's echo server; its address.
 pub(crate) fn httpbin() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();

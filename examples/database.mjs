@@ -1,32 +1,36 @@
-// A PostgreSQL server of its own in a temporary folder: started, used, stopped and removed with the shop.
+// A PostgreSQL server of its own in a temporary folder: started, used, stopped and removed with the system that it belongs to.
 
 import { execFileSync, spawn } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../free-port.mjs";
+import { freePort } from "./free-port.mjs";
 
 const START_LIMIT_MS = 60_000;
 
-/** Creates a server and starts it. `url` connects to it once `ready` has resolved; `stop()` ends it and removes its data. */
-export async function startDatabase() {
+/**
+ * Creates a server with one user, called `name`, and starts it: on `port` (0: any free one), with `settings` as in postgresql.conf.
+ * `url` connects to it once `ready` has resolved; `stop()` ends it and removes its data.
+ */
+export async function startDatabase({ name, port: wanted = 0, settings = {} }) {
   const binaries = findBinaries();
   const owner = unprivilegedUser();
-  const port = await freePort();
-  const folder = mkdtempSync(join(tmpdir(), "loadstone-shop-"));
+  const port = wanted === 0 ? await freePort() : wanted;
+  const folder = mkdtempSync(join(tmpdir(), `loadstone-${name}-`));
   try {
     if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
     const as = { ...owner, cwd: folder };
     const data = join(folder, "data");
-    const initdb = ["-D", data, "-U", "shop", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
+    const initdb = ["-D", data, "-U", name, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
     execFileSync(join(binaries, "initdb"), initdb, { ...as, stdio: ["ignore", "ignore", "inherit"] });
-    // Detached: Ctrl-C in a terminal reaches the whole group of processes, and the shop must end before its database.
-    const server = spawn(join(binaries, "postgres"), ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", `${port}`], {
+    const flags = Object.entries(settings).flatMap(([setting, value]) => ["-c", `${setting}=${value}`]);
+    // Detached: Ctrl-C in a terminal reaches the whole group of processes, and a service must end before its database.
+    const server = spawn(join(binaries, "postgres"), ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", `${port}`, ...flags], {
       ...as,
       stdio: ["ignore", "ignore", "pipe"],
       detached: true,
     });
-    return { url: `postgres://shop@127.0.0.1:${port}/postgres`, ready: untilReady(server), stop: () => stop(server, folder) };
+    return { url: `postgres://${name}@127.0.0.1:${port}/postgres`, ready: untilReady(server), stop: () => stop(server, folder) };
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     throw error;
