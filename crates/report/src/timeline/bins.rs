@@ -87,7 +87,8 @@ mod tests {
             prop_assert_eq!(bars.iter().map(|bar| bar.2).sum::<u64>(), values.len() as u64);
             prop_assert!(bars.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
             let largest = *values.iter().max().unwrap() as f64 / 1e9;
-            prop_assert!(bars.last().unwrap().1 >= largest * 0.9999);
+            // A value is read back as the midpoint of its bucket, which may lie below it by the histogram's error.
+            prop_assert!(bars.last().unwrap().1 >= largest * (1.0 - Histogram::RELATIVE_ERROR) * 0.9999);
         }
     }
 }
