@@ -25,6 +25,7 @@ pub struct Tally {
     series_overflow: u64,
     connections_opened: u64,
     retransmits: u64,
+    syn_retransmits: u64,
 }
 
 /// One series over the whole run.
@@ -57,6 +58,8 @@ pub struct LeafTally {
     pub users_active_sum: u64,
     /// Slices in which users were wanted.
     pub slices_asked: u64,
+    /// End of the first slice in which an iteration found its data used up.
+    pub exhausted_at: Option<Nanos>,
 }
 
 /// One worker of the generator over the whole run.
@@ -69,6 +72,8 @@ pub struct WorkerTally {
     pub steal_ns: u64,
     pub throttled_ns: u64,
     pub in_flight_ns: u64,
+    /// Wall time by CLOCK_MONOTONIC_RAW; 0 for all but worker 0.
+    pub raw_ns: u64,
     pub timer_lag: Histogram,
     pub stalls: Histogram,
     pub collections: Histogram,
@@ -113,12 +118,13 @@ impl Tally {
             second.arrivals_due += leaf.arrivals_due;
             second.started += leaf.started;
             second.users_active += leaf.users_active;
-            self.leaf(leaf.leaf).push(leaf);
+            self.leaf(leaf.leaf).push(leaf, slice.end);
         }
         self.users_max = self.users_max.max(peak);
         for worker in &slice.generator {
             self.connections_opened += worker.connections_opened;
             self.retransmits += worker.retransmits;
+            self.syn_retransmits += worker.syn_retransmits;
             self.worker(worker.worker).push(worker);
         }
         slice.errors.iter().for_each(|error| self.push_error(error));
@@ -256,6 +262,11 @@ impl Tally {
         self.retransmits
     }
 
+    /// Requests for a connection that the machine sent again.
+    pub fn syn_retransmits(&self) -> u64 {
+        self.syn_retransmits
+    }
+
     /// All series of a kind together; `None` when there is none.
     pub fn together(&self, kind: SeriesKind) -> Option<SeriesTally> {
         let mut all = self.of_kind(kind);
@@ -280,7 +291,7 @@ impl SeriesTally {
 }
 
 impl LeafTally {
-    fn push(&mut self, slice: &metrics::LeafSlice) {
+    fn push(&mut self, slice: &metrics::LeafSlice, end: Nanos) {
         self.arrivals_due += slice.arrivals_due;
         self.started += slice.started;
         self.ended += slice.ended;
@@ -294,6 +305,9 @@ impl LeafTally {
             self.users_asked_sum += slice.users_asked;
             self.users_active_sum += slice.users_active;
             self.slices_asked += 1;
+        }
+        if slice.exhausted {
+            self.exhausted_at = Some(self.exhausted_at.map_or(end, |at| at.min(end)));
         }
     }
 }
@@ -310,6 +324,7 @@ impl WorkerTally {
         self.steal_ns += slice.steal_ns;
         self.throttled_ns += slice.throttled_ns;
         self.in_flight_ns += slice.in_flight_ns;
+        self.raw_ns += slice.raw_ns;
         self.timer_lag.merge(&slice.timer_lag);
         self.stalls.merge(&slice.stalls);
         self.collections.merge(&slice.collections);

@@ -147,7 +147,9 @@ impl<C: Crew> Drop for IterationRecord<'_, C> {
         let outcome = match self.end {
             Some(IterationEnd::Ended(outcome)) => outcome,
             Some(IterationEnd::Exhausted) => {
-                recorder.leaf(floor.leaf).ended += 1;
+                let counts = recorder.leaf(floor.leaf);
+                counts.ended += 1;
+                counts.exhausted = true;
                 return;
             }
             None => Outcome::Interrupted,

@@ -1,25 +1,29 @@
 //! What the machine did to a worker: read once a second from /proc, put beside the worker's own counts.
 
-use metrics::clock::thread_cpu_ns;
+use metrics::clock::{raw_ns, thread_cpu_ns};
 use metrics::{GeneratorSlice, Nanos};
 
+use crate::cgroup::CpuLimits;
+
 /// Reads the growth of the kernel's counters since the last reading. A file that cannot be read counts as zero.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HostMeter {
     /// Also the counters of the whole machine; one worker does it for all.
-    machine: bool,
+    machine: Option<CpuLimits>,
     at: Nanos,
     cpu_ns: u64,
     run_queue_ns: u64,
+    raw_ns: u64,
     steal_ns: u64,
     throttled_ns: u64,
     retransmits: u64,
+    syn_retransmits: u64,
 }
 
 impl HostMeter {
     /// Must be called on the worker's thread.
     pub(crate) fn start(machine: bool, now: Nanos) -> Self {
-        let mut meter = Self { machine, at: now, cpu_ns: 0, run_queue_ns: 0, steal_ns: 0, throttled_ns: 0, retransmits: 0 };
+        let mut meter = Self { machine: machine.then(CpuLimits::find), at: now, ..Self::default() };
         meter.read_into(&mut GeneratorSlice::default(), now);
         meter
     }
@@ -28,10 +32,14 @@ impl HostMeter {
         slice.wall_ns += growth(&mut self.at, now);
         slice.busy_ns += growth(&mut self.cpu_ns, thread_cpu_ns());
         slice.run_queue_ns += growth(&mut self.run_queue_ns, run_queue_ns());
-        if self.machine {
+        if let Some(limits) = &self.machine {
+            let snmp = read("/proc/net/snmp");
+            let netstat = read("/proc/net/netstat");
+            slice.raw_ns += growth(&mut self.raw_ns, raw_ns());
             slice.steal_ns += growth(&mut self.steal_ns, steal_ns());
-            slice.throttled_ns += growth(&mut self.throttled_ns, throttled_ns());
-            slice.retransmits += growth(&mut self.retransmits, retransmits());
+            slice.throttled_ns += growth(&mut self.throttled_ns, limits.throttled_ns());
+            slice.retransmits += growth(&mut self.retransmits, counter(&snmp, "Tcp:", "RetransSegs"));
+            slice.syn_retransmits += growth(&mut self.syn_retransmits, counter(&netstat, "TcpExt:", "TCPSynRetrans"));
         }
     }
 }
@@ -55,16 +63,30 @@ fn steal_ns() -> u64 {
     ticks * 10_000_000
 }
 
-fn throttled_ns() -> u64 {
-    let stat = read("/sys/fs/cgroup/cpu.stat");
-    let usec = stat.lines().find_map(|line| line.strip_prefix("throttled_usec ")?.trim().parse::<u64>().ok());
-    usec.unwrap_or(0) * 1_000
+/// A value of /proc/net/snmp or netstat: the lines of a group come in pairs, names and values (proc(5)).
+fn counter(text: &str, group: &str, name: &str) -> u64 {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(group));
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
+    let mut pairs = names.split_whitespace().zip(values.split_whitespace());
+    pairs.find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
 }
 
-/// `RetransSegs` of /proc/net/snmp: the Tcp lines come in pairs, names and values.
-fn retransmits() -> u64 {
-    let snmp = read("/proc/net/snmp");
-    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
-    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
-    names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "RetransSegs").and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_found_by_its_group_and_name() {
+        let text = "Ip: InSegs\nIp: 1\nTcp: InSegs RetransSegs\nTcp: 7 12\n";
+        assert_eq!(counter(text, "Tcp:", "RetransSegs"), 12);
+        assert_eq!(counter(text, "Tcp:", "OutSegs"), 0);
+        assert_eq!(counter("", "Tcp:", "RetransSegs"), 0);
+    }
+
+    #[test]
+    fn the_kernels_own_files_have_the_counters() {
+        let names = |path: &str, group: &str| read(path).lines().find(|line| line.starts_with(group)).unwrap_or_default().to_owned();
+        assert!(names("/proc/net/snmp", "Tcp:").contains(" RetransSegs"));
+        assert!(names("/proc/net/netstat", "TcpExt:").contains(" TCPSynRetrans"));
+    }
 }

@@ -5,6 +5,7 @@
 //! as pure functions). Deliberately absent: HTTP, scripts, files, verdicts.
 
 mod arrivals;
+mod cgroup;
 mod closed;
 mod conductor;
 mod floor;

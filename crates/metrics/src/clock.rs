@@ -41,6 +41,12 @@ fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// CLOCK_MONOTONIC_RAW: the hardware's time, which NTP does not correct. Nanoseconds.
+pub fn raw_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// CPU time that the calling thread has used. Nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -108,6 +108,9 @@ pub struct LeafSlice {
     pub waiting: u64,
     /// Time integral of the active users over the slice. User-nanoseconds.
     pub active_ns: u64,
+    /// An iteration found its data used up, and the leaf ended for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exhausted: bool,
 }
 
 /// What one worker of the generator did with its slice: the ground of every validity check.
@@ -140,6 +143,12 @@ pub struct GeneratorSlice {
     pub connections_opened: u64,
     /// TCP segments retransmitted, whole machine (`/proc/net/snmp`); 0 for all but worker 0.
     pub retransmits: u64,
+    /// Of these, requests for a connection (`/proc/net/netstat`); 0 for all but worker 0.
+    #[serde(default)]
+    pub syn_retransmits: u64,
+    /// The slice's length on the clock that nothing corrects (CLOCK_MONOTONIC_RAW); 0 for all but worker 0.
+    #[serde(default)]
+    pub raw_ns: u64,
 }
 
 /// Equal errors, counted together.
@@ -377,5 +386,6 @@ impl LeafSlice {
         self.users_peak += other.users_peak;
         self.waiting += other.waiting;
         self.active_ns += other.active_ns;
+        self.exhausted |= other.exhausted;
     }
 }

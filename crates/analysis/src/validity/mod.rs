@@ -2,6 +2,8 @@
 //!
 //! Read [`judge`] first. Formulas, limits and why they stand where they stand: docs/validity.md.
 
+mod clock_drift;
+mod connecting;
 mod conservation;
 mod exhaustion;
 mod in_flight;
@@ -43,7 +45,7 @@ pub(crate) enum RunStage<'a> {
 }
 
 /// In the order in which they are shown.
-const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 15] = [
+const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 17] = [
     offered_rate::check,
     users::open,
     users::closed,
@@ -55,6 +57,8 @@ const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 15] = [
     in_flight::check,
     conservation::check,
     exhaustion::check,
+    connecting::check,
+    clock_drift::check,
     samples::check,
     series::check,
     slices::check,

@@ -8,7 +8,7 @@ use run::RunEnd;
 const SHEET: Sheet = Sheet {
     id: "offered-rate",
     title: "Offered rate",
-    limits: "suspect when more than 1 % of the arrivals of a scenario did not start, invalid above 5 % (one arrival is always tolerated; those that waited for a free user count under \"Users for open load\")",
+    limits: "suspect when more than 1 % of the arrivals of a scenario did not start, invalid above 5 % (one arrival is always tolerated; those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
 };
 
 pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
@@ -16,7 +16,7 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
     let mut worst: Option<(f64, u64, u64, &str)> = None;
     for leaf in ground.tally.leaves() {
         let Some(LoadProfile::Open { stages }) = leaves.get(leaf.leaf as usize).map(|run| &run.profile) else { continue };
-        let due = leaf.arrivals_due.max(asked(ground, stages));
+        let due = leaf.arrivals_due.max(if leaf.exhausted_at.is_some() { 0 } else { asked(ground, stages) });
         if due == 0 {
             continue;
         }
@@ -37,8 +37,19 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
         ),
         _ => format!("scenario \"{scenario}\" asked for {} arrivals and {} were started", units::count(due), units::count(started)),
     };
+    if let Some(warning) = used_up(ground).filter(|_| grade_of(share, 0.01, 0.05) == Grade::Valid) {
+        return SHEET.with(Some(Grade::Valid), format!("{evidence}; {}", warning.0), &warning.1);
+    }
     let advice = "The generator could not make the load that was asked for. Ask for less, give it more cores (--workers), or move it off the machine of the target.";
     SHEET.graded(grade_of(share, 0.01, 0.05), evidence, advice)
+}
+
+/// A scenario that ended early because its data was used up: that is what the test says, but not what its duration promises.
+fn used_up(ground: &Ground<'_>) -> Option<(String, String)> {
+    let leaf = ground.tally.leaves().iter().find(|leaf| leaf.exhausted_at.is_some())?;
+    let (scenario, at) = (ground.scenario(leaf.leaf), units::seconds(leaf.exhausted_at? as f64 / 1e9));
+    let advice = "Give the feeder more rows, or let it begin again (`circular()`, `random()`), if the load is to last.";
+    Some((format!("the data of scenario \"{scenario}\" was used up by {at} and its load ended there"), advice.to_owned()))
 }
 
 /// What the plan asks for once the run has gone its whole way; a Poisson process may fall short by four standard deviations.

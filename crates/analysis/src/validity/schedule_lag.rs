@@ -1,6 +1,7 @@
 //! Did arrivals start when they were due?
 
 use super::{Ground, Sheet, grade_of};
+use crate::percentile::samples_needed;
 use crate::{Grade, ValidityCheck, units};
 use metrics::{Histogram, SeriesKind};
 
@@ -11,8 +12,14 @@ const FLOOR_SECONDS: f64 = 200e-6;
 const SHEET: Sheet = Sheet {
     id: "schedule-lag",
     title: "Schedule lag",
-    limits: "suspect when the p99 of the lag exceeds 5 % of the reported p99, invalid above 25 %; below 200 µs never",
+    limits: "suspect when the p99 of the lag exceeds 5 % of the reported p99, invalid above 25 %; below 200 µs never; with too few requests for a p99, the highest percentile that both have",
 };
+
+/// Percentiles that are compared, the first that has enough samples. A maximum is not among them: one late wake-up of a whole machine
+/// says nothing about a run, and one slow answer must not excuse it either.
+const COMPARED: [f64; 4] = [0.99, 0.95, 0.9, 0.5];
+/// Samples below which not even medians are compared.
+const SAMPLES_MIN: u64 = 20;
 
 pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
     // Arrivals that wait for a free user are late because of the target; then only the timers tell how exact the generator was.
@@ -20,10 +27,17 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
     let requests = merged_lag(ground, SeriesKind::Request);
     let iterations = merged_lag(ground, SeriesKind::Iteration);
     let timers = timer_lag(ground);
-    let Some((tail, _, reported)) = ground.tail(0.99) else { return SHEET.nothing("no request ended") };
-    let p99 = |lag: &Histogram| lag.quantile(0.99).map(|ns| ns as f64 / 1e9);
-    let of_generator = [p99(&timers), p99(&iterations).filter(|_| !waited)].into_iter().flatten().reduce(f64::max);
-    let of_requests = p99(&requests).filter(|_| !waited);
+    let lags = if requests.is_empty() { &timers } else { &requests };
+    if lags.is_empty() {
+        return SHEET.nothing("nothing was scheduled: closed load without pauses");
+    }
+    let count = ground.response.count.min(lags.count());
+    let enough = |quantile: &&f64| count >= samples_needed(**quantile).max(SAMPLES_MIN);
+    let Some(quantile) = COMPARED.iter().find(enough) else { return SHEET.nothing("too few requests to compare percentiles") };
+    let Some(reported) = ground.response.at(*quantile) else { return SHEET.nothing("no request ended") };
+    let at = |lag: &Histogram| lag.quantile(*quantile).map(|ns| ns as f64 / 1e9);
+    let of_generator = [at(&timers), at(&iterations).filter(|_| !waited)].into_iter().flatten().reduce(f64::max);
+    let of_requests = at(&requests).filter(|_| !waited);
     let Some(lag) = of_requests.or(of_generator) else { return SHEET.nothing("nothing was scheduled: closed load without pauses") };
 
     let grade = |lag: f64| if lag <= FLOOR_SECONDS { Grade::Valid } else { grade_of(lag / reported, 0.05, 0.25) };
@@ -33,8 +47,9 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
         (graded, advice) = (Grade::Suspect, SCENARIO_ADVICE);
     }
     let what = if of_requests.is_some() { "schedule lag" } else { "timer lag" };
+    let name = units::percentile(*quantile);
     let evidence = format!(
-        "p99 of the {what} was {}, {} of the reported {tail} of {}",
+        "{name} of the {what} was {}, {} of the reported {name} of {}",
         units::seconds(lag),
         units::share(if reported > 0.0 { lag / reported } else { 0.0 }),
         units::seconds(reported)

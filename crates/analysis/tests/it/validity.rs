@@ -36,7 +36,7 @@ fn a_healthy_run_is_valid_in_every_check() {
     for check in &validity.checks {
         assert!(check.grade.is_none_or(|grade| grade == Valid), "{}: {}", check.id, check.evidence);
     }
-    assert_eq!((validity.grade, validity.checks.len()), (Valid, 15));
+    assert_eq!((validity.grade, validity.checks.len()), (Valid, 17));
 }
 
 #[test]
@@ -52,6 +52,21 @@ fn offered_rate() {
     // Fewer came due than the plan asks for.
     assert_grade(&run_with(made::plan(made::open(120.0, 60)), healthy), "offered-rate", Some(Invalid));
     assert_grade(&run_with(made::plan(made::closed(5, 60)), healthy), "offered-rate", None);
+}
+
+#[test]
+fn data_that_is_used_up_ends_a_load_and_is_told_as_what_it_is() {
+    let run = |exhausted| {
+        run_with(made::plan(made::open(100.0, 60)), |second| match second {
+            0..12 => healthy(second),
+            12 => healthy(second).leaf(|leaf| leaf.exhausted = exhausted),
+            _ => Slice::new(second),
+        })
+    };
+    let check = check_of(&run(true), "offered-rate");
+    assert_eq!(check.grade, Some(Valid), "{}", check.evidence);
+    assert!(check.evidence.contains("used up by 13") && check.advice.contains("more rows"), "{} {}", check.evidence, check.advice);
+    assert_grade(&run(false), "offered-rate", Some(Invalid));
 }
 
 #[test]
@@ -106,6 +121,30 @@ fn lag_of_a_fast_target_below_the_floor_is_not_held_against_the_run() {
         (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 150_000, 100_000, Outcome::Passed))
     });
     assert_grade(&run, "schedule-lag", Some(Valid));
+}
+
+#[test]
+fn small_runs_compare_the_percentiles_that_they_have() {
+    // 30 requests of 10 ms; one of them, and one timer, 8 ms late: the median is not touched.
+    let late_once = run_with(made::plan(made::open(0.5, 60)), |second| match second % 2 {
+        0 => {
+            let lag = if second == 20 { 8 * MS } else { 60_000 };
+            let slice = Slice::new(second).arrivals(1).request("A", lag, 10 * MS, Outcome::Passed);
+            slice.generator(|generator| generator.timer_lag.record(lag))
+        }
+        _ => Slice::new(second),
+    });
+    assert_grade(&late_once, "schedule-lag", Some(Valid));
+    assert!(check_of(&late_once, "schedule-lag").evidence.starts_with("p50 "));
+    // Late every time.
+    let late = |count: u32| {
+        run_with(made::plan(made::open(1.0, 60)), move |second| match second < count {
+            true => Slice::new(second).arrivals(1).request("A", 8 * MS, 10 * MS, Outcome::Passed),
+            false => Slice::new(second),
+        })
+    };
+    assert_grade(&late(60), "schedule-lag", Some(Invalid));
+    assert_grade(&late(19), "schedule-lag", None);
 }
 
 #[test]
@@ -216,6 +255,29 @@ fn exhaustion_is_always_invalid() {
             if second == 9 { healthy(second).request("A", 0, MS, outcome) } else { healthy(second) }
         });
         assert_grade(&run, "exhaustion", Some(Invalid));
+    }
+}
+
+#[test]
+fn requests_for_connections_that_were_lost() {
+    for (again, grade) in [(0, Valid), (1, Valid), (60, Suspect)] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            healthy(second).generator(|generator| {
+                generator.connections_opened = 10;
+                generator.syn_retransmits = if second == 30 { again } else { 0 };
+            })
+        });
+        assert_grade(&run, "connecting", Some(grade));
+    }
+}
+
+#[test]
+fn a_clock_that_runs_fast_or_slow() {
+    for (ppm, grade) in [(0i64, Valid), (400, Valid), (-1_200, Suspect), (2_000, Suspect), (12_000, Invalid), (-12_000, Invalid)] {
+        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+            healthy(second).generator(|generator| generator.raw_ns = SECOND.saturating_add_signed(ppm * 1_000))
+        });
+        assert_grade(&run, "clock-drift", Some(grade));
     }
 }
 

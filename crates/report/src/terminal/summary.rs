@@ -1,6 +1,6 @@
 //! The summary at the end of a run, made to be read in ten seconds: can it be trusted, did it pass, why, and the numbers.
 
-use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity};
+use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
 use super::{flows, tables};
@@ -77,11 +77,15 @@ fn validity(validity: &Validity, style: &Style) -> String {
     let lead = format!("{sign} {word} · ");
     let checked = if validity.grade == Grade::Valid { format!(" ({})", number::counted(judged as u64, "check")) } else { String::new() };
     let mut out = hang(&style.paint(paint, &lead), width_of(&lead), &format!("{meaning}{checked}"), style.width);
-    let mut reasons: Vec<_> =
-        validity.checks.iter().filter_map(|check| check.grade.filter(|g| *g > Grade::Valid).map(|g| (g, check))).collect();
-    reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
-    for (grade, check) in reasons {
-        let (sign, _, paint) = grade_sign(grade);
+    // A check that warns without a grade says so by its advice.
+    let speaks = |check: &&ValidityCheck| check.grade.is_some_and(|grade| grade > Grade::Valid || !check.advice.is_empty());
+    let mut reasons: Vec<_> = validity.checks.iter().filter(speaks).collect();
+    reasons.sort_by_key(|check| std::cmp::Reverse(check.grade));
+    for check in reasons {
+        let (sign, paint) = match check.grade {
+            Some(grade) if grade > Grade::Valid => (grade_sign(grade).0, grade_sign(grade).2),
+            _ => ("·", Paint::Dim),
+        };
         out.push_str(&hang(&format!("  {} ", style.paint(paint, sign)), 4, &format!("{}: {}", check.title, check.evidence), style.width));
         if !check.advice.is_empty() {
             out.push_str(&hang("    → ", 6, &check.advice, style.width));
