@@ -426,6 +426,16 @@ declare module "loadstone" {
     delete(url: string, options?: BodyRequestOptions): Promise<Response>;
     /** Sends a request with any method. */
     request(method: string, url: string, options?: BodyRequestOptions): Promise<Response>;
+    /**
+     * Opens a WebSocket. Like a request the handshake is measured under its name, and never throws: a socket that could not be opened has
+     * `open` false.
+     *
+     * @example
+     * const socket = await user.ws("/validate", { name: "Connect" });
+     * await socket.send("init");
+     * const answer = await socket.request("tap 7", { name: "Tap", match: /^tap-response/m, within: "500ms" });
+     */
+    ws(url: string, options?: SocketOptions): Promise<Socket>;
 
     /**
      * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
@@ -589,7 +599,7 @@ declare module "loadstone" {
     xpathAll(expression: string): string[];
   }
 
-  /** Something with a body that values can be taken out of: a {@link Response}. */
+  /** Something with a body that values can be taken out of: a {@link Response} or a {@link Message}. */
   export interface Extractable {
     /** The body as text (UTF-8; other bytes become U+FFFD). */
     readonly text: string;
@@ -633,6 +643,109 @@ declare module "loadstone" {
     readonly body: number;
     /** From the request's start to the last byte of the answer. */
     readonly total: number;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # WebSocket
+  // A socket belongs to the user that opened it. It answers the server's pings and times its messages for as long as it is open, also
+  // while the script does something else. When the iteration ends, its sockets are closed with the closing handshake, for which it waits five
+  // seconds at most. A load that is cut off (by the end of `gracefulStop`, or Ctrl-C) sends the close frame with code 1001 and does not wait.
+  //
+  // A socket that is lost is counted by kind, once: by the request that waited for an answer, or else in the list of errors under the name of its
+  // handshake; its iteration is failed either way. The server's close frame with code 1000, or with none, is no loss where nothing waited.
+
+  /** How a WebSocket is opened. */
+  export interface SocketOptions {
+    /** Name of the handshake in reports and thresholds. Default: `WS` and the path, with parts that look like identifiers replaced. */
+    name?: string;
+    /** Header lines of the handshake; they win over the scenario's and the test's. */
+    headers?: Headers;
+    /** Credentials for the handshake; `null` sends none. */
+    auth?: Auth | null;
+    /** Sub-protocols offered to the server, best first. */
+    protocols?: readonly string[];
+    /** Time limit of the handshake. Default: the scenario's, then the test's. */
+    timeout?: Duration;
+    /** Offer compression of messages (permessage-deflate, without context between messages). Default: false. */
+    compression?: boolean;
+    /**
+     * What becomes of messages that nothing waits for: `"keep"` has them wait for `receive` or `messages`, 1,000 of them or 16 MiB, beyond which
+     * the socket ends with an error; `"drop"` forgets them. Default: "keep".
+     */
+    unread?: "keep" | "drop";
+    /**
+     * Leave the socket open when the iteration ends, for the user's next one: keep it in `user.state`. It lives as long as that does, so in open
+     * load, where every arrival is another visitor, it is closed all the same. The user's last is closed with code 1001. Default: false.
+     */
+    keep?: boolean;
+  }
+
+  /**
+   * A WebSocket of one user.
+   *
+   * @example
+   * const connect = (user: User) => user.ws("/live", { name: "Connect" });
+   * let socket = await connect(user);
+   * for await (const _ of user.pace({ perMinute: 25 })) {
+   *   if (!socket.open) socket = await connect(user);                 // lost since the last turn: connect again
+   *   await socket.request("tap", { name: "Tap", within: "500ms" });
+   * }
+   */
+  export interface Socket {
+    /** Whether messages can be sent: it was opened, and neither side has closed it. */
+    readonly open: boolean;
+    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    readonly error: string | undefined;
+    /** The sub-protocol that the server chose, or "". */
+    readonly protocol: string;
+    /** Sends a message; resolves when it was handed to the kernel. Measured as a request when it has a name. */
+    send(message: string | Uint8Array, options?: { name?: string }): Promise<void>;
+    /**
+     * Sends a message and waits for the first one after it that matches. Measured as a request: from the first byte handed to the kernel to the
+     * last byte of the answer. Messages that do not match wait for `receive` and `messages`.
+     */
+    request(message: string | Uint8Array, options?: MessageOptions): Promise<Message>;
+    /** Waits for a message that the server sends by itself, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */
+    receive(options?: MessageOptions): Promise<Message>;
+    /**
+     * All further messages, one after another, until the socket is closed or the load ends.
+     *
+     * @example
+     * for await (const price of socket.messages()) user.check("has a price", price.json("$.price") > 0);
+     */
+    messages(): AsyncIterable<Message>;
+    /**
+     * Sends a ping and waits for its pong. Without one in time the connection counts as lost: how a connection that is dead on the other side is
+     * found. Returns whether it came. Measured as a request when it has a name.
+     *
+     * @example
+     * if (!(await socket.ping({ within: "5s" }))) socket = await user.ws("/live", { name: "Connect again" });
+     */
+    ping(options?: { name?: string; within?: Duration }): Promise<boolean>;
+    /** Closes with a code (1000, the default, or 3000 to 4999) and waits for the server's close, for five seconds at most. */
+    close(code?: number, reason?: string): Promise<void>;
+    /** Resolves when the socket is closed, by either side. Codes that no close frame carried: 1005 where it had none, 1006 where there was no frame. */
+    readonly closed: Promise<{ code: number; reason: string }>;
+  }
+
+  /** Which message is waited for, and how long. */
+  export interface MessageOptions {
+    /** Name in reports and thresholds. Default: that of the handshake and `request`. */
+    name?: string;
+    /** The message contains this text, matches this expression, or is accepted by this function. Default: any message. */
+    match?: string | RegExp | ((message: Message) => boolean);
+    /** Time limit; passing it makes a timed-out request. Default: the scenario's `timeout`, then the test's `requestTimeout`. */
+    within?: Duration;
+  }
+
+  /** A message, or what is known when none came in time. Values are taken out of it as out of a {@link Response}. */
+  export interface Message extends Extractable {
+    /** Whether there is a message. */
+    readonly ok: boolean;
+    /** Why there is none, in words; `undefined` when there is one. */
+    readonly error: string | undefined;
+    /** The message as bytes. */
+    readonly bytes: Uint8Array;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

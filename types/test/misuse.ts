@@ -21,6 +21,13 @@ const s = scenario("S", async (user) => {
   response.status = 200;
   // @ts-expect-error the body is text, not a function
   response.text();
+  const socket = await user.ws("/");
+  // @ts-expect-error objects are written as text by the script
+  await socket.send({});
+  // @ts-expect-error a time limit has a unit
+  await socket.request("x", { within: 500 });
+  // @ts-expect-error unread messages are kept or dropped
+  await user.ws("/", { unread: "ignore" });
   // @ts-expect-error there is no fetch: requests belong to a user
   await fetch("/");
 });

@@ -8,7 +8,7 @@ export type Confidence = "low" | "medium" | "high";
 export type MarkKind = "leaf_began" | "leaf_ended" | "load_ended" | "drained" | "stage" | "adjusted" | "warning" | "stopped";
 export type SeriesKind = "request" | "group" | "iteration" | "check" | "flow";
 export type Outcome =
-  | "passed" | "status" | "expect" | "timeout" | "dns" | "refused" | "reset" | "connect" | "tls" | "protocol" | "script"
+  | "passed" | "status" | "expect" | "timeout" | "dns" | "refused" | "reset" | "closed" | "connect" | "tls" | "protocol" | "script"
   | "ports_exhausted" | "descriptors_exhausted" | "interrupted";
 export type ParameterOrigin = "default" | "file" | "environment" | "command_line";
 

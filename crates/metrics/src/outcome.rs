@@ -21,6 +21,8 @@ pub enum Outcome {
     Refused,
     /// The connection was reset or closed before the answer was complete.
     Reset,
+    /// The server closed a WebSocket or a stream of events while something was waited for.
+    Closed,
     /// No connection could be made for another reason (unreachable, …).
     Connect,
     /// The TLS handshake failed, or the certificate was not trusted.
@@ -38,7 +40,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 14] = [
+    pub const ALL: [Outcome; 15] = [
         Outcome::Passed,
         Outcome::Status,
         Outcome::Expect,
@@ -46,6 +48,7 @@ impl Outcome {
         Outcome::Dns,
         Outcome::Refused,
         Outcome::Reset,
+        Outcome::Closed,
         Outcome::Connect,
         Outcome::Tls,
         Outcome::Protocol,
@@ -69,6 +72,7 @@ impl Outcome {
             Outcome::Dns => "name not resolved",
             Outcome::Refused => "connection refused",
             Outcome::Reset => "connection reset",
+            Outcome::Closed => "closed by the server",
             Outcome::Connect => "connection failed",
             Outcome::Tls => "TLS failed",
             Outcome::Protocol => "malformed answer",

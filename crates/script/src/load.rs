@@ -107,7 +107,9 @@ pub(crate) fn install_common<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: 
 
 fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
     native.set("userPrototype", Object::new(ctx.clone())?)?;
-    native.set("responsePrototype", Object::new(ctx.clone())?)?;
+    for prototype in ["responsePrototype", "socketPrototype", "messagePrototype"] {
+        native.set(prototype, Object::new(ctx.clone())?)?;
+    }
     install_common(ctx, native, inputs)
 }
 

@@ -13,6 +13,7 @@ const OUTCOMES: Record<Outcome, string> = {
   dns: "name not resolved",
   refused: "connection refused",
   reset: "connection reset",
+  closed: "closed by the server",
   connect: "connection failed",
   tls: "TLS failed",
   protocol: "malformed answer",

@@ -12,7 +12,7 @@ mod socket;
 
 pub(crate) use deflate::Deflate;
 pub use open::{Opening, SocketOptions, open};
-pub use socket::{Close, Message, Payload, Received, Sent, Socket};
+pub use socket::{Close, Message, Payload, Pong, Received, Sent, Socket};
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing {

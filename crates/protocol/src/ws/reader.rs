@@ -15,7 +15,7 @@ pub(crate) enum Item {
     Text(String),
     Binary(Vec<u8>),
     Ping(Vec<u8>),
-    Pong,
+    Pong(Vec<u8>),
     /// `None`: without a code.
     Close(Option<u16>, String),
 }
@@ -153,10 +153,7 @@ impl MessageReader {
     ) -> Result<Option<Item>, Violation> {
         match frame.opcode {
             Opcode::Ping => return Ok(Some(Item::Ping(std::mem::take(&mut self.control)))),
-            Opcode::Pong => {
-                self.control = Vec::new();
-                return Ok(Some(Item::Pong));
-            }
+            Opcode::Pong => return Ok(Some(Item::Pong(std::mem::take(&mut self.control)))),
             Opcode::Close => return read_close(&std::mem::take(&mut self.control)).map(Some),
             _ if !frame.last => return Ok(None),
             _ => {}

@@ -45,9 +45,19 @@ pub struct Close {
     pub at: Nanos,
 }
 
+/// An answer to a ping, asked for or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pong {
+    /// As it stood in the ping.
+    pub payload: Vec<u8>,
+    /// When its last byte was read.
+    pub at: Nanos,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     Message(Message),
+    Pong(Pong),
     /// The end; every further call gives it again.
     Closed(Close),
 }
@@ -135,7 +145,7 @@ impl Socket {
         self.send(Opcode::Binary, bytes).await
     }
 
-    /// Sends a ping; the pong is not waited for. Fails for more than 125 bytes.
+    /// Sends a ping; its pong comes to whoever receives. Fails for more than 125 bytes.
     pub async fn ping(&self, payload: &[u8]) -> Result<Sent, Failure> {
         if payload.len() > 125 {
             return Err(Failure::protocol("a ping carries at most 125 bytes"));
@@ -143,20 +153,30 @@ impl Socket {
         self.send(Opcode::Ping, payload).await
     }
 
-    /// The next message, or the end. Dropping the future loses nothing; time limits are the caller's.
+    /// The next message or pong, or the end. Dropping the future loses nothing; time limits are the caller's.
     pub async fn receive(&self) -> Result<Received, Failure> {
         let _waiter = Waiter { line: &self.line };
         poll_fn(|context| self.line.borrow_mut().poll_receive(&self.network, context)).await
     }
 
-    /// Says farewell and waits for the server's, dropping messages that come before it. Text beyond 123 bytes of the
-    /// reason is cut.
-    pub async fn close(&self, code: u16, reason: &str) -> Result<Close, Failure> {
+    /// Begins the closing handshake; whoever receives learns of its end. Text beyond 123 bytes of the reason is cut.
+    pub fn say_farewell(&self, code: u16, reason: &str) {
         let mut end = reason.len().min(REASON_BYTES_MAX);
         while !reason.is_char_boundary(end) {
             end -= 1;
         }
-        self.line.borrow_mut().queue_close(&self.network, Some(code), &reason[..end]);
+        let mut line = self.line.borrow_mut();
+        line.queue_close(&self.network, Some(code), &reason[..end]);
+        let mut context = Context::from_waker(Waker::noop());
+        let _ = line.poll_flush(&mut context);
+        // What the kernel does not take at once is written by whoever receives.
+        line.wake_others(&context);
+    }
+
+    /// Says farewell and waits for the server's, dropping messages that come before it. Text beyond 123 bytes of the
+    /// reason is cut.
+    pub async fn close(&self, code: u16, reason: &str) -> Result<Close, Failure> {
+        self.say_farewell(code, reason);
         loop {
             if let Received::Closed(close) = self.receive().await? {
                 return Ok(close);
@@ -307,9 +327,9 @@ impl Line {
             };
             match item {
                 Ok(Some(item)) => {
-                    if let Some(payload) = self.take(network, context, item) {
+                    if let Some(received) = self.take(network, context, item) {
                         self.wake_others(context);
-                        return Poll::Ready(Ok(Received::Message(Message { payload, at: self.read_at })));
+                        return Poll::Ready(Ok(received));
                     }
                 }
                 Ok(None) => {}
@@ -344,11 +364,12 @@ impl Line {
     }
 
     /// Acts on an item; what of it is for the caller.
-    fn take(&mut self, network: &Network, context: &mut Context<'_>, item: Item) -> Option<Payload> {
+    fn take(&mut self, network: &Network, context: &mut Context<'_>, item: Item) -> Option<Received> {
+        let message = |payload| Some(Received::Message(Message { payload, at: self.read_at }));
         match item {
-            Item::Text(text) => return Some(Payload::Text(text)),
-            Item::Binary(bytes) => return Some(Payload::Binary(Bytes::from(bytes))),
-            Item::Pong => {}
+            Item::Text(text) => return message(Payload::Text(text)),
+            Item::Binary(bytes) => return message(Payload::Binary(Bytes::from(bytes))),
+            Item::Pong(payload) => return Some(Received::Pong(Pong { payload, at: self.read_at })),
             // A peer that sends pings and does not read the answers gets none (RFC 6455, section 5.5.3).
             Item::Ping(payload) if self.out.len() <= UNWRITTEN_BYTES_MAX && !self.close_sent => {
                 self.queue(network, Opcode::Pong, false, &payload);

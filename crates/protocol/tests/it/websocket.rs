@@ -56,7 +56,7 @@ async fn connect(network: &Rc<Network>, address: SocketAddr) -> Socket {
 async fn next(socket: &Socket) -> Payload {
     match socket.receive().await.unwrap() {
         Received::Message(message) => message.payload,
-        Received::Closed(close) => panic!("{close:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) struct Actor {
 
 impl Drop for Actor {
     fn drop(&mut self) {
+        self.cell.leave_sockets();
         self.realm.users.set(self.realm.users.get().saturating_sub(1));
     }
 }

@@ -15,6 +15,7 @@ use super::op::OpSlot;
 use super::scenario::ScenarioCard;
 use crate::data::bindings::RandomHandle;
 use crate::data::draws::{Draws, Stream};
+use crate::user::{SocketCell, close_all};
 
 /// Operations of one user that are remembered before those that are over are swept out.
 const UNDER_WAY_SWEPT_AT: usize = 8;
@@ -37,6 +38,8 @@ pub(crate) struct UserCell {
     waker: RefCell<Option<Waker>>,
     under_way: RefCell<Vec<Weak<OpSlot>>>,
     groups: RefCell<Vec<Rc<Group>>>,
+    /// WebSockets that are open.
+    sockets: RefCell<Vec<Rc<SocketCell>>>,
 }
 
 impl UserCell {
@@ -62,6 +65,7 @@ impl UserCell {
             waker: RefCell::default(),
             under_way: RefCell::default(),
             groups: RefCell::default(),
+            sockets: RefCell::default(),
         }
     }
 
@@ -105,14 +109,41 @@ impl UserCell {
         keep.state.unwrap_or(!open)
     }
 
-    /// The iteration has ended by itself.
-    pub(crate) fn finish(&self, end: IterationEnd) {
-        if self.iteration.borrow_mut().take().is_some() {
-            self.end.set(Some(end));
-            if let Some(waker) = self.waker.borrow_mut().take() {
-                waker.wake();
-            }
+    /// The iteration has ended by itself; it is over once its WebSockets are closed.
+    pub(crate) fn finish(self: &Rc<Self>, end: IterationEnd) {
+        let Some(iteration) = self.iteration.borrow_mut().take() else { return };
+        if self.sockets.borrow().is_empty() {
+            return self.be_over(end);
         }
+        // A kept socket lives as long as `user.state`, which is where a script would keep it.
+        let keeps = self.card.keep.state.unwrap_or(!iteration.open);
+        let closing = self.sockets.borrow().iter().filter(|socket| !(keeps && socket.is_kept())).cloned().collect();
+        let user = Rc::clone(self);
+        match close_all(closing, move || user.be_over(end)) {
+            Some(slot) => self.track(&slot),
+            None => self.be_over(end),
+        }
+    }
+
+    fn be_over(&self, end: IterationEnd) {
+        self.end.set(Some(end));
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn hold_socket(&self, socket: &Rc<SocketCell>) {
+        self.sockets.borrow_mut().push(Rc::clone(socket));
+    }
+
+    pub(crate) fn forget_socket(&self, socket: &SocketCell) {
+        self.sockets.borrow_mut().retain(|held| !std::ptr::eq(&**held, socket));
+    }
+
+    /// Closes what sockets are left, without waiting for the server.
+    pub(crate) fn leave_sockets(&self) {
+        let sockets = std::mem::take(&mut *self.sockets.borrow_mut());
+        sockets.iter().for_each(|socket| socket.leave());
     }
 
     /// `Passed`, unless one of its requests failed.
@@ -139,6 +170,7 @@ impl UserCell {
         under_way.iter().filter_map(Weak::upgrade).for_each(|slot| slot.cancel());
         let groups = std::mem::take(&mut *self.groups.borrow_mut());
         groups.iter().rev().for_each(|group| self.record_group(group, GroupEnd::Interrupted));
+        self.leave_sockets();
     }
 
     /// Remembers an operation, so that an interruption finds it.

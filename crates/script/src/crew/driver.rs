@@ -169,6 +169,8 @@ fn settle(worker: &Worker, slot: &Rc<OpSlot>, done: Done) {
                 Err(error) => reject.restore(ctx)?.call((thrown(ctx, error),)),
             }
         }
+        (Then::Socket(pending), Done::Socket(happened)) => user::settle_socket(ctx, *pending, *happened),
+        (Then::Socket(_), _) => Ok(()),
         (Then::Resolve { resolve }, _) => resolve.restore(ctx)?.call(()),
         (Then::Call { run, arguments, interval_ns }, _) => {
             if let Some(ns) = interval_ns {

@@ -208,7 +208,7 @@ fn actor_values<'js>(ctx: &Ctx<'js>, cell: &Rc<UserCell>, realm: Weak<RealmHandl
 }
 
 /// The scenario's function threw.
-fn iteration_failed<'js>(cell: &UserCell, ctx: &Ctx<'js>, thrown: &Value<'js>) {
+fn iteration_failed<'js>(cell: &Rc<UserCell>, ctx: &Ctx<'js>, thrown: &Value<'js>) {
     if cell.sequence().is_none() {
         return; // Cut off: what it throws now is a consequence.
     }

@@ -11,13 +11,15 @@ use rquickjs::{Function, Persistent, Value};
 
 use super::cell::UserCell;
 use super::desk::RealmHandle;
-use crate::user::Issued;
+use crate::user::{Happened, Issued, Pending};
 
 /// What an operation yields.
 pub(crate) enum Done {
     /// A request sent as prepared.
     Plain(Exchange),
     Hops(Box<Hops>),
+    /// A step on a WebSocket.
+    Socket(Box<Happened>),
     Waited,
 }
 
@@ -27,6 +29,8 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Done>>>;
 pub(crate) enum Then {
     /// Judge, record and hand over an answer.
     Answer { resolve: Persistent<Function<'static>>, reject: Persistent<Function<'static>>, issued: Issued },
+    /// Record and hand over what a step on a WebSocket brought.
+    Socket(Box<Pending>),
     /// Resolve a promise with nothing.
     Resolve { resolve: Persistent<Function<'static>> },
     /// Call a timer's function, again and again when it has an interval. Nanoseconds.
@@ -52,6 +56,18 @@ impl OpSlot {
             waker: RefCell::default(),
             then: RefCell::new(Some(then)),
             user,
+            cancelled: Cell::default(),
+            realm,
+        })
+    }
+
+    /// An operation whose end nobody is told.
+    pub(crate) fn unheard(work: Work, realm: Rc<RealmHandle>) -> Rc<Self> {
+        Rc::new(Self {
+            work: RefCell::new(Some(work)),
+            waker: RefCell::default(),
+            then: RefCell::default(),
+            user: None,
             cancelled: Cell::default(),
             realm,
         })

@@ -17,6 +17,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("loadstone:encoding", include_str!("encoding.ts")),
     ("loadstone:load", include_str!("load.ts")),
     ("loadstone:response", include_str!("response.ts")),
+    ("loadstone:socket", include_str!("socket.ts")),
     ("loadstone:test", include_str!("test.ts")),
     ("loadstone:thresholds", include_str!("thresholds.ts")),
     ("loadstone:user", include_str!("user.ts")),

@@ -1,4 +1,4 @@
-// The parts of the response object that are easier said in TypeScript.
+// The parts of responses and messages that are easier said in TypeScript.
 import { show } from "loadstone:values";
 
 function regex(this: any, pattern: RegExp, ...fallback: unknown[]): unknown {
@@ -8,7 +8,7 @@ function regex(this: any, pattern: RegExp, ...fallback: unknown[]): unknown {
   pattern.lastIndex = 0;
   if (match === null) {
     if (fallback.length > 0) return fallback[0];
-    throw new Error(`${this.description()}: ${pattern} matches nothing in the body`);
+    throw new Error(`${this.description()}: ${pattern} matches nothing in it`);
   }
   for (let index = 0; index < match.length; index++) match[index] ??= "";
   const groups = match.groups ?? {};
@@ -17,4 +17,6 @@ function regex(this: any, pattern: RegExp, ...fallback: unknown[]): unknown {
   return match;
 }
 
-Object.defineProperty(__loadstone.responsePrototype, "regex", { value: regex, writable: true, configurable: true });
+for (const prototype of [__loadstone.responsePrototype, __loadstone.messagePrototype]) {
+  Object.defineProperty(prototype, "regex", { value: regex, writable: true, configurable: true });
+}

@@ -11,6 +11,7 @@ use stub::Delay;
 use url::Url;
 
 use super::request::{self, Verb};
+use super::socket;
 use crate::crew::cell::UserCell;
 use crate::crew::desk::RealmHandle;
 use crate::crew::group::{Group, GroupEnd};
@@ -162,6 +163,10 @@ impl User {
             return Err(Exception::throw_type(&ctx, &format!("\"{method}\" is not a method")));
         }
         self.send(&ctx, Verb::Other(method.to_ascii_uppercase().into()), &url, &options)
+    }
+
+    fn ws<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        socket::open(&ctx, &self.cell, &self.realm(&ctx)?, self.group(), &url, options.0.as_ref())
     }
 
     fn pause<'js>(&self, ctx: Ctx<'js>, delay: Value<'js>) -> rquickjs::Result<Promise<'js>> {

@@ -227,7 +227,7 @@ fn object<'v, 'js>(ctx: &Ctx<'js>, value: &'v Value<'js>, what: &str) -> rquickj
     value.as_object().ok_or_else(|| Exception::throw_type(ctx, &format!("{what} is an object of names and what they must be like")))
 }
 
-fn is_pattern(object: &Object<'_>) -> bool {
+pub(super) fn is_pattern(object: &Object<'_>) -> bool {
     object.contains_key("source").unwrap_or(false) && object.get::<_, Function<'_>>("test").is_ok()
 }
 
@@ -236,7 +236,7 @@ fn matches(ctx: &Ctx<'_>, pattern: &Persistent<Object<'static>>, text: &str) -> 
 }
 
 /// `pattern.test(text)` from the start, whatever the flags.
-fn test(pattern: &Object<'_>, text: &str) -> rquickjs::Result<bool> {
+pub(super) fn test(pattern: &Object<'_>, text: &str) -> rquickjs::Result<bool> {
     pattern.set("lastIndex", 0)?;
     let test: Function<'_> = pattern.get("test")?;
     test.call((rquickjs::function::This(pattern.clone()), text))

@@ -24,7 +24,9 @@ pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued,
             let Hops { last: Hop { request, exchange }, before } = *hops;
             (Asked::Own(request), exchange, before)
         }
-        (Done::Waited | Done::Plain(_), _) => return Err(Exception::throw_internal(ctx, "a request ended as something else")),
+        (Done::Waited | Done::Plain(_) | Done::Socket(_), _) => {
+            return Err(Exception::throw_internal(ctx, "a request ended as something else"));
+        }
     };
     let verdict: rquickjs::Result<Verdict> = match (&exchange.result, &issued.expected) {
         (Err(failure), _) => Ok(Some((failure.outcome, failure.message.clone()))),
@@ -57,7 +59,7 @@ pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued,
 }
 
 /// One sample for a request with all its redirects.
-fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
+pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
     let mut sample = Sample {
         scheduled: due.unwrap_or(last.started),
         started: last.started,

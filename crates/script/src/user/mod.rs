@@ -12,6 +12,7 @@ mod options;
 mod prepared;
 mod request;
 mod response;
+mod socket;
 mod timers;
 
 use std::rc::{Rc, Weak};
@@ -22,6 +23,7 @@ pub(crate) use class::Method;
 pub(crate) use judge::conclude;
 pub(crate) use prepared::{Checks, PreparedRequests};
 pub(crate) use request::Issued;
+pub(crate) use socket::{Happened, Pending, SocketCell, close_all, settle as settle_socket};
 pub(crate) use timers::call_timer;
 
 use crate::crew::cell::UserCell;
@@ -29,11 +31,14 @@ use crate::crew::desk::{Desk, RealmHandle};
 use class::User;
 use home::Home;
 use response::Response;
+use socket::{Message, Socket};
 
 /// Puts prototypes and timers on a new realm.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>) -> rquickjs::Result<()> {
     native.set("userPrototype", Class::<User>::prototype(ctx)?)?;
     native.set("responsePrototype", Class::<Response>::prototype(ctx)?)?;
+    native.set("socketPrototype", Class::<Socket>::prototype(ctx)?)?;
+    native.set("messagePrototype", Class::<Message>::prototype(ctx)?)?;
     timers::install(ctx)?;
     // The store is new: nobody can have borrowed from it.
     let _ = ctx.store_userdata(Home::new(Rc::clone(desk)));

@@ -108,7 +108,7 @@ fn wrong(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
     Exception::throw_type(ctx, message)
 }
 
-fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<String> {
+pub(super) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<String> {
     value.as_string().ok_or_else(|| wrong(ctx, &format!("{what}: a text is needed")))?.to_string()
 }
 
@@ -119,7 +119,7 @@ pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> r
 }
 
 /// Names and values of an object; a list repeats its name, `null` and `undefined` are left out.
-fn pairs<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<Vec<(String, String)>> {
+pub(super) fn pairs<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<Vec<(String, String)>> {
     let object = value.as_object().ok_or_else(|| wrong(ctx, &format!("{what} is an object of names and values")))?;
     let mut list = Vec::new();
     for property in object.props::<String, Value<'js>>() {
@@ -143,7 +143,7 @@ fn push<'js>(ctx: &Ctx<'js>, list: &mut Vec<(String, String)>, name: &str, value
     Ok(())
 }
 
-fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<String>> {
+pub(super) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<String>> {
     if value.is_null() {
         return Ok(None);
     }

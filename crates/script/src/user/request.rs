@@ -128,7 +128,7 @@ fn submit<'js>(
     work: impl FnOnce(Flight) -> Work,
 ) -> rquickjs::Result<Promise<'js>> {
     let (promise, resolve, reject) = ctx.promise()?;
-    let flight = Flight { user: Rc::clone(user), series: issued.series, due: issued.due, began: 0, landed: false };
+    let flight = Flight::new(Rc::clone(user), issued.series, issued.due);
     let then = Then::Answer { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject), issued };
     let slot = user.desk.submit(work(flight), then, Some(user), realm);
     user.track(&slot);
@@ -163,7 +163,7 @@ async fn perform(mut flight: Flight, request: Request, redirects: u8, without_co
 }
 
 /// A request between its start and its end. Dropped before the end, it records the interruption.
-struct Flight {
+pub(super) struct Flight {
     user: Rc<UserCell>,
     series: SeriesId,
     due: Option<Nanos>,
@@ -172,12 +172,16 @@ struct Flight {
 }
 
 impl Flight {
-    fn take_off(&mut self) {
+    pub(super) fn new(user: Rc<UserCell>, series: SeriesId, due: Option<Nanos>) -> Self {
+        Self { user, series, due, began: 0, landed: false }
+    }
+
+    pub(super) fn take_off(&mut self) {
         self.began = self.user.desk.clock.now();
         self.user.desk.recorder.borrow_mut().request_began(self.began);
     }
 
-    fn land(&mut self, at: Nanos) {
+    pub(super) fn land(&mut self, at: Nanos) {
         self.landed = true;
         self.user.desk.recorder.borrow_mut().request_ended(at);
     }
@@ -205,7 +209,7 @@ impl Drop for Flight {
     }
 }
 
-fn url_text<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<String> {
+pub(super) fn url_text<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<String> {
     if let Some(text) = url.as_string() {
         return text.to_string();
     }
@@ -216,7 +220,7 @@ fn url_text<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<String> {
     }
 }
 
-fn build(ctx: &Ctx<'_>, user: &UserCell, method: Rc<str>, written: &str, options: &Options) -> rquickjs::Result<(Request, u8)> {
+pub(super) fn build(ctx: &Ctx<'_>, user: &UserCell, method: Rc<str>, written: &str, options: &Options) -> rquickjs::Result<(Request, u8)> {
     let card = &user.card;
     let (origin, path) = address(ctx, user, written, &options.query)?;
     let mut headers = card.headers.clone();

@@ -6,3 +6,4 @@ mod folder;
 mod loading;
 mod modules;
 mod running;
+mod sockets;

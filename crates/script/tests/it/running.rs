@@ -18,16 +18,16 @@ use tokio::net::TcpListener;
 use crate::folder::Folder;
 
 /// A worker with a script's crew, and what it wrote and measured.
-struct Stage {
+pub(crate) struct Stage {
     crew: Rc<ScriptCrew>,
     recorder: Rc<RefCell<Recorder>>,
-    clock: Clock,
+    pub(crate) clock: Clock,
     lines: Rc<RefCell<Vec<ConsoleLine>>>,
-    load_end: Rc<std::cell::Cell<Nanos>>,
+    pub(crate) load_end: Rc<std::cell::Cell<Nanos>>,
 }
 
 impl Stage {
-    fn open(text: &str, target: &str, more: &[(&str, &str)]) -> Self {
+    pub(crate) fn open(text: &str, target: &str, more: &[(&str, &str)]) -> Self {
         let mut files = vec![("t.load.ts", text)];
         files.extend_from_slice(more);
         let folder = Folder::new(&files);
@@ -44,21 +44,21 @@ impl Stage {
         Self { crew, recorder, clock, lines, load_end: Rc::new(std::cell::Cell::new(Nanos::MAX)) }
     }
 
-    fn user(&self, number: u64) -> ScriptUser {
+    pub(crate) fn user(&self, number: u64) -> ScriptUser {
         self.crew.recruit(0, ScenarioId(0), number)
     }
 
-    fn iteration(&self, sequence: u64, scheduled: Option<Nanos>) -> Iteration {
+    pub(crate) fn iteration(&self, sequence: u64, scheduled: Option<Nanos>) -> Iteration {
         let arrival = Arrival { scheduled: scheduled.unwrap_or_else(|| self.clock.now()), scenario: ScenarioId(0), sequence };
         Iteration { arrival, leaf: 0, open: scheduled.is_some(), load_end: Rc::clone(&self.load_end) }
     }
 
-    async fn play(&self, sequence: u64) -> IterationEnd {
+    pub(crate) async fn play(&self, sequence: u64) -> IterationEnd {
         self.user(sequence).iterate(self.iteration(sequence, None)).await
     }
 
     /// Runs `act` with the crew's driver and the clock beside it.
-    async fn with<T>(&self, act: impl Future<Output = T>) -> T {
+    pub(crate) async fn with<T>(&self, act: impl Future<Output = T>) -> T {
         let clock = async {
             loop {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -73,11 +73,11 @@ impl Stage {
         }
     }
 
-    fn texts(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         self.lines.borrow().iter().map(|line| line.text.clone()).collect()
     }
 
-    fn drain(&self) -> Snapshot {
+    pub(crate) fn drain(&self) -> Snapshot {
         self.recorder.borrow_mut().drain(0, 0, self.clock.now())
     }
 }

@@ -46,7 +46,7 @@ fn every_split_reads_the_same() {
         frame(0x00, b""),
         frame(0x80, b"mented"),
         frame(0x82, &[7; 300]),
-        frame(0x8a, b""),
+        frame(0x8a, b"back"),
         frame(0x81, b""),
         frame(0x88, b"\x03\xe8bye"),
     ]
@@ -56,7 +56,7 @@ fn every_split_reads_the_same() {
         Item::Ping(b"in between".to_vec()),
         Item::Text("fragmented".to_owned()),
         Item::Binary(vec![7; 300]),
-        Item::Pong,
+        Item::Pong(b"back".to_vec()),
         Item::Text(String::new()),
         Item::Close(Some(1000), "bye".to_owned()),
     ];

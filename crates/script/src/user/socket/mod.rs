@@ -1,0 +1,23 @@
+//! WebSockets: `user.ws(…)`, and the socket that it gives.
+//!
+//! Read `cell` first: an open socket with its one reader, which listens for as long as the socket lives, and the bounded queue
+//! of what nobody has asked for yet. Then `open` (the handshake), `step` (what a script awaits on a socket), `conclude` (what
+//! becomes of it), `class` and `message` (the objects of the script). Deliberately absent: frames and handshakes
+//! (`protocol::ws`), opening again after a loss, which is the script's to decide.
+
+mod cell;
+mod class;
+mod conclude;
+mod ear;
+mod matcher;
+mod message;
+mod open;
+mod options;
+mod step;
+
+pub(crate) use cell::{SocketCell, close_all};
+pub(crate) use class::Socket;
+pub(crate) use conclude::settle;
+pub(crate) use message::Message;
+pub(super) use open::open;
+pub(crate) use step::{Happened, Pending};
