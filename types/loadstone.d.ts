@@ -36,6 +36,8 @@ declare module "loadstone" {
     load: Load;
     /** Objectives of the run. When one does not hold, `loadstone run` ends with the exit code "thresholds failed". Default: none. */
     thresholds?: readonly Threshold[];
+    /** Sources of the system's own signals, read on the load's clock: see {@link observe}. Default: none. */
+    observe?: readonly Observer[];
     /** Headers sent with every request of every scenario. A scenario's and a request's own headers win. */
     headers?: Headers;
     /** Credentials sent with every request to the target's origin. A scenario's and a request's own win. */
@@ -975,6 +977,58 @@ declare module "loadstone" {
   }
 
   // ───────────────────────────────────────────────────────────────────────────
+  // # Observers
+  // Observers read the system under test while the load runs: its processes, its database, its queues. Their signals lie on the load's clock and
+  // stand beside it in the report; findings rest on them, and thresholds may speak of them.
+
+  /** Something that reads the system under test while the load runs. Made by {@link observe}. */
+  export interface Observer {
+    readonly kind: "observer";
+  }
+
+  /**
+   * Declares what is watched. An observer that fails makes a warning, never a dead run.
+   *
+   * @example
+   * observe: [observe.process({ port: 8080 }), observe.postgres("postgres://app@127.0.0.1/shop")]
+   */
+  export const observe: ObserverBuilder;
+
+  /** How often an observer reads, and what its signals are called. */
+  export interface ObserverOptions {
+    /** What its signals' names begin with. Default: the kind; of a process, its port, pid or name as well. */
+    name?: string;
+    /** Time between readings, at least "10ms". Default: "1s". */
+    every?: Duration;
+  }
+
+  /** Builders of observers. */
+  export interface ObserverBuilder {
+    /**
+     * Local processes and their children: CPU, waiting for a core, memory, threads, descriptors, sockets by state, disk I/O. Found by the TCP port
+     * that they listen on, by pid, or by the name of their command; looked up anew each time, so that a restart is seen.
+     */
+    process(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions): Observer;
+    /** This machine: CPU by mode, steal, pressure stall, memory, disks, network. */
+    host(options?: ObserverOptions): Observer;
+    /** A control group, by its folder under /sys/fs/cgroup or by a process in it: CPU and its limit, throttling, memory, pressure stall. */
+    cgroup(which: ({ path: string } | { pid: number }) & ObserverOptions): Observer;
+    /**
+     * PostgreSQL: active sessions by wait event and by statement, who blocks whom, commits, rollbacks, rows, WAL, connections by state, and
+     * `pg_stat_statements` where it is installed. Sessions are sampled `sampleHz` times a second, 1 to 50. Default: 10.
+     */
+    postgres(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
+    /** Redis: `INFO`, and the lengths of the named lists and streams. */
+    redis(url: string, options?: ObserverOptions & { lists?: readonly string[]; streams?: readonly string[] }): Observer;
+    /** A Prometheus or OpenMetrics endpoint over HTTP. `only`: names of metrics, where `*` stands for anything. */
+    prometheus(url: string, options?: ObserverOptions & { only?: readonly string[] }): Observer;
+    /** Listens for StatsD and DogStatsD packets. Default: "127.0.0.1:8125". */
+    statsd(options?: ObserverOptions & { listen?: string }): Observer;
+    /** Any PostgreSQL query with one row: each of its columns that is a number becomes a signal. */
+    sql(options: ObserverOptions & { url: string; query: string }): Observer;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
   // # Thresholds
   // Objectives: a metric, what is taken of it, and a bound. The whole run counts unless `over` or `after` say otherwise. A threshold
   // over nothing measured fails, except `atMost` and `equals(0)` on a count.
@@ -1006,6 +1060,16 @@ declare module "loadstone" {
   /** Checks that failed, of one name or all: their count, and as `rate` their share of all. */
   export function checks(name?: string): CountMetric<number, Share>;
 
+  /**
+   * A signal of an observer, by its full name as the report shows it. A counter (CPU time, commits) counts by its growth per second. Where the
+   * observer saw other labels of the metric but never this one, it was 0.
+   *
+   * @example
+   * signal("process:8080/cpu").mean.below(0.8)
+   * signal("postgres/sessions{wait=Lock:tuple}").max.below(5)
+   */
+  export function signal(name: string): SignalMetric;
+
   /** What can be taken of measured times. */
   export interface TimeMetric {
     readonly mean: Bounds<Duration>;
@@ -1027,6 +1091,14 @@ declare module "loadstone" {
   export interface CountMetric<Count, Relative> {
     readonly count: Bounds<Count>;
     readonly rate: Bounds<Relative>;
+  }
+
+  /** What can be taken of a signal. Bounds are in the signal's own unit. */
+  export interface SignalMetric {
+    readonly mean: Bounds<number>;
+    readonly min: Bounds<number>;
+    readonly max: Bounds<number>;
+    readonly last: Bounds<number>;
   }
 
   /** Bounds on a value. */

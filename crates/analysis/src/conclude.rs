@@ -11,7 +11,7 @@ pub fn conclude(run: &Run) -> Summary {
     let tally = Tally::of(&run.slices);
     let numbers = Numbers::of(run, &tally);
     let stage = RunStage::Over(run.end.as_ref());
-    let ground = Ground { plan: &run.plan, host: &run.info.host, tally: &tally, response: &numbers.response, stage };
+    let ground = Ground { plan: &run.plan, host: &run.info.host, tally: &tally, notices: &run.notices, response: &numbers.response, stage };
     let validity = validity::judge(&ground);
     let findings = findings::find(&findings::Scene::new(run, &tally, &validity));
     let thresholds = thresholds::evaluate(run);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use metrics::{Histogram, SeriesKind, Snapshot};
+use metrics::{Histogram, SeriesKind, SignalNotice, Snapshot};
 use plan::TestPlan;
 use run::{HostFacts, RunInfo, SignalSeries};
 
@@ -20,6 +20,7 @@ pub struct Live {
     host: HostFacts,
     tally: Tally,
     thresholds: Thresholds,
+    notices: Vec<SignalNotice>,
     recent: VecDeque<Recent>,
 }
 
@@ -77,6 +78,7 @@ impl Live {
             host: host.clone(),
             tally: Tally::default(),
             thresholds: Thresholds::new(&plan.thresholds),
+            notices: Vec::new(),
             recent: VecDeque::new(),
         }
     }
@@ -104,8 +106,13 @@ impl Live {
         self.thresholds.push(slice)
     }
 
-    pub fn push_signals(&mut self, batch: &[SignalSeries]) {
-        self.thresholds.push_signals(batch);
+    /// Takes readings; returns thresholds that have just become certain to fail, as [`Live::push`] does.
+    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<Change> {
+        self.thresholds.push_signals(batch)
+    }
+
+    pub fn push_notice(&mut self, notice: &SignalNotice) {
+        self.notices.push(notice.clone());
     }
 
     pub fn tally(&self) -> &Tally {
@@ -115,7 +122,14 @@ impl Live {
     /// The checks that can be judged so far.
     pub fn validity(&self) -> Validity {
         let response = self.response();
-        let ground = Ground { plan: &self.plan, host: &self.host, tally: &self.tally, response: &response, stage: RunStage::Running };
+        let ground = Ground {
+            plan: &self.plan,
+            host: &self.host,
+            tally: &self.tally,
+            notices: &self.notices,
+            response: &response,
+            stage: RunStage::Running,
+        };
         validity::judge(&ground)
     }
 

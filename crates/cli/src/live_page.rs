@@ -8,7 +8,7 @@ use metrics::{Mark, MarkKind, Snapshot};
 use plan::TestPlan;
 
 use report::{LiveCommand, LiveServer, ReportView, RunState, ViewBuilder};
-use run::RunInfo;
+use run::{RunInfo, SignalSeries};
 
 /// The live page of one run.
 pub(crate) struct LivePage {
@@ -41,6 +41,13 @@ impl LivePage {
             self.server.publish(&self.builder.view(&live.summary(&self.info), RunState::Running, ""));
         }
         controls
+    }
+
+    /// Takes readings of the system's own signals; they are shown with the next slice.
+    pub(crate) fn signals(&mut self, series: &[SignalSeries]) {
+        for SignalSeries { signal, points } in series {
+            points.iter().for_each(|point| self.builder.push_signal(signal, point));
+        }
     }
 
     fn obey(&mut self, command: LiveCommand) -> (Control, String) {

@@ -14,6 +14,7 @@ mod machine;
 mod objective;
 mod preflight;
 mod session;
+mod signals;
 mod url_crew;
 mod url_plan;
 

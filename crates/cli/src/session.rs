@@ -5,11 +5,12 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use analysis::{Grade, Live, Summary};
+use analysis::{Change, Grade, Live, Summary};
 use anyhow::Context;
 use engine::{Conductor, Control, Controller, Crew, Ending, Event, StopReason, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Outcome, Snapshot};
+use observe::Observer;
 use plan::TestPlan;
 use report::RunState;
 use report::terminal::{Closing, Pace, Progress, Screen, Style};
@@ -23,10 +24,13 @@ use crate::interrupt;
 use crate::live_page::LivePage;
 use crate::machine;
 use crate::preflight;
+use crate::signals::{Readings, Signals};
 
 /// What a run needs besides its plan and its crew.
 pub(crate) struct Session<'a> {
     pub(crate) plan: TestPlan,
+    /// What the plan's descriptions of observers mean.
+    pub(crate) observers: Vec<Observer>,
     /// The script as given; `None` without one.
     pub(crate) file: Option<String>,
     pub(crate) workers: u32,
@@ -39,7 +43,7 @@ pub(crate) struct Session<'a> {
 
 impl Session<'_> {
     /// Makes the load and everything that follows from it. Returns how the command ends.
-    pub(crate) fn perform<C: Crew>(self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
+    pub(crate) fn perform<C: Crew>(mut self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
         let descriptors = machine::raise_descriptor_limit();
         enough_descriptors(&self.plan, descriptors)?;
         if let Some(exit) = preflight_or_exit(&self.plan)? {
@@ -86,7 +90,7 @@ impl Session<'_> {
 
     /// Runs the load. What went wrong on the way but did not stop the conclusions comes second.
     fn load<C: Crew>(
-        &self,
+        &mut self,
         writer: Writer,
         page: Option<&mut LivePage>,
         recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
@@ -106,6 +110,7 @@ impl Session<'_> {
             screen: if terminal { Screen::on_terminal(stderr, pace, style) } else { Screen::new(stderr, pace, style) },
             console: &self.console,
             page,
+            signals: Signals::start(&plan, std::mem::take(&mut self.observers), monotonic)?,
             controller: conductor.controller(),
             trouble: None,
         };
@@ -113,6 +118,9 @@ impl Session<'_> {
             Event::Slice(mut snapshot) => watch.slice(&mut snapshot),
             Event::LeafBegan { .. } | Event::LeafEnded { .. } => None,
         });
+        let rest = watch.signals.finish();
+        // No slice follows, so nothing is left to be stopped.
+        let _ = watch.observed(&rest);
         watch.console_lines();
         let _ = watch.screen.finish();
         let end = match &ending {
@@ -152,13 +160,18 @@ struct Watch<'a, W: Write> {
     screen: Screen<W>,
     console: &'a Console,
     page: Option<&'a mut LivePage>,
+    signals: Signals,
     controller: Controller,
     trouble: Option<anyhow::Error>,
 }
 
 impl<W: Write> Watch<'_, W> {
     fn slice(&mut self, snapshot: &mut Snapshot) -> Option<Control> {
-        let failed = self.live.push(snapshot);
+        let was_well = self.trouble.is_none();
+        let readings = self.signals.take();
+        snapshot.marks.extend(readings.marks());
+        let mut failed = self.observed(&readings);
+        failed.extend(self.live.push(snapshot));
         self.progress.push(snapshot);
         self.progress.judge(&self.live.validity(), &self.live.status().thresholds);
         if let Some(page) = &mut self.page {
@@ -168,21 +181,48 @@ impl<W: Write> Watch<'_, W> {
         }
         self.console_lines();
         let _ = self.screen.draw(&self.progress, snapshot.end);
-        if let Err(error) = self.writer.snapshot(snapshot)
-            && self.trouble.is_none()
-        {
-            let problem = format!("the run directory cannot be written: {error}");
-            self.trouble = Some(anyhow::anyhow!("{problem}"));
-            return Some(Control::Halt(StopReason::Failure(problem)));
+        let written = self.writer.snapshot(snapshot);
+        self.written(written);
+        if was_well && let Some(problem) = &self.trouble {
+            return Some(Control::Halt(StopReason::Failure(problem.to_string())));
         }
         let abort = failed.into_iter().find(|change| change.abort)?;
         Some(Control::Stop(StopReason::Threshold(abort.result.threshold.label)))
     }
 
+    /// Passes on what observers and stubs read; returns thresholds that have just become certain to fail.
+    fn observed(&mut self, readings: &Readings) -> Vec<Change> {
+        let written = self.writer.signals(&readings.series);
+        self.written(written);
+        for notice in &readings.notices {
+            self.live.push_notice(notice);
+            let written = self.writer.notice(notice);
+            self.written(written);
+            self.say(&format!("warning: {}", notice.message));
+        }
+        if let Some(page) = &mut self.page {
+            page.signals(&readings.series);
+        }
+        self.live.push_signals(&readings.series)
+    }
+
+    /// Remembers the first time that the disk refused.
+    fn written(&mut self, written: Result<(), run::RunError>) {
+        if let Err(error) = written
+            && self.trouble.is_none()
+        {
+            self.trouble = Some(anyhow::anyhow!("the run directory cannot be written: {error}"));
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        let _ = self.screen.message(line);
+        let _ = self.writer.console(line);
+    }
+
     fn console_lines(&mut self) {
         for line in self.console.take() {
-            let _ = self.screen.message(&line);
-            let _ = self.writer.console(&line);
+            self.say(&line);
         }
     }
 }

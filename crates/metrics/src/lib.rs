@@ -20,7 +20,7 @@ pub use outcome::Outcome;
 pub use recorder::{Recorder, SeriesId};
 pub use sample::{Phases, Sample};
 pub use series::{SeriesKey, SeriesKind};
-pub use signal::{Signal, SignalKind, SignalPoint};
+pub use signal::{NoticeKind, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint};
 pub use snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
 
 /// Nanoseconds since the run's clock began.

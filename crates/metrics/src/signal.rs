@@ -1,4 +1,6 @@
-//! Signals: time series of the system under test, as observers read them.
+//! Signals: time series of the system under test, as observers and stubs read them.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,4 +35,44 @@ pub struct SignalPoint {
     /// On the run's clock.
     pub at: Nanos,
     pub value: f64,
+}
+
+impl SignalPoint {
+    /// Growth per second of a counter since an earlier reading; `None` when it went back (its process started anew) or time stood still.
+    pub fn growth_since(&self, before: &SignalPoint) -> Option<f64> {
+        let elapsed_ns = self.at.checked_sub(before.at).filter(|elapsed| *elapsed > 0)?;
+        (self.value >= before.value).then(|| (self.value - before.value) / (elapsed_ns as f64 / 1e9))
+    }
+}
+
+/// What one source read since its last batch, and what befell it.
+#[derive(Debug, Clone)]
+pub struct SignalBatch {
+    /// The observer that its signals belong to.
+    pub observer: Arc<str>,
+    pub points: Vec<(Arc<Signal>, SignalPoint)>,
+    pub notices: Vec<SignalNotice>,
+}
+
+/// Something a reader of the signals must know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalNotice {
+    pub observer: Arc<str>,
+    /// On the run's clock.
+    pub at: Nanos,
+    #[serde(flatten)]
+    pub kind: NoticeKind,
+    /// For people.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum NoticeKind {
+    /// It could not read; a gap begins. Sent once per gap.
+    Failed,
+    /// It reads again; the gap began at `since`.
+    Recovered { since: Nanos },
+    /// Some of what it saw was not taken: too many series, or nobody emptied the channel.
+    Incomplete,
 }

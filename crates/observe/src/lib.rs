@@ -1,7 +1,7 @@
 //! The system's own signals, read while the load runs, on the load's clock.
 //!
 //! Read [`Observer`] first (what is read, as a value made from a test plan's description), then [`Observation`] (all observers of
-//! a run on one thread, delivering [`Batch`]es over a bounded channel). An observer that fails gives a [`Notice`], never
+//! a run on one thread, delivering [`metrics::SignalBatch`]es over a bounded channel). An observer that fails gives a [`metrics::SignalNotice`], never
 //! an error that ends a run; a gap is the absence of points, and notices say when it began and ended. Deliberately
 //! absent: alignment with the load and conclusions (`analysis`), files (`run`), and any wish to be exact about a moment: a
 //! reading carries the middle of the time it took.
@@ -21,5 +21,5 @@ mod redis_info;
 mod sql;
 mod statsd;
 
-pub use observation::{Batch, Notice, NoticeKind, Observation};
+pub use observation::Observation;
 pub use observer::{ObserveError, Observer};

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use metrics::clock::{Monotonic, thread_cpu_ns};
-use metrics::{Nanos, Signal, SignalPoint};
+use metrics::{Nanos, NoticeKind, SignalBatch, SignalNotice};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio::time::MissedTickBehavior;
@@ -22,39 +22,10 @@ const NOTICES_MAX: usize = 64;
 /// A source that has not answered by then counts as failed for this reading.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-/// What one observer read at one instant, or what befell it.
-#[derive(Debug, Clone)]
-pub struct Batch {
-    pub observer: Arc<str>,
-    /// All of one instant.
-    pub points: Vec<(Arc<Signal>, SignalPoint)>,
-    pub notices: Vec<Notice>,
-}
-
-/// Something a reader of the signals must know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// On the run's clock.
-    pub at: Nanos,
-    pub kind: NoticeKind,
-    /// For people.
-    pub message: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoticeKind {
-    /// It could not read; a gap begins. Sent once per gap.
-    Failed,
-    /// It reads again; the gap began at `since`.
-    Recovered { since: Nanos },
-    /// Some of what it saw was not taken: too many series, or nobody emptied the channel.
-    Incomplete,
-}
-
 /// Running observers. Dropping it stops them.
 #[derive(Debug)]
 pub struct Observation {
-    batches: Receiver<Batch>,
+    batches: Receiver<SignalBatch>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -63,7 +34,7 @@ impl Observation {
     /// Starts reading at once. Two observers of the same name are told apart by `:2`, `:3`, ….
     ///
     /// # Errors
-    /// When the thread cannot be made. A source that is not there is a [`Notice`].
+    /// When the thread cannot be made. A source that is not there is a [`SignalNotice`].
     pub fn start(mut observers: Vec<Observer>, clock: Monotonic) -> Result<Self, ObserveError> {
         let mut names = HashSet::new();
         for observer in &mut observers {
@@ -94,17 +65,17 @@ impl Observation {
     }
 
     /// What has been read since the last call, without waiting.
-    pub fn take(&self) -> impl Iterator<Item = Batch> + '_ {
+    pub fn take(&self) -> impl Iterator<Item = SignalBatch> + '_ {
         self.batches.try_iter()
     }
 
     /// The next batch; `None` when there was none for so long.
-    pub fn next(&self, wait: Duration) -> Option<Batch> {
+    pub fn next(&self, wait: Duration) -> Option<SignalBatch> {
         self.batches.recv_timeout(wait).ok()
     }
 
     /// Stops reading; returns what was still waiting to be taken.
-    pub fn stop(mut self) -> Vec<Batch> {
+    pub fn stop(mut self) -> Vec<SignalBatch> {
         self.end();
         self.batches.try_iter().collect()
     }
@@ -127,15 +98,15 @@ impl Drop for Observation {
 struct Delivery {
     observer: Arc<str>,
     clock: Monotonic,
-    sender: SyncSender<Batch>,
-    notices: Vec<Notice>,
+    sender: SyncSender<SignalBatch>,
+    notices: Vec<SignalNotice>,
     /// Since when it has been failing.
     failing_since: Option<Nanos>,
     lost: u64,
     refused_told: bool,
 }
 
-async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Batch>) {
+async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<SignalBatch>) {
     let name: Arc<str> = observer.name.as_str().into();
     let mut readings = Readings::new(&name);
     let mut delivery = Delivery { observer: name, clock, sender, notices: Vec::new(), failing_since: None, lost: 0, refused_told: false };
@@ -166,12 +137,17 @@ impl Delivery {
         if let Some(since) = self.failing_since.take() {
             let seconds = (now - since) as f64 / 1e9;
             let message = format!("{} reads again after {seconds:.1} s", self.observer);
-            self.notices.push(Notice { at: now, kind: NoticeKind::Recovered { since }, message });
+            self.notices.push(SignalNotice {
+                observer: Arc::clone(&self.observer),
+                at: now,
+                kind: NoticeKind::Recovered { since },
+                message,
+            });
         }
         if refused > 0 && !self.refused_told {
             self.refused_told = true;
             let message = format!("{} has more than {SERIES_MAX} series; the rest are left out", self.observer);
-            self.notices.push(Notice { at: now, kind: NoticeKind::Incomplete, message });
+            self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at: now, kind: NoticeKind::Incomplete, message });
         }
         self.send(points);
     }
@@ -180,14 +156,15 @@ impl Delivery {
         if self.failing_since.is_none() {
             self.failing_since = Some(at);
             let message = format!("{} cannot read: {problem}", self.observer);
-            self.notices.push(Notice { at, kind: NoticeKind::Failed, message });
+            self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at, kind: NoticeKind::Failed, message });
         }
         self.send(Vec::new());
     }
 
     /// Never waits: what the reader has no room for is dropped, counted, and told with the next batch.
     fn send(&mut self, points: Vec<crate::readings::Point>) {
-        let loss = (self.lost > 0).then(|| Notice {
+        let loss = (self.lost > 0).then(|| SignalNotice {
+            observer: Arc::clone(&self.observer),
             at: self.clock.now(),
             kind: NoticeKind::Incomplete,
             message: format!("{} readings of {} were lost because nobody took them", self.lost, self.observer),
@@ -198,7 +175,7 @@ impl Delivery {
         let kept = self.notices.len();
         let mut notices = std::mem::take(&mut self.notices);
         notices.extend(loss);
-        let batch = Batch { observer: Arc::clone(&self.observer), points, notices };
+        let batch = SignalBatch { observer: Arc::clone(&self.observer), points, notices };
         match self.sender.try_send(batch) {
             Ok(()) => self.lost = 0,
             Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
@@ -212,7 +189,7 @@ impl Delivery {
 }
 
 /// What observing costs on this machine, as a signal of its own.
-async fn own_cost(clock: Monotonic, sender: SyncSender<Batch>) {
+async fn own_cost(clock: Monotonic, sender: SyncSender<SignalBatch>) {
     let mut readings = Readings::new("observe");
     let mut ticks = tokio::time::interval(Duration::from_secs(1));
     loop {
@@ -221,7 +198,7 @@ async fn own_cost(clock: Monotonic, sender: SyncSender<Batch>) {
         readings.counter("cpu", "seconds", "CPU time of the thread that runs all observers", thread_cpu_ns() as f64 / 1e9);
         let points = readings.finish(clock.now());
         // A full channel loses this reading and nothing else.
-        let _ = sender.try_send(Batch { observer: "observe".into(), points, notices: Vec::new() });
+        let _ = sender.try_send(SignalBatch { observer: "observe".into(), points, notices: Vec::new() });
     }
 }
 
@@ -229,7 +206,7 @@ async fn own_cost(clock: Monotonic, sender: SyncSender<Batch>) {
 mod tests {
     use super::*;
 
-    fn delivery(room: usize) -> (Delivery, Receiver<Batch>) {
+    fn delivery(room: usize) -> (Delivery, Receiver<SignalBatch>) {
         let (sender, receiver) = sync_channel(room);
         let (observer, clock) = ("app".into(), Monotonic::start());
         (Delivery { observer, clock, sender, notices: Vec::new(), failing_since: None, lost: 0, refused_told: false }, receiver)

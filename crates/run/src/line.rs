@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use metrics::{Histogram, Signal, Snapshot};
+use metrics::{Histogram, Signal, SignalNotice, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// Prepares a snapshot for the disk: where every service time equals the response time (all but the first requests of open
@@ -28,7 +28,8 @@ pub(crate) fn restore(snapshot: &mut Snapshot) {
     }
 }
 
-/// A line of `signals.jsonl`: `{"signal": …}` defines a series, `{"points": …}` adds to it.
+/// A line of `signals.jsonl`: `{"signal": …}` defines a series, `{"points": …}` adds to it, `{"notice": …}` says what befell an
+/// observer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SignalLine {
@@ -43,4 +44,5 @@ pub(crate) enum SignalLine {
         at: Vec<u64>,
         value: Vec<f64>,
     },
+    Notice(SignalNotice),
 }

@@ -46,8 +46,11 @@ impl Mask {
                 out = Cow::Owned(out.replace(secret.as_str(), Parameter::MASK));
             }
         }
-        if out.contains("://") && out.contains('@') {
-            out = Cow::Owned(without_url_passwords(&out));
+        if out.contains("://") && out.contains(['@', '=']) {
+            let masked = without_url_passwords(&out);
+            if masked != *out {
+                out = Cow::Owned(masked);
+            }
         }
         out
     }
@@ -156,7 +159,7 @@ fn is_credential(name: &str) -> bool {
     CREDENTIAL_NAMES.iter().any(|word| plain.contains(word))
 }
 
-/// `scheme://user:password@host` → `scheme://user:•••@host`, wherever it stands in the text.
+/// `scheme://user:password@host/?token=abc` → `scheme://user:•••@host/?token=•••`, wherever it stands in the text.
 fn without_url_passwords(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -169,10 +172,24 @@ fn without_url_passwords(text: &str) -> String {
             Some((user, host)) => out.push_str(&format!("{user}:{}@{host}", Parameter::MASK)),
             None => out.push_str(authority),
         }
-        rest = tail;
+        let end = tail.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).unwrap_or(tail.len());
+        let (path, after) = tail.split_at(end);
+        match path.split_once('?') {
+            Some((path, query)) => out.push_str(&format!("{path}?{}", without_query_credentials(query))),
+            None => out.push_str(path),
+        }
+        rest = after;
     }
     out.push_str(rest);
     out
+}
+
+fn without_query_credentials(query: &str) -> String {
+    let masked = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if is_credential(name) => format!("{name}={}", Parameter::MASK),
+        _ => pair.to_owned(),
+    });
+    masked.collect::<Vec<_>>().join("&")
 }
 
 fn percent_encoded(text: &str) -> String {
@@ -199,6 +216,8 @@ mod tests {
             ("redis://:pa@ss@host", "redis://:•••@host"),
             ("http://user@host/x", "http://user@host/x"),
             ("http://host/mail@example.org:80", "http://host/mail@example.org:80"),
+            ("postgres://db/shop?user=app&password=hunter2&x=1 failed", "postgres://db/shop?user=app&password=•••&x=1 failed"),
+            ("\"http://host/metrics?api_key=k\" and a=b", "\"http://host/metrics?api_key=•••\" and a=b"),
             ("nothing here", "nothing here"),
         ] {
             assert_eq!(Mask::default().text(text), shown);

@@ -1,6 +1,6 @@
 //! A run as data.
 
-use metrics::{Signal, SignalPoint, Snapshot};
+use metrics::{Signal, SignalNotice, SignalPoint, Snapshot};
 use plan::TestPlan;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,8 @@ pub struct Run {
     /// One merged snapshot per second, in order. A slice may be missing after a crash.
     pub slices: Vec<Snapshot>,
     pub signals: Vec<SignalSeries>,
+    /// What befell the observers, in the order in which they told it.
+    pub notices: Vec<SignalNotice>,
     /// `None`: still running, or killed.
     pub end: Option<RunEnd>,
 }

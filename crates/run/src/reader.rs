@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use metrics::{SignalPoint, Snapshot};
+use metrics::{SignalNotice, SignalPoint, Snapshot};
 use plan::TestPlan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -64,9 +64,9 @@ impl Reader {
         let mut slices = Vec::new();
         self.each_slice(|snapshot| slices.push(snapshot))?;
         slices.sort_by_key(|snapshot: &Snapshot| snapshot.slice);
-        let signals = self.signals()?;
+        let (signals, notices) = self.observed()?;
         let end = self.end()?;
-        Ok(Run { info: self.info, plan: self.plan, slices, signals, end })
+        Ok(Run { info: self.info, plan: self.plan, slices, signals, notices, end })
     }
 
     /// Hands over one second after the other, without keeping them.
@@ -86,7 +86,12 @@ impl Reader {
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
     pub fn signals(&self) -> Result<Vec<SignalSeries>, RunError> {
+        Ok(self.observed()?.0)
+    }
+
+    fn observed(&self) -> Result<(Vec<SignalSeries>, Vec<SignalNotice>), RunError> {
         let mut all: Vec<SignalSeries> = Vec::new();
+        let mut notices = Vec::new();
         each_line(&self.directory.join(files::SIGNALS), |_, line| match line {
             SignalLine::Signal { id, signal } if id as usize == all.len() => {
                 all.push(SignalSeries { signal, points: Vec::new() });
@@ -97,10 +102,14 @@ impl Reader {
                 series.points.extend(at.into_iter().zip(value).map(|(at, value)| SignalPoint { at, value }));
                 Ok(())
             }
+            SignalLine::Notice(notice) => {
+                notices.push(notice);
+                Ok(())
+            }
             SignalLine::Signal { id, .. } => Err(format!("series {id} is out of order")),
             SignalLine::Points { .. } => Err("as many instants as values are needed".to_owned()),
         })?;
-        Ok(all)
+        Ok((all, notices))
     }
 
     /// `None`: still running, or killed.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use metrics::Snapshot;
+use metrics::{SignalNotice, Snapshot};
 use plan::TestPlan;
 use serde::Serialize;
 
@@ -109,6 +109,16 @@ impl Writer {
             self.signals.append(&self.buffer)?;
         }
         Ok(())
+    }
+
+    /// Appends what befell an observer.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]
+    pub fn notice(&mut self, notice: &SignalNotice) -> Result<(), RunError> {
+        let shown = SignalNotice { message: self.mask.text(&notice.message).into_owned(), ..notice.clone() };
+        fill(&mut self.buffer, &SignalLine::Notice(shown))?;
+        self.signals.append(&self.buffer)
     }
 
     /// Appends a line to `console.log`; a newline is added. Past 64 MiB, one last line says that the rest is left out.

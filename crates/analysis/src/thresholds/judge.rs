@@ -1,5 +1,10 @@
 //! One threshold through the run: when it is judged, and when its failure is certain.
 
+use std::collections::BTreeSet;
+
+use metrics::SignalKind;
+use run::SignalSeries;
+
 use super::{Measured, Metric, Pool, SignalPoint, Snapshot, Threshold, ThresholdResult, ThresholdState, Window, pool, wording};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 use plan::{Aggregate, Comparison};
@@ -33,7 +38,10 @@ pub(super) struct Judge {
     windows_failed: u32,
     failing_seconds: u32,
     certain: bool,
+    /// Readings of the signal; of a counter its growth per second from one reading to the next.
     points: Vec<SignalPoint>,
+    /// The reading before, of a counter.
+    counted: Option<SignalPoint>,
 }
 
 /// The window being filled. Seconds are counted by slices.
@@ -56,6 +64,7 @@ impl Judge {
             failing_seconds: 0,
             certain: false,
             points: Vec::new(),
+            counted: None,
         }
     }
 
@@ -114,7 +123,16 @@ impl Judge {
 
     /// The run is over: judges the last window if it is at least half full. A count in it can only be judged against
     /// an upper bound, since the missing seconds could only have added to it.
-    pub(super) fn close(&mut self) {
+    ///
+    /// A signal with a label that never showed up while others of the same metric did (no session ever waited for that lock) was zero.
+    pub(super) fn close(&mut self, signals: &BTreeSet<String>) {
+        if let Metric::Signal { name } = &self.threshold.metric
+            && self.points.is_empty()
+            && let Some((metric, _)) = name.split_once('{')
+            && signals.iter().any(|known| known.split_once('{').is_some_and(|(known, _)| known == metric))
+        {
+            self.points.push(SignalPoint { at: u64::from(self.threshold.after_seconds) * 1_000_000_000, value: 0.0 });
+        }
         let (Window::Every { seconds }, Some(open)) = (self.threshold.window, self.window.take()) else { return };
         let covered = open.last_slice - open.first_slice + 1;
         let is_full = covered >= seconds;
@@ -172,6 +190,9 @@ impl Judge {
 
     /// Enough that a failing value is not an accident of the first few requests.
     fn has_enough_samples(&self) -> bool {
+        if matches!(self.threshold.metric, Metric::Signal { .. }) {
+            return self.points.len() as u64 >= MEAN_SAMPLES_MIN;
+        }
         let samples = self.pool.samples(&self.threshold.metric);
         match (&self.threshold.metric, self.threshold.aggregate) {
             (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => samples >= SHARE_SAMPLES_MIN,
@@ -195,6 +216,8 @@ impl Judge {
             (_, Aggregate::Min) => failing && (!upper && !equals || (equals && !self.exceeds())),
             // One failure is enough against "none".
             (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) if (upper || equals) && bound.value == 0.0 => failing,
+            // The last value may be another one yet.
+            (_, Aggregate::Last) => false,
             // A throughput can still be reached later.
             (Metric::Requests | Metric::Iterations, Aggregate::Rate) if !upper => false,
             _ => self.failing_seconds >= FAILING_SECONDS,
@@ -205,13 +228,30 @@ impl Judge {
         matches!(self.measured(), Measured::Value(value) | Measured::AtLeast(value) if value > self.threshold.bound.value)
     }
 
-    pub(super) fn push_signal(&mut self, name: &str, points: &[SignalPoint]) {
-        if !matches!(&self.threshold.metric, Metric::Signal { name: wanted } if wanted == name) {
-            return;
+    /// Returns true when the points have made the failure certain.
+    pub(super) fn push_signals(&mut self, batch: &[SignalSeries]) -> bool {
+        let Metric::Signal { name } = &self.threshold.metric else { return false };
+        let mut any = false;
+        for series in batch.iter().filter(|series| series.signal.name == *name) {
+            any = true;
+            let after_ns = u64::from(self.threshold.after_seconds) * 1_000_000_000;
+            for point in &series.points {
+                let read = match series.signal.kind {
+                    SignalKind::Gauge => Some(*point),
+                    SignalKind::Counter => {
+                        let growth = self.counted.replace(*point).and_then(|before| point.growth_since(&before));
+                        growth.map(|value| SignalPoint { at: point.at, value })
+                    }
+                };
+                self.points.extend(read.filter(|read| read.at >= after_ns && self.points.len() < SIGNAL_POINTS_MAX));
+            }
         }
-        let after_ns = u64::from(self.threshold.after_seconds) * 1_000_000_000;
-        let room = SIGNAL_POINTS_MAX - self.points.len();
-        self.points.extend(points.iter().filter(|point| point.at >= after_ns).take(room));
+        if any && self.threshold.window == Window::WholeRun {
+            self.count_failing(true);
+        }
+        let now = any && !self.certain && self.is_certain();
+        self.certain |= now;
+        now
     }
 
     /// `ended`: no slice follows, and a threshold that is not failed has passed. `interval`: 95 % interval of a percentile over

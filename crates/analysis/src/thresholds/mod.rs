@@ -23,6 +23,8 @@ use pool::{Measured, Pool};
 pub struct Thresholds {
     judges: Vec<Judge>,
     known: BTreeSet<SeriesKey>,
+    /// Names of signals, where a threshold speaks of one; at most [`Thresholds::SIGNALS_MAX`].
+    known_signals: BTreeSet<String>,
 }
 
 /// A threshold that has become certain to fail.
@@ -38,9 +40,11 @@ pub struct Change {
 impl Thresholds {
     /// Names listed when a selector fits nothing.
     const KNOWN_MAX: usize = 8;
+    /// Signals remembered to say what there was.
+    const SIGNALS_MAX: usize = 2_000;
 
     pub fn new(thresholds: &[Threshold]) -> Self {
-        Self { judges: thresholds.iter().cloned().map(Judge::new).collect(), known: BTreeSet::new() }
+        Self { judges: thresholds.iter().cloned().map(Judge::new).collect(), known: BTreeSet::new(), known_signals: BTreeSet::new() }
     }
 
     /// Takes one merged slice; returns what has become certain to fail with it.
@@ -59,13 +63,23 @@ impl Thresholds {
         changes
     }
 
-    /// Takes points of observer series.
-    pub fn push_signals(&mut self, batch: &[SignalSeries]) {
+    /// Takes points of observer series; returns what has become certain to fail with them.
+    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<Change> {
+        if !self.judges.iter().any(|judge| matches!(judge.threshold().metric, Metric::Signal { .. })) {
+            return Vec::new();
+        }
         for series in batch {
-            for judge in &mut self.judges {
-                judge.push_signal(&series.signal.name, &series.points);
+            if self.known_signals.len() < Self::SIGNALS_MAX && !self.known_signals.contains(&series.signal.name) {
+                self.known_signals.insert(series.signal.name.clone());
             }
         }
+        let mut changes = Vec::new();
+        for (index, judge) in self.judges.iter_mut().enumerate() {
+            if judge.push_signals(batch) {
+                changes.push(Change { index, result: judge.result(false, None), abort: judge.threshold().abort });
+            }
+        }
+        changes
     }
 
     /// How things stand: `Failed` once certain, `Pending` otherwise, with what was measured so far.
@@ -80,10 +94,10 @@ impl Thresholds {
 
     fn finish_with(mut self, interval: impl Fn(&Threshold) -> Option<(f64, f64)>) -> Vec<ThresholdResult> {
         let verdict = |judge: &mut Judge| {
-            judge.close();
+            judge.close(&self.known_signals);
             let mut result = judge.result(true, interval(judge.threshold()));
             if result.state == ThresholdState::NoData {
-                result.detail = wording::no_data(judge.threshold(), &self.known, Self::KNOWN_MAX);
+                result.detail = wording::no_data(judge.threshold(), &self.known, &self.known_signals, Self::KNOWN_MAX);
             }
             result
         };

@@ -44,13 +44,13 @@ pub(super) fn detail(threshold: &Threshold, worst: &Worst, interval: Option<(f64
 }
 
 /// Why there was nothing to judge, with the names that there are.
-pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, list_max: usize) -> String {
+pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signals: &BTreeSet<String>, list_max: usize) -> String {
     let Some(kind) = pool::kind_of(&threshold.metric) else {
         let Metric::Signal { name } = &threshold.metric else {
             let name = threshold.selector.name.as_deref().unwrap_or_default();
             return format!("no journey of flow \"{name}\" was seen: does the test call `start(key)`, and something `finish(key)`?");
         };
-        return format!("no signal named \"{name}\" was read: check the observer's name and that it could connect");
+        return no_signal(name, signals, list_max);
     };
     let noun = match kind {
         metrics::SeriesKind::Request => "request",
@@ -79,6 +79,19 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, list_m
         return format!("no {noun} was measured in the time that counts (after {} s)", threshold.after_seconds);
     }
     format!("no {noun} fits all of its name, scenario and group")
+}
+
+fn no_signal(name: &str, known: &BTreeSet<String>, list_max: usize) -> String {
+    let observer = |name: &str| name.split_once('/').map_or(String::new(), |(observer, _)| observer.to_owned());
+    let of_observer: BTreeSet<String> = known.iter().filter(|known| observer(known) == observer(name)).cloned().collect();
+    if of_observer.is_empty() {
+        let observers: BTreeSet<String> = known.iter().map(|known| observer(known)).collect();
+        return format!(
+            "no signal named \"{name}\" was read: check the observer's name and that it could connect; observers that read: {}",
+            list(&observers, list_max).trim_start_matches("known: ")
+        );
+    }
+    format!("no signal named \"{name}\" was read; {}", list(&of_observer, list_max))
 }
 
 fn list(names: &BTreeSet<String>, max: usize) -> String {

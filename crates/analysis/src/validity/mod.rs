@@ -7,6 +7,7 @@ mod connecting;
 mod conservation;
 mod exhaustion;
 mod in_flight;
+mod observers;
 mod offered_rate;
 mod run_queue;
 mod samples;
@@ -19,7 +20,7 @@ mod throttling;
 mod users;
 mod worker_busy;
 
-use metrics::SeriesKind;
+use metrics::{SeriesKind, SignalNotice};
 use plan::TestPlan;
 use run::{HostFacts, RunEnd};
 
@@ -30,6 +31,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) plan: &'a TestPlan,
     pub(crate) host: &'a HostFacts,
     pub(crate) tally: &'a Tally,
+    /// What befell the observers.
+    pub(crate) notices: &'a [SignalNotice],
     /// Response times of all requests.
     pub(crate) response: &'a TimeStats,
     pub(crate) stage: RunStage<'a>,
@@ -45,7 +48,7 @@ pub(crate) enum RunStage<'a> {
 }
 
 /// In the order in which they are shown.
-const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 17] = [
+const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 18] = [
     offered_rate::check,
     users::open,
     users::closed,
@@ -63,6 +66,7 @@ const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 17] = [
     series::check,
     slices::check,
     steady::check,
+    observers::check,
 ];
 
 /// Applies every check; the worst grade is the verdict.

@@ -234,6 +234,53 @@ fn signals_are_judged_by_their_points() {
     assert!(results[4].detail.contains("no signal named \"memory\""), "{}", results[4].detail);
 }
 
+fn series(name: &str, kind: SignalKind, values: &[f64]) -> SignalSeries {
+    let observer = name.split('/').next().unwrap().to_owned();
+    let signal = Signal { name: name.to_owned(), observer, kind, unit: "seconds".to_owned(), help: String::new() };
+    let points = values.iter().enumerate().map(|(second, value)| SignalPoint { at: second as u64 * SECOND, value: *value }).collect();
+    SignalSeries { signal, points }
+}
+
+fn of_signal(name: &str, aggregate: Aggregate, comparison: Comparison, bound: f64) -> Threshold {
+    threshold(Metric::Signal { name: name.to_owned() }, aggregate, comparison, bound)
+}
+
+#[test]
+fn counters_count_by_their_growth_and_labels_never_seen_are_zero() {
+    let mut plan = made::plan(made::open(1.0, 20));
+    let busy = "app/cpu";
+    plan.thresholds = vec![
+        of_signal(busy, Mean, Below, 0.6),
+        of_signal(busy, Max, AtMost, 1.0),
+        of_signal("db/sessions{wait=Lock:tuple}", Max, Below, 1.0),
+        of_signal("db/sessions{wait=Lock:tuple}", Max, AtLeast, 1.0),
+        of_signal("db/sesions{wait=CPU}", Max, Below, 1.0),
+        of_signal("cache/hits", Max, Below, 1.0),
+    ];
+    let mut run = made::run_of(plan, slices());
+    // Half a core, a restart, then a whole core.
+    run.signals = vec![
+        series(busy, SignalKind::Counter, &[100.0, 100.5, 101.0, 0.0, 1.0]),
+        series("db/sessions{wait=CPU}", SignalKind::Gauge, &[1.0, 2.0]),
+    ];
+    let results = evaluate(&run);
+    assert_eq!(results.iter().map(|result| result.state).collect::<Vec<_>>(), [Failed, Passed, Passed, Failed, NoData, NoData]);
+    assert_eq!(results[0].measured, Some(2.0 / 3.0));
+    assert_eq!(results[4].detail, "no signal named \"db/sesions{wait=CPU}\" was read; known: db/sessions{wait=CPU}");
+    assert!(results[5].detail.ends_with("observers that read: app, db"), "{}", results[5].detail);
+}
+
+#[test]
+fn a_signal_over_its_bound_can_stop_the_run() {
+    let mut limit = of_signal("app/cpu", Max, Below, 5.0);
+    limit.abort = true;
+    let mut thresholds = Thresholds::new(&[limit]);
+    assert!(thresholds.push_signals(&[series("app/cpu", SignalKind::Gauge, &[1.0, 4.0])]).is_empty());
+    let changes = thresholds.push_signals(&[series("app/cpu", SignalKind::Gauge, &[5.0])]);
+    assert!(changes.len() == 1 && changes[0].abort && changes[0].result.state == Failed, "{changes:?}");
+    assert!(thresholds.push_signals(&[series("app/cpu", SignalKind::Gauge, &[6.0])]).is_empty(), "told once");
+}
+
 #[test]
 fn details_say_what_was_measured_in_fitting_units() {
     // Every second holds the same times, so the interval ends at the next one that occurs.

@@ -1,7 +1,7 @@
 //! Every check against runs that break it by a known amount, and against runs that do not.
 
 use analysis::{Grade, ValidityCheck, conclude};
-use metrics::{Outcome, SeriesKind};
+use metrics::{NoticeKind, Outcome, SeriesKind, SignalNotice};
 use plan::{Aggregate, Comparison, LoadProfile, Metric, TestPlan};
 use run::Run;
 
@@ -36,7 +36,7 @@ fn a_healthy_run_is_valid_in_every_check() {
     for check in &validity.checks {
         assert!(check.grade.is_none_or(|grade| grade == Valid), "{}: {}", check.id, check.evidence);
     }
-    assert_eq!((validity.grade, validity.checks.len()), (Valid, 17));
+    assert_eq!((validity.grade, validity.checks.len()), (Valid, 18));
 }
 
 #[test]
@@ -322,4 +322,32 @@ fn a_trend_under_constant_load_is_a_warning_and_no_grade() {
     // Under a ramp, response times may rise.
     let ramp = run_with(made::plan(LoadProfile::burst(1)), |second| trend(MS)(second).arrivals(u64::from(second) * 10));
     assert_eq!(check_of(&ramp, "steady").grade, None);
+}
+
+#[test]
+fn observers_that_went_silent_are_named_with_the_time() {
+    let told = |notices: &[(u64, NoticeKind)]| {
+        let mut plan = made::plan(made::open(100.0, 60));
+        plan.observers = vec![serde_json::json!({ "kind": "postgres" }), serde_json::json!({ "kind": "host" })];
+        let mut run = run_with(plan, healthy);
+        let message = "postgres cannot read: cannot connect: refused".to_owned();
+        let notice = |(at, kind): &(u64, NoticeKind)| SignalNotice {
+            observer: "postgres".into(),
+            at: at * SECOND,
+            kind: *kind,
+            message: message.clone(),
+        };
+        run.notices = notices.iter().map(notice).collect();
+        let check = check_of(&run, "observers");
+        (check.grade, check.evidence)
+    };
+    let recovered = |at, since: u64| (at, NoticeKind::Recovered { since: since * SECOND });
+    assert_eq!(told(&[]), (Some(Valid), "all 2 observers read without a gap".to_owned()));
+    let short = told(&[(10, NoticeKind::Failed), recovered(12, 10)]);
+    assert_eq!(short, (Some(Valid), "postgres was silent from 10 s to 12 s (cannot connect: refused)".to_owned()));
+    assert_eq!(told(&[(10, NoticeKind::Failed), recovered(12, 10), (20, NoticeKind::Failed), recovered(22, 20)]).0, Some(Suspect));
+    let gone = told(&[(30, NoticeKind::Failed)]);
+    assert_eq!(gone, (Some(Suspect), "postgres was silent from 30 s to 60 s (cannot connect: refused)".to_owned()));
+    assert_eq!(told(&[(30, NoticeKind::Incomplete)]).0, Some(Suspect));
+    assert_grade(&run_with(made::plan(made::open(100.0, 60)), healthy), "observers", None);
 }

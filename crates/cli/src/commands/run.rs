@@ -15,6 +15,7 @@ use crate::console::{Console, Sink};
 use crate::exit::{Exit, UsageError};
 use crate::machine;
 use crate::session::Session;
+use crate::signals;
 use crate::url_crew::UrlCrew;
 use crate::url_plan::{self, UrlRequest};
 
@@ -38,6 +39,7 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let options = plan.options.clone();
     let session = Session {
         plan,
+        observers: Vec::new(),
         file: None,
         workers: workers(args.workers),
         tags: args.tags.clone(),
@@ -123,14 +125,10 @@ impl ScriptRun<'_> {
         loaded.network.roots.extend(self.tls.roots.iter().cloned());
         loaded.network.sources.extend(self.tls.sources.iter().copied());
         check_network(&loaded.network)?;
-        if !loaded.plan.observers.is_empty() {
-            // Better no run than one whose report lacks, without a word, what the test asked to see.
-            let text = "the test declares observers (`observe: […]`), which this version cannot run yet: leave them out";
-            return Err(UsageError(text.to_owned()).into());
-        }
         let console = Console::new();
         let sink = console.sink();
         let session = Session {
+            observers: signals::observers(&loaded.plan)?,
             plan: loaded.plan.clone(),
             file: Some(self.shown.to_owned()),
             workers: self.workers,

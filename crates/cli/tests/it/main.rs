@@ -12,6 +12,7 @@ mod exchange;
 mod harness;
 mod labs;
 mod objectives;
+mod observers;
 mod servers;
 mod systems;
 mod url;

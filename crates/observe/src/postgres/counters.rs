@@ -2,15 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Statement};
 
-use super::{say, statement::normalise};
+use super::{say, sessions, statement::normalise};
 use crate::readings::Readings;
 
-/// What this server has.
-#[derive(Debug)]
+/// What is asked of this server, prepared once per connection: a sample then costs it one short transaction and no planning of texts.
 pub(super) struct Features {
-    statements: bool,
+    pub(super) sample: Statement,
+    pub(super) locks: Statement,
+    database: Statement,
+    wal: Statement,
+    connections: Statement,
+    /// Of `pg_stat_statements`, where it is there and may be read.
+    statements: Option<Statement>,
+}
+
+impl std::fmt::Debug for Features {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Features").field("statements", &self.statements.is_some()).finish_non_exhaustive()
+    }
 }
 
 impl Features {
@@ -20,8 +31,28 @@ impl Features {
         // The extension may be installed and yet not be preloaded; then its view fails, and is left out.
         let installed = "select 1 from pg_extension where extname = 'pg_stat_statements'";
         let row = client.query_opt(installed, &[]).await.map_err(|problem| say("cannot read pg_extension", &problem))?;
-        let statements = row.is_some() && client.query(STATEMENTS, &[]).await.is_ok();
-        Ok(Self { statements })
+        let statements = match row {
+            Some(_) => client.prepare(STATEMENTS).await.ok(),
+            None => None,
+        };
+        let statements = match statements {
+            Some(statement) if client.query(&statement, &[]).await.is_ok() => Some(statement),
+            _ => None,
+        };
+        let prepare = async |sql| client.prepare(sql).await.map_err(|problem| say("cannot prepare what is read", &problem));
+        Ok(Self {
+            sample: prepare(sessions::SAMPLE).await?,
+            locks: prepare(sessions::LOCKS).await?,
+            database: prepare(DATABASE).await?,
+            wal: prepare(WAL).await?,
+            connections: prepare(CONNECTIONS).await?,
+            statements,
+        })
+    }
+
+    /// Transactions of one report, the sample apart.
+    pub(super) fn queries_per_report(&self) -> u64 {
+        4 + u64::from(self.statements.is_some())
     }
 }
 
@@ -59,24 +90,24 @@ const STATEMENTS: &str = "select query, sum(calls)::float8, sum(total_exec_time)
 /// When the server does not answer.
 pub(super) async fn read(client: &Client, features: &Features, out: &mut Readings) -> Result<(), String> {
     let failed = |problem: tokio_postgres::Error| say("cannot read the database's counters", &problem);
-    let row = client.query_one(DATABASE, &[]).await.map_err(failed)?;
+    let row = client.query_one(&features.database, &[]).await.map_err(failed)?;
     for (index, (metric, unit, help)) in DATABASE_METRICS.iter().enumerate() {
         out.counter(metric, unit, help, row.get(index));
     }
-    let row = client.query_one(WAL, &[]).await.map_err(failed)?;
+    let row = client.query_one(&features.wal, &[]).await.map_err(failed)?;
     if let Some(bytes) = row.get(0) {
         out.counter("wal_bytes", "bytes", "Write-ahead log written", bytes);
     }
     out.gauge("connections_limit", "1", "max_connections", row.get(1));
-    connections(client, out).await?;
-    if features.statements {
-        statements(client, out).await?;
+    connections(client, &features.connections, out).await?;
+    if let Some(statement) = &features.statements {
+        statements(client, statement, out).await?;
     }
     Ok(())
 }
 
-async fn connections(client: &Client, out: &mut Readings) -> Result<(), String> {
-    let rows = client.query(CONNECTIONS, &[]).await.map_err(|problem| say("cannot count connections", &problem))?;
+async fn connections(client: &Client, statement: &Statement, out: &mut Readings) -> Result<(), String> {
+    let rows = client.query(statement, &[]).await.map_err(|problem| say("cannot count connections", &problem))?;
     let states: Vec<(String, f64, f64)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
     let of = |state: &str| states.iter().find(|(name, ..)| name == state);
     for state in ["active", "idle", "idle in transaction", "idle in transaction (aborted)"] {
@@ -89,8 +120,8 @@ async fn connections(client: &Client, out: &mut Readings) -> Result<(), String> 
     Ok(())
 }
 
-async fn statements(client: &Client, out: &mut Readings) -> Result<(), String> {
-    let rows = client.query(STATEMENTS, &[]).await.map_err(|problem| say("cannot read pg_stat_statements", &problem))?;
+async fn statements(client: &Client, statement: &Statement, out: &mut Readings) -> Result<(), String> {
+    let rows = client.query(statement, &[]).await.map_err(|problem| say("cannot read pg_stat_statements", &problem))?;
     // Statements that differ in length of a list only are one here.
     let mut totals = BTreeMap::<String, [f64; 3]>::new();
     for row in rows {

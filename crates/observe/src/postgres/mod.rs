@@ -84,6 +84,8 @@ pub(crate) struct Postgres {
     reported_ns: Option<u64>,
     /// Time our own queries took. Nanoseconds.
     spent_ns: u64,
+    /// Transactions of our own, which the server counts among all others.
+    commits: u64,
     /// What this server has; asked once per connection.
     features: Option<counters::Features>,
 }
@@ -100,6 +102,7 @@ impl Postgres {
             clock: Monotonic::start(),
             reported_ns: None,
             spent_ns: 0,
+            commits: 0,
             features: None,
         })
     }
@@ -128,10 +131,12 @@ impl Postgres {
             Some(features) => features,
             None => self.features.insert(counters::Features::ask(client).await?),
         };
-        self.sessions.sample(client).await?;
+        self.sessions.sample(client, &features.sample).await?;
+        self.commits += 1;
         if due {
-            self.sessions.sample_locks(client).await?;
+            self.sessions.sample_locks(client, &features.locks).await?;
             counters::read(client, features, out).await?;
+            self.commits += features.queries_per_report();
             self.sessions.report(out);
             self.reported_ns = Some(begin);
         }
@@ -139,6 +144,7 @@ impl Postgres {
         if due {
             let help = "Time that the observer's own queries took, as seen from here";
             out.counter("observer_seconds", "seconds", help, self.spent_ns as f64 / 1e9);
+            out.counter("observer_commits", "1", "Transactions of the observer itself, which are among the commits", self.commits as f64);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Statement};
 
 use super::{say, statement::normalise};
 use crate::readings::Readings;
@@ -33,11 +33,11 @@ struct Known {
     blockers: HashSet<(String, String)>,
 }
 
-const SAMPLE: &str = "select coalesce(wait_event_type || ':' || wait_event, 'CPU'), left(query, 400), count(*)::float8 \
+pub(super) const SAMPLE: &str = "select coalesce(wait_event_type || ':' || wait_event, 'CPU'), left(query, 400), count(*)::float8 \
     from pg_stat_activity where state = 'active' and backend_type in ('client backend', 'parallel worker') and pid <> pg_backend_pid() \
     and datname = current_database() group by 1, 2";
 
-const LOCKS: &str = "select left(w.query, 400), left(b.query, 400), w.pid, \
+pub(super) const LOCKS: &str = "select left(w.query, 400), left(b.query, 400), w.pid, \
     greatest(extract(epoch from clock_timestamp() - w.state_change), 0)::float8 \
     from pg_stat_activity w cross join lateral unnest(pg_blocking_pids(w.pid)) as blocker(pid) join pg_stat_activity b on b.pid = blocker.pid \
     where w.wait_event_type = 'Lock' and w.datname = current_database() and w.pid <> pg_backend_pid() limit 200";
@@ -45,8 +45,8 @@ const LOCKS: &str = "select left(w.query, 400), left(b.query, 400), w.pid, \
 impl Sessions {
     /// # Errors
     /// When the server does not answer.
-    pub(super) async fn sample(&mut self, client: &Client) -> Result<(), String> {
-        let rows = client.query(SAMPLE, &[]).await.map_err(|problem| say("cannot read pg_stat_activity", &problem))?;
+    pub(super) async fn sample(&mut self, client: &Client, statement: &Statement) -> Result<(), String> {
+        let rows = client.query(statement, &[]).await.map_err(|problem| say("cannot read pg_stat_activity", &problem))?;
         self.samples += 1.0;
         for row in rows {
             let (wait, query, count) = (row.get::<_, String>(0), row.get::<_, Option<String>>(1), row.get::<_, f64>(2));
@@ -61,8 +61,8 @@ impl Sessions {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub(super) async fn sample_locks(&mut self, client: &Client) -> Result<(), String> {
-        let rows = client.query(LOCKS, &[]).await.map_err(|problem| say("cannot read who blocks whom", &problem))?;
+    pub(super) async fn sample_locks(&mut self, client: &Client, statement: &Statement) -> Result<(), String> {
+        let rows = client.query(statement, &[]).await.map_err(|problem| say("cannot read who blocks whom", &problem))?;
         let mut blocked = HashSet::new();
         for row in rows {
             let (waiting, blocking) = (row.get::<_, Option<String>>(0), row.get::<_, Option<String>>(1));
@@ -92,6 +92,8 @@ impl Sessions {
 
     pub(super) fn report(&mut self, out: &mut Readings) {
         let samples = self.samples.max(1.0);
+        // An idle server has this one line, at 0, so that no sessions are told from no readings.
+        self.known.waits.insert("CPU".to_owned());
         self.known.waits.extend(self.by_wait.keys().cloned());
         self.known.blockers.extend(self.by_blocker.keys().cloned());
         let total: f64 = self.by_wait.values().sum();

@@ -1,6 +1,6 @@
 //! PostgreSQL: planted waits, locks and totals, read back as signals.
 
-use observe::NoticeKind;
+use metrics::NoticeKind;
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
 

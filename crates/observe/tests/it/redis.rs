@@ -1,6 +1,6 @@
 //! Redis, and what an observer says when its server goes away and comes back.
 
-use observe::NoticeKind;
+use metrics::NoticeKind;
 use serde_json::json;
 
 use crate::servers;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use metrics::clock::Monotonic;
-use observe::{Batch, NoticeKind, Observation, Observer};
+use metrics::{NoticeKind, SignalBatch};
+use observe::{Observation, Observer};
 use serde_json::Value;
 
 /// How long something that must happen may take.
@@ -15,7 +16,7 @@ pub(crate) struct Watch {
     clock: Monotonic,
     /// Latest value of every signal.
     pub(crate) latest: HashMap<String, f64>,
-    pub(crate) batches: Vec<Batch>,
+    pub(crate) batches: Vec<SignalBatch>,
 }
 
 impl Watch {
@@ -43,7 +44,7 @@ impl Watch {
     /// Takes batches until an observer has delivered so many that it read after this call.
     pub(crate) fn more(&mut self, observer: &str, count: usize) {
         let begin = self.clock.now();
-        let fresh = |batch: &&Batch| &*batch.observer == observer && batch.points.first().is_some_and(|(_, point)| point.at >= begin);
+        let fresh = |batch: &&SignalBatch| &*batch.observer == observer && batch.points.first().is_some_and(|(_, point)| point.at >= begin);
         self.until("a fresh batch", |watch| watch.batches.iter().filter(fresh).count() >= count);
     }
 

@@ -45,7 +45,7 @@ impl Track {
     fn push(&mut self, point: &SignalPoint) {
         let value = match self.signal.kind {
             SignalKind::Gauge => Some(point.value),
-            SignalKind::Counter => self.previous.replace(*point).and_then(|before| growth(&before, point)),
+            SignalKind::Counter => self.previous.replace(*point).and_then(|before| point.growth_since(&before)),
         };
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let second = u32::try_from(point.at / 1_000_000_000).unwrap_or(u32::MAX);
@@ -131,12 +131,6 @@ impl Track {
             (SignalKind::Counter, _) => "/s".to_owned(),
         }
     }
-}
-
-/// Growth per second between two readings; `None` when the counter went back (its process restarted) or time stood still.
-fn growth(before: &SignalPoint, after: &SignalPoint) -> Option<f64> {
-    let elapsed = after.at.checked_sub(before.at).filter(|elapsed| *elapsed > 0)? as f64 / 1e9;
-    (after.value >= before.value).then(|| (after.value - before.value) / elapsed)
 }
 
 /// All signals of a run.

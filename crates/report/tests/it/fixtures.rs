@@ -161,7 +161,14 @@ fn slow(started: u64, response_ns: u64) -> SlowSample {
 }
 
 pub(crate) fn run(seconds: u32) -> Run {
-    Run { info: info(), plan: plan(), slices: (0..seconds).map(slice).collect(), signals: Vec::new(), end: Some(RunEnd::Completed) }
+    Run {
+        info: info(),
+        plan: plan(),
+        slices: (0..seconds).map(slice).collect(),
+        signals: Vec::new(),
+        notices: Vec::new(),
+        end: Some(RunEnd::Completed),
+    }
 }
 
 pub(crate) fn signal(name: &str, observer: &str, kind: SignalKind, unit: &str, points: &[(u64, f64)]) -> SignalSeries {

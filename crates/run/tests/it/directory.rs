@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-use metrics::{Signal, SignalKind, SignalPoint};
+use metrics::{NoticeKind, Signal, SignalKind, SignalNotice, SignalPoint};
 use run::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
 
 use crate::made;
@@ -32,6 +32,9 @@ fn a_run_reads_back_as_it_was_written() {
     }
     writer.signals(&[signal("cpu", &[1, 2]), signal("memory", &[1])]).unwrap();
     writer.signals(&[signal("memory", &[3]), signal("cpu", &[3])]).unwrap();
+    let notice = |at, kind| SignalNotice { observer: "process:8080".into(), at, kind, message: "gone".to_owned() };
+    let notices = [notice(2, NoticeKind::Failed), notice(3, NoticeKind::Recovered { since: 2 })];
+    notices.iter().for_each(|notice| writer.notice(notice).unwrap());
     writer.console("hello").unwrap();
     let directory = writer.finish(&RunEnd::Aborted("p99 above 50 ms".to_owned())).unwrap();
 
@@ -39,6 +42,7 @@ fn a_run_reads_back_as_it_was_written() {
     assert_eq!(run.slices, slices);
     assert_eq!(run.plan, plan);
     assert_eq!(run.signals, [signal("cpu", &[1, 2, 3]), signal("memory", &[1, 3])]);
+    assert_eq!(run.notices, notices);
     assert_eq!(run.end, Some(RunEnd::Aborted("p99 above 50 ms".to_owned())));
     assert_eq!((run.info.id.as_str(), run.info.format), ("2026-11-20T18-30-05-shop", files::FORMAT));
     assert_eq!(fs::read_to_string(directory.join(files::CONSOLE)).unwrap(), "hello\n");

@@ -20,7 +20,7 @@ fn run() -> Run {
         help: String::new(),
     };
     let signals = vec![SignalSeries { signal, points: vec![SignalPoint { at: 500_000_000, value: 0.25 }] }];
-    Run { info: made::info(), plan: made::plan("shop"), slices, signals, end: Some(RunEnd::Completed) }
+    Run { info: made::info(), plan: made::plan("shop"), slices, signals, notices: Vec::new(), end: Some(RunEnd::Completed) }
 }
 
 #[test]

@@ -114,26 +114,33 @@ class Observer {
   constructor(readonly plan: any) {}
 }
 
-const observers: Record<string, (first?: any, second?: any) => any> = {
-  process: (which) => which,
-  host: (options) => options,
-  sql: (options) => options,
-  statsd: (options) => options,
-  postgres: (address, options) => ({ url: address, ...options }),
-  mysql: (address, options) => ({ url: address, ...options }),
-  redis: (address, options) => ({ url: address, ...options }),
-  prometheus: (address, options) => ({ url: address, ...options }),
+/** The options of each kind; those of an address take it as their first argument. */
+const observers: Record<string, { address?: boolean; options: string[] }> = {
+  process: { options: ["port", "pid"] },
+  host: { options: [] },
+  cgroup: { options: ["path", "pid"] },
+  postgres: { address: true, options: ["sampleHz"] },
+  redis: { address: true, options: ["lists", "streams"] },
+  prometheus: { address: true, options: ["only"] },
+  statsd: { options: ["listen"] },
+  sql: { options: ["url", "query"] },
 };
 
 export const observe: any = new Proxy({}, {
   get(_, kind) {
-    const build = typeof kind === "string" ? observers[kind] : undefined;
-    if (!build) throw new TypeError(`there is no observer \`observe.${String(kind)}\`; known are: ${Object.keys(observers).join(", ")}`);
+    const found = typeof kind === "string" ? observers[kind] : undefined;
+    if (!found) throw new TypeError(`there is no observer \`observe.${String(kind)}\`; known are: ${Object.keys(observers).join(", ")}`);
     return (first?: any, second?: any) => {
-      const options = build(first, second) ?? {};
-      if ("url" in options && typeof options.url !== "string") throw new TypeError(`observe.${String(kind)}(…): ${show(options.url)} is not an address`);
-      const every_ns = options.every === undefined ? undefined : nanoseconds(options.every, `observe.${String(kind)}(…) every`);
-      return new Observer({ kind, ...options, ...(every_ns === undefined ? {} : { every_ns }) });
+      const what = `observe.${String(kind)}(…)`;
+      const given = (found.address ? second : first) ?? {};
+      if (typeof given !== "object") throw new TypeError(`${what}: ${show(given)} are no options`);
+      known(given, [...found.options, "name", "every"], what);
+      const options = found.address ? { url: first, ...given } : { ...given };
+      if ((found.address || "url" in options) && typeof options.url !== "string") {
+        throw new TypeError(`${what}: ${options.url === undefined ? "nothing" : show(options.url)} is not an address`);
+      }
+      if (options.every !== undefined) options.every = `${nanoseconds(options.every, `${what} every`) / 1e6}ms`;
+      return new Observer({ kind, ...options });
     };
   },
 });

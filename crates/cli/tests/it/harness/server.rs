@@ -18,6 +18,8 @@ pub(crate) struct Shop {
     pub(crate) address: String,
     /// PEM file to trust.
     pub(crate) certificate: String,
+    /// Of its database.
+    pub(crate) database: String,
 }
 
 /// nginx with the files of `examples/nginx`; its address.
@@ -35,9 +37,9 @@ pub(crate) fn shop() -> &'static Shop {
     SERVER.get_or_init(|| {
         let mut command = Command::new("node");
         command.arg(examples().join("shop/start.mjs")).args(["--port", "0", "--tls"]);
-        let mut said = start(command, &["shop: ", "certificate: "]);
-        let certificate = said.remove(1);
-        Shop { address: said.remove(0), certificate }
+        let said = start(command, &["shop: ", "database: ", "certificate: "]);
+        let [address, database, certificate] = said.try_into().expect("a value of each");
+        Shop { address, certificate, database }
     })
 }
 

@@ -1,0 +1,89 @@
+//! Did the observers see the whole run?
+
+use std::collections::BTreeMap;
+
+use metrics::{Nanos, NoticeKind};
+
+use super::{Ground, Sheet, grade_of};
+use crate::{Grade, ValidityCheck, units};
+
+/// Part of the run for which an observer may be silent before the signals must be read with care.
+const SILENT_SHARE: f64 = 0.05;
+/// Stretches of silence that are named one by one.
+const NAMED_MAX: usize = 3;
+
+const SHEET: Sheet = Sheet {
+    id: "observers",
+    title: "Observers",
+    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the load's own numbers do not depend on it",
+};
+
+/// A stretch in which an observer could not read.
+struct Silence<'a> {
+    observer: &'a str,
+    from: Nanos,
+    to: Nanos,
+    why: &'a str,
+}
+
+pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
+    if ground.plan.observers.is_empty() && ground.notices.is_empty() {
+        return SHEET.nothing("the test declares no observers");
+    }
+    let end = (ground.tally.duration_seconds() * 1e9) as Nanos;
+    let silences = silences(ground, end);
+    let lost = ground.notices.iter().find(|notice| notice.kind == NoticeKind::Incomplete);
+    if silences.is_empty() && lost.is_none() {
+        let count = ground.plan.observers.len();
+        let who = if count == 1 { "the observer".to_owned() } else { format!("all {count} observers") };
+        return SHEET.graded(Grade::Valid, format!("{who} read without a gap"), "");
+    }
+    let mut told: Vec<String> = silences.iter().take(NAMED_MAX).map(Silence::told).collect();
+    if silences.len() > NAMED_MAX {
+        told.push(format!("{} more gaps", silences.len() - NAMED_MAX));
+    }
+    told.extend(lost.map(|notice| notice.message.clone()));
+    let worst = worst_silence_ns(&silences) as f64 / end.max(1) as f64;
+    let grade = grade_of(worst, SILENT_SHARE, f64::INFINITY).max(if lost.is_some() { Grade::Suspect } else { Grade::Valid });
+    SHEET.graded(
+        grade,
+        told.join("; "),
+        "What the silent observer would have shown is not known for that time. The gap is left empty, never filled in.",
+    )
+}
+
+impl Silence<'_> {
+    fn told(&self) -> String {
+        let at = |ns: Nanos| units::seconds((ns / 100_000_000) as f64 / 10.0);
+        format!("{} was silent from {} to {} ({})", self.observer, at(self.from), at(self.to), self.why)
+    }
+}
+
+/// In the order in which they began; one that goes on reaches to `end`.
+fn silences<'a>(ground: &Ground<'a>, end: Nanos) -> Vec<Silence<'a>> {
+    let mut all: Vec<Silence<'a>> = Vec::new();
+    for notice in ground.notices {
+        match notice.kind {
+            NoticeKind::Failed => {
+                let why = notice.message.split_once(": ").map_or(notice.message.as_str(), |(_, why)| why);
+                all.push(Silence { observer: &notice.observer, from: notice.at, to: end.max(notice.at), why });
+            }
+            NoticeKind::Recovered { since } => {
+                if let Some(silence) = all.iter_mut().rfind(|silence| silence.observer == &*notice.observer && silence.from == since) {
+                    silence.to = notice.at;
+                }
+            }
+            NoticeKind::Incomplete => {}
+        }
+    }
+    all
+}
+
+/// All silence of the observer that was silent longest.
+fn worst_silence_ns(silences: &[Silence<'_>]) -> Nanos {
+    let mut by_observer: BTreeMap<&str, Nanos> = BTreeMap::new();
+    for silence in silences {
+        *by_observer.entry(silence.observer).or_default() += silence.to - silence.from;
+    }
+    by_observer.into_values().max().unwrap_or(0)
+}

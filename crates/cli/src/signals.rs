@@ -1,0 +1,167 @@
+//! Readings of the system's own signals, from whatever reads them, on their way to the disk, the thresholds and the page.
+
+use std::collections::HashMap;
+
+use metrics::clock::Monotonic;
+use metrics::{Mark, MarkKind, Signal, SignalBatch, SignalNotice};
+use observe::{Observation, Observer};
+use plan::TestPlan;
+use run::{Mask, SignalSeries};
+
+use crate::exit::UsageError;
+
+/// Something that reads signals while the load runs: the observers, the stubs.
+pub(crate) trait SignalSource {
+    /// What was read since the last call, without waiting.
+    fn take(&mut self) -> Vec<SignalBatch>;
+    /// Stops reading; what had not been taken.
+    fn finish(self: Box<Self>) -> Vec<SignalBatch>;
+}
+
+impl SignalSource for Observation {
+    fn take(&mut self) -> Vec<SignalBatch> {
+        Observation::take(self).collect()
+    }
+
+    fn finish(self: Box<Self>) -> Vec<SignalBatch> {
+        self.stop()
+    }
+}
+
+/// The observers that a plan declares.
+///
+/// # Errors
+/// [`UsageError`] names the option that is wrong.
+pub(crate) fn observers(plan: &TestPlan) -> Result<Vec<Observer>, UsageError> {
+    let observers = plan.observers.iter().map(Observer::from_description).collect::<Result<Vec<_>, _>>();
+    observers.map_err(|problem| UsageError(Mask::of(plan).text(&problem.to_string()).into_owned()))
+}
+
+/// All sources of one run. Names and messages come out with secrets masked.
+pub(crate) struct Signals {
+    sources: Vec<Box<dyn SignalSource>>,
+    mask: Mask,
+    /// Signals as they may be shown, by the name they were read under.
+    known: HashMap<String, Signal>,
+}
+
+/// What was read in one turn.
+#[derive(Debug, Default)]
+pub(crate) struct Readings {
+    pub(crate) series: Vec<SignalSeries>,
+    pub(crate) notices: Vec<SignalNotice>,
+}
+
+impl Readings {
+    /// The notices as events of the time axis.
+    pub(crate) fn marks(&self) -> impl Iterator<Item = Mark> + '_ {
+        self.notices.iter().map(|notice| Mark { at: notice.at, kind: MarkKind::Warning, text: notice.message.clone() })
+    }
+}
+
+impl Signals {
+    /// Starts the observers; further sources are added with [`Signals::add`].
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn start(plan: &TestPlan, observers: Vec<Observer>, clock: Monotonic) -> anyhow::Result<Self> {
+        let mut signals = Self { sources: Vec::new(), mask: Mask::of(plan), known: HashMap::new() };
+        if !observers.is_empty() {
+            signals.add(Observation::start(observers, clock)?);
+        }
+        Ok(signals)
+    }
+
+    pub(crate) fn add(&mut self, source: impl SignalSource + 'static) {
+        self.sources.push(Box::new(source));
+    }
+
+    /// What was read since the last call.
+    pub(crate) fn take(&mut self) -> Readings {
+        let batches = self.sources.iter_mut().flat_map(|source| source.take()).collect();
+        self.shown(batches)
+    }
+
+    /// Stops all sources; what had not been taken.
+    pub(crate) fn finish(&mut self) -> Readings {
+        let batches = std::mem::take(&mut self.sources).into_iter().flat_map(SignalSource::finish).collect();
+        self.shown(batches)
+    }
+
+    /// Points of one signal together, in the order in which signals were first seen.
+    fn shown(&mut self, batches: Vec<SignalBatch>) -> Readings {
+        let mut readings = Readings::default();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for batch in batches {
+            for (signal, point) in batch.points {
+                let place = match places.get(&signal.name) {
+                    Some(place) => *place,
+                    None => {
+                        places.insert(signal.name.clone(), readings.series.len());
+                        let signal = self.known.entry(signal.name.clone()).or_insert_with(|| masked(&self.mask, &signal)).clone();
+                        readings.series.push(SignalSeries { signal, points: Vec::new() });
+                        readings.series.len() - 1
+                    }
+                };
+                readings.series[place].points.push(point);
+            }
+            let shown = |notice: SignalNotice| SignalNotice { message: self.mask.text(&notice.message).into_owned(), ..notice };
+            readings.notices.extend(batch.notices.into_iter().map(shown));
+        }
+        readings
+    }
+}
+
+fn masked(mask: &Mask, signal: &Signal) -> Signal {
+    let text = |text: &str| mask.text(text).into_owned();
+    Signal { name: text(&signal.name), observer: text(&signal.observer), help: text(&signal.help), ..signal.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use metrics::{NoticeKind, SignalKind, SignalPoint};
+
+    use super::*;
+
+    struct Once(Vec<SignalBatch>);
+
+    impl SignalSource for Once {
+        fn take(&mut self) -> Vec<SignalBatch> {
+            std::mem::take(&mut self.0)
+        }
+
+        fn finish(self: Box<Self>) -> Vec<SignalBatch> {
+            self.0
+        }
+    }
+
+    fn batch(metric: &str, at: u64) -> SignalBatch {
+        let signal = Signal {
+            name: format!("shop/{metric}"),
+            observer: "shop".to_owned(),
+            kind: SignalKind::Gauge,
+            unit: "1".to_owned(),
+            help: "of http://app:hunter2@host/".to_owned(),
+        };
+        let observer: Arc<str> = "shop".into();
+        let message = "cannot reach http://app:hunter2@host/".to_owned();
+        let notice = SignalNotice { observer: Arc::clone(&observer), at, kind: NoticeKind::Failed, message };
+        SignalBatch { observer, points: vec![(Arc::new(signal), SignalPoint { at, value: at as f64 })], notices: vec![notice] }
+    }
+
+    #[test]
+    fn several_sources_become_series_without_secrets() {
+        let mut signals = Signals { sources: Vec::new(), mask: Mask::default(), known: HashMap::new() };
+        signals.add(Once(vec![batch("a", 1), batch("b", 1), batch("a", 2)]));
+        signals.add(Once(vec![batch("c", 3)]));
+        let readings = signals.take();
+        let seen: Vec<(&str, usize)> = readings.series.iter().map(|series| (series.signal.name.as_str(), series.points.len())).collect();
+        assert_eq!(seen, [("shop/a", 2), ("shop/b", 1), ("shop/c", 1)]);
+        assert_eq!(readings.series[0].signal.help, "of http://app:•••@host/");
+        let marks: Vec<Mark> = readings.marks().collect();
+        assert_eq!((marks.len(), marks[3].at, marks[3].text.as_str()), (4, 3, "cannot reach http://app:•••@host/"));
+        assert!(signals.finish().series.is_empty());
+    }
+}
