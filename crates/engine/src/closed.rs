@@ -148,9 +148,14 @@ async fn occupy<C: Crew>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) 
     let floor = Rc::clone(&ring.floor);
     let share = floor.context.share();
     let mut user = floor.recruit();
-    while place.wanted.get() && !floor.is_stopping() && quota.take() {
+    while place.wanted.get() && !floor.is_stopping() {
+        // At the end of the load users may be awake before the one who stops them.
+        let now = floor.now();
+        if now >= floor.load_end.get() || !quota.take() {
+            break;
+        }
         let local = ring.iterations.replace(ring.iterations.get() + 1);
-        if !floor.perform(&mut user, floor.now(), local * share.of + share.index, false).await {
+        if !floor.perform(&mut user, now, local * share.of + share.index, false).await {
             floor.stop();
         }
     }

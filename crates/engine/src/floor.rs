@@ -41,7 +41,7 @@ pub(crate) struct Floor<C: Crew> {
     pub(crate) changed: Bell,
     /// No iteration starts any more; running ones may finish.
     stopping: Cell<bool>,
-    load_end: Rc<Cell<Nanos>>,
+    pub(crate) load_end: Rc<Cell<Nanos>>,
     /// Running iterations are interrupted.
     pub(crate) halted: Cell<bool>,
     /// Changes of the load's scale that the dispatcher has not yet taken: `(instant, factor)`.

@@ -1,6 +1,8 @@
 //! WebSockets against tungstenite, and against servers that break the protocol.
 
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
 use futures_util::{SinkExt, StreamExt};
@@ -210,11 +212,36 @@ fn frames_that_come_with_the_handshake_are_read() {
     });
 }
 
-/// `node -e 'new (require("ws").Server)({port: 9001, perMessageDeflate: {threshold: 0}}).on("connection", s => s.on("message", (m, b) => s.send(m, {binary: b})))'`
+/// The echo server of the ws package, in a process of its own.
+struct Node {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Node {
+    fn start() -> Self {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/node");
+        let mut command = Command::new("node");
+        let mut process = command.arg("echo.mjs").current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut port = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        let port: u16 = port.trim().parse().expect("the echo server did not start: `cargo xtask setup` installs what it needs");
+        Self { process, address: ([127, 0, 0, 1], port).into() }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // It ends with its standard input.
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
-#[ignore = "needs the echo server above, of the ws package; give its address in LOADSTONE_WS_ECHO"]
 fn the_ws_package_agrees() {
-    let address: SocketAddr = std::env::var("LOADSTONE_WS_ECHO").unwrap().parse().unwrap();
+    let node = Node::start();
+    let address = node.address;
     run(|network| async move {
         for compression in [false, true] {
             let options = SocketOptions { compression, ..SocketOptions::default() };

@@ -176,6 +176,10 @@ impl UserCell {
     /// Remembers an operation, so that an interruption finds it.
     pub(crate) fn track(&self, slot: &Rc<OpSlot>) {
         let mut under_way = self.under_way.borrow_mut();
+        // Mostly the one before is over; a weak reference would keep its memory.
+        while under_way.last().is_some_and(|slot| slot.strong_count() == 0) {
+            under_way.pop();
+        }
         if under_way.len() >= UNDER_WAY_SWEPT_AT {
             under_way.retain(|slot| slot.strong_count() > 0);
         }

@@ -171,7 +171,8 @@ fn settle(worker: &Worker, slot: &Rc<OpSlot>, done: Done) {
         }
         (Then::Socket(pending), Done::Socket(happened)) => user::settle_socket(ctx, *pending, *happened),
         (Then::Socket(_), _) => Ok(()),
-        (Then::Resolve { resolve }, _) => resolve.restore(ctx)?.call(()),
+        (Then::Resolve { resolve, value: None }, _) => resolve.restore(ctx)?.call(()),
+        (Then::Resolve { resolve, value: Some(value) }, _) => resolve.restore(ctx)?.call((value.restore(ctx)?,)),
         (Then::Call { run, arguments, interval_ns }, _) => {
             if let Some(ns) = interval_ns {
                 let again = Then::Call { run: run.clone(), arguments: arguments.clone(), interval_ns };

@@ -31,8 +31,8 @@ pub(crate) enum Then {
     Answer { resolve: Persistent<Function<'static>>, reject: Persistent<Function<'static>>, issued: Issued },
     /// Record and hand over what a step on a WebSocket brought.
     Socket(Box<Pending>),
-    /// Resolve a promise with nothing.
-    Resolve { resolve: Persistent<Function<'static>> },
+    /// Resolve a promise with a value, or with nothing.
+    Resolve { resolve: Persistent<Function<'static>>, value: Option<Persistent<Value<'static>>> },
     /// Call a timer's function, again and again when it has an interval. Nanoseconds.
     Call { run: Persistent<Function<'static>>, arguments: Vec<Persistent<Value<'static>>>, interval_ns: Option<u64> },
 }

@@ -26,17 +26,35 @@ function interval(options: any): number {
   throw new TypeError("pace(…): say how often, with `perSecond`, `perMinute` or `every`");
 }
 
-async function* pace(this: any, options: any) {
+/** What `pace` gives: an iterator of its own, since a suspended generator would take half a kilobyte more of every waiting user. */
+class Pace {
+  turn = 0;
+  constructor(readonly user: any, readonly begun: number, readonly every: number, public times: number, readonly end: number) {}
+  next() {
+    const turn = this.turn++;
+    const due = this.begun + turn * this.every;
+    if (turn >= this.times || due >= this.end) return this.return();
+    const loadEnd = this.user.loadEnd();
+    // A user that left now would come back for an iteration of less than one turn, again and again until the load ends.
+    if (due >= loadEnd) return this.user.sleepUntil(loadEnd, this.return());
+    const result = { value: turn, done: false };
+    return turn === 0 ? result : this.user.sleepUntil(due, result);
+  }
+  return() {
+    this.times = 0;
+    return { value: undefined, done: true };
+  }
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+}
+
+function pace(this: any, options: any) {
   const every = interval(options);
   const times = options.times === undefined ? Infinity : whole(options.times, "pace({ times })");
   const begun = this.clock();
-  const end = Math.min(this.loadEnd(), options.for === undefined ? Infinity : begun + nanoseconds(options.for, "pace({ for })"));
-  for (let turn = 0; turn < times; turn++) {
-    const due = begun + turn * every;
-    if (due >= end) return;
-    if (turn > 0) await this.sleepUntil(due);
-    yield turn;
-  }
+  const end = options.for === undefined ? Infinity : begun + nanoseconds(options.for, "pace({ for })");
+  return new Pace(this, begun, every, times, end);
 }
 
 function fail(message: string): never {

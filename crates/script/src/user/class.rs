@@ -64,7 +64,8 @@ impl User {
         self.send(ctx, Verb::Known(method), url, options)
     }
 
-    fn wait_until<'js>(&self, ctx: &Ctx<'js>, due: Nanos) -> rquickjs::Result<Promise<'js>> {
+    /// The promise resolves with `value`.
+    fn wait_until<'js>(&self, ctx: &Ctx<'js>, due: Nanos, value: Option<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
         if !self.cell.is_playing() {
             return Err(Exception::throw_message(ctx, "the iteration has ended: await every step inside the scenario's function"));
         }
@@ -78,7 +79,8 @@ impl User {
             Group::pause_ended(group.as_ref(), desk.clock.now());
             Done::Waited
         });
-        let then = Then::Resolve { resolve: Persistent::save(ctx, resolve) };
+        let value = value.map(|value| Persistent::save(ctx, value));
+        let then = Then::Resolve { resolve: Persistent::save(ctx, resolve), value };
         let slot = self.cell.desk.submit(work, then, Some(&self.cell), &self.realm(ctx)?);
         self.cell.track(&slot);
         Ok(promise)
@@ -177,7 +179,7 @@ impl User {
         let ns = delay.sample_ns(|| self.cell.random.draws().bits());
         // A declared pause is no lateness: a first request behind it is due that much later.
         self.cell.postpone(ns);
-        self.wait_until(&ctx, self.cell.desk.clock.now().saturating_add(ns))
+        self.wait_until(&ctx, self.cell.desk.clock.now().saturating_add(ns), None)
     }
 
     fn check<'js>(&self, ctx: Ctx<'js>, name: Value<'js>, holds: Value<'js>) -> rquickjs::Result<bool> {
@@ -234,8 +236,8 @@ impl User {
         }
     }
 
-    fn sleep_until<'js>(&self, ctx: Ctx<'js>, at: f64) -> rquickjs::Result<Promise<'js>> {
-        self.wait_until(&ctx, at.max(0.0) as Nanos)
+    fn sleep_until<'js>(&self, ctx: Ctx<'js>, at: f64, value: Value<'js>) -> rquickjs::Result<Promise<'js>> {
+        self.wait_until(&ctx, at.max(0.0) as Nanos, Some(value))
     }
 }
 

@@ -469,7 +469,21 @@ fn a_paced_loop_ends_with_its_load() {
     run(&text, async |stage| {
         stage.load_end.set(stage.clock.now() + 30_000_000);
         assert_eq!(stage.play(0).await, PASSED);
-        assert!(stage.clock.now() >= 28_000_000);
+        assert!(stage.clock.now() >= 30_000_000);
+    });
+}
+
+#[test]
+fn a_user_whose_next_turn_lies_beyond_the_load_waits_for_its_end() {
+    let text = scenario(
+        "for await (const turn of user.pace({ every: '10s' })) console.log(turn);
+console.log('over');",
+    );
+    run(&text, async |stage| {
+        stage.load_end.set(stage.clock.now() + 50_000_000);
+        assert_eq!(stage.play(0).await, PASSED);
+        assert_eq!(stage.texts(), ["0", "over"]);
+        assert!(stage.clock.now() >= 50_000_000);
     });
 }
 

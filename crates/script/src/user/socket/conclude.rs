@@ -39,10 +39,11 @@ pub(crate) fn settle<'js>(ctx: &Ctx<'js>, mut pending: Pending, happened: Happen
             Some(message) => {
                 let cell = waiting.ear.cell();
                 let object = Message::new(&cell.identity.user.desk, &cell.identity.name, Ok(message.payload));
-                Class::instance(ctx.clone(), object).and_then(|message| message.into_js(ctx)).map(Told::With)
+                Class::instance(ctx.clone(), object).and_then(|message| turn(ctx, Some(message))).map(Told::With)
             }
             None => Ok(Told::Nothing(pending, Box::new(waiting))),
         },
+        (Step::Next, _) => turn(ctx, None).map(Told::With),
         (Step::Ping { issue }, happened) => Ok(Told::With(Value::new_bool(ctx.clone(), ponged(issue.as_ref(), happened)))),
         (Step::Closed { cell }, _) => closing(ctx, &cell).map(Told::With),
         _ => Ok(Told::With(undefined())),
@@ -56,6 +57,14 @@ pub(crate) fn settle<'js>(ctx: &Ctx<'js>, mut pending: Pending, happened: Happen
         }
         Err(error) => reject.restore(ctx)?.call((thrown(ctx, error),)),
     }
+}
+
+/// What an iterator's `next` gives.
+fn turn<'js>(ctx: &Ctx<'js>, message: Option<Class<'js, Message>>) -> rquickjs::Result<Value<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set("done", message.is_none())?;
+    object.set("value", message)?;
+    Ok(object.into_value())
 }
 
 fn closing<'js>(ctx: &Ctx<'js>, cell: &SocketCell) -> rquickjs::Result<Value<'js>> {

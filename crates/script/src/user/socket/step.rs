@@ -1,10 +1,10 @@
 //! What a script awaits on a socket: each step is one operation of the driver.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use metrics::{Nanos, Outcome, SeriesId, SeriesKind};
 use protocol::Failure;
@@ -116,10 +116,25 @@ impl Waiting {
     }
 }
 
-pub(super) async fn hear(waiting: Waiting) -> Done {
-    let heard = poll_fn(|context| waiting.ear.poll(context)).await;
-    let at = waiting.now();
-    Done::Socket(Box::new(Happened::Heard(waiting, heard, at)))
+/// Waits until something is heard. By hand, since an async function would hold what it waits with twice.
+pub(super) struct Hearing(Option<Waiting>);
+
+pub(super) fn hear(waiting: Waiting) -> Hearing {
+    Hearing(Some(waiting))
+}
+
+impl Future for Hearing {
+    type Output = Done;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Done> {
+        let Some(waiting) = &self.0 else { return Poll::Pending };
+        let heard = std::task::ready!(waiting.ear.poll(context));
+        let at = waiting.now();
+        match self.0.take() {
+            Some(waiting) => Poll::Ready(Done::Socket(Box::new(Happened::Heard(waiting, heard, at)))),
+            None => Poll::Pending,
+        }
+    }
 }
 
 /// Sends, under the time limit of the ear.
@@ -249,7 +264,7 @@ pub(super) fn receive<'js>(ctx: &Ctx<'js>, cell: &Rc<SocketCell>, given: Option<
     })
 }
 
-/// The next message of `messages()`; undefined at the end of the socket or of the load.
+/// The next message of `messages()`, as an iterator gives it; done at the end of the socket or of the load.
 pub(super) fn next<'js>(ctx: &Ctx<'js>, cell: &Rc<SocketCell>) -> rquickjs::Result<Promise<'js>> {
     let user = playing(ctx, cell)?;
     let within_ns = user.load_end().saturating_sub(user.desk.clock.now());
