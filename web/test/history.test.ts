@@ -69,7 +69,7 @@ class HistoryServer {
     for await (const part of request) text += String(part);
     const body = text ? JSON.parse(text) : null;
     this.changes.push([request.method!, path, body]);
-    if (path === "/api/queue") this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null }];
+    if (path === "/api/queue") this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null, problem: null }];
     if (request.method === "DELETE") this.runs = this.runs.filter((run) => path !== `/api/runs/${run.id}`);
     response.writeHead(204).end();
   }

@@ -30,7 +30,9 @@ fn script(workspace: &Workspace, name: &str) -> Result<()> {
 /// Types, the embedded page and the page's tests. `see` gets every line that is written.
 pub(crate) fn test(workspace: &Workspace, see: impl FnMut(&str)) -> Result<bool> {
     install(workspace, FOLDER)?;
-    process::stream(workspace.command("npm").args(["test", "--silent", "--prefix", FOLDER]), see)
+    // `loadstone ui` is tested as built beside it.
+    let binary = workspace.target.join("debug/loadstone");
+    process::stream(workspace.command("npm").args(["test", "--silent", "--prefix", FOLDER]).env("LOADSTONE_BINARY", binary), see)
 }
 
 /// `npm ci` in a folder, unless what is installed already is what its lock file asks for.

@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Watch a load test find the planted limit of a built-in shop.
     Demo(DemoArgs),
+    /// Start tests from forms, watch them, and look through the runs, in a browser.
+    Ui(UiArgs),
     /// List the runs in a folder.
     Runs(RunsArgs),
     /// Show the summary of a run again.
@@ -224,6 +226,18 @@ pub(crate) struct DemoArgs {
     pub(crate) serve: Option<std::net::SocketAddr>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UiArgs {
+    /// Folder with the tests (*.load.ts), at any depth.
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) runs: FolderArgs,
+    /// Address to serve the page on; port 0 is any free one. Who can reach it can look; changes need the token of the address shown.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580")]
+    pub(crate) listen: std::net::SocketAddr,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,9 @@ use plan::TestPlan;
 use report::{LiveCommand, LiveServer, ReportView, RunState, ViewBuilder};
 use run::{RunInfo, SignalSeries};
 
+/// What stands before the page's address on standard error. `loadstone ui` finds the page of a run by it.
+pub(crate) const ANNOUNCED: &str = "Live page: ";
+
 /// The live page of one run.
 pub(crate) struct LivePage {
     server: LiveServer,
@@ -24,7 +27,7 @@ impl LivePage {
         let server = LiveServer::start(LiveServer::LOOPBACK)?;
         let mut stderr = std::io::stderr();
         // The address is a convenience; a closed standard error is no reason not to run.
-        let _ = writeln!(stderr, "Live page: {}\n", server.url());
+        let _ = writeln!(stderr, "{ANNOUNCED}{}\n", server.url());
         Ok(Self { server, builder: ViewBuilder::new(info, plan), info: info.clone(), scale: 1.0 })
     }
 

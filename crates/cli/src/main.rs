@@ -15,6 +15,7 @@ mod objective;
 mod preflight;
 mod session;
 mod signals;
+mod ui;
 mod url_crew;
 mod url_plan;
 

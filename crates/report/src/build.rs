@@ -154,12 +154,17 @@ impl ViewBuilder {
 impl ReportView {
     /// The view of a run read back from its directory. `summary` is what `analysis` concluded from the same run.
     pub fn build(run: &Run, summary: &Summary) -> ReportView {
+        let (state, detail) = RunState::of(run.end.as_ref());
+        Self::build_in_state(run, summary, state, detail)
+    }
+
+    /// The same for a reader who knows better than the directory how the run stands: without an end it was killed, or goes on.
+    pub fn build_in_state(run: &Run, summary: &Summary, state: RunState, detail: &str) -> ReportView {
         let mut builder = ViewBuilder::new(&run.info, &run.plan);
         run.slices.iter().for_each(|slice| builder.push(slice));
         for series in &run.signals {
             series.points.iter().for_each(|point| builder.push_signal(&series.signal, point));
         }
-        let (state, detail) = RunState::of(run.end.as_ref());
         builder.view(summary, state, detail)
     }
 }

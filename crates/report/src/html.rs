@@ -21,6 +21,27 @@ pub(crate) struct LiveSource<'a> {
     pub(crate) events: &'a str,
     pub(crate) control: &'a str,
     pub(crate) token: &'a str,
+    /// Where all runs are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) home: Option<&'a str>,
+}
+
+/// The same for the history of a folder.
+#[derive(serde::Serialize)]
+struct HistorySource<'a> {
+    feed: &'static str,
+    api: &'a str,
+    token: &'a str,
+}
+
+/// The page of `loadstone ui`. `api`: path of its requests, without a slash at its end. An empty `token` lets the page look, not change.
+pub fn history_page(api: &str, token: &str) -> String {
+    page(&embeddable(&HistorySource { feed: "history", api, token }))
+}
+
+/// The live page behind another server: where its events and its control are there, and where that server lists all runs.
+pub fn live_page(events: &str, control: &str, token: &str, home: &str) -> String {
+    live_html(&LiveSource { feed: "live", events, control, token, home: Some(home) })
 }
 
 /// The page of a run that is under way.
@@ -54,9 +75,11 @@ mod tests {
     #[test]
     fn the_page_has_exactly_one_place_for_its_data() {
         assert_eq!(TEMPLATE.matches(PLACE).count(), 1);
-        let page = live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token: "abc" });
+        let page = live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token: "abc", home: None });
         assert!(page.contains(r#"<script id="loadstone-view" type="application/json">{"feed":"live","events":"/events","control":"/control","token":"abc"}</script>"#));
         assert!(!page.contains(PLACE));
+        assert!(history_page("/api", "abc").contains(r#">{"feed":"history","api":"/api","token":"abc"}</script>"#));
+        assert!(live_page("/e", "/c", "abc", "/").contains(r#"{"feed":"live","events":"/e","control":"/c","token":"abc","home":"/"}"#));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! computation of a number that `analysis` did not make, downsampling for display apart; and printing: renderers return
 //! text or write to what they are handed.
 
+pub mod access;
 mod build;
 mod exchange;
 mod html;
@@ -20,10 +21,11 @@ mod words;
 
 pub use build::ViewBuilder;
 pub use exchange::{AnswerView, ExchangeView, exchange};
-pub use html::html;
+pub use html::{history_page, html, live_page};
 pub use json::summary_json;
 pub use junit::junit;
 pub use listing::{RunRow, runs_json, runs_table};
 pub use live::{LiveCommand, LiveError, LiveServer};
 pub use markdown::markdown;
 pub use view::{Band, Column, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};
+pub use words::load as load_in_words;

@@ -27,6 +27,9 @@ pub struct RunRow {
     pub thresholds: Option<u64>,
     pub thresholds_met: Option<u64>,
     pub tags: Vec<String>,
+    /// What people noted about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl RunRow {
@@ -50,6 +53,7 @@ impl RunRow {
             thresholds: thresholds.map(|results| results.len() as u64),
             thresholds_met: thresholds.map(|results| results.iter().filter(met).count() as u64),
             tags: entry.info.tags.clone(),
+            note: entry.note.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::number;
 
 /// One line per leaf of the load: `Buy a ticket: 4 arrivals/s for 1m`. What follows something begins with `then`, what runs beside
 /// something with `and`.
-pub(crate) fn load(plan: &TestPlan) -> Vec<String> {
+pub fn load(plan: &TestPlan) -> Vec<String> {
     let mut lines = Vec::new();
     describe(&plan.load, plan, "", &mut lines);
     lines

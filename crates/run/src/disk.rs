@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::RunError;
 
@@ -39,6 +40,15 @@ pub(crate) fn read_whole(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
         Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(RunError::io("read", path, source)),
     }
+}
+
+/// When a file was last written; `None` when it cannot be told.
+pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|facts| facts.modified()).ok()
+}
+
+pub(crate) fn remove_directory(path: &Path) -> Result<(), RunError> {
+    fs::remove_dir_all(path).map_err(|source| RunError::io("delete", path, source))
 }
 
 pub(crate) fn open_lines(path: &Path) -> Result<Option<BufReader<File>>, RunError> {

@@ -14,6 +14,9 @@ pub const END: &str = "end.json";
 /// What scripts and the tool had to say, as text.
 pub const CONSOLE: &str = "console.log";
 
+/// [`crate::Notes`]: what people said about the run afterwards. The only file that is changed once a run is over.
+pub const NOTES: &str = "notes.json";
+
 /// Concluded, can be deleted and rebuilt: the numbers and verdicts.
 pub const SUMMARY: &str = "summary.json";
 /// Concluded, can be deleted and rebuilt: the page.

@@ -1,6 +1,7 @@
 //! The runs of a folder, without reading what they measured.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::reader::parse;
 use crate::{Reader, RunEnd, RunError, RunInfo, disk, files};
@@ -16,6 +17,10 @@ pub struct Entry {
     pub end: Option<RunEnd>,
     /// `summary.json` as it lies there: `analysis::Summary`. `None` until it is concluded.
     pub summary: Option<serde_json::Value>,
+    /// What people noted about it.
+    pub note: Option<String>,
+    /// When the last second was written. A run without an end that was written a moment ago goes on.
+    pub written: Option<SystemTime>,
 }
 
 /// All runs of a folder.
@@ -43,6 +48,37 @@ impl History {
         &self.names
     }
 
+    /// The directory of the run that is called exactly so.
+    ///
+    /// # Errors
+    /// [`RunError::NotFound`]
+    pub fn named(&self, name: &str) -> Result<PathBuf, RunError> {
+        self.names.iter().find(|known| *known == name).map(|name| self.folder.join(name)).ok_or_else(|| self.not_found(name))
+    }
+
+    /// Deletes the directory of the run that is called exactly so, with everything in it.
+    ///
+    /// # Errors
+    /// [`RunError::NotFound`] and [`RunError::Io`].
+    pub fn remove(&mut self, name: &str) -> Result<(), RunError> {
+        disk::remove_directory(&self.named(name)?)?;
+        self.names.retain(|known| known != name);
+        Ok(())
+    }
+
+    fn not_found(&self, asked: &str) -> RunError {
+        let known = self.names.iter().take(5).cloned().collect();
+        RunError::NotFound { asked: asked.to_owned(), folder: self.folder.clone(), known }
+    }
+
+    /// One run, by its directory.
+    ///
+    /// # Errors
+    /// As [`Reader::open`] and [`Reader::end`].
+    pub fn entry(directory: &Path) -> Result<Entry, RunError> {
+        entry(directory.to_owned())
+    }
+
     /// Reads the small files of each run, newest first. One that cannot be read is an error in its place, not of the list.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry, RunError>> + '_ {
         self.names.iter().map(|name| entry(self.folder.join(name)))
@@ -54,11 +90,7 @@ impl History {
     /// # Errors
     /// [`RunError::NotFound`] and [`RunError::Ambiguous`], which name what there is.
     pub fn find(&self, asked: &str) -> Result<PathBuf, RunError> {
-        let not_found = || RunError::NotFound {
-            asked: asked.to_owned(),
-            folder: self.folder.clone(),
-            known: self.names.iter().take(5).cloned().collect(),
-        };
+        let not_found = || self.not_found(asked);
         if let Some(back) = steps_back(asked) {
             return self.names.get(back).map(|name| self.folder.join(name)).ok_or_else(not_found);
         }
@@ -113,7 +145,9 @@ fn entry(directory: PathBuf) -> Result<Entry, RunError> {
     let end = reader.end()?;
     let path = directory.join(files::SUMMARY);
     let summary = disk::read_whole(&path)?.map(|bytes| parse(&path, &bytes)).transpose()?;
-    Ok(Entry { info: reader.info().clone(), test: reader.plan().name.clone(), end, summary, directory })
+    let written = disk::modified(&directory.join(files::SNAPSHOTS));
+    let note = reader.note().map(str::to_owned);
+    Ok(Entry { info: reader.info().clone(), test: reader.plan().name.clone(), end, summary, note, written, directory })
 }
 
 #[cfg(test)]

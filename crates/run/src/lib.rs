@@ -12,6 +12,7 @@ mod history;
 mod line;
 mod mask;
 mod model;
+mod notes;
 mod reader;
 mod writer;
 
@@ -19,5 +20,6 @@ pub use error::RunError;
 pub use history::{Entry, History};
 pub use mask::Mask;
 pub use model::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
+pub use notes::Notes;
 pub use reader::Reader;
 pub use writer::Writer;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::line::{self, SignalLine};
-use crate::{Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files};
+use crate::{Notes, Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files};
 
 /// One run directory, opened. [`Reader::run`] is everything; the other methods read a part.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub struct Reader {
     directory: PathBuf,
     info: RunInfo,
     plan: TestPlan,
+    note: Option<String>,
 }
 
 /// The part of `run.json` that every version has.
@@ -44,8 +45,10 @@ impl Reader {
         if format > files::FORMAT {
             return Err(RunError::NewerFormat { path: directory.to_owned(), loadstone, found: format, known: files::FORMAT });
         }
-        let RunFile { info, plan } = parse(&path, &bytes)?;
-        Ok(Self { directory: directory.to_owned(), info, plan })
+        let RunFile { mut info, plan } = parse(&path, &bytes)?;
+        let notes = Notes::read(directory)?;
+        info.tags = notes.tags.unwrap_or(info.tags);
+        Ok(Self { directory: directory.to_owned(), info, plan, note: notes.note })
     }
 
     pub fn info(&self) -> &RunInfo {
@@ -54,6 +57,11 @@ impl Reader {
 
     pub fn plan(&self) -> &TestPlan {
         &self.plan
+    }
+
+    /// What people noted about the run, see [`Notes`]. Tags given later are in [`Self::info`].
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// The whole run.

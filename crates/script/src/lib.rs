@@ -22,4 +22,4 @@ pub use compile::Program;
 pub use crew::{ConsoleLine, Level, ScriptCrew, ScriptUser, Sink, Sinks, TraceSink, Traced};
 pub use error::{Frame, Place, ScriptError};
 pub use load::{Loaded, load};
-pub use parameters::Inputs;
+pub use parameters::{Inputs, Missing};

@@ -19,6 +19,18 @@ pub struct Inputs {
     pub environment: Vec<(String, String)>,
     /// Replaces the test's seed.
     pub seed: Option<u64>,
+    /// What becomes of a parameter that has no default and is not given.
+    pub missing: Missing,
+}
+
+/// What a parameter is without a default and without a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// An error: the test cannot run.
+    #[default]
+    Refused,
+    /// Some value of its kind stands in, so that the test can be looked at and its form be shown. Not for running.
+    StoodIn,
 }
 
 impl Inputs {
@@ -35,7 +47,7 @@ impl Inputs {
         };
         let parameters = pairs.iter().map(split).collect::<Result<_, ScriptError>>()?;
         let environment = std::env::vars().filter(|(name, _)| name.starts_with("LOADSTONE_")).collect();
-        Ok(Self { parameters, environment, seed: None })
+        Ok(Self { parameters, environment, seed: None, missing: Missing::Refused })
     }
 
     fn given(&self, name: &str) -> Option<(&str, Origin)> {
@@ -123,6 +135,7 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Declared) -> Resul
     let (text, origin) = match (inputs.given(name), &default) {
         (Some((text, origin)), _) => (text.to_owned(), origin),
         (None, Some(text)) => (text.clone(), Origin::Default),
+        (None, None) if inputs.missing == Missing::StoodIn => (stand_in(&kind), Origin::Default),
         (None, None) => {
             let variable = Parameter::environment_name(name);
             return Err(format!("parameter `{name}` has no default and was not given: add `-p {name}=…` or set {variable}"));
@@ -157,6 +170,19 @@ fn kind_of(kind: &str, declared: &Declared) -> Result<ParameterKind, String> {
         "choice" => ParameterKind::Choice { options: declared.options.clone().unwrap_or_default() },
         other => return Err(format!("there is no kind of parameter called {other}")),
     })
+}
+
+/// A value that a parameter of this kind accepts.
+fn stand_in(kind: &ParameterKind) -> String {
+    match kind {
+        ParameterKind::Number { min, max } => min.or(*max).unwrap_or(1.0).to_string(),
+        ParameterKind::Boolean => "false".to_owned(),
+        ParameterKind::Duration => "1s".to_owned(),
+        ParameterKind::Delay => "1ms".to_owned(),
+        ParameterKind::Url => "http://127.0.0.1".to_owned(),
+        ParameterKind::Choice { options } => options.first().cloned().unwrap_or_default(),
+        ParameterKind::String => String::new(),
+    }
 }
 
 fn read(kind: &ParameterKind, text: &str) -> Result<Given, String> {
@@ -196,7 +222,7 @@ mod tests {
 
     fn inputs(parameters: &[(&str, &str)], environment: &[(&str, &str)]) -> Inputs {
         let own = |list: &[(&str, &str)]| list.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Inputs { parameters: own(parameters), environment: own(environment), seed: None }
+        Inputs { parameters: own(parameters), environment: own(environment), ..Inputs::default() }
     }
 
     fn declared(json: &str) -> Declared {
@@ -234,5 +260,24 @@ mod tests {
     fn a_secret_is_masked_in_the_plan_and_whole_in_the_script() {
         let (parameter, value) = resolve(&inputs(&[("t", "s3cret")], &[]), "string", "t", declared(r#"{"secret":true}"#)).unwrap();
         assert_eq!((value, parameter.value.as_str()), (Given::Text("s3cret".to_owned()), Parameter::MASK));
+    }
+
+    #[test]
+    fn a_stand_in_is_accepted_by_its_own_kind_and_is_no_default() {
+        let look = Inputs { missing: Missing::StoodIn, ..Inputs::default() };
+        for (kind, options) in [
+            ("number", r#"{"min":3,"max":5}"#),
+            ("number", r#"{"max":-2}"#),
+            ("number", "{}"),
+            ("string", r#"{"secret":true}"#),
+            ("boolean", "{}"),
+            ("duration", "{}"),
+            ("url", "{}"),
+            ("delay", "{}"),
+            ("choice", r#"{"options":["a","b"]}"#),
+        ] {
+            let (parameter, _) = resolve(&look, kind, "x", declared(options)).unwrap_or_else(|error| panic!("{kind}: {error}"));
+            assert_eq!(parameter.default, None);
+        }
     }
 }

@@ -12,6 +12,8 @@ export interface LiveSource {
   control: string;
   /** Proves to the server that whoever steers the run was given its address; empty when not. */
   token: string;
+  /** Where all runs are listed, when this one is part of a history. */
+  home?: string;
 }
 
 export type Connection = "open" | "lost" | "ended";
@@ -25,6 +27,8 @@ export interface Feed {
   start(onView: (view: ReportView) => void, onConnection: (connection: Connection) => void): () => void;
   /** Only a run that is under way can be steered. */
   controls: Controls | null;
+  /** Where all runs are listed, when this one is part of a history. */
+  home: string | null;
 }
 
 export class UnreadableView extends Error {}
@@ -36,6 +40,7 @@ export function feedOf(text: string): Feed | HistorySource {
   const view = checked(embedded);
   return {
     controls: null,
+    home: null,
     start(onView) {
       onView(view);
       return () => {};

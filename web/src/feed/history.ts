@@ -9,6 +9,7 @@ export interface HistorySource {
   feed: "history";
   /** Path on the page's own origin, without a slash at its end. */
   api: string;
+  /** Proves that the reader was given the address; empty: the page looks and does not change. */
   token: string;
 }
 
@@ -56,14 +57,23 @@ export interface Queued {
   id: string;
   file: string;
   name: string;
-  state: "waiting" | "running";
+  state: "waiting" | "running" | "failed";
   parameters: Record<string, string>;
-  /** Address of the live page, once it runs. */
+  /** Path of the live page, once it runs. */
   live: string | null;
+  /** Why a failed one did not come about. */
+  problem: string | null;
 }
 
 export class History {
   constructor(private source: HistorySource) {}
+
+  /** Without the token, nothing can be started, noted or deleted. */
+  get mayChange(): boolean {
+    return this.source.token !== "";
+  }
+  /** The address of a live page, with what lets its reader steer the run. */
+  watching = (path: string) => (this.mayChange ? `${path}?token=${this.source.token}` : path);
 
   runs = () => this.get<RunRow[]>("runs");
   tests = () => this.get<TestFile[]>("tests");
@@ -72,7 +82,7 @@ export class History {
   view = async (id: string) => checked(await this.get<ReportView>(`runs/${encodeURIComponent(id)}`));
   /** `POST queue`. Only parameters that differ from their defaults are sent. */
   start = (file: string, parameters: Record<string, string>) => this.change("POST", "queue", { file, parameters });
-  /** `DELETE queue/ID`: what waits is taken out, what runs is stopped. */
+  /** `DELETE queue/ID`: what waits or failed is taken out, what runs is stopped. */
   cancel = (id: string) => this.change("DELETE", `queue/${encodeURIComponent(id)}`);
   /** `PATCH runs/ID`. */
   describe = (id: string, change: { note?: string; tags?: string[] }) => this.change("PATCH", `runs/${encodeURIComponent(id)}`, change);

@@ -6,6 +6,7 @@ import type { ReportView } from "../view";
 
 export function liveFeed(source: LiveSource): Feed {
   return {
+    home: source.home ?? null,
     start(onView, onConnection) {
       const events = new EventSource(source.events);
       events.addEventListener("open", () => onConnection("open"));

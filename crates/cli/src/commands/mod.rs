@@ -6,6 +6,7 @@ mod init;
 mod inspect;
 mod run;
 mod try_;
+mod ui;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Init(args) => init::init(&args, &mut out),
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Demo(args) => demo::demo(&args, color),
+        Command::Ui(args) => ui::ui(&args),
         Command::Runs(args) => history::runs(&args, color, &mut out),
         Command::Show(args) => history::show(&args, color, &mut out),
         Command::Report(args) => history::report(&args, &mut out),

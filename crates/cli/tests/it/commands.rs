@@ -67,7 +67,7 @@ fn an_export_holds_every_request() {
 #[test]
 fn help_is_there_for_every_command() {
     let help = Folder::new().run(&["--help"]).code(0).says("Exit codes").stdout;
-    for command in ["run", "try", "init", "inspect", "demo", "runs", "show", "report", "export", "completions"] {
+    for command in ["run", "try", "init", "inspect", "demo", "ui", "runs", "show", "report", "export", "completions"] {
         assert!(help.contains(command), "{command} is not in the help");
         Folder::new().run(&[command, "--help"]).code(0).says("Usage: loadstone");
     }

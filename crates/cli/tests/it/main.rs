@@ -15,4 +15,5 @@ mod objectives;
 mod observers;
 mod servers;
 mod systems;
+mod ui;
 mod url;

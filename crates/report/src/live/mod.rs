@@ -5,7 +5,6 @@
 //! or stopped browser costs nothing and sees the whole state again when it comes back.
 
 mod routes;
-mod token;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -15,9 +14,9 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
+use crate::access::{Loopback, Token};
 use crate::view::{ReportView, RunState};
 use routes::Shared;
-use token::Token;
 
 /// Commands that may wait for the run's owner; more are refused.
 const COMMANDS_MAX: usize = 16;
@@ -83,7 +82,8 @@ impl LiveServer {
         let frames = watch::Sender::new(None);
         let (sender, commands) = sync_channel(COMMANDS_MAX);
         let (shutdown, closed) = oneshot::channel();
-        let shared = Shared { frames: frames.clone(), token: token.clone(), commands: sender, loopback: address.ip().is_loopback() };
+        let shared =
+            Shared { frames: frames.clone(), token: token.clone(), commands: sender, loopback: Loopback(address.ip().is_loopback()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let serve = move || runtime.block_on(routes::serve(listener, shared, closed));
         let thread = std::thread::Builder::new().name("live-page".to_owned()).spawn(serve)?;

@@ -1,21 +1,21 @@
 //! `/` the page, `/events` its views, `/control` its commands.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::mpsc::TrySendError;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::StatusCode;
+use axum::middleware;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::{Stream, stream};
 use tokio::sync::{oneshot, watch};
 
-use super::token::Token;
 use super::{CommandSender, Frame, LAST_VIEW_WAIT, LiveCommand};
+use crate::access::{Loopback, Token, guard};
 use crate::html::{LiveSource, live_html};
 
 /// Pages that may watch at once.
@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) frames: watch::Sender<Option<Frame>>,
     pub(super) token: Token,
     pub(super) commands: CommandSender,
-    pub(super) loopback: bool,
+    pub(super) loopback: Loopback,
 }
 
 /// Serves until `closed` fires (or its sender is gone); open pages then have a moment to take the last view.
@@ -41,7 +41,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Shared, closed: oneshot
         .route("/events", get(events))
         .route("/control", post(control))
         .layer(DefaultBodyLimit::max(CONTROL_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(shared.clone(), guard))
+        .layer(middleware::from_fn_with_state(shared.loopback, guard))
         .with_state(shared);
     let server = axum::serve(listener, router);
     tokio::select! {
@@ -60,29 +60,6 @@ async fn last_view(closed: oneshot::Receiver<()>, frames: watch::Sender<Option<F
     }
 }
 
-/// On loopback, only names that mean this machine: a site that points its own name here must not be able to read the run.
-async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    if shared.loopback && !names_this_machine(request.headers()) {
-        return (StatusCode::FORBIDDEN, "This page answers to localhost and to addresses only.\n").into_response();
-    }
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
-}
-
-fn names_this_machine(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
-        None => host.split_once(':').map_or(host, |(name, _)| name),
-    };
-    name == "localhost" || name.parse::<IpAddr>().is_ok()
-}
-
 #[derive(serde::Deserialize)]
 struct PageQuery {
     #[serde(default)]
@@ -92,7 +69,7 @@ struct PageQuery {
 /// Whoever opens the address without the token gets a page that can watch and not steer.
 async fn page(State(shared): State<Shared>, Query(query): Query<PageQuery>) -> Html<String> {
     let token = if shared.token.matches(&query.token) { shared.token.as_str() } else { "" };
-    Html(live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token }))
+    Html(live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token, home: None }))
 }
 
 async fn events(State(shared): State<Shared>) -> Response {

@@ -118,6 +118,8 @@ fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> Entry {
         test: "tickets".to_owned(),
         end,
         summary: summary.map(|summary| serde_json::to_value(summary).expect("a summary is JSON")),
+        note: None,
+        written: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use run::{History, RunEnd, RunError, RunInfo, Writer, files};
+use run::{History, Notes, Reader, RunEnd, RunError, RunInfo, Writer, files};
 
 use crate::made;
 
@@ -58,4 +58,39 @@ fn a_folder_that_does_not_exist_has_no_runs() {
     let history = History::of(&folder.path().join("runs")).unwrap();
     assert!(history.names().is_empty());
     assert!(history.find("latest").unwrap_err().to_string().contains("holds no runs"));
+}
+
+#[test]
+fn notes_and_later_tags_belong_to_the_run_and_can_be_changed() {
+    let folder = folder_with(&[("2026-11-19T10:00:00Z", "shop")]);
+    let shop = History::of(folder.path()).unwrap().find("shop").unwrap();
+    let seen = || {
+        let reader = Reader::open(&shop).unwrap();
+        (reader.note().map(str::to_owned), reader.info().tags.clone())
+    };
+    assert_eq!(seen(), (None, vec!["nightly".to_owned()]));
+    let noted = Notes { note: Some("with 16 workers".to_owned()), tags: None };
+    noted.write(&shop).unwrap();
+    assert_eq!(seen(), (noted.note.clone(), vec!["nightly".to_owned()]), "tags stay until others are given");
+    let tagged = Notes { tags: Some(vec!["baseline".to_owned()]), ..Notes::read(&shop).unwrap() };
+    tagged.write(&shop).unwrap();
+    assert_eq!(seen(), (noted.note, vec!["baseline".to_owned()]));
+    let entry = History::entry(&shop).unwrap();
+    assert_eq!((entry.note.as_deref(), entry.info.tags.as_slice()), (Some("with 16 workers"), &["baseline".to_owned()][..]));
+    assert!(entry.written.is_some());
+}
+
+#[test]
+fn only_a_run_of_the_folder_is_deleted_and_only_by_its_whole_name() {
+    let folder = folder_with(&[("2026-11-19T10:00:00Z", "shop"), ("2026-11-20T10:00:00Z", "tickets")]);
+    let aside = folder.path().join("not-a-run");
+    fs::create_dir(&aside).unwrap();
+    let mut history = History::of(folder.path()).unwrap();
+    for name in ["latest", "shop", "not-a-run", "..", "", folder.path().to_str().unwrap()] {
+        assert!(matches!(history.remove(name), Err(RunError::NotFound { .. })), "{name}");
+    }
+    history.remove("2026-11-19T10-00-00-shop").unwrap();
+    assert_eq!(history.names(), ["2026-11-20T10-00-00-tickets"]);
+    assert_eq!(History::of(folder.path()).unwrap().names(), ["2026-11-20T10-00-00-tickets"]);
+    assert!(aside.is_dir());
 }

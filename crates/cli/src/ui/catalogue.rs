@@ -1,0 +1,145 @@
+//! The tests of a folder, each with what its form needs. A test that does not load is listed with its error.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use plan::{Origin, ParameterKind};
+use run::Mask;
+use script::{Inputs, Missing, ScriptError};
+use serde::Serialize;
+
+/// Files below the folder that are looked at for changes; more means that it is not a folder of tests.
+const FILES_MAX: usize = 10_000;
+const DEPTH_MAX: usize = 8;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct TestFile {
+    /// Below the folder; what a run is started by.
+    pub(crate) file: String,
+    pub(crate) name: String,
+    /// Why it cannot run, as the command line would say it.
+    pub(crate) error: Option<String>,
+    /// The load in words.
+    pub(crate) load: Vec<String>,
+    pub(crate) parameters: Vec<Field>,
+}
+
+/// A parameter as its form shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) kind: ParameterKind,
+    pub(crate) help: Option<String>,
+    /// What a run takes when nothing is given: the test's default, or what the environment of `loadstone ui` says. Masked when secret.
+    pub(crate) default: Option<String>,
+    pub(crate) secret: bool,
+}
+
+/// A file as it was last seen: changed when any of these differ.
+type Stamp = (PathBuf, Option<SystemTime>, u64);
+
+/// The tests, read again only after a file of the folder changed: reading evaluates scripts, and a run may be under way beside it.
+pub(crate) struct Catalogue {
+    folder: PathBuf,
+    /// Grows while tests run, and holds none.
+    runs: PathBuf,
+    seen: Mutex<Option<(Vec<Stamp>, Arc<[TestFile]>)>>,
+}
+
+impl Catalogue {
+    pub(crate) fn new(folder: &Path, runs: &Path) -> Self {
+        Self { folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default() }
+    }
+
+    /// All tests by their path.
+    ///
+    /// # Errors
+    /// A sentence when the folder cannot be looked through.
+    pub(crate) fn tests(&self) -> Result<Arc<[TestFile]>, String> {
+        let mut stamps = Vec::new();
+        self.walk(&self.folder, 0, &mut stamps)?;
+        stamps.sort();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((before, tests)) = &*seen
+            && *before == stamps
+        {
+            return Ok(Arc::clone(tests));
+        }
+        let files = stamps.iter().map(|(path, ..)| path).filter(|path| path.to_string_lossy().ends_with(".load.ts"));
+        let tests: Arc<[TestFile]> = files.map(|path| self.read(path)).collect();
+        *seen = Some((stamps, Arc::clone(&tests)));
+        Ok(tests)
+    }
+
+    /// The path to start a listed test by, and what is secret of it.
+    ///
+    /// # Errors
+    /// A sentence when there is no such test.
+    pub(crate) fn find(&self, file: &str) -> Result<(PathBuf, TestFile), String> {
+        let tests = self.tests()?;
+        let test =
+            tests.iter().find(|test| test.file == file).ok_or_else(|| format!("there is no test {file} in {}", self.folder.display()))?;
+        Ok((self.folder.join(file), test.clone()))
+    }
+
+    fn walk(&self, folder: &Path, depth: usize, stamps: &mut Vec<Stamp>) -> Result<(), String> {
+        let unreadable = |problem: std::io::Error| format!("{} cannot be read: {problem}", folder.display());
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let (name, path) = (entry.file_name(), entry.path());
+            let kind = entry.file_type().map_err(unreadable)?;
+            let passed_over = name.to_string_lossy().starts_with('.') || name == "node_modules" || name == "target";
+            if passed_over || same(&path, &self.runs) {
+                continue;
+            }
+            if kind.is_dir() && depth < DEPTH_MAX {
+                self.walk(&path, depth + 1, stamps)?;
+            } else if !kind.is_dir() {
+                // A file that went away in between is no file.
+                let Ok(facts) = std::fs::metadata(&path) else { continue };
+                stamps.push((path, facts.modified().ok(), facts.len()));
+            }
+            if stamps.len() > FILES_MAX {
+                return Err(format!(
+                    "{} holds more than {FILES_MAX} files: start `loadstone ui` on the folder of the tests",
+                    self.folder.display()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, path: &Path) -> TestFile {
+        let file = path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
+        // Only a parameter on the command line can be written wrongly, and there is none.
+        let inputs = Inputs { missing: Missing::StoodIn, ..Inputs::from_process(&[]).unwrap_or_default() };
+        match script::load(path, &inputs) {
+            Err(problem) => {
+                TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load: Vec::new(), parameters: Vec::new() }
+            }
+            Ok(loaded) => {
+                let plan = Mask::of(&loaded.plan).plan(&loaded.plan);
+                let load = report::load_in_words(&plan);
+                TestFile { file, name: plan.name, error: None, load, parameters: plan.parameters.into_iter().map(field).collect() }
+            }
+        }
+    }
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    a.file_name() == b.file_name() && a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+fn field(parameter: plan::Parameter) -> Field {
+    let default = if parameter.origin == Origin::Environment { Some(parameter.value) } else { parameter.default };
+    Field { name: parameter.name, kind: parameter.kind, help: parameter.help, default, secret: parameter.secret }
+}
+
+/// The error without its drawing: place, message, remedy.
+pub(crate) fn in_words(error: &ScriptError) -> String {
+    match &error.help {
+        Some(help) => format!("{error}\n{help}"),
+        None => error.to_string(),
+    }
+}

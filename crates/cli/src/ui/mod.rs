@@ -1,0 +1,107 @@
+//! `loadstone ui`: the tests of a folder with their forms, the queue of runs, the runs that are over.
+//!
+//! Read `routes` first: what the page may ask for (web/src/feed/history.ts is its other side). [`catalogue::Catalogue`] knows the tests,
+//! [`queue::Queue`] runs them one at a time as processes of this same binary, [`archive::Archive`] knows the runs, `relay` passes a
+//! running test's live page through, so that one address and one token serve for everything.
+
+mod archive;
+mod catalogue;
+mod queue;
+mod relay;
+mod routes;
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use report::access::{Loopback, Token};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::exit::{Exit, UsageError};
+use archive::Archive;
+use catalogue::Catalogue;
+use queue::{Launch, Queue};
+
+/// Serves until Ctrl-C. A run that is under way is then stopped as Ctrl-C in its own terminal would, and waited for.
+pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::Result<Exit> {
+    if !folder.is_dir() {
+        return Err(
+            UsageError(format!("{}: there is no such folder; give the one that holds the tests (*.load.ts)", folder.display())).into()
+        );
+    }
+    let (listener, token) = (bind(listen)?, Token::random()?);
+    let address = listener.local_addr()?;
+    let queue = Arc::new(Queue::new(Launch { binary: own_binary()?, runs: runs.to_owned() }));
+    let worker = {
+        let queue = Arc::clone(&queue);
+        std::thread::Builder::new().name("queue".to_owned()).spawn(move || queue.work())?
+    };
+    let shared = routes::Shared {
+        token: token.clone(),
+        loopback: Loopback(address.ip().is_loopback()),
+        catalogue: Arc::new(Catalogue::new(folder, runs)),
+        archive: Arc::new(Archive::new(runs)),
+        queue: Arc::clone(&queue),
+    };
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "Tests in {}, runs in {}.", folder.display(), runs.display())?;
+    writeln!(stderr, "Open http://{address}/?token={} (without the token it can only be looked at). Ctrl-C ends it.", token.as_str())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut ends = Ends::watch()?;
+        tokio::select! {
+            served = routes::serve(listener, shared) => served.context("the page can no longer be served")?,
+            () = ends.next() => {}
+        }
+        if queue.close() {
+            writeln!(stderr, "Stopping the run under way. Ctrl-C again stops it at once.")?;
+        }
+        let mut ended = tokio::task::spawn_blocking(move || worker.join());
+        loop {
+            tokio::select! {
+                _ = &mut ended => return Ok(Exit::Passed),
+                () = ends.next() => { queue.interrupt(); }
+            }
+        }
+    })
+}
+
+fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(listen).map_err(|problem| {
+        let advice = match problem.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "is another `loadstone ui` running? Give it another port, such as --listen 127.0.0.1:0 for any free one"
+            }
+            std::io::ErrorKind::AddrNotAvailable => "give an address of this machine with --listen",
+            _ => "give another address with --listen",
+        };
+        UsageError(format!("cannot listen on {listen}: {problem}; {advice}"))
+    })?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn own_binary() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("this program's own file cannot be found, so it could start no runs")
+}
+
+/// Requests to end: SIGINT and SIGTERM.
+struct Ends {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Ends {
+    fn watch() -> std::io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

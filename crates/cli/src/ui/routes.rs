@@ -1,0 +1,221 @@
+//! What the page may ask for. Its other side is web/src/feed/history.ts; docs/ui.md lists the requests.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use bytes::Bytes;
+use http_body_util::Full;
+use report::access::{Loopback, Token, guard};
+use run::RunError;
+use script::Inputs;
+use serde::Deserialize;
+
+use super::archive::{Archive, Change, Refusal};
+use super::catalogue::{Catalogue, in_words};
+use super::queue::{Order, Queue};
+use super::relay;
+
+/// A form, a note. Bytes.
+const BODY_MAX: usize = 256 << 10;
+/// Header that carries the token.
+const TOKEN: &str = "x-loadstone-token";
+
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) token: Token,
+    pub(crate) loopback: Loopback,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) archive: Arc<Archive>,
+    pub(crate) queue: Arc<Queue>,
+}
+
+pub(crate) async fn serve(listener: TcpListener, shared: Shared) -> std::io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let api = Router::new()
+        .route("/tests", get(tests))
+        .route("/queue", get(queue).post(order))
+        .route("/queue/{id}", delete(cancel))
+        .route("/runs", get(runs))
+        .route("/runs/{name}", get(run).patch(describe).delete(remove))
+        .layer(middleware::from_fn_with_state(shared.clone(), only_with_token));
+    let router = Router::new()
+        .route("/", get(page))
+        .nest("/api", api)
+        .route("/live/{id}", get(live))
+        .route("/live/{id}/events", get(live_events))
+        .route("/live/{id}/control", post(live_control))
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn_with_state(shared.loopback, guard))
+        .with_state(shared);
+    axum::serve(listener, router).await
+}
+
+/// An answer that is not a success: one sentence, which the page shows as it is.
+struct Refused(StatusCode, String);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        (self.0, self.1).into_response()
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let status = match &refusal {
+            Refusal::Run(RunError::NotFound { .. }) => StatusCode::NOT_FOUND,
+            Refusal::Run(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Refusal::Wrong(_) => StatusCode::BAD_REQUEST,
+            Refusal::GoingOn => StatusCode::CONFLICT,
+        };
+        Self(status, refusal.to_string())
+    }
+}
+
+/// Reading runs and scripts takes its time; other requests go on meanwhile.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
+    let broke = |_| Refused(StatusCode::INTERNAL_SERVER_ERROR, "this request broke; the terminal of `loadstone ui` says how".to_owned());
+    tokio::task::spawn_blocking(work).await.map_err(broke)
+}
+
+async fn only_with_token(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let given = request.headers().get(TOKEN).and_then(|token| token.to_str().ok()).unwrap_or_default();
+    if request.method().is_safe() || shared.token.matches(given) {
+        return next.run(request).await;
+    }
+    Refused(StatusCode::FORBIDDEN, "this page may look and not change: open the address that the terminal shows, with its token".to_owned())
+        .into_response()
+}
+
+#[derive(Deserialize)]
+struct PageQuery {
+    #[serde(default)]
+    token: String,
+}
+
+impl Shared {
+    /// The token for a page whose address has it; nothing for others.
+    fn token_for(&self, query: &PageQuery) -> &str {
+        if self.token.matches(&query.token) { self.token.as_str() } else { "" }
+    }
+}
+
+async fn page(State(shared): State<Shared>, Query(query): Query<PageQuery>) -> Html<String> {
+    Html(report::history_page("/api", shared.token_for(&query)))
+}
+
+async fn tests(State(shared): State<Shared>) -> Result<Response, Refused> {
+    let tests = aside(move || shared.catalogue.tests()).await?;
+    let tests = tests.map_err(|problem| Refused(StatusCode::INTERNAL_SERVER_ERROR, problem))?;
+    Ok(Json(&*tests).into_response())
+}
+
+async fn queue(State(shared): State<Shared>) -> Response {
+    Json(shared.queue.list()).into_response()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    file: String,
+    parameters: BTreeMap<String, String>,
+}
+
+/// Puts a run into the queue once the test has taken its parameters: what is wrong with them is said at once, in the test's own words.
+async fn order(State(shared): State<Shared>, body: Bytes) -> Result<StatusCode, Refused> {
+    let wish: Wish = read(&body)?;
+    let catalogue = Arc::clone(&shared.catalogue);
+    let order = aside(move || take(&catalogue, wish)).await?.map_err(|problem| Refused(StatusCode::BAD_REQUEST, problem))?;
+    shared.queue.add(order).map_err(|problem| Refused(StatusCode::SERVICE_UNAVAILABLE, problem))?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+fn take(catalogue: &Catalogue, wish: Wish) -> Result<Order, String> {
+    let (path, test) = catalogue.find(&wish.file)?;
+    let mut inputs = Inputs::from_process(&[]).map_err(|problem| in_words(&problem))?;
+    inputs.parameters = wish.parameters.clone().into_iter().collect();
+    script::load(&path, &inputs).map_err(|problem| in_words(&problem))?;
+    let secret = test.parameters.into_iter().filter(|field| field.secret).map(|field| field.name).collect();
+    Ok(Order { file: wish.file, path, name: test.name, parameters: wish.parameters, secret })
+}
+
+async fn cancel(State(shared): State<Shared>, Path(id): Path<String>) -> Result<StatusCode, Refused> {
+    if shared.queue.cancel(&id) {
+        Ok(StatusCode::ACCEPTED)
+    } else {
+        Err(Refused(StatusCode::NOT_FOUND, "it is no longer in the queue".to_owned()))
+    }
+}
+
+async fn runs(State(shared): State<Shared>) -> Result<Response, Refused> {
+    let rows = aside(move || shared.archive.rows()).await??;
+    Ok(Json(rows).into_response())
+}
+
+async fn run(State(shared): State<Shared>, Path(name): Path<String>) -> Result<Response, Refused> {
+    let view = aside(move || shared.archive.view(&name)).await??;
+    Ok(([(header::CONTENT_TYPE, "application/json")], view).into_response())
+}
+
+async fn describe(State(shared): State<Shared>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, Refused> {
+    let change: Change = read(&body)?;
+    aside(move || shared.archive.describe(&name, change)).await??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn remove(State(shared): State<Shared>, Path(name): Path<String>) -> Result<StatusCode, Refused> {
+    aside(move || shared.archive.remove(&name)).await??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    serde_json::from_slice(body).map_err(|problem| Refused(StatusCode::BAD_REQUEST, format!("not what this request takes: {problem}")))
+}
+
+/// The page of a run under way; of one that is over, back to the list.
+async fn live(State(shared): State<Shared>, Path(id): Path<String>, Query(query): Query<PageQuery>) -> Response {
+    let token = shared.token_for(&query);
+    let home = if token.is_empty() { "/".to_owned() } else { format!("/?token={token}") };
+    match shared.queue.live(&id) {
+        Some(_) => Html(report::live_page(&format!("/live/{id}/events"), &format!("/live/{id}/control"), token, &home)).into_response(),
+        None => Redirect::to(&home).into_response(),
+    }
+}
+
+const OVER: &str = "the run is over";
+
+async fn live_events(State(shared): State<Shared>, Path(id): Path<String>, headers: HeaderMap) -> Result<Response, Refused> {
+    let live = shared.queue.live(&id).ok_or_else(|| Refused(StatusCode::GONE, OVER.to_owned()))?;
+    let mut request = hyper::Request::get("/events").body(Full::default()).map_err(unexpected)?;
+    if let Some(accept) = headers.get(header::ACCEPT) {
+        request.headers_mut().insert(header::ACCEPT, accept.clone());
+    }
+    relay::pass(&live.address, request).await.map_err(|problem| Refused(StatusCode::BAD_GATEWAY, problem))
+}
+
+/// The page proves itself with this server's token; the run is steered with its own.
+async fn live_control(State(shared): State<Shared>, Path(id): Path<String>, body: Bytes) -> Result<Response, Refused> {
+    let mut command: serde_json::Map<String, serde_json::Value> = read(&body)?;
+    let given = command.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();
+    if !shared.token.matches(given) {
+        return Err(Refused(
+            StatusCode::FORBIDDEN,
+            "this page may watch but not steer: open it from the address that the terminal shows".to_owned(),
+        ));
+    }
+    let live = shared.queue.live(&id).ok_or_else(|| Refused(StatusCode::GONE, OVER.to_owned()))?;
+    command.insert("token".to_owned(), live.token.into());
+    let body = Full::from(serde_json::to_vec(&command).map_err(unexpected)?);
+    let request = hyper::Request::post("/control").header(header::CONTENT_TYPE, "application/json").body(body).map_err(unexpected)?;
+    relay::pass(&live.address, request).await.map_err(|problem| Refused(StatusCode::BAD_GATEWAY, problem))
+}
+
+fn unexpected(problem: impl std::fmt::Display) -> Refused {
+    Refused(StatusCode::INTERNAL_SERVER_ERROR, problem.to_string())
+}

@@ -1,0 +1,38 @@
+//! What people say about a run after it is over: the one file of a run directory that is changed later.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::reader::parse;
+use crate::{RunError, disk, files};
+
+/// A note, and tags that replace those the run was started with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+impl Notes {
+    /// Of a run directory; empty where nothing was noted.
+    ///
+    /// # Errors
+    /// [`RunError::Corrupt`] and [`RunError::Io`].
+    pub fn read(directory: &Path) -> Result<Self, RunError> {
+        let path = directory.join(files::NOTES);
+        disk::read_whole(&path)?.map_or_else(|| Ok(Self::default()), |bytes| parse(&path, &bytes))
+    }
+
+    /// Replaces what was noted before.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]; what was noted before is then still whole.
+    pub fn write(&self, directory: &Path) -> Result<(), RunError> {
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
+        bytes.push(b'\n');
+        disk::write_whole(&directory.join(files::NOTES), &bytes)
+    }
+}

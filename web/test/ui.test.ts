@@ -1,0 +1,156 @@
+// `loadstone ui` itself, in a real browser: a run started from its form, watched, stopped, noted, laid over another.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { launch } from "./browser.ts";
+
+const BINARY = process.env.LOADSTONE_BINARY ?? fileURLToPath(new URL("../../target/debug/loadstone", import.meta.url));
+const SECRET = "s3cret-of-the-form";
+const SLOW = { timeout: 60_000 };
+
+const SHOP = (target: string) => `
+import { test, scenario, arrivals, param } from "loadstone";
+const rate = param.number("rate", { default: 20, min: 1, max: 50, help: "visitors per second" });
+const runTime = param.duration("runTime", { default: "10m" });
+const mode = param.choice("mode", ["read", "write"], { default: "read" });
+const key = param.string("apiKey", { secret: true });
+const visit = scenario("Visit", async (user) => { await user.get("/" + mode, { headers: { "x-key": key } }); });
+export default test({ name: "Shop", target: "${target}", load: visit.run(arrivals(rate).for(runTime)) });
+`;
+
+let browser: Browser;
+let target: Server;
+let keys: Set<unknown>;
+let folder: string;
+let ui: ChildProcess;
+let page: Page;
+let complaints: string[];
+
+beforeAll(async () => {
+  if (!existsSync(BINARY)) throw new Error(`${BINARY} is not there: build it (cargo build --package loadstone), or set LOADSTONE_BINARY to the path of one.`);
+  browser = await launch();
+  target = createServer((request, response) => { keys.add(request.headers["x-key"]); response.end("fine"); });
+  await new Promise<void>((done) => target.listen(0, "127.0.0.1", done));
+});
+afterAll(async () => {
+  await browser.close();
+  target.close();
+  target.closeAllConnections();
+});
+
+beforeEach(async () => {
+  keys = new Set();
+  folder = mkdtempSync(join(tmpdir(), "loadstone-ui-"));
+  writeFileSync(join(folder, "shop.load.ts"), SHOP(`http://127.0.0.1:${(target.address() as AddressInfo).port}`));
+  writeFileSync(join(folder, "broken.load.ts"), "export default nothing.at.all;\n");
+  ui = spawn(BINARY, ["ui", "--listen", "127.0.0.1:0"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  const address = await new Promise<string>((done, failed) => {
+    ui.once("exit", (code) => failed(new Error(`loadstone ui ended with ${code}`)));
+    createInterface(ui.stderr!).on("line", (line) => { const found = /http:\S+/.exec(line)?.[0]; if (found) done(found); });
+  });
+  page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  complaints = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.goto(address);
+  await page.getByRole("heading", { name: "Shop" }).waitFor();
+});
+afterEach(async () => {
+  await page.close();
+  const ended = new Promise((done) => ui.once("exit", done));
+  if (ui.exitCode === null && ui.kill("SIGTERM")) await ended;
+  rmSync(folder, { recursive: true });
+  expect(complaints).toEqual([]);
+});
+
+/** Starts the shop from its form, with other values where given. */
+async function start(values: Record<string, string>) {
+  await page.getByRole("button", { name: "Run …" }).click();
+  await page.getByLabel("apiKey").fill(SECRET);
+  for (const [name, value] of Object.entries(values)) await page.getByLabel(name).fill(value);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+}
+
+const rows = () => page.locator("[data-run]");
+const shot = async (name: string) => { if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: `shots/ui-${name}.png` }); };
+
+/** Everything in the folder, as text. */
+function filesBelow(path: string): string {
+  return readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8")).join("\n");
+}
+
+test("a form shows what its test declares, and says what the test refuses", async () => {
+  expect(await page.locator("pre").innerText()).toContain("broken.load.ts:1:");
+  await page.getByRole("button", { name: "Run …" }).click();
+  expect(await page.getByLabel("rate").inputValue()).toBe("20");
+  expect(await page.getByText("visitors per second; at least 1, at most 50").count()).toBe(1);
+  expect(await page.getByLabel("apiKey").getAttribute("type")).toBe("password");
+  expect(await page.getByLabel("mode").locator("option").allInnerTexts()).toEqual(["read", "write"]);
+  await shot("form");
+  await page.getByLabel("apiKey").fill(SECRET);
+  await page.getByLabel("rate").fill("500");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  expect(await page.getByRole("alert").innerText()).toContain("above the most allowed, 50");
+  expect(await page.getByLabel("rate").inputValue()).toBe("500");
+});
+
+test("a run is started, watched, stopped and found again", async () => {
+  await start({});
+  await page.getByRole("link", { name: "Watch" }).click(SLOW);
+  await page.waitForSelector("#charts canvas", SLOW);
+  expect(await page.locator("header").innerText()).toContain("Running");
+  await shot("watch");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await expect.poll(() => page.locator("header").innerText(), SLOW).toContain("Interrupted");
+  await page.getByRole("link", { name: "Loadstone" }).click();
+  await expect.poll(() => rows().count(), SLOW).toBe(1);
+  await expect.poll(() => rows().innerText(), SLOW).toContain("interrupted");
+  expect([...keys]).toEqual([SECRET]);
+  expect(filesBelow(folder)).not.toContain(SECRET);
+});
+
+test("runs wait their turn; two of them are laid over each other, noted, and one is deleted", async () => {
+  await start({ runTime: "3s" });
+  await expect.poll(() => page.getByText("apiKey = •••").count(), SLOW).toBe(1);
+  await start({ runTime: "2s", rate: "40" });
+  await expect.poll(() => page.locator("ol li.waiting").count(), SLOW).toBe(1);
+  await expect.poll(async () => (await rows().allInnerTexts()).filter((row) => /Valid|Suspect|Invalid/.test(row)).length, SLOW).toBe(2);
+
+  for (const box of await page.getByRole("checkbox", { name: /Overlay Shop/ }).all()) await box.check();
+  await page.getByRole("link", { name: "Overlay the two" }).click();
+  await page.waitForSelector("#charts canvas");
+  expect(await page.locator('[data-panel="rate"] .legend').innerText()).toContain("requests, other run");
+  const table = page.getByRole("region", { name: "The two runs" });
+  expect(await table.getByRole("row", { name: /^rate/ }).innerText()).toMatch(/20|40/);
+  await shot("overlay");
+
+  await page.getByLabel("Note").fill("with another rate");
+  await page.getByLabel("Tags").fill("baseline, quiet");
+  await page.getByLabel("Note").click();
+  await expect.poll(() => page.getByText("Saved").count()).toBe(1);
+  await page.reload();
+  expect(await page.getByLabel("Note").inputValue()).toBe("with another rate");
+
+  await page.getByRole("link", { name: "All runs" }).click();
+  await page.getByRole("button", { name: "quiet" }).click();
+  expect(await rows().count()).toBe(1);
+  await shot("runs");
+  await page.getByRole("button", { name: /Delete Shop/ }).click();
+  await page.getByRole("button", { name: "Delete for good" }).click();
+  await expect.poll(() => readdirSync(join(folder, "runs")).length).toBe(1);
+});
+
+test("an address without the token looks and does not change", async () => {
+  await page.goto(page.url().replace(/\?token=\w+/, ""));
+  await page.getByRole("heading", { name: "Shop" }).waitFor();
+  expect(await page.getByRole("button", { name: "Run …" }).count()).toBe(0);
+  expect(await page.getByText("may look and not change").count()).toBe(1);
+});
