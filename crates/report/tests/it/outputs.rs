@@ -118,7 +118,7 @@ fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> Entry {
         test: "tickets".to_owned(),
         end,
         summary: summary.map(|summary| serde_json::to_value(summary).expect("a summary is JSON")),
-        note: None,
+        note: summary.is_none().then(|| "killed by hand".to_owned()),
         written: None,
     }
 }
