@@ -44,7 +44,14 @@ pub(crate) struct Catalogue {
     folder: PathBuf,
     /// Grows while tests run, and holds none.
     runs: PathBuf,
-    seen: Mutex<Option<(Vec<Stamp>, Arc<[TestFile]>)>>,
+    seen: Mutex<Seen>,
+}
+
+/// The folder's files when the tests were read, and the tests.
+#[derive(Default)]
+struct Seen {
+    stamps: Vec<Stamp>,
+    tests: Option<Arc<[TestFile]>>,
 }
 
 impl Catalogue {
@@ -61,14 +68,14 @@ impl Catalogue {
         self.walk(&self.folder, 0, &mut stamps)?;
         stamps.sort();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((before, tests)) = &*seen
-            && *before == stamps
+        if let Some(tests) = &seen.tests
+            && seen.stamps == stamps
         {
             return Ok(Arc::clone(tests));
         }
         let files = stamps.iter().map(|(path, ..)| path).filter(|path| path.to_string_lossy().ends_with(".load.ts"));
         let tests: Arc<[TestFile]> = files.map(|path| self.read(path)).collect();
-        *seen = Some((stamps, Arc::clone(&tests)));
+        *seen = Seen { stamps, tests: Some(Arc::clone(&tests)) };
         Ok(tests)
     }
 
