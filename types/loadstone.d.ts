@@ -601,7 +601,7 @@ declare module "loadstone" {
     xpathAll(expression: string): string[];
   }
 
-  /** Something with a body that values can be taken out of: a {@link Response} or a {@link Message}. */
+  /** Something with a body that values can be taken out of: a {@link Response}, a {@link Message} or a {@link StubRequest}. */
   export interface Extractable {
     /** The body as text (UTF-8; other bytes become U+FFFD). */
     readonly text: string;
@@ -930,6 +930,190 @@ declare module "loadstone" {
     readonly text: string;
     /** The content as bytes. */
     readonly bytes: Uint8Array;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Flows
+
+  /**
+   * An asynchronous journey, correlated by a key: it starts in one place and finishes in another, on another connection. Declare it at
+   * the top level of the file. After the load the run goes on until no journey is open any more, or for `drain`. Journeys that do not
+   * finish are counted as open or lost, never as fast (docs/metrics.md, Flows).
+   *
+   * @example
+   * const delivery = flow("Time to send", { timeout: "15m", drain: "5m" });
+   * const subscriber = stub.http({ listen: "127.0.0.1:9099", delay: "loguniform(100ms, 2s)" });
+   * subscriber.on("POST /webhook", (request) => delivery.finish(request.json("$.payment")));
+   * const pay = scenario("Pay", async (user) => {
+   *   const answer = await user.post("/payments", { json: { amount: 1200 } });
+   *   delivery.start(answer.json("$.id"), { since: answer });
+   * });
+   */
+  export function flow(name: string, options?: FlowOptions): Flow;
+
+  /** How a flow is followed. */
+  export interface FlowOptions {
+    /** A journey that takes longer is lost. Default: none, it may take until the run ends. */
+    timeout?: Duration;
+    /** How long the run goes on after its load while journeys are open; Ctrl-C ends it sooner. Default: "1m". */
+    drain?: Duration;
+    /** Names of stages that journeys pass, in this order; at most 32. */
+    stages?: readonly string[];
+  }
+
+  /** A declared journey. Keys are texts or numbers; 7 and "7" are the same key. Once a journey is over, its key may start another. */
+  export interface Flow {
+    readonly name: string;
+    /**
+     * The journey of this key begins: now, or with `since` when that response's request, or that user's iteration, was *due*. Use `since`
+     * where the key is only known from an answer: otherwise a slow answer hides part of the journey.
+     *
+     * @example
+     * delivery.start(answer.json("$.id"), { since: answer });
+     */
+    start(key: string | number, options?: { since?: Response | User }): void;
+    /** The journey of this key has reached a stage. */
+    stage(name: string, key: string | number): void;
+    /** The journey of this key has ended. In the function of a stub: at the instant at which the request arrived there. */
+    finish(key: string | number): void;
+  }
+
+  /** Time of a flow's journeys from start to finish, or until they reach a stage. */
+  export function flowTime(flow: Flow | string, stage?: string): TimeMetric;
+  /** Open journeys of a flow, at the end of each second. */
+  export function flowBacklog(flow: Flow | string): SignalMetric;
+  /** Journeys of a flow that timed out or were still open when the run ended; `rate` is their share of those that started. */
+  export function flowLost(flow: Flow | string): CountMetric<number, Share>;
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Stubs
+
+  /**
+   * Makes simulated endpoints, which the system under test calls. They serve while the test runs, on loopback unless told otherwise, and
+   * what they see becomes signals: `stub:NAME/calls`, `in_flight`, `in_flight_max`, `hold`, `answered`, `rejected`, `faulted`.
+   */
+  export const stub: {
+    /**
+     * An HTTP server (HTTP/1.1, and HTTP/2 with prior knowledge or over TLS) beside the load. Declare it at the top level of the file.
+     * `loadstone stub` serves the same from the command line.
+     *
+     * @example
+     * const subscriber = stub.http({ listen: "127.0.0.1:9099", delay: "loguniform(100ms, 2s)", limit: { rate: "360/s" } });
+     */
+    http(options?: StubOptions): HttpStub;
+  };
+
+  /** A simulated server: where it listens, and how it answers what its routes leave unsaid. */
+  export interface StubOptions extends StubAnswerOptions {
+    /** Address and port. Default: 127.0.0.1 and any free port, see {@link HttpStub.url}. */
+    listen?: string;
+    /** Name of its signals. Default: the port, or its number among the file's stubs when that is any free one. */
+    name?: string;
+    /** Speak TLS, with a certificate made for the occasion, which callers must not verify. */
+    tls?: boolean;
+    /** Seed of its draws. Default: 1. */
+    seed?: number;
+  }
+
+  /** How an endpoint answers. A request passes in this order: limits, fault, function, delay, answer. */
+  export interface StubAnswerOptions {
+    /** Time until the answer. Default: none. */
+    delay?: Delay;
+    /** Measured delays in milliseconds, instead of `delay`: drawn by interpolation between them. */
+    delaysMs?: readonly number[];
+    /** A file of them, one per line; of a line with commas the first field counts. */
+    delaysFrom?: string;
+    /** Delays that change with the stub's age, instead of `delay`; the last stage goes on. */
+    stages?: readonly { until: Duration; delay: Delay }[];
+    /** Default: 200. */
+    status?: number;
+    headers?: Headers;
+    /** Body of the answer; one of `body`, `json`, `template`, `size` and `echo` at most. */
+    body?: string;
+    json?: unknown;
+    /** Text with holes: `{{method}}`, `{{path}}`, `{{body}}`, `{{sequence}}`, `{{id}}`, `{{parameter.NAME}}`, `{{query.NAME}}`, `{{header.NAME}}`, `{{json.a.b.0}}`. */
+    template?: string;
+    /** Bytes of filler. */
+    size?: number;
+    /** Answer with the request's body. */
+    echo?: boolean;
+    /** Compress for clients that accept it. */
+    gzip?: boolean;
+    /** What goes wrong with a share of the requests: a status, a reset of the connection, or no answer at all. */
+    faults?: StubFault | readonly StubFault[];
+    limit?: StubLimit;
+    /** Bytes per second that all answers share. */
+    bandwidth?: number;
+    /** Send the body in pieces: so many bytes at a time. */
+    slow?: { bytes: number; every: Duration };
+  }
+
+  /** A share of requests, and what goes wrong with them. */
+  export interface StubFault {
+    share: Share;
+    fault: number | "reset" | "silence";
+  }
+
+  /** Bounds that a real endpoint would have; each route has its own. */
+  export interface StubLimit {
+    /** Requests per second; those above it are rejected with `Retry-After`. */
+    rate?: Rate;
+    /** Requests that may come at once after a pause. Default: 1. */
+    burst?: number;
+    /** Requests served at once; the rest wait in line. */
+    concurrent?: number;
+    /** Requests that may wait; more are rejected. Default: any number may. */
+    queue?: number;
+    /** Status of the rejected. Default: 429 above the rate, 503 where the line is full. */
+    reject?: number;
+    /** What `Retry-After` says above the rate. Default: the time until there is room again. */
+    retryAfter?: Duration;
+  }
+
+  /** A simulated HTTP server. */
+  export interface HttpStub {
+    /** `http://127.0.0.1:9099`, also where any free port was asked for. */
+    readonly url: string;
+    /**
+     * Adds a route: `"POST /webhook"`, `"GET /accounts/:id"`, `"* /files/*"`. The first that matches serves; with routes, other requests get 404.
+     * The function runs beside the stub, not in the users' realm (they share {@link shared} values): it is told of each request on its
+     * arrival, and what it returns leaves after the delay. It cannot wait for anything. What function and options leave unsaid is as the stub says.
+     *
+     * @example
+     * subscriber.on("POST /webhook", (request) => delivery.finish(request.json("$.payment")), { status: 202 })
+     *   .on("GET /accounts/:id", (request) => ({ json: { id: request.parameters.id, open: true } }))
+     *   .on("GET /health", { body: "ok", delay: "0ms" });
+     */
+    on(route: string, handle: (request: StubRequest) => StubAnswer | void, options?: StubAnswerOptions): HttpStub;
+    on(route: string, options?: StubAnswerOptions): HttpStub;
+  }
+
+  /** A request that a stub received. */
+  export interface StubRequest extends Extractable {
+    readonly method: string;
+    /** Without the query. */
+    readonly path: string;
+    /** As declared. */
+    readonly route: string;
+    /** Parts of the path that the route names. */
+    readonly parameters: Readonly<Record<string, string>>;
+    /** The first value of each name in the query. */
+    readonly query: Readonly<Record<string, string>>;
+    /** Names in lower case. */
+    readonly headers: Headers;
+    header(name: string): string | undefined;
+    /** The body as bytes. */
+    readonly bytes: Uint8Array;
+  }
+
+  /** What the function of a route answers. */
+  export interface StubAnswer {
+    status?: number;
+    headers?: Headers;
+    body?: string;
+    json?: unknown;
+    /** In place of the route's. */
+    delay?: Delay;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

@@ -182,6 +182,26 @@ export interface Totals {
   connections_opened: number;
 }
 
+export interface FlowStageRow {
+  name: string;
+  reached: number;
+  backlog: number;
+  backlog_max: number;
+  time: TimeStats;
+}
+
+/** A flow's journeys; the page shows these of its fields. */
+export interface FlowRow {
+  name: string;
+  started: number;
+  finished: number;
+  timed_out: number;
+  open: number;
+  time: TimeStats;
+  stages: FlowStageRow[];
+  backlog_max: number;
+}
+
 export interface Summary {
   schema: number;
   id: string;
@@ -192,7 +212,7 @@ export interface Summary {
   requests: RequestRow[];
   groups: RequestRow[];
   scenarios: RequestRow[];
-  flows: RequestRow[];
+  flows: FlowRow[];
   checks: CheckRow[];
   errors: ErrorRow[];
   verdict: Verdict;
@@ -219,5 +239,7 @@ export interface ReportView {
   distribution: [from: number, to: number, count: number][];
   sparks: (number | null)[][];
   slowest: SlowSample[];
+  /** Per row of `summary.flows`: what must be said of it in words. */
+  flow_notes: string[][];
   notes: string[];
 }

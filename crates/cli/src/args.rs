@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Start tests from forms, watch them, and look through the runs, in a browser.
     Ui(UiArgs),
+    /// Serve a simulated HTTP endpoint with delays, faults and limits.
+    Stub(Box<StubArgs>),
     /// List the runs in a folder.
     Runs(RunsArgs),
     /// Show the summary of a run again.
@@ -238,6 +240,84 @@ pub(crate) struct UiArgs {
     /// Address to serve the page on; port 0 is any free one. Who can reach it can look; changes need the token of the address shown.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580")]
     pub(crate) listen: std::net::SocketAddr,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loadstone stub --listen 127.0.0.1:9099 --delay 'loguniform(100ms, 2s)' --limit 360/s
+  loadstone stub --status 202 --fault 1%=503 --fault 0.1%=reset
+  loadstone stub shop.json
+
+The file holds JSON with the names of `stub.http({…})`, and `routes`:
+  { \"listen\": \"127.0.0.1:9099\", \"delay\": \"50ms\", \"routes\": [{ \"route\": \"GET /accounts/:id\", \"json\": { \"open\": true } }] }")]
+pub(crate) struct StubArgs {
+    /// A description (JSON); flags go before what it says.
+    #[arg(value_name = "FILE")]
+    pub(crate) spec: Option<PathBuf>,
+    /// Address and port.  [default: 127.0.0.1 and any free port]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Time until the answer: "100ms", "loguniform(100ms, 2s)", "exponential(50ms)", …
+    #[arg(long, value_name = "DELAY")]
+    pub(crate) delay: Option<String>,
+    /// File of measured delays to draw from, in milliseconds, one per line.
+    #[arg(long, value_name = "FILE", conflicts_with = "delay")]
+    pub(crate) delays_from: Option<String>,
+    /// Status of the answer.  [default: 200]
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<u16>,
+    /// Header line; may be given several times.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<String>,
+    /// Body of the answer, as text.
+    #[arg(short = 'd', long, value_name = "TEXT")]
+    pub(crate) body: Option<String>,
+    /// Body of the answer, as JSON.
+    #[arg(long = "json-body", value_name = "JSON")]
+    pub(crate) body_json: Option<String>,
+    /// Body of the answer with holes such as {{json.id}}.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) template: Option<String>,
+    /// Body of so many bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) size: Option<usize>,
+    /// Answer with the request's body.
+    #[arg(long)]
+    pub(crate) echo: bool,
+    /// What goes wrong with a share of the calls: 1%=503, 0.1%=reset, 1%=silence; may be given several times.
+    #[arg(long = "fault", value_name = "SHARE=FAULT")]
+    pub(crate) faults: Vec<String>,
+    /// Calls per second ("360/s", "90/m"); more are rejected with 429 and Retry-After.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) limit: Option<String>,
+    /// Calls that may come at once after a pause.  [default: 1]
+    #[arg(long, value_name = "N", requires = "limit")]
+    pub(crate) burst: Option<f64>,
+    /// What Retry-After says.  [default: the time until there is room again]
+    #[arg(long, value_name = "DURATION", requires = "limit")]
+    pub(crate) retry_after: Option<String>,
+    /// Calls served at once; the rest wait in line.
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrent: Option<usize>,
+    /// Calls that may wait in line; more are rejected with 503.  [default: any number]
+    #[arg(long, value_name = "N", requires = "concurrent")]
+    pub(crate) queue: Option<usize>,
+    /// Status of the rejected, in place of 429 and 503.
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) reject: Option<u16>,
+    /// Bytes per second that all answers share.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) bandwidth: Option<u64>,
+    /// Speak TLS, with a certificate made for the occasion.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Seed of its draws.  [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,34 +3,40 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use analysis::{Change, Grade, Live, Summary};
 use anyhow::Context;
 use engine::{Conductor, Control, Controller, Crew, Ending, Event, StopReason, WorkerContext};
 use metrics::clock::Monotonic;
-use metrics::{Outcome, Snapshot};
+use metrics::{Mark, MarkKind, Nanos, Outcome, Snapshot};
 use observe::Observer;
 use plan::TestPlan;
 use report::RunState;
 use report::terminal::{Closing, Pace, Progress, Screen, Style};
 use run::{Reader, RunEnd, RunInfo, Writer};
+use script::Stubs;
 
 use crate::args::OutputArgs;
 use crate::conclusions::Conclusions;
 use crate::console::Console;
 use crate::exit::{Exit, UsageError};
 use crate::interrupt;
+use crate::journeys::Journeys;
 use crate::live_page::LivePage;
 use crate::machine;
 use crate::preflight;
 use crate::signals::{Readings, Signals};
+use crate::stub_signals::{self, StubSignals};
 
 /// What a run needs besides its plan and its crew.
 pub(crate) struct Session<'a> {
     pub(crate) plan: TestPlan,
     /// What the plan's descriptions of observers mean.
     pub(crate) observers: Vec<Observer>,
+    /// Serving already.
+    pub(crate) stubs: Option<Rc<Stubs>>,
     /// The script as given; `None` without one.
     pub(crate) file: Option<String>,
     pub(crate) workers: u32,
@@ -97,12 +103,16 @@ impl Session<'_> {
     ) -> anyhow::Result<(Ending, Option<anyhow::Error>)> {
         let monotonic = Monotonic::start();
         let plan = Arc::new(self.plan.clone());
-        let conductor = Conductor::new(Arc::clone(&plan), self.workers, monotonic);
+        let mut conductor = Conductor::new(Arc::clone(&plan), self.workers, monotonic);
+        if !plan.flows.is_empty() {
+            conductor = conductor.lingering();
+        }
         interrupt::watch(conductor.controller()).context("Ctrl-C cannot be watched")?;
         let stderr = std::io::stderr();
         let terminal = stderr.is_terminal();
         let pace = if self.output.quiet { Pace::Quiet } else { Pace::detect(terminal) };
         let style = Style::detect(self.color, terminal);
+        let signals = self.signals(monotonic)?;
         let mut watch = Watch {
             live: Live::new(&plan, &writer.info().host),
             writer,
@@ -110,14 +120,24 @@ impl Session<'_> {
             screen: if terminal { Screen::on_terminal(stderr, pace, style) } else { Screen::new(stderr, pace, style) },
             console: &self.console,
             page,
-            signals: Signals::start(&plan, std::mem::take(&mut self.observers), monotonic)?,
+            signals,
+            stubs: self.stubs.clone(),
+            journeys: Journeys::new(&plan, self.stubs.clone()),
+            closed: false,
+            next_slice: 0,
             controller: conductor.controller(),
             trouble: None,
         };
         let ending = conductor.run(recruit, |event| match event {
-            Event::Slice(mut snapshot) => watch.slice(&mut snapshot),
+            Event::Slice(mut snapshot) => watch.slice(&mut snapshot, false),
+            Event::LastSlice(mut snapshot) => watch.slice(&mut snapshot, true),
+            Event::LoadEnded { at } => {
+                watch.journeys.load_ended(at);
+                None
+            }
             Event::LeafBegan { .. } | Event::LeafEnded { .. } => None,
         });
+        watch.close(monotonic.now());
         let rest = watch.signals.finish();
         // No slice follows, so nothing is left to be stopped.
         let _ = watch.observed(&rest);
@@ -136,6 +156,15 @@ impl Session<'_> {
             _ => trouble,
         };
         Ok((ending, trouble))
+    }
+
+    fn signals(&mut self, monotonic: Monotonic) -> anyhow::Result<Signals> {
+        let mut signals = Signals::start(&self.plan, std::mem::take(&mut self.observers), monotonic)?;
+        if let Some(stubs) = &self.stubs {
+            stubs.begin(monotonic);
+            signals.add(StubSignals::new(Rc::clone(stubs)));
+        }
+        Ok(signals)
     }
 
     fn show(&self, run: &run::Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {
@@ -161,14 +190,27 @@ struct Watch<'a, W: Write> {
     console: &'a Console,
     page: Option<&'a mut LivePage>,
     signals: Signals,
+    stubs: Option<Rc<Stubs>>,
+    journeys: Journeys,
+    /// The last slice has been seen.
+    closed: bool,
+    next_slice: u32,
     controller: Controller,
     trouble: Option<anyhow::Error>,
 }
 
 impl<W: Write> Watch<'_, W> {
-    fn slice(&mut self, snapshot: &mut Snapshot) -> Option<Control> {
+    fn slice(&mut self, snapshot: &mut Snapshot, is_last: bool) -> Option<Control> {
         let was_well = self.trouble.is_none();
+        (self.closed, self.next_slice) = (is_last, snapshot.slice + 1);
         let readings = self.signals.take();
+        if let Some(stubs) = self.stubs.clone().filter(|_| is_last) {
+            for text in stub_signals::unmatched(&stubs.recordings()) {
+                self.say(&format!("warning: {text}"));
+                snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
+            }
+        }
+        let is_drained = self.journeys.slice(snapshot, is_last);
         snapshot.marks.extend(readings.marks());
         let mut failed = self.observed(&readings);
         failed.extend(self.live.push(snapshot));
@@ -186,8 +228,15 @@ impl<W: Write> Watch<'_, W> {
         if was_well && let Some(problem) = &self.trouble {
             return Some(Control::Halt(StopReason::Failure(problem.to_string())));
         }
-        let abort = failed.into_iter().find(|change| change.abort)?;
+        let Some(abort) = failed.into_iter().find(|change| change.abort) else { return is_drained.then_some(Control::Release) };
         Some(Control::Stop(StopReason::Threshold(abort.result.threshold.label)))
+    }
+
+    /// What is left of the journeys when the workers broke before their last slice.
+    fn close(&mut self, at: Nanos) {
+        if !self.closed {
+            let _ = self.slice(&mut Snapshot { slice: self.next_slice, start: at, end: at, ..Snapshot::default() }, true);
+        }
     }
 
     /// Passes on what observers and stubs read; returns thresholds that have just become certain to fail.

@@ -78,6 +78,7 @@ pub(crate) fn plan(request: &UrlRequest, args: &UrlArgs, seed: u64) -> Result<Te
         thresholds: args.thresholds.iter().map(|text| objective::parse(text)).collect::<Result<_, _>>()?,
         observers: Vec::new(),
         flows: Vec::new(),
+        stubs: Vec::new(),
         options: Options {
             seed,
             graceful_stop_ns: duration("--graceful-stop", args.graceful_stop.as_deref(), defaults.graceful_stop_ns)?,

@@ -30,6 +30,8 @@ pub enum Control {
     Halt(StopReason),
     /// Multiply the planned load; 0 pauses it.
     Scale(f64),
+    /// Nothing is waited for any more after the load, see [`Conductor::lingering`].
+    Release,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +56,14 @@ pub enum Event {
         leaf: u32,
         at: Nanos,
     },
+    /// All load has ended as planned, and the run goes on until [`Control::Release`]; only where the conductor lingers.
+    LoadEnded {
+        at: Nanos,
+    },
     /// One second of all workers together.
     Slice(Box<Snapshot>),
+    /// The last one.
+    LastSlice(Box<Snapshot>),
 }
 
 /// How the load came to its end.
@@ -92,13 +100,21 @@ pub struct Conductor {
     monotonic: Monotonic,
     inputs: Receiver<Input>,
     sender: SyncSender<Input>,
+    lingers: bool,
 }
 
 impl Conductor {
     /// `workers`: one per core that the generator may use.
     pub fn new(plan: Arc<TestPlan>, workers: u32, monotonic: Monotonic) -> Self {
         let (sender, inputs) = sync_channel(1024);
-        Self { plan, workers: workers.max(1), monotonic, inputs, sender }
+        Self { plan, workers: workers.max(1), monotonic, inputs, sender, lingers: false }
+    }
+
+    /// When the load has ended as planned, the run goes on (slices without load) until [`Control::Release`] or a stop. A stop by the
+    /// user then only ends the waiting: the run has completed.
+    pub fn lingering(mut self) -> Self {
+        self.lingers = true;
+        self
     }
 
     pub fn controller(&self) -> Controller {
@@ -112,7 +128,7 @@ impl Conductor {
         recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
         mut on_event: impl FnMut(Event) -> Option<Control>,
     ) -> Ending {
-        let Conductor { plan, workers, monotonic, inputs, sender } = self;
+        let Conductor { plan, workers, monotonic, inputs, sender, lingers } = self;
         std::thread::scope(|scope| {
             let mut commands = Vec::new();
             for worker in 0..workers {
@@ -130,6 +146,7 @@ impl Conductor {
             }
             drop(sender);
             let mut show = Show::new(&plan, monotonic, commands, &mut on_event);
+            show.lingers = lingers;
             show.begin();
             show.listen(&inputs);
             show.ending()
@@ -163,6 +180,10 @@ struct Show<'a> {
     running: BTreeMap<u32, usize>,
     done: usize,
     finishing: bool,
+    /// The run is to go on after its load.
+    lingers: bool,
+    /// It does so now.
+    lingering: bool,
     reason: Option<StopReason>,
     broke: Option<String>,
 }
@@ -184,6 +205,8 @@ impl<'a> Show<'a> {
             running: BTreeMap::new(),
             done: 0,
             finishing: false,
+            lingers: false,
+            lingering: false,
             reason: None,
             broke: None,
         }
@@ -230,7 +253,20 @@ impl<'a> Show<'a> {
     }
 
     fn finish_when_over(&mut self) {
-        if self.running.is_empty() && !self.finishing {
+        if !self.running.is_empty() || self.finishing || self.lingering {
+            return;
+        }
+        if self.lingers && self.reason.is_none() && self.broke.is_none() {
+            self.lingering = true;
+            let at = self.monotonic.now();
+            self.event(Event::LoadEnded { at });
+        } else {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        if !self.finishing {
             self.finishing = true;
             self.tell(&Command::Finish);
         }
@@ -245,8 +281,13 @@ impl<'a> Show<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        for (_, (snapshot, _)) in std::mem::take(&mut self.slices) {
-            self.event(Event::Slice(Box::new(snapshot)));
+        let mut rest = std::mem::take(&mut self.slices).into_values().map(|(mut snapshot, _)| {
+            snapshot.pack();
+            Box::new(snapshot)
+        });
+        while let Some(snapshot) = rest.next() {
+            let is_last = rest.len() == 0;
+            self.event(if is_last { Event::LastSlice(snapshot) } else { Event::Slice(snapshot) });
         }
     }
 
@@ -260,7 +301,7 @@ impl<'a> Show<'a> {
                 self.broke.get_or_insert(problem);
                 self.running.clear();
                 self.tree.stop();
-                self.finish_when_over();
+                self.finish();
             }
         }
     }
@@ -276,8 +317,9 @@ impl<'a> Show<'a> {
                 self.slices.insert(number, (snapshot, 1));
             }
         }
+        // Once the end is near, the last slice is to be known as such.
         while let Some(entry) = self.slices.first_entry() {
-            if entry.get().1 < self.commands.len() {
+            if entry.get().1 < self.commands.len() || self.finishing {
                 break;
             }
             let (mut snapshot, _) = entry.remove();
@@ -315,6 +357,17 @@ impl<'a> Show<'a> {
 
     fn control(&mut self, control: Control) {
         match control {
+            Control::Release => {
+                if self.lingering {
+                    self.finish();
+                }
+            }
+            Control::Stop(reason) | Control::Halt(reason) if self.lingering => {
+                if reason != StopReason::User && !self.finishing {
+                    self.reason.get_or_insert(reason);
+                }
+                self.finish();
+            }
             Control::Stop(reason) => {
                 self.reason.get_or_insert(reason);
                 self.tree.stop();

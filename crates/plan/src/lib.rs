@@ -66,5 +66,8 @@ pub struct TestPlan {
     /// Journeys that the test follows; events name them by their place in this list.
     #[serde(default)]
     pub flows: Vec<FlowSpec>,
+    /// Simulated endpoints as the test describes them; read by `script`, which runs them.
+    #[serde(default)]
+    pub stubs: Vec<serde_json::Value>,
     pub options: Options,
 }

@@ -102,6 +102,7 @@ impl ViewBuilder {
             distribution: bins::distribution(&self.all),
             sparks: summary.requests.iter().map(|row| self.sparks.line(&row.key)).collect(),
             slowest: self.slow.clone(),
+            flow_notes: summary.flows.iter().map(words::flow).collect(),
             notes: self.notes(state),
             summary: summary.clone(),
         }

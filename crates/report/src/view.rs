@@ -120,6 +120,8 @@ pub struct ReportView {
     pub sparks: Vec<Vec<Option<f64>>>,
     /// The slowest requests of the run, slowest first.
     pub slowest: Vec<SlowSample>,
+    /// Per row of `summary.flows`: what must be said of it in words.
+    pub flow_notes: Vec<Vec<String>>,
     /// Changes while running, warnings of the tool.
     pub notes: Vec<String>,
 }

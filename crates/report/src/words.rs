@@ -158,6 +158,7 @@ mod tests {
             thresholds: Vec::new(),
             observers: Vec::new(),
             flows: Vec::new(),
+            stubs: Vec::new(),
             options: plan::Options::default(),
         }
     }

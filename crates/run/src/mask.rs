@@ -78,6 +78,7 @@ impl Mask {
         for flow in &mut shown.flows {
             flow.name = self.text(&flow.name).into_owned();
         }
+        shown.stubs.iter_mut().for_each(|stub| self.value(stub));
         shown.observers.iter_mut().for_each(|observer| self.value(observer));
         shown
     }

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ending = conductor.run(
         |context| ScriptCrew::new(&loaded, context, Sinks::default()).map_err(|error| error.render()),
         |event| {
-            if let Event::Slice(slice) = event {
+            if let Event::Slice(slice) | Event::LastSlice(slice) = event {
                 total.merge(*slice);
             }
             None

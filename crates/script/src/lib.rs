@@ -2,7 +2,7 @@
 //!
 //! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptCrew`] (the program → users for the engine).
 //! Inside: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `module` (the `"loadstone"` module), `crew` (users,
-//! operations, the driver), `user` (the user object: requests and responses). Deliberately absent: sockets (`protocol`),
+//! operations, the driver), `user` (the user object: requests and responses), `stubs` (simulated endpoints and their functions). Deliberately absent: sockets (`protocol`),
 //! arrivals (`engine`), percentiles.
 
 mod compile;
@@ -16,6 +16,7 @@ mod module;
 mod parameters;
 mod realm;
 mod settings;
+mod stubs;
 mod user;
 
 pub use compile::Program;
@@ -23,3 +24,4 @@ pub use crew::{ConsoleLine, Level, ScriptCrew, ScriptUser, Sink, Sinks, TraceSin
 pub use error::{Frame, Place, ScriptError};
 pub use load::{Loaded, load};
 pub use parameters::{Inputs, Missing};
+pub use stubs::{StubConsole, Stubs};

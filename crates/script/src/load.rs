@@ -16,6 +16,8 @@ use crate::error::ScriptError;
 use crate::parameters::{self, Declarations, Inputs};
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::Settings;
+use crate::stubs::{self, Addresses, Declared};
+use crate::user::journeys;
 
 /// A test file, ready to run. Shared by all workers.
 #[derive(Debug)]
@@ -28,6 +30,7 @@ pub struct Loaded {
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) settings: Settings,
     pub(crate) store: Arc<Store>,
+    pub(crate) stubs: Vec<Declared>,
     /// Longest turn of JavaScript. Nanoseconds.
     pub(crate) turn_ns_max: Nanos,
 }
@@ -52,7 +55,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         store: Store::new(inputs.seed.unwrap_or(1)),
         turn_ns_max: TURN_NS_MAX,
     };
-    let (realm, scope, declarations) =
+    let (realm, scope, (declarations, addresses)) =
         Realm::new(Rc::new(world), Rc::new(|_, _| {}), |ctx, native| install_for_planning(ctx, native, &inputs))?;
     let name = test_name(path);
     let described: Result<Option<String>, ScriptError> = realm.evaluate(|ctx, exported| describe(ctx, exported, &name));
@@ -71,7 +74,8 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
     let network = network_options(&settings, &program.folder);
     let store = Store::new(plan.options.seed);
-    Ok(Loaded { plan, network, program, inputs, settings, store, turn_ns_max: TURN_NS_MAX })
+    let stubs = Declared::all(&plan, &addresses, &program.folder)?;
+    Ok(Loaded { plan, network, program, inputs, settings, store, stubs, turn_ns_max: TURN_NS_MAX })
 }
 
 /// The file's name without `.load.ts`.
@@ -105,12 +109,14 @@ pub(crate) fn install_common<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: 
     parameters::install(ctx, native, inputs)
 }
 
-fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
+fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<(Declarations, Addresses)> {
     native.set("userPrototype", Object::new(ctx.clone())?)?;
     for prototype in ["responsePrototype", "socketPrototype", "messagePrototype"] {
         native.set(prototype, Object::new(ctx.clone())?)?;
     }
-    install_common(ctx, native, inputs)
+    native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(journeys::outside(&ctx)) })?)?;
+    let addresses = stubs::install_for_planning(ctx, native)?;
+    Ok((install_common(ctx, native, inputs)?, addresses))
 }
 
 /// Checks a base URL; that of a bare origin comes back without a trailing slash.

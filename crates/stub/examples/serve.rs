@@ -1,6 +1,6 @@
 //! Serves the stub that the first argument describes as JSON, until standard input ends.
 //!
-//! `cargo run --example serve -p loadstone-stub -- '{"listen": "127.0.0.1:9099", "answer": {"delay": "loguniform(100ms, 2s)"}}'`
+//! `cargo run --example serve -p loadstone-stub -- '{"listen": "127.0.0.1:9099", "delay": "loguniform(100ms, 2s)"}'`
 
 use std::io::{Read, Write};
 

@@ -1,15 +1,20 @@
 //! What an endpoint does with a request, as a value.
 
-use crate::{Body, Wait};
+use tokio::sync::mpsc;
+
+use crate::{Body, Call, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
-/// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, wait, body.
+/// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
 #[derive(Debug)]
 pub struct Behaviour {
     pub status: u16,
     /// Added to every answer, in this order; names may repeat.
     pub headers: Vec<(String, String)>,
     pub body: Body,
+    /// Is told of every request that no limit rejects and no fault befalls, and may choose the answer. When the channel is full, the
+    /// request waits for room.
+    pub calls: Option<mpsc::Sender<Call>>,
     pub wait: Wait,
     /// Each with its share of requests, 0 to 1; the shares together must not exceed 1.
     pub faults: Vec<(f64, Fault)>,
@@ -55,6 +60,8 @@ pub struct RateLimit {
     /// Requests that may come at once after a pause; at least 1.
     pub burst: f64,
     pub status: u16,
+    /// What `Retry-After` says; `None`: the time until there is room again.
+    pub retry_after_ns: Option<u64>,
 }
 
 /// At most `most` requests are served at once, `queue_most` more wait first-in first-out, and the rest get `status`.
@@ -78,6 +85,7 @@ impl Behaviour {
             status: 200,
             headers: Vec::new(),
             body: Body::Empty,
+            calls: None,
             wait: Wait::None,
             faults: Vec::new(),
             pace: None,
@@ -131,7 +139,7 @@ impl Behaviour {
 
     /// At most this many requests per second with no burst; the rest get 429.
     pub fn rate_limit(mut self, per_second: f64) -> Self {
-        self.rate = Some(RateLimit { per_second, burst: 1.0, status: 429 });
+        self.rate = Some(RateLimit { per_second, burst: 1.0, status: 429, retry_after_ns: None });
         self
     }
 

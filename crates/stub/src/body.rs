@@ -7,12 +7,11 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use tokio::sync::mpsc;
 
 use crate::clock::now_ns;
 use crate::limit::Link;
 use crate::timer::Timer;
-use crate::{Call, Pace, Request, Response};
+use crate::{Pace, Request, Response};
 
 /// Where an answer's body comes from.
 #[derive(Default)]
@@ -28,8 +27,6 @@ pub enum Body {
     Template(String),
     /// Runs on the server's thread and must not block.
     Function(Box<dyn Fn(&Request) -> Response + Send>),
-    /// Each request goes to whoever holds the receiving end; when the channel is full, the request waits for room.
-    Remote(mpsc::Sender<Call>),
 }
 
 impl std::fmt::Debug for Body {
@@ -41,7 +38,6 @@ impl std::fmt::Debug for Body {
             Body::Echo => f.write_str("Echo"),
             Body::Template(text) => write!(f, "Template({text:?})"),
             Body::Function(_) => f.write_str("Function(…)"),
-            Body::Remote(_) => f.write_str("Remote(…)"),
         }
     }
 }

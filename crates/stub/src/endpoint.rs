@@ -13,13 +13,14 @@ use crate::body::filler;
 use crate::limit::{Gate, Link, TokenBucket};
 use crate::route::Route;
 use crate::template::Template;
-use crate::{Behaviour, Body, Call, Fault, Pace, Random, RateLimit, Request, Response, Wait};
+use crate::{Behaviour, Body, Call, Fault, Pace, Random, RateLimit, Reply, Request, Response, Wait};
 
 pub(crate) struct Endpoint {
     pub(crate) route: Route,
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) content: Content,
+    pub(crate) calls: Option<mpsc::Sender<Call>>,
     pub(crate) wait: RefCell<Wait>,
     faults: Vec<(f64, Fault)>,
     pub(crate) pace: Option<Pace>,
@@ -35,7 +36,6 @@ pub(crate) enum Content {
     Echo,
     Template(Template),
     Function(Box<dyn Fn(&Request) -> Response + Send>),
-    Remote(mpsc::Sender<Call>),
 }
 
 impl Endpoint {
@@ -58,13 +58,13 @@ impl Endpoint {
             Body::Echo => Content::Echo,
             Body::Template(text) => Content::Template(Template::parse(&text)?),
             Body::Function(function) => Content::Function(function),
-            Body::Remote(calls) => Content::Remote(calls),
         };
         Ok(Self {
             route,
             status: behaviour.status,
             headers,
             content,
+            calls: behaviour.calls,
             wait: RefCell::new(behaviour.wait),
             faults: behaviour.faults,
             pace: behaviour.pace,
@@ -73,6 +73,15 @@ impl Endpoint {
             gate: behaviour.concurrency.map(|limit| (limit.status, Gate::new(limit))),
             encoding: behaviour.encoding,
         })
+    }
+
+    /// What whoever is told of the requests makes of this one.
+    pub(crate) async fn ask(&self, calls: &mpsc::Sender<Call>, server: usize, route: usize, request: Request) -> Reply {
+        let (answer, reply) = oneshot::channel();
+        match calls.send(Call { server, route, request, answer }).await {
+            Ok(()) => reply.await.unwrap_or_else(|_| Reply::failed("the function of this endpoint gave no answer\n")),
+            Err(_) => Reply::failed("the function of this endpoint is gone\n"),
+        }
     }
 
     /// One draw decides whether, and how, this request fails.
@@ -98,7 +107,7 @@ impl Content {
     }
 
     /// The answer to a request: status, own headers, body.
-    pub(crate) async fn answer(&self, status: u16, request: Request, random: &RefCell<Random>) -> Response {
+    pub(crate) fn answer(&self, status: u16, request: Request, random: &RefCell<Random>) -> Response {
         match self {
             Content::Fixed(bytes, _) => Response::new(status, bytes.clone()),
             Content::Echo => {
@@ -107,13 +116,6 @@ impl Content {
             }
             Content::Template(template) => Response::new(status, template.fill(&request, &mut random.borrow_mut())),
             Content::Function(function) => function(&request),
-            Content::Remote(calls) => {
-                let (answer, reply) = oneshot::channel();
-                match calls.send(Call { request, answer }).await {
-                    Ok(()) => reply.await.unwrap_or_else(|_| Response::new(500, "the function of this endpoint gave no answer\n")),
-                    Err(_) => Response::new(500, "the function of this endpoint is gone\n"),
-                }
-            }
         }
     }
 }

@@ -67,9 +67,30 @@ impl Response {
     }
 }
 
-/// A request handed to another thread, which must answer it. Dropping `answer` answers 500.
+/// What another thread makes of a request. What it leaves out is as the endpoint's behaviour says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    pub status: Option<u16>,
+    /// In place of the behaviour's of the same names.
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Bytes>,
+    /// In place of the behaviour's wait. Nanoseconds.
+    pub delay_ns: Option<u64>,
+}
+
+impl Reply {
+    pub(crate) fn failed(text: &'static str) -> Self {
+        Self { status: Some(500), body: Some(Bytes::from_static(text.as_bytes())), ..Self::default() }
+    }
+}
+
+/// A request handed to another thread on its arrival; the answer leaves after the wait. Dropping `answer` answers 500.
 #[derive(Debug)]
 pub struct Call {
+    /// Number of the server, as given to [`crate::ServerBuilder::number`].
+    pub server: usize,
+    /// Number of the route, in the order in which they were given.
+    pub route: usize,
     pub request: Request,
-    pub answer: oneshot::Sender<Response>,
+    pub answer: oneshot::Sender<Reply>,
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::seconds::{Ending, Second, Seconds};
+
 /// Bins kept; when they are full, neighbours are merged and the bin width doubles, so that any run fits.
 const BINS_MAX: usize = 4096;
 /// Width at the start. Nanoseconds.
@@ -76,12 +78,30 @@ pub(crate) struct Recorder {
     recording: Recording,
     /// Up to where `in_flight` has been integrated.
     integrated_ns: u64,
+    seconds: Seconds,
 }
 
 impl Recorder {
     pub(crate) fn new(started_ns: u64, routes: impl Iterator<Item = String>) -> Self {
         let routes = routes.map(|route| RouteCounts { route, ..RouteCounts::default() }).collect();
-        Self { recording: Recording { started_ns, bin_ns: BIN_NS, routes, ..Recording::default() }, integrated_ns: started_ns }
+        Self {
+            recording: Recording { started_ns, bin_ns: BIN_NS, routes, ..Recording::default() },
+            integrated_ns: started_ns,
+            seconds: Seconds::default(),
+        }
+    }
+
+    pub(crate) fn count_seconds(&mut self, origin_ns: u64) {
+        self.seconds.begin(origin_ns, crate::now_ns(), self.recording.in_flight);
+    }
+
+    pub(crate) fn seconds(&mut self, now_ns: u64) -> Vec<Second> {
+        self.seconds.take(now_ns)
+    }
+
+    /// How a call ended; beside [`Recorder::departed`].
+    pub(crate) fn ended(&mut self, now_ns: u64, ending: Ending, held_ns: u64) {
+        self.seconds.ended(now_ns, ending, held_ns);
     }
 
     pub(crate) fn connected(&mut self) {
@@ -103,6 +123,8 @@ impl Recorder {
         self.recording.in_flight += 1;
         self.recording.in_flight_max = self.recording.in_flight_max.max(self.recording.in_flight);
         let in_flight = self.recording.in_flight;
+        self.seconds.level(now_ns, in_flight);
+        self.seconds.arrived(now_ns);
         let bin = self.bin(now_ns);
         bin.arrivals += 1;
         bin.in_flight_max = bin.in_flight_max.max(in_flight);
@@ -123,6 +145,7 @@ impl Recorder {
     pub(crate) fn departed(&mut self, route: usize, arrived_ns: u64, now_ns: u64, status: Option<u16>) {
         self.integrate(now_ns);
         self.recording.in_flight -= 1;
+        self.seconds.level(now_ns, self.recording.in_flight);
         self.bin(now_ns).departures += 1;
         let counts = &mut self.recording.routes[route];
         counts.in_flight -= 1;

@@ -15,8 +15,9 @@ use crate::clock::now_ns;
 use crate::endpoint::{Content, Endpoint, gzip, header_map, mark_gzip, plain_text};
 use crate::limit::Permit;
 use crate::recording::Recorder;
+use crate::seconds::Ending;
 use crate::timer::Timer;
-use crate::{Fault, Random, Request};
+use crate::{Fault, Random, Reply, Request};
 
 /// Request bodies above this are answered with 413. Bytes.
 const REQUEST_BODY_MAX: usize = 64 << 20;
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) random: RefCell<Random>,
     pub(crate) timer: Timer,
     pub(crate) started_ns: u64,
+    /// Of this server, for whoever is told of its requests.
+    pub(crate) number: usize,
 }
 
 /// Ends the connection without an answer.
@@ -41,11 +44,28 @@ pub(crate) struct Visit {
     route: usize,
     arrived_ns: u64,
     status: Cell<Option<u16>>,
+    ending: Cell<Ending>,
+    held_ns: Cell<u64>,
+}
+
+impl Visit {
+    fn new(state: &Rc<State>, route: usize, arrived_ns: u64) -> Self {
+        let (status, ending, held_ns) = (Cell::new(None), Cell::new(Ending::Abandoned), Cell::new(0));
+        Self { state: Rc::clone(state), route, arrived_ns, status, ending, held_ns }
+    }
+
+    fn ends(&self, status: u16, ending: Ending) {
+        self.status.set(Some(status));
+        self.ending.set(ending);
+    }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.state.recorder.borrow_mut().departed(self.route, self.arrived_ns, now_ns(), self.status.get());
+        let mut recorder = self.state.recorder.borrow_mut();
+        let now_ns = now_ns();
+        recorder.departed(self.route, self.arrived_ns, now_ns, self.status.get());
+        recorder.ended(now_ns, self.ending.get(), self.held_ns.get());
     }
 }
 
@@ -70,24 +90,13 @@ pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, rese
         Err(status) => return Ok(finish(&state, status, HeaderMap::new(), Bytes::new(), None, (None, None))),
     };
     let sequence = state.recorder.borrow_mut().arrived(index, arrived_ns, body.len());
-    let visit = Visit { state: Rc::clone(&state), route: index, arrived_ns, status: Cell::new(None) };
-    if let Some((limit, bucket)) = &endpoint.rate
-        && let Err(wait_ns) = bucket.take(arrived_ns)
-    {
-        let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, HeaderValue::from(wait_ns.div_ceil(1_000_000_000).max(1)));
-        visit.status.set(Some(limit.status));
-        return Ok(finish(&state, limit.status, headers, Bytes::new(), None, (Some(visit), None)));
-    }
-    let permit = match &endpoint.gate {
-        None => None,
-        Some((status, gate)) => match gate.enter().await {
-            Ok(permit) => Some(permit),
-            Err(_) => {
-                visit.status.set(Some(*status));
-                return Ok(finish(&state, *status, HeaderMap::new(), Bytes::new(), None, (Some(visit), None)));
-            }
-        },
+    let visit = Visit::new(&state, index, arrived_ns);
+    let permit = match admit(endpoint, arrived_ns).await {
+        Ok(permit) => permit,
+        Err((status, headers)) => {
+            visit.ends(status, Ending::Rejected);
+            return Ok(finish(&state, status, headers, Bytes::new(), None, (Some(visit), None)));
+        }
     };
     let fault = endpoint.fault(&mut state.random.borrow_mut());
     if fault == Some(Fault::Silence) {
@@ -96,38 +105,70 @@ pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, rese
     // A wait begins when the request is served: on arrival, or when its place behind a concurrency limit came free.
     let begin_ns = if permit.is_some() { now_ns() } else { arrived_ns };
     let until_ns = endpoint.wait.borrow_mut().until_ns(begin_ns, state.started_ns, &mut state.random.borrow_mut());
+    let is_read = endpoint.calls.is_some() || endpoint.content.reads_request();
+    let request = is_read.then(|| request_value(&head, parameters, body, (arrived_ns, until_ns), sequence));
+    // A function elsewhere learns of the request when it arrives, not when it is answered, and may choose its own wait.
+    let reply = match (&endpoint.calls, &request) {
+        (Some(calls), Some(request)) if fault.is_none() => endpoint.ask(calls, state.number, index, request.clone()).await,
+        _ => Reply::default(),
+    };
+    let until_ns = reply.delay_ns.map_or(until_ns, |delay_ns| begin_ns.saturating_add(delay_ns));
+    visit.held_ns.set(until_ns.saturating_sub(begin_ns));
     state.timer.sleep_until(until_ns).await;
     match fault {
         Some(Fault::Reset) => {
-            visit.status.set(Some(0));
+            visit.ends(0, Ending::Faulted);
             reset.set(true);
             Err(Reset)
         }
         Some(Fault::Status(status)) => {
-            visit.status.set(Some(status));
+            visit.ends(status, Ending::Faulted);
             Ok(finish(&state, status, HeaderMap::new(), Bytes::new(), None, (Some(visit), permit)))
         }
         Some(Fault::Silence) | None => {
             let accepts_gzip = endpoint.encoding == Encoding::Gzip && accepts_gzip(&head.headers);
-            let make_request = || request_value(&head, parameters, body, (arrived_ns, until_ns), sequence);
-            let (status, headers, bytes) = content(&state, endpoint, accepts_gzip, make_request).await;
-            visit.status.set(Some(status));
+            let (status, headers, bytes) = content(&state, endpoint, accepts_gzip, reply, request);
+            visit.ends(status, Ending::Answered);
             Ok(finish(&state, status, headers, bytes, Some(endpoint), (Some(visit), permit)))
         }
     }
 }
 
-async fn content(state: &State, endpoint: &Endpoint, accepts_gzip: bool, request: impl FnOnce() -> Request) -> (u16, HeaderMap, Bytes) {
-    let mut headers = endpoint.headers.clone();
-    if let Content::Fixed(plain, packed) = &endpoint.content {
-        let packed = packed.as_ref().filter(|_| accepts_gzip);
-        if packed.is_some() {
-            mark_gzip(&mut headers);
-        }
-        return (endpoint.status, headers, packed.unwrap_or(plain).clone());
+/// Past the endpoint's limits, with a place behind the one on concurrency; or the status and headers of who is rejected.
+async fn admit(endpoint: &Endpoint, arrived_ns: u64) -> Result<Option<Permit>, (u16, HeaderMap)> {
+    if let Some((limit, bucket)) = &endpoint.rate
+        && let Err(wait_ns) = bucket.take(arrived_ns)
+    {
+        let mut headers = HeaderMap::new();
+        let wait_ns = limit.retry_after_ns.unwrap_or(wait_ns);
+        headers.insert(RETRY_AFTER, HeaderValue::from(wait_ns.div_ceil(1_000_000_000).max(1)));
+        return Err((limit.status, headers));
     }
-    debug_assert!(endpoint.content.reads_request());
-    let mut response = endpoint.content.answer(endpoint.status, request(), &state.random).await;
+    match &endpoint.gate {
+        None => Ok(None),
+        Some((status, gate)) => gate.enter().await.map(Some).map_err(|_| (*status, HeaderMap::new())),
+    }
+}
+
+fn content(state: &State, endpoint: &Endpoint, accepts_gzip: bool, reply: Reply, request: Option<Request>) -> (u16, HeaderMap, Bytes) {
+    let mut headers = endpoint.headers.clone();
+    let mut response = match (reply.body, &endpoint.content) {
+        (None, Content::Fixed(plain, packed)) if reply.headers.is_empty() => {
+            let packed = packed.as_ref().filter(|_| accepts_gzip);
+            if packed.is_some() {
+                mark_gzip(&mut headers);
+            }
+            return (reply.status.unwrap_or(endpoint.status), headers, packed.unwrap_or(plain).clone());
+        }
+        (Some(body), _) => crate::Response::new(endpoint.status, body),
+        (None, Content::Fixed(plain, _)) => crate::Response::new(endpoint.status, plain.clone()),
+        (None, content) => match request {
+            Some(request) => content.answer(endpoint.status, request, &state.random),
+            None => crate::Response::new(endpoint.status, Bytes::new()),
+        },
+    };
+    response.headers.extend(reply.headers);
+    response.status = reply.status.unwrap_or(response.status);
     match header_map(&response.headers) {
         Ok(own) => {
             for name in own.keys() {

@@ -19,7 +19,7 @@ use crate::recording::Recorder;
 use crate::route::Route;
 use crate::serve::State;
 use crate::timer::Timer;
-use crate::{Behaviour, Random, Recording, TlsOptions, tls};
+use crate::{Behaviour, Random, Recording, Second, TlsOptions, tls};
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +40,13 @@ pub enum StubError {
 #[derive(Debug)]
 pub struct ServerBuilder {
     listen: SocketAddr,
+    listener: Option<std::net::TcpListener>,
     routes: Vec<(String, Behaviour)>,
     tls: Option<TlsOptions>,
     seed: u64,
     drain: Duration,
     spin_ns: u64,
+    number: usize,
 }
 
 /// A running server. Dropping it stops it: idle connections close at once, answers under way get the drain time.
@@ -58,12 +60,21 @@ pub struct Server {
 
 enum Control {
     Read(SyncSender<Recording>),
+    /// Counts per second from this instant on.
+    Count(u64),
+    Seconds(SyncSender<Vec<Second>>),
 }
 
 impl ServerBuilder {
     /// Where to listen; 127.0.0.1 on any free port unless set.
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
+        self
+    }
+
+    /// A socket that listens already, instead of [`ServerBuilder::listen`].
+    pub fn listener(mut self, listener: std::net::TcpListener) -> Self {
+        self.listener = Some(listener);
         self
     }
 
@@ -97,6 +108,12 @@ impl ServerBuilder {
         self
     }
 
+    /// What [`crate::Call::server`] says.
+    pub fn number(mut self, number: usize) -> Self {
+        self.number = number;
+        self
+    }
+
     /// Binds and serves.
     ///
     /// # Errors
@@ -118,11 +135,13 @@ impl Server {
     pub fn builder() -> ServerBuilder {
         ServerBuilder {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listener: None,
             routes: Vec::new(),
             tls: None,
             seed: 1,
             drain: Duration::from_millis(200),
             spin_ns: 0,
+            number: 0,
         }
     }
 
@@ -147,6 +166,20 @@ impl Server {
         let (reply, recording) = sync_channel(1);
         let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(Control::Read(reply)).is_ok());
         if asked { recording.recv().unwrap_or_default() } else { Recording::default() }
+    }
+
+    /// From now on counts every second from this instant apart, for [`Server::seconds`]. `origin_ns`: CLOCK_MONOTONIC.
+    pub fn count_seconds(&self, origin_ns: u64) {
+        if let Some(control) = &self.control {
+            let _ = control.blocking_send(Control::Count(origin_ns));
+        }
+    }
+
+    /// The seconds that have ended since the last call. Blocks like [`Server::recording`].
+    pub fn seconds(&self) -> Vec<Second> {
+        let (reply, seconds) = sync_channel(1);
+        let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(Control::Seconds(reply)).is_ok());
+        if asked { seconds.recv().unwrap_or_default() } else { Vec::new() }
     }
 }
 
@@ -194,7 +227,13 @@ fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<State>, SocketAddr)
     let recorder = RefCell::new(Recorder::new(started_ns, endpoints.iter().map(|endpoint| endpoint.route.text().to_owned())));
     let timer = Timer::new(builder.spin_ns).map_err(StubError::Thread)?;
     let random = RefCell::new(Random::from_seed(builder.seed));
-    let state = Rc::new(State { endpoints, recorder, random, timer, started_ns });
+    let state = Rc::new(State { endpoints, recorder, random, timer, started_ns, number: builder.number });
+    if let Some(listener) = builder.listener {
+        let taken = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
+        let taken = taken.and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+        let (listener, address) = taken.map_err(|source| StubError::Listen { address: builder.listen, source })?;
+        return Ok((listener, state, address));
+    }
     let listen = || {
         let socket = if builder.listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         socket.set_reuseaddr(true)?;
@@ -232,6 +271,8 @@ async fn accept(
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
             order = orders.recv() => match order {
+                Some(Control::Count(origin_ns)) => state.recorder.borrow_mut().count_seconds(origin_ns),
+                Some(Control::Seconds(reply)) => drop(reply.try_send(state.recorder.borrow_mut().seconds(now_ns()))),
                 Some(Control::Read(reply)) => drop(reply.try_send(state.recorder.borrow_mut().read(now_ns()))),
                 None => break,
             },

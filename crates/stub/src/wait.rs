@@ -83,16 +83,21 @@ impl Empirical {
     /// # Errors
     /// Names the line that is not a delay.
     pub fn from_csv_ms(text: &str) -> Result<Self, String> {
+        Self::new(Self::values_ms(text)?.into_iter().map(|ms| ms * 1e6).collect())
+    }
+
+    /// The delays of such a text. Milliseconds.
+    pub(crate) fn values_ms(text: &str) -> Result<Vec<f64>, String> {
         let mut values = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let field = line.split(',').next().unwrap_or_default().trim().trim_matches('"');
             match field.parse::<f64>() {
-                Ok(ms) => values.push(ms * 1e6),
+                Ok(ms) => values.push(ms),
                 Err(_) if index == 0 || field.is_empty() => {}
                 Err(_) => return Err(format!("line {}: \"{field}\" is not a delay in milliseconds", index + 1)),
             }
         }
-        Self::new(values)
+        Ok(values)
     }
 
     /// The quantile of `u`, 0 ≤ u < 1. Nanoseconds.

@@ -20,6 +20,7 @@ pub(crate) fn plan(profile: LoadProfile) -> TestPlan {
         thresholds: Vec::new(),
         observers: Vec::new(),
         flows: Vec::new(),
+        stubs: Vec::new(),
         options: Options::default(),
     }
 }

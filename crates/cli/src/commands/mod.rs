@@ -5,6 +5,7 @@ mod history;
 mod init;
 mod inspect;
 mod run;
+mod stub;
 mod try_;
 mod ui;
 
@@ -46,6 +47,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Demo(args) => demo::demo(&args, color),
         Command::Ui(args) => ui::ui(&args),
+        Command::Stub(args) => stub::stub(&args),
         Command::Runs(args) => history::runs(&args, color, &mut out),
         Command::Show(args) => history::show(&args, color, &mut out),
         Command::Report(args) => history::report(&args, &mut out),

@@ -8,7 +8,7 @@ use engine::WorkerContext;
 use metrics::clock::Clock;
 use protocol::{Network, NetworkOptions};
 use report::terminal::ColorChoice;
-use script::{ConsoleLine, Inputs, ScriptCrew, Sinks};
+use script::{ConsoleLine, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, Stubs};
 
 use crate::args::{OutputArgs, RunArgs, TlsArgs, UrlArgs};
 use crate::console::{Console, Sink};
@@ -40,6 +40,7 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let session = Session {
         plan,
         observers: Vec::new(),
+        stubs: None,
         file: None,
         workers: workers(args.workers),
         tags: args.tags.clone(),
@@ -127,8 +128,12 @@ impl ScriptRun<'_> {
         check_network(&loaded.network)?;
         let console = Console::new();
         let sink = console.sink();
+        let observers = signals::observers(&loaded.plan)?;
+        let loaded = Arc::new(loaded);
+        let stubs = start_stubs(&loaded, &sink)?;
         let session = Session {
-            observers: signals::observers(&loaded.plan)?,
+            observers,
+            stubs,
             plan: loaded.plan.clone(),
             file: Some(self.shown.to_owned()),
             workers: self.workers,
@@ -137,9 +142,18 @@ impl ScriptRun<'_> {
             color: self.color,
             console,
         };
-        let loaded = Arc::new(loaded);
         session.perform(|context: &WorkerContext| ScriptCrew::new(&loaded, context, sinks(&sink)).map_err(|error| error.render()))
     }
+}
+
+/// The stubs that a test declares; what their functions print goes to the console.
+fn start_stubs(loaded: &Arc<Loaded>, sink: &Sink) -> Result<Option<Rc<Stubs>>, ScriptError> {
+    if loaded.plan.stubs.is_empty() {
+        return Ok(None);
+    }
+    let sink = sink.clone();
+    let print = move |line: &ConsoleLine| sink.line(format!("[stub] {}", line.text));
+    Stubs::start(loaded, Box::new(print)).map(|stubs| Some(Rc::new(stubs)))
 }
 
 /// Sends what a worker's scripts print to the console.

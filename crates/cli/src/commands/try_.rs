@@ -13,7 +13,7 @@ use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use protocol::http::{Exchange, Headers};
 use report::terminal::{ColorChoice, Style};
 use report::{AnswerView, ExchangeView};
-use script::{Inputs, ScriptCrew, ScriptError, Sinks, Traced};
+use script::{Inputs, ScriptCrew, ScriptError, Sinks, StubConsole, Stubs, Traced};
 
 use super::run::console_text;
 use crate::args::TryArgs;
@@ -30,19 +30,25 @@ pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit
     loaded.network.insecure |= args.tls.insecure;
     loaded.network.roots.extend(args.tls.roots.iter().cloned());
     let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
+    let loaded = Arc::new(loaded);
+    let print: StubConsole = Box::new(|line| say(&format!("[stub] {}", line.text)));
+    let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?;
     if let Some(exit) = preflight_or_exit(&plan)? {
         return Ok(exit);
     }
-    let loaded = Arc::new(loaded);
     let style = Style::detect(color, std::io::stdout().is_terminal());
     let failed = AtomicU64::new(0);
-    let conductor = Conductor::new(Arc::clone(&plan), 1, Monotonic::start());
+    let monotonic = Monotonic::start();
+    if let Some(stubs) = &stubs {
+        stubs.begin(monotonic);
+    }
+    let conductor = Conductor::new(Arc::clone(&plan), 1, monotonic);
     crate::interrupt::watch(conductor.controller())?;
     let mut iterations = (0, 0);
     let ending = conductor.run(
         |context: &WorkerContext| ScriptCrew::new(&loaded, context, showing(style)).map_err(|error| error.render()),
         |event| {
-            if let Event::Slice(slice) = event {
+            if let Event::Slice(slice) | Event::LastSlice(slice) = event {
                 for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check) {
                     failed.fetch_add(series.failed, Ordering::Relaxed);
                     if series.key.kind == SeriesKind::Iteration {

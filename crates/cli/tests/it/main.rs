@@ -9,6 +9,7 @@ mod commands;
 mod data;
 mod ending;
 mod exchange;
+mod flows;
 mod harness;
 mod labs;
 mod objectives;

@@ -83,6 +83,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         thresholds: vec![],
         observers: vec![],
         flows: vec![],
+        stubs: vec![],
         options: Options::default(),
     });
     let mut all: Option<Snapshot> = None;

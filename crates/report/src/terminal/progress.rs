@@ -10,7 +10,7 @@ use super::grade_sign;
 use super::style::{Paint, Style, cut, shorten, width_of};
 use crate::number;
 use crate::timeline::digest::percentile;
-use crate::timeline::step::Step;
+use crate::timeline::step::{FlowStep, Step};
 
 /// Seconds that the moving numbers are taken over.
 const WINDOW: usize = 5;
@@ -56,7 +56,10 @@ impl Progress {
             self.recent.pop_front();
         }
         self.recent.push_back(step);
-        let stage = slice.marks.iter().rfind(|mark| matches!(mark.kind, MarkKind::Stage | MarkKind::LeafBegan | MarkKind::Stopped));
+        let stage = slice
+            .marks
+            .iter()
+            .rfind(|mark| matches!(mark.kind, MarkKind::Stage | MarkKind::LeafBegan | MarkKind::LoadEnded | MarkKind::Stopped));
         if let Some(mark) = stage {
             self.stage.clone_from(&mark.text);
         }
@@ -70,13 +73,16 @@ impl Progress {
         self.thresholds = thresholds.iter().map(|result| (result.state, result.threshold.label.clone())).collect();
     }
 
-    /// A block of at most six lines, none wider than the terminal. `elapsed` is the time on the run's clock.
+    /// A block of at most seven lines, none wider than the terminal. `elapsed` is the time on the run's clock.
     pub fn block(&self, elapsed: Nanos, style: &Style) -> Vec<String> {
         let window = self.window();
         let mut lines = vec![self.bar(elapsed, style)];
         lines.push(labelled("rate", &self.rates(&window), style));
         lines.push(labelled("response", &format!("{}   (last {WINDOW} s)", percentiles(&window.response)), style));
         lines.push(labelled("users", &format!("{} · {}", self.users(), self.failures()), style));
+        if !window.flows.is_empty() {
+            lines.push(labelled("flows", &self.flows(&window).join("   "), style));
+        }
         if let Some(grade) = self.grade {
             let (sign, word, paint) = grade_sign(grade);
             let head = cut(&format!("{sign} {word} so far"), style.width.saturating_sub(LABEL));
@@ -94,6 +100,7 @@ impl Progress {
     pub fn line(&self, elapsed: Nanos) -> String {
         let window = self.window();
         let mut parts = vec![self.clock(elapsed), self.rates(&window), self.users(), percentiles(&window.response), self.failures()];
+        parts.extend(self.flows(&window));
         parts.extend(self.grade.map(|grade| grade_sign(grade).1.to_owned()));
         let failed = self.thresholds.iter().filter(|(state, _)| *state == ThresholdState::Failed).count();
         if failed > 0 {
@@ -151,6 +158,19 @@ impl Progress {
             text.push_str(&format!(" · {} waiting", number::counted(users.waiting, "arrival")));
         }
         text
+    }
+
+    /// `Time to send: 312 open, the oldest for 12.3 s, 15.0/s finish`; levels are those of the last second.
+    fn flows(&self, window: &Step) -> Vec<String> {
+        let last = self.recent.back();
+        let flow = |flow: &FlowStep| {
+            let now = last.and_then(|step| step.flows.iter().find(|now| now.name == flow.name)).unwrap_or(flow);
+            let oldest =
+                if now.backlog > 0 { format!(", the oldest for {}", number::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
+            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", {} finish", number::rate(rate)));
+            format!("{}: {} open{oldest}{rate}", flow.name, number::count(now.backlog))
+        };
+        window.flows.iter().map(flow).collect()
     }
 
     fn failures(&self) -> String {

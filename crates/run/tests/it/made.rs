@@ -33,6 +33,7 @@ pub(crate) fn plan(name: &str) -> TestPlan {
         thresholds: Vec::new(),
         observers: Vec::new(),
         flows: Vec::new(),
+        stubs: Vec::new(),
         options: Options::default(),
     }
 }

@@ -79,6 +79,11 @@ impl UserCell {
         self.iteration.borrow().as_ref().map(|iteration| iteration.arrival.sequence)
     }
 
+    /// When the running iteration was due; in closed load, when it began. `None` between iterations.
+    pub(crate) fn scheduled(&self) -> Option<Nanos> {
+        self.iteration.borrow().as_ref().map(|iteration| iteration.arrival.scheduled)
+    }
+
     /// When the load of this user's leaf ends.
     pub(crate) fn load_end(&self) -> Nanos {
         self.iteration.borrow().as_ref().map_or(0, |iteration| iteration.load_end.get())

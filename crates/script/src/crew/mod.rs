@@ -30,6 +30,7 @@ use crate::error::ScriptError;
 use crate::globals::console::{ConsoleSink, Level as ConsoleLevel};
 use crate::load::{Loaded, install_common};
 use crate::realm::{Realm, World, describe, name_of};
+use crate::stubs;
 use crate::user::{self, Checks, PreparedRequests};
 use actor::Actor;
 use cell::UserCell;
@@ -110,10 +111,12 @@ impl Worker {
         };
         let (realm, scope, ()) = Realm::new(Rc::new(world), console(&self.desk), |ctx, native| {
             install_common(ctx, native, &loaded.inputs)?;
+            stubs::install_for_running(ctx, native, loaded)?;
             user::install(ctx, native, &self.desk)
         })?;
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
+        stubs::seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
         let prepared = realm.enter(PreparedRequests::new).map_err(|error| ScriptError::new(error.to_string()))?;
         let handle = Rc::new(RealmHandle { prepared, checks: Checks::default(), realm, users: Cell::new(0) });
         user::settle_in(&handle);

@@ -6,7 +6,7 @@
 pub(crate) mod bindings;
 pub(crate) mod draws;
 mod feeder;
-mod files;
+pub(crate) mod files;
 mod rows;
 mod shared;
 pub(crate) mod store;

@@ -1,5 +1,7 @@
 // `test(…)`, parameters and observers: what a file declares beside its load.
+import { Flow, flows } from "loadstone:flows";
 import { loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
+import { HttpStub, stubs } from "loadstone:stubs";
 import { Threshold } from "loadstone:thresholds";
 import { known, nanoseconds, show, whole } from "loadstone:values";
 
@@ -86,6 +88,7 @@ export function test(definition: any): Test {
       plan: {
         name: definition.name ?? file, target, parameters: [], scenarios: order.map(({ name }) => ({ name })),
         load: numbered(load.node, (scenario) => order.indexOf(scenario)), thresholds, observers, options: planOptions,
+        flows: flows.map(Flow.plan), stubs: stubs.map(HttpStub.plan),
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
     };
@@ -144,8 +147,3 @@ export const observe: any = new Proxy({}, {
     };
   },
 });
-
-const later = (what: string) => () => { throw new Error(`\`${what}\` is not available yet in this version of Loadstone`); };
-export const stub = { http: later("stub.http") };
-export const flow = later("flow");
-export const flowTime = later("flowTime");

@@ -64,6 +64,7 @@ class CountMetric extends Metric {
   get rate() { return this.take("rate", this.relativeWord, this.relative); }
 }
 
+/** A level that is read again and again. */
 class SignalMetric extends Metric {
   get last() { return this.take("last", "last value"); }
 }
@@ -83,6 +84,11 @@ function words(selector: any): string {
   if (selector.group !== undefined) parts.push(` in group "${selector.group}"`);
   if (selector.scenario !== undefined) parts.push(` in scenario "${selector.scenario}"`);
   return parts.join("");
+}
+
+/** Of a flow, given as itself or by its name. */
+function ofFlow(of: unknown, what: string): string {
+  return name(of !== null && typeof of === "object" && "name" in of ? of.name : of, what);
 }
 
 const seconds: Read = (bound, what) => nanoseconds(bound, what) / 1e9;
@@ -109,6 +115,19 @@ function count(metric: string, word: string, relative: Read, relativeWord: strin
 export const requests = count("requests", "requests", perSecond, "rate");
 export const failures = count("failures", "failures", share, "share");
 export const checks = count("checks", "failed checks", share, "share");
+export const flowTime = (of: unknown, stage?: string) => {
+  const flow = ofFlow(of, "flowTime(…)");
+  const until = stage === undefined ? "" : ` until "${name(stage, "flowTime(…) stage")}"`;
+  return new TimeMetric({ flow_time: { stage: stage ?? null } }, { name: flow }, `time {} of flow "${flow}"${until}`, seconds);
+};
+export const flowBacklog = (of: unknown) => {
+  const flow = ofFlow(of, "flowBacklog(…)");
+  return new SignalMetric("flow_backlog", { name: flow }, `open journeys {} of flow "${flow}"`, (bound, what) => whole(bound, what));
+};
+export const flowLost = (of: unknown) => {
+  const flow = ofFlow(of, "flowLost(…)");
+  return new CountMetric("flow_lost", { name: flow }, `lost journeys {} of flow "${flow}"`, share, "share");
+};
 export const iterationCount = (of?: string) => {
   const selector = of === undefined ? {} : { scenario: name(of, "iterationCount(…)") };
   return new CountMetric("iterations", selector, `iterations {}${words(selector)}`, perSecond, "rate");

@@ -42,6 +42,11 @@ impl User {
         Self { cell, group: None, realm }
     }
 
+    /// When its iteration was due.
+    pub(super) fn due(&self) -> Option<Nanos> {
+        self.cell.scheduled()
+    }
+
     fn group(&self) -> Option<Rc<Group>> {
         self.group.clone().or_else(|| self.cell.group())
     }

@@ -165,7 +165,7 @@ fn judge_json(ctx: &Ctx<'_>, expected: &ExpectedValue, body: &[u8]) -> rquickjs:
     let wanted = wanted.clone().restore(ctx)?;
     let missed = || format!("the value at {written} is {}, not as expected", shown(&found.to_json()));
     if let Some(accepts) = wanted.as_function() {
-        let value = super::response::to_js(ctx, found.clone())?;
+        let value = super::body::to_js(ctx, found.clone())?;
         let accepted: rquickjs::Coerced<bool> = accepts.call((value,))?;
         return Ok((!accepted.0).then(missed));
     }

@@ -3,9 +3,11 @@
 //! Read `class` (the object), then `request` (a call becomes a request), `judge` (an answer is judged and recorded) and
 //! `response`. Deliberately absent: sockets, who is run when.
 
+pub(crate) mod body;
 mod class;
 mod expect;
 mod home;
+pub(crate) mod journeys;
 mod judge;
 mod name;
 mod options;
@@ -40,6 +42,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>
     native.set("socketPrototype", Class::<Socket>::prototype(ctx)?)?;
     native.set("messagePrototype", Class::<Message>::prototype(ctx)?)?;
     timers::install(ctx)?;
+    journeys::install(ctx, native)?;
     // The store is new: nobody can have borrowed from it.
     let _ = ctx.store_userdata(Home::new(Rc::clone(desk)));
     Ok(())

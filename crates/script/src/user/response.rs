@@ -2,19 +2,15 @@
 
 use std::rc::Rc;
 
-use metrics::{Sample, SeriesId};
+use metrics::{Nanos, Sample, SeriesId};
 use protocol::http::{self, Exchange, Request};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Ctx, Exception, IntoJs, JsLifetime, Object, TypedArray, Value};
+use rquickjs::{Ctx, IntoJs, JsLifetime, Object, TypedArray, Value};
 
+use super::body::Body;
 use super::prepared::Prepared;
 use crate::crew::desk::Desk;
-use crate::extract::json::JsonValue;
-use crate::extract::{ExtractError, markup};
-
-/// Most values that `cssAll` and `xpathAll` give.
-const VALUES_MAX: usize = 1_000_000;
 
 #[rquickjs::class]
 pub(crate) struct Response {
@@ -76,27 +72,15 @@ impl Response {
         }
     }
 
-    fn missing<'js>(&self, ctx: &Ctx<'js>, what: &str, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
-        fallback.0.ok_or_else(|| Exception::throw_message(ctx, &format!("{}: {what}", self.described())))
-    }
-
-    fn refused(&self, ctx: &Ctx<'_>, error: &ExtractError) -> rquickjs::Error {
-        match error {
-            ExtractError::Expression { .. } => Exception::throw_syntax(ctx, &error.to_string()),
-            ExtractError::Body(problem) => Exception::throw_message(ctx, &format!("{}: {problem}", self.described())),
-        }
-    }
-
-    fn select(&self, ctx: &Ctx<'_>, selector: &str, options: Option<Object<'_>>, limit: usize) -> rquickjs::Result<Vec<String>> {
-        let selector = self.desk.compiled.borrow_mut().css(selector).map_err(|error| self.refused(ctx, &error))?;
-        let attribute = options.map_or(Ok(None), |options| options.get::<_, Option<String>>("attribute"))?;
-        Ok(markup::css(&self.body_text(), &selector, attribute.as_deref(), limit))
-    }
-
-    fn evaluate(&self, ctx: &Ctx<'_>, expression: &str, limit: usize) -> rquickjs::Result<Vec<String>> {
-        let compiled = self.desk.compiled.borrow_mut().xpath(expression).map_err(|error| self.refused(ctx, &error))?;
+    fn reading<T>(&self, read: impl FnOnce(&Body<'_>) -> T) -> T {
+        let described = || self.described();
         let content_type = self.answer().and_then(|answer| answer.headers.get("content-type"));
-        markup::xpath(&self.body_text(), &compiled, expression, content_type, limit).map_err(|error| self.refused(ctx, &error))
+        read(&Body { bytes: self.body(), content_type, compiled: &self.desk.compiled, described: &described })
+    }
+
+    /// When the request was due.
+    pub(super) fn due(&self) -> Nanos {
+        self.sample.scheduled
     }
 }
 
@@ -180,26 +164,11 @@ impl Response {
     }
 
     fn json<'js>(&self, ctx: Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
-        let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
-            return ctx.json_parse(self.body()).map_err(|_| {
-                ctx.catch();
-                Exception::throw_message(&ctx, &format!("{}: the body is not JSON", self.described()))
-            });
-        };
-        let written = path.get::<String>()?;
-        let path = self.desk.compiled.borrow_mut().json(&written).map_err(|error| self.refused(&ctx, &error))?;
-        match path.first(self.body()) {
-            Ok(Some(value)) => to_js(&ctx, value),
-            Ok(None) => self.missing(&ctx, &format!("nothing at {written}"), fallback),
-            Err(error) if fallback.0.is_none() => Err(self.refused(&ctx, &error)),
-            Err(_) => self.missing(&ctx, "", fallback),
-        }
+        self.reading(|body| body.json(&ctx, path, fallback))
     }
 
     fn json_all<'js>(&self, ctx: Ctx<'js>, path: String) -> rquickjs::Result<Value<'js>> {
-        let path = self.desk.compiled.borrow_mut().json(&path).map_err(|error| self.refused(&ctx, &error))?;
-        let all = path.all(self.body()).map_err(|error| self.refused(&ctx, &error))?;
-        ctx.json_parse(all)
+        self.reading(|body| body.json_all(&ctx, &path))
     }
 
     fn css<'js>(
@@ -209,40 +178,23 @@ impl Response {
         options: Opt<Option<Object<'js>>>,
         fallback: Opt<Value<'js>>,
     ) -> rquickjs::Result<Value<'js>> {
-        match self.select(&ctx, &selector, options.0.flatten(), 1)?.into_iter().next() {
-            Some(text) => text.into_js(&ctx),
-            None => self.missing(&ctx, &format!("nothing is selected by {selector}"), fallback),
-        }
+        self.reading(|body| body.css(&ctx, &selector, options.0.flatten(), fallback))
     }
 
     fn css_all<'js>(&self, ctx: Ctx<'js>, selector: String, options: Opt<Option<Object<'js>>>) -> rquickjs::Result<Vec<String>> {
-        self.select(&ctx, &selector, options.0.flatten(), VALUES_MAX)
+        self.reading(|body| body.css_all(&ctx, &selector, options.0.flatten()))
     }
 
     fn xpath<'js>(&self, ctx: Ctx<'js>, expression: String, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
-        match self.evaluate(&ctx, &expression, 1)?.into_iter().next() {
-            Some(text) => text.into_js(&ctx),
-            None => self.missing(&ctx, &format!("nothing is found by {expression}"), fallback),
-        }
+        self.reading(|body| body.xpath(&ctx, &expression, fallback))
     }
 
     fn xpath_all(&self, ctx: Ctx<'_>, expression: String) -> rquickjs::Result<Vec<String>> {
-        self.evaluate(&ctx, &expression, VALUES_MAX)
+        self.reading(|body| body.xpath_all(&ctx, &expression))
     }
 
     /// For messages of what is written in TypeScript.
     fn description(&self) -> String {
         self.described()
-    }
-}
-
-/// A value that was found, for the script.
-pub(super) fn to_js<'js>(ctx: &Ctx<'js>, value: JsonValue<'_>) -> rquickjs::Result<Value<'js>> {
-    match value {
-        JsonValue::Null => Ok(Value::new_null(ctx.clone())),
-        JsonValue::Boolean(boolean) => Ok(Value::new_bool(ctx.clone(), boolean)),
-        JsonValue::Number(number) => Ok(Value::new_number(ctx.clone(), number)),
-        JsonValue::Text(text) => text.as_ref().into_js(ctx),
-        JsonValue::Json(text) => ctx.json_parse(text.as_bytes()),
     }
 }

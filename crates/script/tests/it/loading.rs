@@ -93,7 +93,7 @@ fn syntax_errors_show_the_place() {
 
 #[test]
 fn mistakes_in_the_plan_name_the_line_of_the_call() {
-    let head = "import { test, scenario, arrivals, users, responseTime, observe, param, stub } from \"loadstone\";\nconst s = scenario(\"s\", () => {});\n";
+    let head = "import { test, scenario, arrivals, users, responseTime, observe, param, stub, flow, flowTime, flowLost } from \"loadstone\";\nconst s = scenario(\"s\", () => {});\n";
     for (line, place, part) in [
         (
             "export default test({ load: s.run(arrivals(5)) });",
@@ -114,7 +114,13 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
         ("observe.host({ every: 5 });", "t.load.ts:3", "observe.host(…) every: 5 is not a duration"),
         ("param.number('n', { default: 5, max: 4 });", "t.load.ts:3", "above the most allowed"),
         ("param.string('x', {}); ", "t.load.ts:3", "LOADSTONE_X"),
-        ("stub.http({ listen: '' });", "t.load.ts:3", "not available yet"),
+        ("stub.http({ listen: 'here' });", "t.load.ts:3", "\"here\" is not an address"),
+        ("stub.http({ dealy: '1s' });", "t.load.ts:3", "stub.http(…): there is no `dealy`"),
+        ("stub.http().on('POST /a', { delay: '1s', hold: 1 });", "t.load.ts:3", "on(\"POST /a\"): there is no `hold`"),
+        ("const f = flow('f'); flow('f'); f.start(1);", "t.load.ts:3", "not at the top level of the file"),
+        ("flow('f', { timeout: 5 });", "t.load.ts:3", "flow \"f\" timeout: 5 is not a duration"),
+        ("flow('f', { stages: ['a'] }).stage('b', 1);", "t.load.ts:3", "flow \"f\" has no stage \"b\"; known: a"),
+        ("flow('f').finish({});", "t.load.ts:3", "an object is no key"),
         ("null.x;", "t.load.ts:3", "cannot read property 'x' of null"),
         ("throw 'no';", "", "thrown: no"),
     ] {
@@ -122,6 +128,29 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
         assert!(error.message.contains(part), "{line}: {error}");
         // QuickJS knows the line of a call exactly, its column only roughly.
         assert_eq!(at(&error).rsplit_once(':').map_or("", |(line, _)| line), place, "{line}: {error}");
+    }
+}
+
+/// What only the whole plan shows has no line, and says what it is about.
+#[test]
+fn flows_and_stubs_are_checked_with_the_plan() {
+    let head = "import { test, scenario, once, stub, flow, flowTime, flowLost } from \"loadstone\";\nconst load = scenario(\"s\", () => {}).run(once());\n";
+    for (lines, part) in [
+        ("flow('f'); flow('f'); export default test({ load });", "flow \"f\": two flows have this name"),
+        ("flow('f', { stages: ['a', 'a'] }); export default test({ load });", "the stage \"a\" is listed twice"),
+        ("flow('f'); export default test({ load, thresholds: [flowLost('g').count.equals(0)] });", "no flow is named \"g\"; known: f"),
+        (
+            "const f = flow('f'); export default test({ load, thresholds: [flowTime(f, 'b').max.below('1s')] });",
+            "flow \"f\" has no stage \"b\"",
+        ),
+        ("stub.http({ delay: 'soon' }); export default test({ load });", "\"soon\""),
+        ("stub.http().on('webhook', {}); export default test({ load });", "\"webhook\" is not a route"),
+        ("stub.http().on('GET /a', { limit: { rat: 5 } }); export default test({ load });", "unknown field `rat`"),
+        ("stub.http({ delaysFrom: 'none.csv' }); export default test({ load });", "none.csv"),
+        ("stub.http({ name: 'a' }); stub.http({ name: 'a' }); export default test({ load });", "another stub is called \"a\""),
+    ] {
+        let error = load_error(&format!("{head}{lines}\n"));
+        assert!(error.message.contains(part), "{lines}: {error}");
     }
 }
 

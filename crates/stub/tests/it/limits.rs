@@ -37,7 +37,7 @@ fn a_concurrency_limit_with_a_short_queue_rejects() {
 #[test]
 fn never_more_inside_than_the_limit() {
     let (calls, mut receiver) = tokio::sync::mpsc::channel::<stub::Call>(64);
-    let server = Server::builder().route("GET /", Behaviour::new().body(Body::Remote(calls)).concurrency(4)).start().unwrap();
+    let server = Server::builder().route("GET /", Behaviour { calls: Some(calls), ..Behaviour::new().concurrency(4) }).start().unwrap();
     std::thread::scope(|scope| {
         let clients = scope.spawn(|| client::run(burst(&server, 20)).0);
         while server.recording().in_flight < 20 {
@@ -46,7 +46,7 @@ fn never_more_inside_than_the_limit() {
         let mut inside: Vec<_> = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
         assert_eq!(inside.len(), 4);
         for answered in 1..=20 {
-            inside.remove(0).answer.send(stub::Response::new(200, "")).unwrap();
+            inside.remove(0).answer.send(stub::Reply::default()).unwrap();
             if answered <= 16 {
                 inside.push(receiver.blocking_recv().unwrap());
                 assert!(receiver.is_empty(), "one place came free, and more than one request took it");

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stub::{Behaviour, Body, CertificateState, Fault, Response, Server, StubError, TlsOptions, Wait, now_ns};
+use stub::{Behaviour, Body, CertificateState, Fault, Reply, Response, Server, StubError, TlsOptions, Wait, now_ns};
 
 use crate::client;
 
@@ -65,10 +65,11 @@ fn gzip_for_those_who_accept_it() {
 #[test]
 fn a_function_on_another_thread_answers() {
     let (calls, mut receiver) = tokio::sync::mpsc::channel::<stub::Call>(4);
-    let server = Server::builder().route("POST /hook", Behaviour::new().body(Body::Remote(calls))).start().unwrap();
+    let server = Server::builder().route("POST /hook", Behaviour { calls: Some(calls), ..Behaviour::new() }).start().unwrap();
     let worker = std::thread::spawn(move || {
         let call = receiver.blocking_recv().unwrap();
-        call.answer.send(Response::new(207, call.request.body.clone())).unwrap();
+        let reply = Reply { status: Some(207), body: Some(call.request.body.clone()), ..Reply::default() };
+        call.answer.send(reply).unwrap();
     });
     client::run(async {
         let answer = client::once(server.address(), "POST", "/hook", "event 7").await;

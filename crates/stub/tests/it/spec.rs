@@ -12,12 +12,12 @@ fn spec(value: serde_json::Value) -> StubSpec {
 #[test]
 fn a_described_stub_serves() {
     let server = spec(json!({ "routes": [
-        { "route": "POST /webhook", "answer": { "delay": "1ms", "status": 201, "template": "{\"seen\": {{json.id}}}" } },
-        { "route": "GET /limited", "answer": { "limit": { "rate": "1/h" } } },
+        { "route": "POST /webhook", "delay": "1ms", "status": 201, "template": "{\"seen\": {{json.id}}}" },
+        { "route": "GET /limited", "limit": { "rate": "1/h" } },
     ]}))
     .start()
     .unwrap();
-    let any = spec(json!({ "answer": { "json": [1, 2], "status": 418 } })).start().unwrap();
+    let any = spec(json!({ "json": [1, 2], "status": 418 })).start().unwrap();
     client::run(async {
         let hook = client::once(server.address(), "POST", "/webhook", r#"{"id": 7}"#).await;
         assert_eq!((hook.status().as_u16(), client::json(&hook)), (201, json!({ "seen": 7 })));
@@ -35,5 +35,5 @@ fn a_described_stub_serves() {
 fn a_wrong_description_says_where() {
     let problem = |value| spec(value).start().map(|_| ()).unwrap_err().to_string();
     assert!(problem(json!({ "listen": "here" })).contains("\"here\" is not an address"));
-    assert!(problem(json!({ "routes": [{ "route": "GET /a", "answer": { "delay": "1" } }] })).contains("\"GET /a\""));
+    assert!(problem(json!({ "routes": [{ "route": "GET /a", "delay": "1" }] })).contains("\"GET /a\""));
 }

@@ -11,7 +11,7 @@ use rquickjs::{Ctx, Exception, JsLifetime, TypedArray, Value};
 
 use crate::crew::desk::Desk;
 use crate::extract::ExtractError;
-use crate::user::response::to_js;
+use crate::user::body::to_js;
 
 /// A message, or why there is none.
 #[rquickjs::class]

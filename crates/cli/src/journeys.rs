@@ -1,0 +1,78 @@
+//! The journeys of a run: events of scenarios and stubs go into the book, slices come out, and after the load the run waits for what is
+//! open.
+
+use std::rc::Rc;
+
+use metrics::{FlowBook, FlowDefinition, Mark, MarkKind, Nanos, Snapshot};
+use plan::{FlowSpec, TestPlan};
+use report::number;
+use script::Stubs;
+
+/// Follows all flows of a plan.
+pub(crate) struct Journeys {
+    flows: Vec<FlowSpec>,
+    book: FlowBook,
+    stubs: Option<Rc<Stubs>>,
+    load_end: Option<Nanos>,
+    /// Marks for the next slice.
+    marks: Vec<Mark>,
+    released: bool,
+}
+
+impl Journeys {
+    pub(crate) fn new(plan: &TestPlan, stubs: Option<Rc<Stubs>>) -> Self {
+        let definition = |flow: &FlowSpec| FlowDefinition {
+            name: flow.name.as_str().into(),
+            timeout_ns: flow.timeout_ns,
+            stages: flow.stages.iter().map(|stage| stage.as_str().into()).collect(),
+        };
+        let book = FlowBook::new(plan.flows.iter().map(definition));
+        Self { flows: plan.flows.clone(), book, stubs, load_end: None, marks: Vec::new(), released: false }
+    }
+
+    /// All load has ended.
+    pub(crate) fn load_ended(&mut self, at: Nanos) {
+        self.load_end = Some(at);
+        self.marks.push(Mark { at, kind: MarkKind::LoadEnded, text: "the load has ended; waiting for open journeys".to_owned() });
+    }
+
+    /// Makes the slice's flows of the events that are known. Returns whether there is nothing left to wait for after the load.
+    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
+        snapshot.marks.append(&mut self.marks);
+        if self.flows.is_empty() {
+            return true;
+        }
+        self.book.take(std::mem::take(&mut snapshot.flow_events));
+        if let Some(stubs) = &self.stubs {
+            if is_last {
+                stubs.stop();
+            }
+            self.book.take(stubs.flow_events());
+        }
+        snapshot.flows = if is_last { self.book.close(snapshot.end) } else { self.book.drain(snapshot.end) };
+        let Some(load_end) = self.load_end.filter(|_| !self.released) else { return false };
+        let drained = self.drained(load_end, snapshot.end);
+        if let Some(text) = drained.clone().or_else(|| is_last.then(|| "the waiting was ended".to_owned())) {
+            self.released = true;
+            snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Drained, text });
+        }
+        drained.is_some()
+    }
+
+    /// Why nothing need be waited for any more; `None` while something must.
+    fn drained(&self, load_end: Nanos, now: Nanos) -> Option<String> {
+        let open = self.book.open();
+        let waited_ns = now.saturating_sub(load_end);
+        if open.iter().zip(&self.flows).any(|((_, open), flow)| *open > 0 && waited_ns < flow.drain_ns) {
+            return None;
+        }
+        let left: Vec<String> =
+            open.iter().filter(|(_, open)| *open > 0).map(|(name, open)| format!("{name}: {} left open", number::count(*open))).collect();
+        let waited = number::seconds(waited_ns as f64 / 1e9);
+        Some(if left.is_empty() {
+            format!("no journey is open any more, {waited} after the load")
+        } else {
+            format!("waited {waited}; {}", left.join(", "))
+        })
+    }
+}

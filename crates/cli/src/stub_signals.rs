@@ -1,0 +1,126 @@
+//! What a test's stubs saw, second by second, as signals of an observer named `stub:NAME`.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use metrics::{Nanos, Signal, SignalBatch, SignalKind, SignalPoint};
+use script::Stubs;
+use stub::{Recording, Second};
+
+use crate::signals::SignalSource;
+
+const SECOND_NS: Nanos = 1_000_000_000;
+
+/// Name, unit, and one line for people.
+const SIGNALS: [(&str, &str, &str); 7] = [
+    ("calls", "per second", "Calls that arrived at the stub"),
+    ("in_flight", "calls", "Calls in the stub, mean over the second"),
+    ("in_flight_max", "calls", "Calls in the stub, most at once"),
+    ("hold", "seconds", "Mean time that the stub held a call by its own delay"),
+    ("answered", "per second", "Calls answered as asked"),
+    ("rejected", "per second", "Calls rejected by a limit of the stub"),
+    ("faulted", "per second", "Calls that met a fault of the stub"),
+];
+
+/// The stubs as a source of signals.
+pub(crate) struct StubSignals {
+    stubs: Rc<Stubs>,
+    known: HashMap<String, [Arc<Signal>; SIGNALS.len()]>,
+}
+
+impl StubSignals {
+    pub(crate) fn new(stubs: Rc<Stubs>) -> Self {
+        Self { stubs, known: HashMap::new() }
+    }
+
+    fn batches(&mut self) -> Vec<SignalBatch> {
+        let mut batches = Vec::new();
+        for (name, seconds) in self.stubs.seconds() {
+            let observer = format!("stub:{name}");
+            let signals = self.known.entry(observer.clone()).or_insert_with(|| signals(&observer));
+            let points = seconds.iter().flat_map(|second| points(second, signals)).collect();
+            batches.push(SignalBatch { observer: observer.into(), points, notices: Vec::new() });
+        }
+        batches
+    }
+}
+
+impl SignalSource for StubSignals {
+    fn take(&mut self) -> Vec<SignalBatch> {
+        self.batches()
+    }
+
+    fn finish(mut self: Box<Self>) -> Vec<SignalBatch> {
+        self.batches()
+    }
+}
+
+fn signals(observer: &str) -> [Arc<Signal>; SIGNALS.len()] {
+    SIGNALS.map(|(name, unit, help)| {
+        let name = format!("{observer}/{name}");
+        Arc::new(Signal { name, observer: observer.to_owned(), kind: SignalKind::Gauge, unit: unit.to_owned(), help: help.to_owned() })
+    })
+}
+
+/// In the order of [`SIGNALS`]. A second stands at its middle; one in which no call ended has no hold.
+fn points<'a>(second: &Second, signals: &'a [Arc<Signal>; SIGNALS.len()]) -> impl Iterator<Item = (Arc<Signal>, SignalPoint)> + use<'a> {
+    let at = second.number * SECOND_NS + SECOND_NS / 2;
+    let ended = second.answered + second.faulted;
+    let values = [
+        Some(second.calls as f64),
+        Some(second.in_flight_ns as f64 / SECOND_NS as f64),
+        Some(second.in_flight_max as f64),
+        (ended > 0).then(|| second.held_ns as f64 / ended as f64 / 1e9),
+        Some(second.answered as f64),
+        Some(second.rejected as f64),
+        Some(second.faulted as f64),
+    ];
+    signals.iter().zip(values).filter_map(move |(signal, value)| Some((Arc::clone(signal), SignalPoint { at, value: value? })))
+}
+
+/// Calls that no route of a stub matched, in a sentence per stub: usually a wrong address somewhere.
+pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
+    let sentence = |(name, recording): &(String, Recording)| {
+        let calls = report::number::counted(recording.unmatched, "call");
+        format!("stub:{name} had {calls} that none of its routes matched; they were answered with 404")
+    };
+    recordings.iter().filter(|(_, recording)| recording.unmatched > 0).map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_becomes_a_point_of_each_signal() {
+        let second = Second {
+            number: 3,
+            calls: 20,
+            in_flight_ns: 12 * SECOND_NS,
+            in_flight_max: 14,
+            answered: 8,
+            faulted: 2,
+            held_ns: 5 * SECOND_NS,
+            ..Second::default()
+        };
+        let signals = signals("stub:hook");
+        let told: Vec<(&str, f64)> = points(&second, &signals)
+            .map(|(signal, point)| {
+                assert_eq!(point.at, 3_500_000_000);
+                (SIGNALS[signals.iter().position(|known| *known == signal).unwrap()].0, point.value)
+            })
+            .collect();
+        let expected = [
+            ("calls", 20.0),
+            ("in_flight", 12.0),
+            ("in_flight_max", 14.0),
+            ("hold", 0.5),
+            ("answered", 8.0),
+            ("rejected", 0.0),
+            ("faulted", 2.0),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(points(&Second::default(), &signals).count(), 6, "no call ended, so there is no hold");
+    }
+}

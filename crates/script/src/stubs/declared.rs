@@ -1,0 +1,112 @@
+//! What a test file declares of a stub, and where it listens.
+
+use std::cell::RefCell;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use plan::TestPlan;
+use rquickjs::{Ctx, Exception, Function, Object};
+use stub::StubSpec;
+
+use crate::data::files::Content;
+use crate::error::ScriptError;
+use crate::load::Loaded;
+use crate::realm::Realm;
+
+/// A stub of a test file.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) spec: StubSpec,
+    /// Without a slash at its end.
+    url: String,
+    /// Of a stub on any free port: it listens from the moment that its address is known.
+    listener: Mutex<Option<TcpListener>>,
+}
+
+impl Declared {
+    /// Takes the socket that listens already; a second run of the same file gets another.
+    pub(crate) fn listener(&self) -> Option<TcpListener> {
+        // Whoever held it cannot have panicked in between.
+        self.listener.lock().ok()?.take()
+    }
+
+    /// As its signals are called: `stub:NAME`.
+    pub(crate) fn name(&self, number: usize) -> String {
+        let port = self.spec.address().map_or(0, |address| address.port());
+        self.spec.name.clone().unwrap_or_else(|| if port > 0 { port.to_string() } else { (number + 1).to_string() })
+    }
+
+    /// The stubs of a plan, checked.
+    ///
+    /// # Errors
+    /// Names the stub and the part that makes no sense.
+    pub(crate) fn all(plan: &TestPlan, addresses: &Addresses, folder: &Path) -> Result<Vec<Self>, ScriptError> {
+        let mut all: Vec<Self> = Vec::new();
+        for (number, (description, (url, listener))) in plan.stubs.iter().zip(addresses.borrow_mut().drain(..)).enumerate() {
+            let wrong = |problem: String| ScriptError::new(format!("stub.http(…) number {}: {problem}", number + 1));
+            let mut spec = StubSpec::try_from(description.clone()).map_err(wrong)?;
+            let read = |file: &str| {
+                let content = Content::read(&folder.join(file)).map_err(|error| error.to_string())?;
+                content.text().map(str::to_owned).ok_or_else(|| format!("{file} is no text"))
+            };
+            spec.read_files(read).and_then(|()| spec.check()).map_err(|problem| wrong(problem.to_string()))?;
+            let declared = Self { spec, url, listener: Mutex::new(listener) };
+            let name = declared.name(number);
+            if all.iter().enumerate().any(|(earlier, other)| other.name(earlier) == name) {
+                return Err(wrong(format!("another stub is called \"{name}\" as well: give it a `name`")));
+            }
+            all.push(declared);
+        }
+        Ok(all)
+    }
+}
+
+/// Where the stubs of a file listen, in the order of their declaration, while it is planned.
+pub(crate) type Addresses = Rc<RefCell<Vec<(String, Option<TcpListener>)>>>;
+
+/// Puts `stub(number, listen, tls)`, which gives the URL, on the native object of the realm that plans. Any free port is chosen, and
+/// listened on, here: so the URL is known everywhere from the start.
+pub(crate) fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<Addresses> {
+    let addresses = Addresses::default();
+    let known = Rc::clone(&addresses);
+    let place = move |ctx: Ctx<'js>, _number: usize, listen: String, tls: bool| -> rquickjs::Result<String> {
+        let wrong = |problem: String| Exception::throw_message(&ctx, &format!("stub.http(…) listen: {problem}"));
+        let spec = StubSpec { listen, ..StubSpec::default() };
+        let mut address: SocketAddr = spec.address().map_err(|problem| wrong(problem.to_string()))?;
+        let listener = match address.port() {
+            0 => Some(TcpListener::bind(address).map_err(|problem| wrong(problem.to_string()))?),
+            _ => None,
+        };
+        if let Some(bound) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
+            address = bound;
+        }
+        let url = format!("{}://{address}", if tls { "https" } else { "http" });
+        known.borrow_mut().push((url.clone(), listener));
+        Ok(url)
+    };
+    native.set("stub", Function::new(ctx.clone(), place)?)?;
+    Ok(addresses)
+}
+
+/// The test file of a running realm has been evaluated: nothing more can be declared.
+pub(crate) fn seal(realm: &Realm) -> rquickjs::Result<()> {
+    realm.enter(|ctx| {
+        let native: Object<'_> = ctx.globals().get("__loadstone")?;
+        native.get::<_, Object<'_>>("declared")?.set("sealed", true)
+    })
+}
+
+/// The same for realms that run: the addresses are those of the plan.
+pub(crate) fn install_for_running<'js>(ctx: &Ctx<'js>, native: &Object<'js>, loaded: &Arc<Loaded>) -> rquickjs::Result<()> {
+    let declared = Object::new(ctx.clone())?;
+    declared.set("flows", loaded.plan.flows.len())?;
+    native.set("declared", declared)?;
+    let loaded = Arc::clone(loaded);
+    let url = move |ctx: Ctx<'js>, number: usize| {
+        let found = loaded.stubs.get(number).map(|stub| stub.url.clone());
+        found.ok_or_else(|| Exception::throw_message(&ctx, "stub.http(…): declare stubs at the top level of the test, outside scenarios"))
+    };
+    native.set("stub", Function::new(ctx.clone(), url)?)
+}

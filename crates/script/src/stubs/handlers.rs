@@ -1,0 +1,266 @@
+//! Functions of stubs: JavaScript in a realm and on a thread of their own, so that neither a stub's timing nor a load worker waits
+//! for them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use metrics::clock::{Clock, Monotonic};
+use metrics::{FlowEvent, FlowKey};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Class, Ctx, Exception, Function, Object, Promise, Value};
+use stub::{Call, Delay, Random, Reply};
+use tokio::sync::mpsc::Receiver;
+
+use super::request::Received;
+use super::{StubConsole, install_for_running, seal};
+use crate::crew::{ConsoleLine, Level};
+use crate::error::ScriptError;
+use crate::extract::cache::Compiled;
+use crate::globals::console::Level as ConsoleLevel;
+use crate::load::{Loaded, install_common};
+use crate::realm::{Realm, World, caught};
+use crate::user::journeys;
+
+/// Jobs that one call may set off.
+const JOBS_MAX: usize = 10_000;
+/// Calls handled before their flow events are sent on.
+const BATCH_MAX: usize = 256;
+/// Distinct errors that are shown; a function that fails with ever new words must not flood the console.
+const ERRORS_MAX: usize = 100;
+/// Flow events kept while nobody takes them.
+const EVENTS_MAX: usize = 1_000_000;
+
+/// Opens the realm on a new thread and serves until every server is gone.
+pub(super) fn start(
+    loaded: &Arc<Loaded>,
+    calls: Receiver<Call>,
+    batches: SyncSender<Vec<FlowEvent>>,
+    origin_ns: Arc<AtomicU64>,
+    console: StubConsole,
+) -> Result<JoinHandle<()>, ScriptError> {
+    let loaded = Arc::clone(loaded);
+    let (report, opened) = sync_channel(1);
+    let thread = std::thread::Builder::new().name("stub-functions".to_owned());
+    let thread = thread.spawn(move || match Handlers::open(&loaded, origin_ns, console) {
+        Ok(handlers) => {
+            let _ = report.send(Ok(()));
+            handlers.serve(calls, &batches);
+        }
+        Err(error) => drop(report.send(Err(error))),
+    });
+    let thread = thread.map_err(|error| ScriptError::new(format!("the thread for the functions of stubs did not start: {error}")))?;
+    opened.recv().unwrap_or_else(|_| Err(ScriptError::new("the functions of stubs could not be loaded")))?;
+    Ok(thread)
+}
+
+/// What the realm's native functions share with the thread.
+struct Scene {
+    /// When the request that is being handled arrived: CLOCK_MONOTONIC.
+    arrived_ns: Cell<u64>,
+    /// A function is being called; at the top level of the file it is not.
+    is_handling: Cell<bool>,
+    origin_ns: Arc<AtomicU64>,
+    events: RefCell<Vec<FlowEvent>>,
+    /// The last message is one about those that were left out.
+    lost: Cell<bool>,
+}
+
+struct Handlers {
+    realm: Realm,
+    loaded: Arc<Loaded>,
+    scene: Rc<Scene>,
+    console: Rc<StubConsole>,
+    compiled: Rc<RefCell<Compiled>>,
+    routes: Vec<Vec<Rc<str>>>,
+    random: RefCell<Random>,
+    shown: RefCell<HashSet<String>>,
+    clock: Clock,
+}
+
+impl Handlers {
+    fn open(loaded: &Arc<Loaded>, origin_ns: Arc<AtomicU64>, console: StubConsole) -> Result<Self, ScriptError> {
+        let scene = Rc::new(Scene {
+            arrived_ns: Cell::new(0),
+            is_handling: Cell::new(false),
+            origin_ns,
+            events: RefCell::default(),
+            lost: Cell::new(false),
+        });
+        let world = World {
+            program: Arc::clone(&loaded.program),
+            folder: loaded.program.folder.clone(),
+            store: Arc::clone(&loaded.store),
+            turn_ns_max: loaded.turn_ns_max,
+        };
+        let console = Rc::new(console);
+        let sink = Rc::clone(&console);
+        let print = move |level: ConsoleLevel, text: &str| sink(&line(level, text));
+        let for_flows = Rc::clone(&scene);
+        let (realm, scope, ()) = Realm::new(Rc::new(world), Rc::new(print), |ctx, native| {
+            for prototype in ["userPrototype", "socketPrototype", "messagePrototype"] {
+                native.set(prototype, Object::new(ctx.clone())?)?;
+            }
+            native.set("responsePrototype", Class::<Received>::prototype(ctx)?)?;
+            install_common(ctx, native, &loaded.inputs)?;
+            install_for_running(ctx, native, loaded)?;
+            let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
+            native.set("flow", Function::new(ctx.clone(), tell)?)
+        })?;
+        realm.evaluate(|_, _| Ok(()))?;
+        scope.seal();
+        seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
+        let route = |route: &stub::RouteSpec| Rc::from(route.route.as_str());
+        Ok(Self {
+            realm,
+            loaded: Arc::clone(loaded),
+            scene,
+            console,
+            compiled: Rc::default(),
+            routes: loaded.stubs.iter().map(|stub| stub.spec.routes.iter().map(route).collect()).collect(),
+            random: RefCell::new(Random::from_seed(loaded.plan.options.seed)),
+            shown: RefCell::default(),
+            clock: Clock::real(Monotonic::start()),
+        })
+    }
+
+    fn serve(&self, mut calls: Receiver<Call>, batches: &SyncSender<Vec<FlowEvent>>) {
+        while let Some(call) = calls.blocking_recv() {
+            self.handle(call);
+            for _ in 1..BATCH_MAX {
+                match calls.try_recv() {
+                    Ok(call) => self.handle(call),
+                    Err(_) => break,
+                }
+            }
+            self.scene.send(batches);
+            // How long it took matters to nobody: no user waits for this realm.
+            let _ = self.realm.collect_if_due(&self.clock);
+        }
+        // Nobody waits for this thread any more, and whoever takes the events joins it first: what does not fit now is lost.
+        self.scene.send(batches);
+    }
+
+    fn handle(&self, call: Call) {
+        let Call { server, route, request, answer } = call;
+        self.scene.arrived_ns.set(request.arrived_ns);
+        self.scene.is_handling.set(true);
+        let reply = self.reply(server, route, request);
+        self.scene.is_handling.set(false);
+        let reply = reply.unwrap_or_else(|error| {
+            self.complain(&error);
+            let text = format!("the function of this endpoint failed: {}\n", error.message);
+            Reply { status: Some(500), body: Some(text.into()), ..Reply::default() }
+        });
+        // The client may have gone.
+        let _ = answer.send(reply);
+    }
+
+    fn reply(&self, server: usize, route: usize, request: stub::Request) -> Result<Reply, ScriptError> {
+        let program = &self.loaded.program;
+        let name = self.routes.get(server).and_then(|routes| routes.get(route)).map_or_else(|| Rc::from("?"), Rc::clone);
+        self.realm.enter(|ctx| {
+            let call = || -> rquickjs::Result<Value<'_>> {
+                let native: Object<'_> = ctx.globals().get("__loadstone")?;
+                let handle: Function<'_> = native.get("handle")?;
+                let received = Class::instance(ctx.clone(), Received::new(request, Rc::clone(&name), Rc::clone(&self.compiled)))?;
+                handle.call((server, route, received))
+            };
+            let returned = call().map_err(|error| caught(ctx, program, error))?;
+            self.realm.run_jobs(ctx, JOBS_MAX)?;
+            let value = match Promise::from_value(returned.clone()) {
+                Err(_) => returned,
+                Ok(promise) => match promise.state() {
+                    PromiseState::Resolved => {
+                        promise.result::<Value<'_>>().unwrap_or(Ok(returned)).map_err(|error| caught(ctx, program, error))?
+                    }
+                    PromiseState::Rejected => {
+                        let Some(Err(error)) = promise.result::<Value<'_>>() else { return Err(ScriptError::new("it was rejected")) };
+                        let error = caught(ctx, program, error);
+                        // It is reported here, and need not be again as one that nobody handled.
+                        let _ = self.realm.take_unhandled(ctx);
+                        return Err(error);
+                    }
+                    PromiseState::Pending => {
+                        return Err(ScriptError::new(format!("the function of \"{name}\" awaits something that does not come"))
+                            .help("functions of stubs answer at once; give the answer a `delay`"));
+                    }
+                },
+            };
+            self.read(ctx, value).map_err(|error| caught(ctx, program, error))
+        })
+    }
+
+    /// What `module/stubs.ts` made of the function's answer.
+    fn read<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Reply> {
+        let Some(object) = value.as_object() else { return Ok(Reply::default()) };
+        let status = object.get::<_, Option<f64>>("status")?;
+        if let Some(status) = status.filter(|status| !(200.0..=999.0).contains(status) || status.fract() != 0.0) {
+            return Err(Exception::throw_range(ctx, &format!("a status of {status} cannot be answered: use 200 to 999")));
+        }
+        let delay: Option<Delay> = match object.get::<_, Option<String>>("delay")? {
+            Some(text) => Some(text.parse().map_err(|error: stub::DelayError| Exception::throw_range(ctx, &error.to_string()))?),
+            None => None,
+        };
+        let headers: Vec<Vec<String>> = object.get("headers")?;
+        Ok(Reply {
+            status: status.map(|status| status as u16),
+            headers: headers.into_iter().filter_map(|pair| <[String; 2]>::try_from(pair).ok()).map(Into::into).collect(),
+            body: object.get::<_, Option<String>>("body")?.map(Into::into),
+            delay_ns: delay.map(|delay| delay.sample_ns(|| self.random.borrow_mut().next_u64())),
+        })
+    }
+
+    /// Says each error once.
+    fn complain(&self, error: &ScriptError) {
+        let mut shown = self.shown.borrow_mut();
+        let text = error.render();
+        if shown.len() < ERRORS_MAX && shown.insert(text.clone()) {
+            (self.console)(&line(ConsoleLevel::Error, &text));
+        }
+    }
+}
+
+fn line(level: ConsoleLevel, text: &str) -> ConsoleLine {
+    let level = match level {
+        ConsoleLevel::Debug => Level::Debug,
+        ConsoleLevel::Info => Level::Info,
+        ConsoleLevel::Warn => Level::Warn,
+        ConsoleLevel::Error => Level::Error,
+    };
+    ConsoleLine { level, text: text.to_owned(), user: None }
+}
+
+impl Scene {
+    /// The event happened when the request arrived, whenever its function comes to run.
+    fn tell(&self, ctx: &Ctx<'_>, flow: u32, step: i32, key: &str) -> rquickjs::Result<()> {
+        if !self.is_handling.get() {
+            return Err(journeys::outside(ctx));
+        }
+        let origin_ns = self.origin_ns.load(Ordering::Acquire);
+        let mut events = self.events.borrow_mut();
+        if origin_ns > 0 && events.len() < EVENTS_MAX {
+            let at = self.arrived_ns.get().saturating_sub(origin_ns);
+            events.push(FlowEvent { flow, key: FlowKey::of(key), step: journeys::step(step), at });
+        } else if origin_ns > 0 {
+            self.lost.set(true);
+        }
+        Ok(())
+    }
+
+    /// Never waits: what finds no room goes with the next batch.
+    fn send(&self, batches: &SyncSender<Vec<FlowEvent>>) {
+        let mut events = self.events.borrow_mut();
+        if events.is_empty() {
+            return;
+        }
+        match batches.try_send(std::mem::take(&mut *events)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(kept) | TrySendError::Disconnected(kept)) => *events = kept,
+        }
+    }
+}

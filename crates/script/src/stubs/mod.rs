@@ -1,0 +1,104 @@
+//! Stubs that a test file declares: their addresses while it is planned, their servers and functions while it runs.
+//!
+//! Read [`Stubs`] (all stubs of a run), then `handlers` (the realm in which their functions run). The servers are the `stub` crate's.
+
+mod declared;
+mod handlers;
+mod request;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+use metrics::FlowEvent;
+use metrics::clock::Monotonic;
+use stub::{Place, Recording, Second, Server};
+use tokio::sync::mpsc;
+
+pub(crate) use declared::{Addresses, Declared, install_for_planning, install_for_running, seal};
+
+use crate::crew::ConsoleLine;
+use crate::error::ScriptError;
+use crate::load::Loaded;
+
+/// Calls that wait for a function; a stub whose calls find no room waits with them.
+const CALLS_MAX: usize = 4_096;
+/// Batches of flow events that wait to be taken.
+const BATCHES_MAX: usize = 1_024;
+
+/// Receives what functions of stubs print, and their errors.
+pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
+
+/// The stubs of a run, serving. Dropping it stops them.
+pub struct Stubs {
+    servers: RefCell<Vec<(String, Server)>>,
+    handlers: RefCell<Option<JoinHandle<()>>>,
+    events: Receiver<Vec<FlowEvent>>,
+    /// CLOCK_MONOTONIC of the run's zero; 0 while there is none.
+    origin_ns: Arc<AtomicU64>,
+}
+
+impl Stubs {
+    /// Starts the servers that a test declares, and a thread for their functions if there are any.
+    ///
+    /// # Errors
+    /// An address that is not free, or an answer that makes no sense.
+    pub fn start(loaded: &Arc<Loaded>, console: StubConsole) -> Result<Self, ScriptError> {
+        let origin_ns = Arc::new(AtomicU64::new(0));
+        let (calls, requests) = mpsc::channel(CALLS_MAX);
+        let (batches, events) = sync_channel(BATCHES_MAX);
+        let any_function = loaded.stubs.iter().flat_map(|stub| &stub.spec.routes).any(|route| route.handler);
+        let handlers = any_function.then(|| handlers::start(loaded, requests, batches, Arc::clone(&origin_ns), console)).transpose()?;
+        let mut servers = Vec::new();
+        for (number, declared) in loaded.stubs.iter().enumerate() {
+            let place = Place { listener: declared.listener(), calls: Some(calls.clone()), number };
+            let server = declared.spec.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
+            servers.push((declared.name(number), server));
+        }
+        Ok(Self { servers: RefCell::new(servers), handlers: RefCell::new(handlers), events, origin_ns })
+    }
+
+    /// The run begins: what happens from now on is on its clock.
+    pub fn begin(&self, clock: Monotonic) {
+        self.origin_ns.store(clock.origin_ns(), Ordering::Release);
+        self.servers.borrow().iter().for_each(|(_, server)| server.count_seconds(clock.origin_ns()));
+    }
+
+    /// What functions have told of journeys since the last call.
+    pub fn flow_events(&self) -> Vec<FlowEvent> {
+        self.events.try_iter().flatten().collect()
+    }
+
+    /// By stub: the seconds that have ended since the last call.
+    pub fn seconds(&self) -> Vec<(String, Vec<Second>)> {
+        self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.seconds())).collect()
+    }
+
+    /// By stub: everything it saw.
+    pub fn recordings(&self) -> Vec<(String, Recording)> {
+        self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.recording())).collect()
+    }
+
+    /// Stops the servers and their functions. What was still to be told of journeys can be taken afterwards.
+    pub fn stop(&self) {
+        // The functions' thread ends when nobody can call it any more.
+        self.servers.borrow_mut().clear();
+        if let Some(handlers) = self.handlers.borrow_mut().take() {
+            let _ = handlers.join();
+        }
+    }
+}
+
+impl Drop for Stubs {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Stubs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.servers.borrow().iter().map(|(name, _)| name)).finish()
+    }
+}
