@@ -844,6 +844,22 @@ declare module "loadstone" {
   }
 
   /**
+   * Gathers rows from all users in a file, which a later test can feed on: `.csv` or `.jsonl`, relative to the file that names it. It is
+   * written when the run is over, in place of the one before; a run that collected no rows, and `loadstone try`, leave that as it was.
+   *
+   * @example
+   * const barcodes = collect<{ barcode: string }>("barcodes.csv");     // and in the next test: csv("barcodes.csv").circular()
+   * const buy = scenario("Buy", async (user) => barcodes.add({ barcode: (await user.post("/tickets")).json("$.barcode") }));
+   */
+  export function collect<Row extends object = Record<string, string | number | boolean | null>>(path: string): Collection<Row>;
+
+  /** A file in the making. */
+  export interface Collection<Row> {
+    /** Adds a row. In a CSV file all rows have the same columns, named by the first, and hold texts, numbers, true or false. */
+    add(row: Row): void;
+  }
+
+  /**
    * A text that no other call returns, in this run or another, on any core or machine. Short, of letters, digits and `-`. It does not repeat with the seed.
    *
    * @example

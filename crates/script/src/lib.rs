@@ -21,6 +21,7 @@ mod user;
 
 pub use compile::Program;
 pub use crew::{ConsoleLine, Level, ScriptCrew, ScriptUser, Sink, Sinks, TraceSink, Traced};
+pub use data::collection::Collected;
 pub use error::{Frame, Place, ScriptError};
 pub use load::{Loaded, load};
 pub use parameters::{Inputs, Missing};

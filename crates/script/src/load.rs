@@ -11,6 +11,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
 
 use crate::compile::{self, Program};
+use crate::data::collection::Collected;
 use crate::data::store::Store;
 use crate::error::ScriptError;
 use crate::parameters::{self, Declarations, Inputs};
@@ -33,6 +34,16 @@ pub struct Loaded {
     pub(crate) stubs: Vec<Declared>,
     /// Longest turn of JavaScript. Nanoseconds.
     pub(crate) turn_ns_max: Nanos,
+}
+
+impl Loaded {
+    /// Puts the files that users gathered with `collect` in their places, when the run is over. Without this they are gone.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish_collections(&self) -> Result<Vec<Collected>, ScriptError> {
+        self.store.collections().finish().map_err(|error| ScriptError::new(error.to_string()))
+    }
 }
 
 /// What `describe` of the module returns.

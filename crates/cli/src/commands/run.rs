@@ -1,5 +1,6 @@
 //! `loadstone run`: a script, or a URL with flags.
 
+use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use engine::WorkerContext;
 use metrics::clock::Clock;
 use protocol::{Network, NetworkOptions};
 use report::terminal::ColorChoice;
-use script::{ConsoleLine, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, Stubs};
+use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, Stubs};
 
 use crate::args::{OutputArgs, RunArgs, TlsArgs, UrlArgs};
 use crate::console::{Console, Sink};
@@ -142,7 +143,12 @@ impl ScriptRun<'_> {
             color: self.color,
             console,
         };
-        session.perform(|context: &WorkerContext| ScriptCrew::new(&loaded, context, sinks(&sink)).map_err(|error| error.render()))
+        let exit =
+            session.perform(|context: &WorkerContext| ScriptCrew::new(&loaded, context, sinks(&sink)).map_err(|error| error.render()))?;
+        for Collected { path, rows } in loaded.finish_collections()? {
+            writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", path.display())?;
+        }
+        Ok(exit)
     }
 }
 

@@ -64,6 +64,28 @@ export default test({ target: "TARGET", load: take.run(iterations(40)), options:
 }
 
 #[test]
+fn rows_that_a_run_collected_feed_the_next() {
+    let head = r#"import { test, scenario, csv, collect, generator, iterations } from "loadstone";"#;
+    let make = r#"const codes = collect("codes.csv");
+const numbers = generator((n) => n);
+const make = scenario("Make", (user) => { const n = numbers.next(); codes.add({ code: `"${n}", and more`, even: n % 2 === 0 }); });
+export default test({ load: make.run(iterations(200).users(8)) });"#;
+    let feed = r#"const codes = csv("codes.csv").queue();
+const feed = scenario("Feed", (user) => { const { code, even } = codes.next(); console.log("row", code, even); });
+export default test({ load: feed.run(iterations(200).users(8)) });"#;
+    let folder = Folder::new().file("make.load.ts", &format!("{head}{make}"));
+    folder.run(&["try", "make.load.ts"]).code(0);
+    assert!(!folder.path().join("codes.csv").exists(), "a try writes nothing");
+    folder.run(&["run", "make.load.ts", "--workers", "2"]).passes().says("codes.csv (200 rows)");
+    let codes = std::fs::read_to_string(folder.path().join("codes.csv")).expect("what was collected");
+    let folder = Folder::new().file("feed.load.ts", &format!("{head}{feed}")).file("codes.csv", &codes);
+    let rows = printed(&folder.run(&["run", "feed.load.ts", "--workers", "2"]).passes());
+    let distinct: BTreeSet<String> = rows.into_iter().collect();
+    let expected: BTreeSet<String> = (0..200).map(|n| format!("\"{n}\", and more {}", n % 2 == 0)).collect();
+    assert_eq!(distinct, expected);
+}
+
+#[test]
 fn what_a_set_up_shares_reaches_all_users_and_sums_are_exact() {
     let ended = run(r#"const tokens = shared<string[]>("tokens", []);
 const count = shared("count", 0);

@@ -4,6 +4,7 @@
 //! puts them in front of scripts. Deliberately absent: anything that one user keeps to itself (cookies, `state`).
 
 pub(crate) mod bindings;
+pub(crate) mod collection;
 pub(crate) mod draws;
 mod feeder;
 pub(crate) mod files;

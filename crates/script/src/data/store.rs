@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 
+use super::collection::Collections;
 use super::feeder::{Feeder, Strategy};
 use super::files::Content;
 use super::rows::{CsvOptions, DataError, Rows};
@@ -48,6 +49,7 @@ pub(crate) struct Store {
     templates: Kept<PathBuf, Template>,
     files: Kept<PathBuf, Content>,
     shared: SharedValues,
+    collections: Collections,
 }
 
 /// A template file that cannot be used.
@@ -71,6 +73,7 @@ impl Store {
             templates: Kept::default(),
             files: Kept::default(),
             shared: SharedValues::default(),
+            collections: Collections::default(),
         })
     }
 
@@ -84,6 +87,10 @@ impl Store {
 
     pub(crate) fn shared(&self) -> &SharedValues {
         &self.shared
+    }
+
+    pub(crate) fn collections(&self) -> &Collections {
+        &self.collections
     }
 
     /// A number that no other realm of this process has.

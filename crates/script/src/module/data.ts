@@ -82,6 +82,41 @@ export function generator(make: (n: number) => unknown) {
   return new Feeder(native.feeder("generator", 0, ""), make);
 }
 
+/** A field of a CSV file, as RFC 4180 quotes it. */
+function field(value: unknown, what: string): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "object" || typeof value === "function") {
+    throw new TypeError(`${what} is ${show(value)}: a CSV file holds texts, numbers, true and false; collect into a .jsonl file instead`);
+  }
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+class Collection {
+  #path: string;
+  #lines: any;
+
+  constructor(path: string) {
+    if (!/\.(csv|jsonl)$/.test(path)) throw new TypeError(`collect("${path}"): the file's name must end in .csv or .jsonl`);
+    this.#path = path;
+    this.#lines = native.collection(path);
+  }
+
+  add(row: any) {
+    const what = `collect("${this.#path}").add(row)`;
+    if (row === null || typeof row !== "object" || Array.isArray(row)) throw new TypeError(`${what}: a row is an object, not ${show(row)}`);
+    if (this.#path.endsWith(".jsonl")) return this.#lines.add("", JSON.stringify(row));
+    const names = Object.keys(row);
+    if (names.length === 0) throw new TypeError(`${what}: a row needs at least one column`);
+    const header = names.map((name) => field(name, what)).join(",");
+    this.#lines.add(header, names.map((name) => field(row[name], `${what}: ${name}`)).join(","));
+  }
+}
+
+export function collect(path: string) {
+  return new Collection(nameOf(path, "collect(path)"));
+}
+
 /** JSON text of a value, or an error that says which shared value it was for. */
 function text(value: unknown, name: string): string {
   const json = JSON.stringify(value);

@@ -2,7 +2,7 @@
 import "loadstone:response";
 import "loadstone:socket";
 import "loadstone:user";
-export { csv, file, generator, json, jsonl, random, rows, shared, template, uniqueId } from "loadstone:data";
+export { collect, csv, file, generator, json, jsonl, random, rows, shared, template, uniqueId } from "loadstone:data";
 export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
 export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, users } from "loadstone:load";
 export { flow } from "loadstone:flows";

@@ -3,6 +3,7 @@
 //! Read [`Scope`], one realm's view of the [`Store`]. Native objects hold no JavaScript values, so that nothing here keeps a realm
 //! alive; rows made by functions and lists written in the script stay on the TypeScript side.
 
+mod collections;
 mod feeders;
 mod random;
 mod shared;
@@ -103,6 +104,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, store: &Arc<Sto
     });
     let data = Object::new(ctx.clone())?;
     feeders::install(ctx, &data, &scope)?;
+    collections::install(ctx, &data, &scope)?;
     shared::install(ctx, &data, &scope)?;
     texts::install(ctx, &data, &scope)?;
     data.set("random", Class::instance(ctx.clone(), random::Random::new(scope.random.clone()))?)?;

@@ -1,0 +1,43 @@
+//! Collections as native objects; `module/data.ts` turns rows into lines.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::class::Trace;
+use rquickjs::prelude::Func;
+use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
+
+use super::Scope;
+use crate::data::collection::Collection;
+
+pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>) -> Result<()> {
+    Class::<NativeCollection>::define(data)?;
+    let scope = Rc::clone(scope);
+    let declare = move |ctx: Ctx<'js>, path: String| {
+        let collection = scope.store.collections().declare(&scope.path(&ctx, &path));
+        Class::instance(ctx, NativeCollection { collection, scope: Rc::clone(&scope) })
+    };
+    data.set("collection", Func::from(declare))?;
+    let _ = ctx;
+    Ok(())
+}
+
+#[derive(Trace, JsLifetime)]
+#[rquickjs::class]
+struct NativeCollection {
+    #[qjs(skip_trace)]
+    collection: Arc<Collection>,
+    #[qjs(skip_trace)]
+    scope: Rc<Scope>,
+}
+
+#[rquickjs::methods(rename_all = "camelCase")]
+impl NativeCollection {
+    fn add(&self, ctx: Ctx<'_>, header: String, line: String) -> Result<()> {
+        if !self.scope.sealed.get() {
+            let message = "collect(…).add(row): add rows in a scenario; the top level of the test runs once on every core";
+            return Err(Exception::throw_message(&ctx, message));
+        }
+        self.collection.add(&header, &line).map_err(|error| Exception::throw_message(&ctx, &error.to_string()))
+    }
+}

@@ -1,0 +1,204 @@
+//! Rows that users gather in a file, for a later test to feed on: `collect(path)`.
+//!
+//! Rows go through a buffer to a file beside the wanted one, which takes its place when the run is over: whoever reads the file sees all of it, or
+//! the one before. Deliberately absent: how a row becomes a line (`module/data.ts`).
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fs, io, process};
+
+use thiserror::Error;
+
+/// Bytes gathered before they are handed to the kernel, so that a row hardly ever costs its user more than a copy.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+#[derive(Debug, Error)]
+pub(crate) enum CollectError {
+    #[error("{path}: cannot be written: {problem}", path = .path.display())]
+    Unwritable { path: PathBuf, problem: io::Error },
+    #[error("{path}: the rows before have the columns {before}, and this one {now}: every row needs the same, in the same order", path = .path.display())]
+    Columns { path: PathBuf, before: String, now: String },
+}
+
+/// A file that a run has gathered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collected {
+    pub path: PathBuf,
+    pub rows: u64,
+}
+
+/// All collections of a run, by path.
+#[derive(Debug, Default)]
+pub(crate) struct Collections(Mutex<BTreeMap<PathBuf, Arc<Collection>>>);
+
+/// One file in the making.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    path: PathBuf,
+    draft: Mutex<Option<Draft>>,
+}
+
+/// A file with a name of its own until it is complete. Removed if it never is.
+#[derive(Debug)]
+struct Draft {
+    path: PathBuf,
+    file: BufWriter<File>,
+    header: String,
+    rows: u64,
+}
+
+impl Collections {
+    pub(crate) fn declare(&self, path: &Path) -> Arc<Collection> {
+        let mut known = lock(&self.0);
+        let made = || Arc::new(Collection { path: path.to_owned(), draft: Mutex::default() });
+        Arc::clone(known.entry(path.to_owned()).or_insert_with(made))
+    }
+
+    /// Puts every file that has rows in its place. Those without keep what was there before.
+    pub(crate) fn finish(&self) -> Result<Vec<Collected>, CollectError> {
+        let known: Vec<_> = lock(&self.0).values().cloned().collect();
+        known.iter().filter_map(|collection| collection.finish().transpose()).collect()
+    }
+}
+
+impl Collection {
+    /// Adds a line. The first one's `header`, where it is not empty, becomes the first line of the file; the others' must be the same.
+    pub(crate) fn add(&self, header: &str, line: &str) -> Result<(), CollectError> {
+        let mut draft = lock(&self.draft);
+        let draft = match &mut *draft {
+            Some(draft) => draft,
+            none => none.insert(Draft::begin(&self.path, header).map_err(|problem| self.unwritable(problem))?),
+        };
+        if draft.header != header {
+            return Err(CollectError::Columns { path: self.path.clone(), before: draft.header.clone(), now: header.to_owned() });
+        }
+        draft.add(line).map_err(|problem| self.unwritable(problem))
+    }
+
+    fn finish(&self) -> Result<Option<Collected>, CollectError> {
+        let Some(draft) = lock(&self.draft).take() else { return Ok(None) };
+        let rows = draft.rows;
+        draft.publish(&self.path).map_err(|problem| self.unwritable(problem))?;
+        Ok(Some(Collected { path: self.path.clone(), rows }))
+    }
+
+    fn unwritable(&self, problem: io::Error) -> CollectError {
+        CollectError::Unwritable { path: self.path.clone(), problem }
+    }
+}
+
+impl Draft {
+    fn begin(wanted: &Path, header: &str) -> io::Result<Self> {
+        let mut name = wanted.as_os_str().to_owned();
+        // Two runs at once each make a whole file; the last to finish wins.
+        name.push(format!(".{}.part", process::id()));
+        let path = PathBuf::from(name);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, File::create(&path)?);
+        let mut draft = Self { path, file, header: header.to_owned(), rows: 0 };
+        if !header.is_empty() {
+            writeln!(draft.file, "{header}")?;
+        }
+        Ok(draft)
+    }
+
+    fn add(&mut self, line: &str) -> io::Result<()> {
+        self.file.write_all(line.as_bytes())?;
+        self.file.write_all(b"\n")?;
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn publish(mut self, wanted: &Path) -> io::Result<()> {
+        self.file.flush()?;
+        fs::rename(&self.path, wanted)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Gone already if it was published.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// No code panics while it holds these locks, so what they guard is whole even if one should.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_whole_when_the_run_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("codes.csv");
+        fs::write(&path, "of an earlier run\n").unwrap();
+        let collections = Collections::default();
+        let collection = collections.declare(&path);
+        collection.add("code,n", "a,1").unwrap();
+        collections.declare(&path).add("code,n", "b,2").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "of an earlier run\n");
+        assert_eq!(collections.finish().unwrap(), [Collected { path: path.clone(), rows: 2 }]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "code,n\na,1\nb,2\n");
+        assert_eq!(names(folder.path()), ["codes.csv"]);
+        assert_eq!(collections.finish().unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_not_finished_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let collections = Collections::default();
+        collections.declare(&folder.path().join("codes.jsonl")).add("", "{}").unwrap();
+        assert_eq!(names(folder.path()).len(), 1);
+        drop(collections);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn rows_of_several_threads_are_all_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("numbers.csv");
+        let collections = Collections::default();
+        let threads: Vec<_> = (0..4)
+            .map(|thread| {
+                let collection = collections.declare(&path);
+                thread::spawn(move || (0..500).for_each(|n| collection.add("n", &(thread * 500 + n).to_string()).unwrap()))
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        collections.finish().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let mut numbers: Vec<u32> = text.lines().skip(1).map(|line| line.parse().unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..2_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn errors_name_the_file_and_the_columns() {
+        let folder = tempfile::tempdir().unwrap();
+        let collections = Collections::default();
+        let nowhere = collections.declare(&folder.path().join("missing/codes.csv")).add("a", "1").unwrap_err();
+        assert!(nowhere.to_string().contains("missing/codes.csv: cannot be written: No such file"), "{nowhere}");
+        let collection = collections.declare(&folder.path().join("codes.csv"));
+        collection.add("a,b", "1,2").unwrap();
+        let other = collection.add("b,a", "2,1").unwrap_err().to_string();
+        assert!(
+            other.ends_with(
+                "codes.csv: the rows before have the columns a,b, and this one b,a: every row needs the same, in the same order"
+            ),
+            "{other}"
+        );
+    }
+}
