@@ -1,7 +1,7 @@
 // The webhook service: subscriptions and the history of deliveries as an API, and the matching and sending behind them.
 //
 //   POST   /v1/subscriptions                  { account, event_type, url } → 201 { id }
-//   DELETE /v1/subscriptions/:id
+//   DELETE /v1/subscriptions?url=…            all to URLs that begin so, with what is still to be sent to them
 //   GET    /v1/subscriptions/:id/deliveries   newest first, with their attempts
 
 import Fastify from "fastify";
@@ -23,6 +23,7 @@ const subscription = {
     url: { type: "string", pattern: "^http://" },
   },
 };
+const byUrl = { type: "object", required: ["url"], properties: { url: { type: "string", minLength: 1 } } };
 const byId = { type: "object", properties: { id: { type: "string", format: "uuid" } } };
 
 const HISTORY = `
@@ -47,9 +48,9 @@ app.post("/v1/subscriptions", { schema: { body: subscription } }, async (request
   const made = await pool.query("insert into subscriptions (account, event_type, url) values ($1, $2, $3) returning id", [account, event_type, url]);
   return reply.code(201).send({ id: made.rows[0].id });
 });
-app.delete("/v1/subscriptions/:id", { schema: { params: byId } }, async (request, reply) => {
-  const gone = await pool.query("delete from subscriptions where id = $1", [request.params.id]);
-  return gone.rowCount === 1 ? reply.code(204).send() : reply.code(404).send({ error: `there is no subscription ${request.params.id}` });
+app.delete("/v1/subscriptions", { schema: { querystring: byUrl } }, async (request) => {
+  const gone = await pool.query("delete from subscriptions where starts_with(url, $1)", [request.query.url]);
+  return { deleted: gone.rowCount };
 });
 app.get("/v1/subscriptions/:id/deliveries", { schema: { params: byId } }, async (request) => {
   return { deliveries: (await pool.query(HISTORY, [request.params.id])).rows };

@@ -1,4 +1,4 @@
-//! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `gen`, `web`, `setup`, `bench`.
+//! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `gen`, `web`, `setup`, `bench`, `lab`.
 //!
 //! Each command is a module of its own; start with [`check`], which is what CI runs and calls most of the others.
 //! Deliberately absent: anything that ships to users, and any use of the project's own crates.
@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod command_reference;
 mod edges;
+mod lab;
 mod process;
 mod script_reference;
 mod setup;
@@ -60,6 +61,8 @@ enum Chore {
     },
     /// Measure CPU time per request beside other generators, start-up time and size.
     Bench(bench::Options),
+    /// Run a load test against a system with a known fault, and see whether it is named.
+    Lab(lab::Options),
 }
 
 fn main() -> ExitCode {
@@ -86,6 +89,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         }
         Chore::Web { check: true } => web::check_asset(&workspace),
         Chore::Web { check: false } => web::build(&workspace),
+        Chore::Lab(options) => lab::lab(&workspace, options),
         Chore::Bench(options) => bench::bench(&workspace, options),
         Chore::Setup { list: true } => setup::list(&workspace),
         Chore::Setup { list: false } => setup::setup(&workspace),

@@ -43,7 +43,7 @@ const PROGRAMS: &[Program] = &[
 ];
 
 /// Folders with a `package-lock.json`. One that does not exist (yet) is passed over.
-const NPM_FOLDERS: &[&str] = &["web", "types/test", "examples/shop", "crates/protocol/tests/node", "labs/webhooks"];
+const NPM_FOLDERS: &[&str] = &["web", "types/test", "examples/shop", "crates/protocol/tests/node", "labs/tickets", "labs/webhooks"];
 
 const HTTPBIN: &str = "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin";
 const HTTPBIN_VERSION: &str = "v2.26.0";

@@ -53,10 +53,28 @@ pub(crate) fn webhooks() -> &'static Webhooks {
     static SERVER: OnceLock<Webhooks> = OnceLock::new();
     SERVER.get_or_init(|| {
         let mut command = Command::new("node");
-        command.arg(examples().join("../labs/webhooks/start.mjs")).args(["--port", "0"]);
+        command.arg(labs().join("webhooks/start.mjs")).args(["--port", "0"]);
         let mut said = start(command, &["payments: ", "webhooks: "]);
         let webhooks = said.remove(1);
         Webhooks { payments: said.remove(0), webhooks }
+    })
+}
+
+/// The ticket lab, healthy.
+pub(crate) struct Tickets {
+    pub(crate) issuing: String,
+    pub(crate) validation: String,
+    pub(crate) database: String,
+}
+
+pub(crate) fn tickets() -> &'static Tickets {
+    static SERVER: OnceLock<Tickets> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.arg(labs().join("tickets/start.mjs")).args(["--port", "0"]);
+        let mut said = start(command, &["issuing: ", "validation: ", "database: "]);
+        let (database, validation) = (said.remove(2), said.remove(1));
+        Tickets { issuing: said.remove(0), validation, database }
     })
 }
 
@@ -103,6 +121,10 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 
 pub(crate) fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().expect("the examples stand beside the crates")
+}
+
+pub(crate) fn labs() -> PathBuf {
+    examples().with_file_name("labs")
 }
 
 /// Where `cargo xtask setup` puts programs: `tools` in the target folder.

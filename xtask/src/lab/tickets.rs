@@ -1,0 +1,203 @@
+//! The ticket lab: issuing by REST, validation by WebSocket, at the numbers of the case, and each of its faults.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::case::{self, Concluded};
+use super::system::System;
+use crate::command_reference;
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only parts whose name contains this. May be repeated.
+    #[arg(long = "only", value_name = "NAME")]
+    only: Vec<String>,
+    /// The case's own lengths: ten minutes of validation, 4,300,000 notifications.
+    #[arg(long)]
+    long: bool,
+    /// Use this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+type Pairs = &'static [(&'static str, &'static str)];
+
+struct Part {
+    name: &'static str,
+    faults: Pairs,
+    script: &'static str,
+    /// Which request's times are shown.
+    request: &'static str,
+    load: Pairs,
+    /// What `--long` changes of it.
+    long: Pairs,
+    /// A word of the first finding; none where nothing is wrong.
+    expected: Option<&'static str>,
+}
+
+const ISSUING: &str = "issuing";
+const VALIDATION: &str = "validation";
+const NOTIFICATIONS: &str = "notifications";
+
+const PARTS: &[Part] = &[
+    Part { name: "issuing, 1,000 a minute", faults: &[], script: ISSUING, request: "Create ticket", load: &[], long: &[], expected: None },
+    Part {
+        name: "issuing, as many as it takes",
+        faults: &[],
+        script: ISSUING,
+        request: "Create ticket",
+        load: &[("travellers", "40"), ("thinkTime", "0ms"), ("runTime", "30s")],
+        long: &[("runTime", "2m")],
+        expected: Some("CPU"),
+    },
+    Part {
+        name: "DB_POOL=2",
+        faults: &[("DB_POOL", "2")],
+        script: ISSUING,
+        request: "Create ticket",
+        load: &[("travellersPerSecond", "50"), ("thinkTime", "100ms"), ("runTime", "60s")],
+        long: &[],
+        expected: Some("connection"),
+    },
+    Part {
+        name: "3,400 validators",
+        faults: &[],
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "3400"), ("runTime", "60s")],
+        long: &[("runTime", "10m")],
+        expected: None,
+    },
+    Part {
+        name: "PER_CONNECTION_HEAP=high",
+        faults: &[("PER_CONNECTION_HEAP", "high")],
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "2000"), ("rampUp", "60s"), ("runTime", "30s")],
+        long: &[],
+        expected: Some("memory"),
+    },
+    Part {
+        name: "SLOW_TAP=1%",
+        faults: &[("SLOW_TAP", "1%")],
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "500"), ("rampUp", "10s"), ("runTime", "60s")],
+        long: &[],
+        expected: Some("slow"),
+    },
+    Part {
+        name: "up to 16,000 validators",
+        faults: &[],
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "16000"), ("steps", "8"), ("runTime", "160s")],
+        long: &[("runTime", "8m")],
+        expected: Some("CPU"),
+    },
+    Part {
+        name: "43,000 validators deliver",
+        faults: &[],
+        script: NOTIFICATIONS,
+        request: "Deliver",
+        load: &[("validators", "43000"), ("decisions", "5")],
+        long: &[("decisions", "100")],
+        expected: None,
+    },
+];
+
+pub(crate) fn tickets(workspace: &Workspace, options: &Options) -> Result<()> {
+    let binary = match &options.binary {
+        Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
+        None => command_reference::build_binary(workspace)?,
+    };
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| name.to_lowercase().contains(&word.to_lowercase()));
+    let chosen: Vec<&Part> = PARTS.iter().filter(|part| wanted(part.name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+        bail!("no part is called like that; there are: {}", names.join("; "));
+    }
+    let runs = workspace.target.join("lab/tickets");
+    let head = [
+        "part",
+        "count",
+        "per s",
+        "p50",
+        "p99",
+        "p99, 95 %",
+        "max",
+        "failed",
+        "thresholds",
+        "generator",
+        "expected",
+        "first finding",
+        "right",
+        "run",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut wrong = 0;
+    for part in chosen {
+        eprintln!("{}", part.name);
+        let concluded = perform(workspace, &binary, &runs, part, options.long)?;
+        let right = part.is_named_by(&concluded);
+        wrong += usize::from(!right);
+        rows.push(row(part, &concluded, right)?);
+    }
+    println!("{}\nruns are in {}", case::table(&rows), runs.display());
+    if wrong > 0 {
+        bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
+    }
+    Ok(())
+}
+
+fn perform(workspace: &Workspace, binary: &Path, runs: &Path, part: &Part, long: bool) -> Result<Concluded> {
+    let system = System::start(workspace, "tickets", part.faults)?;
+    let script = |name: &str| workspace.root.join(format!("labs/tickets/{name}.load.ts"));
+    let address = |service: &str| Ok::<_, anyhow::Error>(("target", system.address(service)?.to_owned()));
+    let mut parameters = vec![address(if part.script == ISSUING { "issuing" } else { "validation" })?];
+    match part.script {
+        ISSUING => parameters.push(("database", system.address("database")?.to_owned())),
+        // The service knows only barcodes that were issued since it was started.
+        VALIDATION => drop(case::run(binary, &script("make-barcodes"), runs, &[address("issuing")?])?),
+        _ => {}
+    }
+    let own = part.load.iter().chain(if long { part.long } else { &[] });
+    parameters.extend(own.map(|(name, value)| (*name, (*value).to_owned())));
+    case::run(binary, &script(part.script), runs, &parameters)
+}
+
+impl Part {
+    fn is_named_by(&self, concluded: &Concluded) -> bool {
+        match (self.expected, concluded.findings().next()) {
+            (None, None) => true,
+            (Some(word), Some((_, claim))) => claim.to_lowercase().contains(&word.to_lowercase()),
+            _ => false,
+        }
+    }
+}
+
+fn row(part: &Part, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
+    let request = concluded.row("requests", part.request)?;
+    let times = &request["response"];
+    let number = |value: &serde_json::Value| value.as_u64().unwrap_or_default().to_string();
+    Ok(vec![
+        part.name.to_owned(),
+        number(&request["count"]),
+        format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
+        case::percentile(times, 0.5),
+        case::percentile(times, 0.99),
+        case::interval(times, 0.99),
+        times["max"].as_f64().map_or_else(|| "–".to_owned(), case::seconds),
+        number(&request["failed"]),
+        concluded.thresholds(),
+        format!("{:.0} MB, {:.0} s CPU", concluded.memory_peak_bytes / 1e6, concluded.cpu_seconds),
+        part.expected.unwrap_or("nothing").to_owned(),
+        concluded.findings().next().map_or_else(|| "–".to_owned(), |(_, claim)| claim.to_owned()),
+        if right { "yes" } else { "NO" }.to_owned(),
+        concluded.id().to_owned(),
+    ])
+}

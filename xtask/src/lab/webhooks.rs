@@ -1,0 +1,238 @@
+//! The webhook lab: four faults that a team had in production, the healthy system, and loads that must not be blamed on anything.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::case::{self, Concluded};
+use super::system::System;
+use crate::command_reference;
+use crate::workspace::Workspace;
+
+const SCRIPT: &str = "labs/webhooks/webhooks.load.ts";
+const FLOW: &str = "Time to send";
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only cases whose name contains this. May be repeated.
+    #[arg(long = "variant", value_name = "NAME")]
+    variants: Vec<String>,
+    /// How often to run each.
+    #[arg(long, default_value_t = 1)]
+    rounds: u32,
+    /// Loads on the healthy system that nothing may be blamed for, instead of the faults.
+    #[arg(long)]
+    controls: bool,
+    /// Use this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+/// What the first finding has to say.
+enum Expected {
+    /// No finding at all.
+    Nothing,
+    /// So many messages at a time, within a tenth.
+    AtATime(f64),
+    /// The oldest starve.
+    OutOfOrder,
+}
+
+struct Case {
+    name: &'static str,
+    faults: &'static [(&'static str, &'static str)],
+    load: &'static [(&'static str, &'static str)],
+    expected: Expected,
+}
+
+const MINUTE_AT_20: &[(&str, &str)] = &[("rate", "20"), ("constantSeconds", "60"), ("drain", "60s")];
+
+const FAULTS: &[Case] = &[
+    Case { name: "healthy", faults: &[], load: MINUTE_AT_20, expected: Expected::Nothing },
+    // With a fixed delay of 2 s, as in the case: 30 a minute. What is left would take three quarters of an hour.
+    Case {
+        name: "SKIP_LOCKED=off",
+        faults: &[("SKIP_LOCKED", "off")],
+        load: &[("rate", "20"), ("delay", "2s"), ("constantSeconds", "60"), ("drain", "60s")],
+        expected: Expected::AtATime(1.0),
+    },
+    Case {
+        name: "HTTP_POOL=5",
+        faults: &[("HTTP_POOL", "5")],
+        load: &[("rate", "20"), ("constantSeconds", "45"), ("drain", "90s")],
+        expected: Expected::AtATime(5.0),
+    },
+    // The order shows where there is a choice: a backlog that comes and goes.
+    Case {
+        name: "ORDER=none",
+        faults: &[("ORDER", "none")],
+        load: &[("rampupUsersFrom", "50"), ("rampupUsersTo", "20"), ("rampupSeconds", "50"), ("constantSeconds", "40"), ("drain", "60s")],
+        expected: Expected::OutOfOrder,
+    },
+    Case { name: "SENDERS=10", faults: &[("SENDERS", "10")], load: MINUTE_AT_20, expected: Expected::AtATime(10.0) },
+];
+
+const CONTROLS: &[Case] = &[
+    Case { name: "as planned", faults: &[], load: MINUTE_AT_20, expected: Expected::Nothing },
+    Case {
+        name: "five times as much",
+        faults: &[],
+        load: &[("rate", "100"), ("delay", "100ms"), ("constantSeconds", "60")],
+        expected: Expected::Nothing,
+    },
+    Case {
+        name: "slow subscriber",
+        faults: &[],
+        load: &[("rate", "5"), ("delay", "2500ms"), ("constantSeconds", "60")],
+        expected: Expected::Nothing,
+    },
+    Case {
+        name: "fast and slow answers",
+        faults: &[],
+        load: &[("rate", "15"), ("delay", "100ms"), ("slowShare", "0.2"), ("constantSeconds", "60")],
+        expected: Expected::Nothing,
+    },
+    Case {
+        name: "random answers",
+        faults: &[],
+        load: &[("rate", "20"), ("delay", "exponential(500ms)"), ("constantSeconds", "60")],
+        expected: Expected::Nothing,
+    },
+    // No fault, and yet something limits it: all that it has.
+    Case {
+        name: "until it saturates",
+        faults: &[],
+        load: &[
+            ("rampupUsersFrom", "10"),
+            ("rampupUsersTo", "45"),
+            ("rampupSeconds", "90"),
+            ("rate", "45"),
+            ("constantSeconds", "10"),
+            ("drain", "60s"),
+        ],
+        expected: Expected::AtATime(20.0),
+    },
+];
+
+pub(crate) fn webhooks(workspace: &Workspace, options: &Options) -> Result<()> {
+    let binary = match &options.binary {
+        Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
+        None => command_reference::build_binary(workspace)?,
+    };
+    let all = if options.controls { CONTROLS } else { FAULTS };
+    let chosen: Vec<&Case> = all.iter().filter(|case| chosen(case.name, &options.variants)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = all.iter().map(|case| case.name).collect();
+        bail!("no case is called like that; there are {}", names.join(", "));
+    }
+    let runs = workspace.target.join("lab/webhooks");
+    let mut rows =
+        vec![["case", "expected", "first finding", "right", "p50", "p99", "max", "per min", "drain", "run"].map(str::to_owned).to_vec()];
+    let mut wrong = 0;
+    for round in 1..=options.rounds {
+        for case in &chosen {
+            eprintln!("round {round}: {}", case.name);
+            let concluded = perform(workspace, &binary, &runs, case)?;
+            let right = case.expected.is_met_by(&concluded);
+            wrong += usize::from(!right);
+            rows.push(row(case, &concluded, right)?);
+        }
+    }
+    println!("{}\nruns are in {}", case::table(&rows), runs.display());
+    if wrong > 0 {
+        bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
+    }
+    Ok(())
+}
+
+fn chosen(name: &str, wanted: &[String]) -> bool {
+    wanted.is_empty() || wanted.iter().any(|wanted| name.to_lowercase().contains(&wanted.to_lowercase()))
+}
+
+fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &Case) -> Result<Concluded> {
+    let system = System::start(workspace, "webhooks", case.faults)?;
+    let mut parameters: Vec<(&str, String)> = case.load.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    parameters.extend([
+        ("target", system.address("payments")?.to_owned()),
+        ("service", system.address("webhooks")?.to_owned()),
+        ("database", system.address("database")?.to_owned()),
+        ("listen", format!("127.0.0.1:{}", free_port()?)),
+    ]);
+    case::run(binary, &workspace.root.join(SCRIPT), runs, &parameters)
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+impl Expected {
+    fn is_met_by(&self, concluded: &Concluded) -> bool {
+        let first = concluded.findings().next();
+        match (self, first) {
+            (Self::Nothing, None) => true,
+            (Self::AtATime(places), Some((_, claim))) => number_at_a_time(claim).is_some_and(|found| (found / places - 1.0).abs() <= 0.1),
+            (Self::OutOfOrder, Some((rule, _))) => rule == "order",
+            _ => false,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Nothing => "nothing".to_owned(),
+            Self::AtATime(places) => format!("{places} at a time"),
+            Self::OutOfOrder => "out of order".to_owned(),
+        }
+    }
+}
+
+/// `… 5 at a time …` → 5; `one` is 1.
+fn number_at_a_time(claim: &str) -> Option<f64> {
+    let before = claim.split(" at a time").next().filter(|before| before.len() < claim.len())?;
+    let word = before.rsplit(' ').next()?;
+    if word.eq_ignore_ascii_case("one") { Some(1.0) } else { word.parse().ok() }
+}
+
+fn row(case: &Case, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
+    let flow = concluded.row("flows", FLOW)?;
+    let time = &flow["time"];
+    let drain = &flow["drain"];
+    let drain = match (drain["seconds"].as_f64(), drain["left"].as_u64()) {
+        (Some(seconds), _) => case::seconds(seconds),
+        (None, Some(left)) => format!("{left} left"),
+        (None, None) => "–".to_owned(),
+    };
+    Ok(vec![
+        case.name.to_owned(),
+        case.expected.words(),
+        concluded.findings().next().map_or_else(|| "–".to_owned(), |(_, claim)| claim.to_owned()),
+        if right { "yes" } else { "NO" }.to_owned(),
+        case::percentile(time, 0.5),
+        case::percentile(time, 0.99),
+        time["max"].as_f64().map_or_else(|| "–".to_owned(), case::seconds),
+        flow["finish_rate"].as_f64().map_or_else(|| "–".to_owned(), |rate| format!("{:.0}", rate * 60.0)),
+        drain,
+        concluded.id().to_owned(),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_places_is_read_from_the_claim() {
+        assert_eq!(number_at_a_time("\"Check out\" is served about 4 at a time: a pool"), Some(4.0));
+        assert_eq!(number_at_a_time("served one at a time"), Some(1.0));
+        assert_eq!(number_at_a_time("the database is slow"), None);
+    }
+
+    #[test]
+    fn cases_are_chosen_by_part_of_their_name() {
+        assert!(chosen("ORDER=none", &["order".to_owned()]));
+        assert!(chosen("ORDER=none", &[]));
+        assert!(!chosen("ORDER=none", &["pool".to_owned()]));
+    }
+}
