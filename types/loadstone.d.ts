@@ -30,7 +30,7 @@ declare module "loadstone" {
   export interface TestDefinition {
     /** Name shown in reports and used for the run's folder. Default: the file's name without `.load.ts`. */
     name?: string;
-    /** Base URL that relative request paths are resolved against. Default: none, and every request needs a full URL. */
+    /** Base URL that relative request paths are resolved against; `"unix:/run/app.sock"` for a Unix socket, which then stands for every host. Default: none, and every request needs a full URL. */
     target?: string;
     /** What runs when: one `scenario.run(…)`, a list (all at the same time), or a {@link sequence}; nest freely. */
     load: Load;
@@ -70,8 +70,27 @@ declare module "loadstone" {
     roots?: readonly string[];
     /** PEM files of a client certificate chain and its key, relative to the test file. */
     clientCertificate?: { certificate: string; key: string };
-    /** Local addresses to connect from, taken in turn. Needed beyond some 28,000 connections to one address. */
+    /**
+     * Local addresses to connect from, taken in turn: single ones, ranges (`"127.0.0.1-127.0.0.20"`) and blocks (`"10.0.0.0/28"`). Needed beyond
+     * some 28,000 connections to one address.
+     */
     sources?: readonly string[];
+    /**
+     * `"auto"`: HTTP/2 where TLS agrees on it (ALPN), else HTTP/1.1; `"only"`: HTTP/2 always, also without TLS. All requests of a user to one
+     * origin then share one connection. WebSockets and streams of events stay on HTTP/1.1. Default: "off".
+     */
+    http2?: "off" | "auto" | "only";
+    /**
+     * URL of an HTTP proxy, `http://user:password@host:port`: plain requests are forwarded by it, TLS and WebSockets go through its tunnels. The
+     * environment's proxy is never used.
+     */
+    proxy?: string;
+    /**
+     * Most new connections per second, of all cores together, evenly spaced: a ramp without a storm. A request that needs a connection begins when
+     * it may open one, so the wait is in no service time; in open load it counts in the response time of an iteration's first request, as every
+     * wait of an arrival does. Default: no limit.
+     */
+    connectionsPerSecond?: Rate;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use protocol::http::Versions;
+use protocol::{NetworkOptions, Proxy, Route, SourceRange};
 
 use crate::exit::Exit;
 
@@ -141,6 +143,17 @@ pub(crate) struct UrlArgs {
     pub(crate) no_keep_alive: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Http2 {
+    Off,
+    Auto,
+    Only,
+}
+
+fn connection_rate(text: &str) -> Result<f64, String> {
+    crate::objective::rate(text).and_then(|rate| if rate > 0.0 { Ok(rate) } else { Err("it must be above 0".to_owned()) })
+}
+
 /// How the network is reached; added to what a script says itself.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Network")]
@@ -151,9 +164,43 @@ pub(crate) struct TlsArgs {
     /// PEM file of a certificate authority to trust; may be given several times.
     #[arg(long = "root", value_name = "FILE")]
     pub(crate) roots: Vec<PathBuf>,
-    /// Local address to connect from; may be given several times, they are taken in turn.
-    #[arg(long = "source", value_name = "ADDRESS")]
-    pub(crate) sources: Vec<std::net::IpAddr>,
+    /// Local address, range (127.0.0.1-127.0.0.20) or block (10.0.0.0/28) to connect from; may be given several times, all are taken in turn.
+    #[arg(long = "source", value_name = "ADDRESSES")]
+    pub(crate) sources: Vec<SourceRange>,
+    /// Speak HTTP/2 where TLS agrees on it (auto), or always, also without TLS (only).
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    pub(crate) http2: Option<Http2>,
+    /// HTTP proxy, as http://user:password@host:port. The environment's proxy is never used.
+    #[arg(long, value_name = "URL", value_parser = Proxy::parse)]
+    pub(crate) proxy: Option<Proxy>,
+    /// Unix socket that stands for every host.
+    #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
+    pub(crate) unix: Option<PathBuf>,
+    /// Most new connections per second, such as 200 or "90/m"; requests that need one beyond it wait.
+    #[arg(long, value_name = "RATE", value_parser = connection_rate)]
+    pub(crate) connect_rate: Option<f64>,
+}
+
+impl TlsArgs {
+    /// Adds what the flags say; they win over a script.
+    pub(crate) fn apply(&self, network: &mut NetworkOptions) {
+        network.insecure |= self.insecure;
+        network.roots.extend(self.roots.iter().cloned());
+        network.sources.extend(self.sources.iter().flat_map(|range| &range.0));
+        match self.http2 {
+            Some(Http2::Off) => network.versions = Versions::Http1,
+            Some(Http2::Auto) => network.versions = Versions::Http2,
+            Some(Http2::Only) => network.versions = Versions::Http2Always,
+            None => {}
+        }
+        if let Some(proxy) = &self.proxy {
+            network.route = Route::Proxy(proxy.clone());
+        }
+        if let Some(path) = &self.unix {
+            network.route = Route::Unix(path.clone());
+        }
+        network.connections_per_second = self.connect_rate.or(network.connections_per_second);
+    }
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,9 +1,11 @@
 //! Before the load: is anybody there? One connection, so that a run against a target that is down ends at once and says so.
 
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use plan::TestPlan;
+use protocol::Route;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -11,11 +13,27 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// A sentence that says why nobody could be reached, and what to do.
-pub(crate) fn reach(plan: &TestPlan) -> Result<(), String> {
+pub(crate) fn reach(plan: &TestPlan, route: &Route) -> Result<(), String> {
+    match route {
+        Route::Direct => direct(plan),
+        Route::Unix(path) => UnixStream::connect(path)
+            .map(drop)
+            .map_err(|error| format!("{}: the Unix socket cannot be opened: {error}: is the target running?", path.display())),
+        Route::Proxy(proxy) => {
+            let (host, port) = proxy.authority();
+            first_to_answer(host, port, &format!("the proxy {host}:{port}"))
+        }
+    }
+}
+
+fn direct(plan: &TestPlan) -> Result<(), String> {
     let Some(url) = plan.target.as_deref().and_then(|target| url::Url::parse(target).ok()) else { return Ok(()) };
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Ok(()) };
-    let shown = url.origin().ascii_serialization();
-    let addresses: Vec<_> = match (host.trim_matches(['[', ']']), port).to_socket_addrs() {
+    first_to_answer(host.trim_matches(['[', ']']), port, &url.origin().ascii_serialization())
+}
+
+fn first_to_answer(host: &str, port: u16, shown: &str) -> Result<(), String> {
+    let addresses: Vec<_> = match (host, port).to_socket_addrs() {
         Ok(addresses) => addresses.collect(),
         Err(_) => {
             return Err(format!("{shown}: the name \"{host}\" does not resolve: check the spelling, or the resolver of this machine"));

@@ -95,6 +95,9 @@ pub(crate) struct UrlUser {
 impl VirtualUser for UrlUser {
     async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
         let shared = &*self.shared;
+        if shared.network.limits_connections() {
+            self.client.admit(&shared.request.request().origin).await;
+        }
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
         let flight = InFlight::begin(shared, scheduled);
         let exchange = self.client.send_prepared(&shared.request).await;

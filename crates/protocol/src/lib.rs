@@ -4,6 +4,7 @@
 //! [`sse::EventStream`]. Deliberately absent: names,
 //! checks, histograms (callers record), scripts.
 
+mod admission;
 mod connect;
 mod dns;
 mod failure;
@@ -13,11 +14,14 @@ pub mod fuzzing;
 pub mod http;
 mod network;
 mod route;
+mod sources;
 pub mod sse;
 mod stream;
 mod tls;
 pub mod ws;
 
+pub use admission::Share;
 pub use failure::Failure;
 pub use network::{ConnectionCounts, Network, NetworkError, NetworkOptions};
 pub use route::{Proxy, Route};
+pub use sources::{SourceError, SourceRange};

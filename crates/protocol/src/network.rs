@@ -9,7 +9,9 @@ use std::rc::Rc;
 use metrics::clock::Clock;
 use thiserror::Error;
 
+use crate::admission::{Admission, Share};
 use crate::dns::Resolver;
+use crate::http::Versions;
 use crate::route::Route;
 use crate::tls::Tls;
 use crate::ws::Deflate;
@@ -32,6 +34,14 @@ pub struct NetworkOptions {
     pub identity: Option<(PathBuf, PathBuf)>,
     /// Local addresses to connect from, taken in turn; empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
+    /// The way to every target.
+    pub route: Route,
+    /// Which versions of HTTP its clients speak.
+    pub versions: Versions,
+    /// Most new connections per second, of all workers together; further ones wait.
+    pub connections_per_second: Option<f64>,
+    /// Which worker this is, for that limit.
+    pub share: Share,
 }
 
 /// A setting that cannot be used.
@@ -56,7 +66,7 @@ pub struct ConnectionCounts {
 pub struct Network {
     clock: Clock,
     options: NetworkOptions,
-    route: Route,
+    admission: Option<Admission>,
     pub(crate) resolver: Resolver,
     pub(crate) tls: Tls,
     scratch: RefCell<Box<[u8]>>,
@@ -71,18 +81,13 @@ pub struct Network {
 impl Network {
     /// Reads the PEM files named in the options; everything else is set up when first needed.
     pub fn new(clock: Clock, options: NetworkOptions) -> Result<Rc<Self>, NetworkError> {
-        Self::routed(clock, options, Route::Direct)
-    }
-
-    /// A network whose connections all take one route.
-    pub fn routed(clock: Clock, options: NetworkOptions, route: Route) -> Result<Rc<Self>, NetworkError> {
         let tls = Tls::new(&options)?;
         Ok(Rc::new(Self {
             resolver: Resolver::new(clock.clone()),
             clock,
             tls,
+            admission: options.connections_per_second.map(|rate| Admission::new(rate, options.share)),
             options,
-            route,
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             send_buffer: Cell::default(),
             source_next: Cell::default(),
@@ -101,7 +106,30 @@ impl Network {
     }
 
     pub(crate) fn route(&self) -> &Route {
-        &self.route
+        &self.options.route
+    }
+
+    pub(crate) fn versions(&self) -> Versions {
+        self.options.versions
+    }
+
+    /// New connections wait for their turn: see [`Network::admit`].
+    pub fn limits_connections(&self) -> bool {
+        self.admission.is_some()
+    }
+
+    /// Waits until one more connection may be opened, and keeps that right for the next one. Who calls it before a request begins has the
+    /// wait in none of the request's times; a connection that nobody called it for waits as part of its request.
+    pub async fn admit(&self) {
+        if let Some(admission) = &self.admission {
+            admission.reserve(&self.clock).await;
+        }
+    }
+
+    pub(crate) async fn enter(&self) {
+        if let Some(admission) = &self.admission {
+            admission.enter(&self.clock).await;
+        }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut ConnectionCounts)) {

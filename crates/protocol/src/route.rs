@@ -53,6 +53,20 @@ impl Proxy {
         Some(Self { host, port: url.port_or_known_default()?, authorization: basic_authorization(url) })
     }
 
+    /// Like [`Proxy::of`], from a text.
+    ///
+    /// # Errors
+    /// What is wrong with it, without its credentials.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let url = Url::parse(text).map_err(|problem| format!("it is not a URL ({problem}): write it as http://proxy.example:3128"))?;
+        Self::of(&url).ok_or_else(|| format!("{}: proxies are spoken to by HTTP: write http://proxy.example:3128", url.scheme()))
+    }
+
+    /// Host and port, for messages.
+    pub fn authority(&self) -> (&str, u16) {
+        (&self.host, self.port)
+    }
+
     pub(crate) fn authorization(&self) -> Option<&str> {
         self.authorization.as_deref()
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use metrics::Nanos;
 use plan::TestPlan;
-use protocol::NetworkOptions;
+use protocol::http::Versions;
+use protocol::{NetworkOptions, Proxy, Route, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
 
@@ -16,7 +17,7 @@ use crate::data::store::Store;
 use crate::error::ScriptError;
 use crate::parameters::{self, Declarations, Inputs};
 use crate::realm::{Realm, TURN_NS_MAX, World};
-use crate::settings::Settings;
+use crate::settings::{Http2, Settings};
 use crate::stubs::{self, Addresses, Declared};
 use crate::user::journeys;
 
@@ -83,7 +84,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     plan.parameters = declarations.borrow().clone();
     plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
     plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
-    let network = network_options(&settings, &program.folder);
+    let network = network_options(&settings, plan.target.as_deref(), &program.folder)?;
     let store = Store::new(plan.options.seed);
     let stubs = Declared::all(&plan, &addresses, &program.folder)?;
     Ok(Loaded { plan, network, program, inputs, settings, store, stubs, turn_ns_max: TURN_NS_MAX })
@@ -104,14 +105,38 @@ fn describe<'js>(ctx: &Ctx<'js>, exported: Value<'js>, name: &str) -> rquickjs::
     }
 }
 
-fn network_options(settings: &Settings, folder: &Path) -> NetworkOptions {
+fn network_options(settings: &Settings, target: Option<&str>, folder: &Path) -> Result<NetworkOptions, ScriptError> {
     let found = |file: &String| -> PathBuf { folder.join(file) };
-    NetworkOptions {
+    let mut sources = Vec::new();
+    for written in &settings.sources {
+        let range: SourceRange = written.parse().map_err(|error| ScriptError::new(format!("sources: {error}")))?;
+        sources.extend(range.0);
+    }
+    let route = match (target.and_then(unix_path), &settings.proxy) {
+        (Some(_), Some(_)) => return Err(ScriptError::new("proxy: a Unix socket is not reached through a proxy; leave one of them out")),
+        (Some(path), None) => Route::Unix(folder.join(path)),
+        (None, Some(proxy)) => Route::Proxy(Proxy::parse(proxy).map_err(|problem| ScriptError::new(format!("proxy: {problem}")))?),
+        (None, None) => Route::Direct,
+    };
+    Ok(NetworkOptions {
         insecure: settings.insecure,
         roots: settings.roots.iter().map(found).collect(),
         identity: settings.client_certificate.as_ref().map(|pair| (found(&pair.certificate), found(&pair.key))),
-        sources: settings.sources.clone(),
-    }
+        sources,
+        route,
+        versions: match settings.http2 {
+            Http2::Off => Versions::Http1,
+            Http2::Auto => Versions::Http2,
+            Http2::Only => Versions::Http2Always,
+        },
+        connections_per_second: settings.connections_per_second,
+        ..NetworkOptions::default()
+    })
+}
+
+/// The path of a target such as `unix:/run/app.sock`.
+pub(crate) fn unix_path(target: &str) -> Option<&str> {
+    target.strip_prefix("unix:").map(|rest| rest.strip_prefix("//").unwrap_or(rest))
 }
 
 /// What a realm has both when planning and when running.
@@ -133,9 +158,13 @@ fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<
 /// Checks a base URL; that of a bare origin comes back without a trailing slash.
 fn target(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
     let wrong = |problem: &str| {
-        let message = format!("target: \"{text}\" {problem}: write it in full, such as \"http://127.0.0.1:8080\"");
+        let message =
+            format!("target: \"{text}\" {problem}: write it in full, such as \"http://127.0.0.1:8080\" or \"unix:/run/app.sock\"");
         Exception::throw_message(&ctx, &message)
     };
+    if let Some(path) = unix_path(&text) {
+        return if path.is_empty() { Err(wrong("names no socket")) } else { Ok(text) };
+    }
     let url = url::Url::parse(&text).map_err(|_| wrong("is not a URL"))?;
     match url.scheme() {
         "http" | "https" if url.has_host() && url.path() == "/" => Ok(text.trim_end_matches('/').to_owned()),

@@ -43,6 +43,15 @@ pub(crate) struct ScenarioSettings {
     pub(crate) keep: Keep,
 }
 
+/// Where HTTP/2 is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Http2 {
+    Off,
+    Auto,
+    Only,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ClientCertificate {
     pub(crate) certificate: String,
@@ -60,7 +69,11 @@ pub(crate) struct Settings {
     pub(crate) insecure: bool,
     pub(crate) roots: Vec<String>,
     pub(crate) client_certificate: Option<ClientCertificate>,
-    pub(crate) sources: Vec<std::net::IpAddr>,
+    pub(crate) sources: Vec<String>,
+    pub(crate) http2: Http2,
+    /// URL of an HTTP proxy.
+    pub(crate) proxy: Option<String>,
+    pub(crate) connections_per_second: Option<f64>,
     /// Indexed by the plan's scenario id.
     pub(crate) scenarios: Vec<ScenarioSettings>,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use engine::WorkerContext;
 use metrics::clock::Clock;
-use protocol::{Network, NetworkOptions};
+use protocol::{Network, NetworkOptions, Share};
 use report::terminal::ColorChoice;
 use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, Stubs};
 
@@ -30,16 +30,13 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     }
     let request = UrlRequest::from_args(&args.what, &args.url)?;
     let plan = url_plan::plan(&request, &args.url, args.seed.unwrap_or(1))?;
-    let network = NetworkOptions {
-        insecure: args.tls.insecure,
-        roots: args.tls.roots.clone(),
-        sources: args.tls.sources.clone(),
-        ..NetworkOptions::default()
-    };
+    let mut network = NetworkOptions::default();
+    args.tls.apply(&mut network);
     check_network(&network)?;
     let options = plan.options.clone();
     let session = Session {
         plan,
+        route: network.route.clone(),
         observers: Vec::new(),
         stubs: None,
         file: None,
@@ -50,7 +47,9 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
         console: Console::new(),
     };
     session.perform(|context: &WorkerContext| {
-        let network = Network::new(context.clock.clone(), network.clone()).map_err(|error| error.to_string())?;
+        let share = Share { worker: context.index, workers: context.workers };
+        let network =
+            Network::new(context.clock.clone(), NetworkOptions { share, ..network.clone() }).map_err(|error| error.to_string())?;
         UrlCrew::new(context, network, &request, &options)
     })
 }
@@ -123,9 +122,7 @@ pub(crate) struct ScriptRun<'a> {
 impl ScriptRun<'_> {
     pub(crate) fn perform(self) -> anyhow::Result<Exit> {
         let mut loaded = script::load(self.path, &self.inputs)?;
-        loaded.network.insecure |= self.tls.insecure;
-        loaded.network.roots.extend(self.tls.roots.iter().cloned());
-        loaded.network.sources.extend(self.tls.sources.iter().copied());
+        self.tls.apply(&mut loaded.network);
         check_network(&loaded.network)?;
         let console = Console::new();
         let sink = console.sink();
@@ -136,6 +133,7 @@ impl ScriptRun<'_> {
             observers,
             stubs,
             plan: loaded.plan.clone(),
+            route: loaded.network.route.clone(),
             file: Some(self.shown.to_owned()),
             workers: self.workers,
             tags: self.tags.to_vec(),

@@ -27,13 +27,12 @@ const GRACE_NS: u64 = 60_000_000_000;
 
 pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let mut loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
-    loaded.network.insecure |= args.tls.insecure;
-    loaded.network.roots.extend(args.tls.roots.iter().cloned());
+    args.tls.apply(&mut loaded.network);
     let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
     let loaded = Arc::new(loaded);
     let print: StubConsole = Box::new(|line| say(&format!("[stub] {}", line.text)));
     let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?;
-    if let Some(exit) = preflight_or_exit(&plan)? {
+    if let Some(exit) = preflight_or_exit(&plan, &loaded.network.route)? {
         return Ok(exit);
     }
     let style = Style::detect(color, std::io::stdout().is_terminal());

@@ -12,6 +12,7 @@ mod exchange;
 mod flows;
 mod harness;
 mod labs;
+mod network;
 mod objectives;
 mod observers;
 mod servers;

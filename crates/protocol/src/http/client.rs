@@ -103,10 +103,10 @@ impl<'a> Source<'a> {
 
 impl Client {
     pub fn new(network: Rc<Network>, options: ClientOptions) -> Self {
-        Self { network, options, versions: Versions::default(), pool: Pool::default() }
+        Self { versions: network.versions(), network, options, pool: Pool::default() }
     }
 
-    /// With HTTP/2, all requests of a user to one origin share one connection.
+    /// Instead of the network's versions. With HTTP/2, all requests of a user to one origin share one connection.
     pub fn with_versions(mut self, versions: Versions) -> Self {
         self.versions = versions;
         self
@@ -127,6 +127,13 @@ impl Client {
     /// Like [`Client::send`], without building the request again.
     pub async fn send_prepared(&self, request: &PreparedRequest) -> Exchange {
         self.perform(Source::Prepared(request), request.traits).await
+    }
+
+    /// Waits for the right to open a connection, where the network limits their rate and none to this origin lies ready.
+    pub async fn admit(&self, origin: &Rc<Origin>) {
+        if self.network.limits_connections() && !self.pool.lane(origin).is_ready() {
+            self.network.admit().await;
+        }
     }
 
     /// Closes all kept connections. Requests under way are not touched.
@@ -229,6 +236,9 @@ pub(super) async fn open_to(
     let timer = network.clock().timer();
     timer.reset(exchange.started.saturating_add(timeout_ns));
     exchange.connected = true;
+    if network.limits_connections() {
+        Box::pin(network.enter()).await;
+    }
     match connect(network, target, &timer, &mut exchange.phases).await {
         Ok(stream) => Some(Connection::new(network, stream, timer)),
         Err(failure) => {

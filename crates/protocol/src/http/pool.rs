@@ -146,6 +146,11 @@ impl Lane {
         Place { lane: Rc::clone(self) }
     }
 
+    /// A connection lies idle, or is shared by all requests.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.idle.borrow().is_empty() || self.shared.try_lock().is_ok_and(|shared| matches!(*shared, Shared::Http2(_)))
+    }
+
     pub(crate) fn keep(&self, connection: Box<Connection>) {
         self.idle.borrow_mut().push(connection);
     }

@@ -16,7 +16,7 @@ use super::tls::{Authority, acceptor, answer_ok, over_tls, trusting};
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn routed(options: NetworkOptions, route: Route) -> Rc<Network> {
-    Network::routed(Clock::real(Monotonic::start()), options, route).unwrap()
+    Network::new(Clock::real(Monotonic::start()), NetworkOptions { route, ..options }).unwrap()
 }
 
 #[test]

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use engine::{Crew, IterationEnd, WorkerContext};
 use metrics::Outcome;
 use plan::ScenarioId;
-use protocol::Network;
+use protocol::{Network, NetworkOptions, Share};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 pub use actor::ScriptUser;
@@ -72,7 +72,9 @@ impl ScriptCrew {
     /// # Errors
     /// The network's settings or the file itself, which a run has evaluated once before.
     pub fn new(loaded: &Arc<Loaded>, context: &WorkerContext, sinks: Sinks) -> Result<Self, ScriptError> {
-        let network = Network::new(context.clock.clone(), loaded.network.clone()).map_err(|error| ScriptError::new(error.to_string()))?;
+        let share = Share { worker: context.index, workers: context.workers };
+        let options = NetworkOptions { share, ..loaded.network.clone() };
+        let network = Network::new(context.clock.clone(), options).map_err(|error| ScriptError::new(error.to_string()))?;
         Self::with_network(loaded, context, network, sinks)
     }
 

@@ -10,7 +10,7 @@ use protocol::http::{Origin, resolve};
 use url::Url;
 
 use crate::error::ScriptError;
-use crate::load::Loaded;
+use crate::load::{Loaded, unix_path};
 use crate::settings::Keep;
 
 /// The base that relative URLs are resolved against.
@@ -64,7 +64,8 @@ impl ScenarioCard {
         Ok(Self {
             name: own.name.as_str().into(),
             key_name,
-            base: target.map(Base::new).transpose()?,
+            // Whatever the host: a Unix socket stands for all of them.
+            base: target.map(|target| if unix_path(target).is_some() { "http://localhost" } else { target }).map(Base::new).transpose()?,
             headers,
             authorization: own.auth.as_ref().or(test.auth.as_ref()).map(|auth| auth.header()),
             timeout_ns: own.timeout_ns.unwrap_or(loaded.plan.options.request_timeout_ns),

@@ -3,11 +3,11 @@ import { Flow, flows } from "loadstone:flows";
 import { loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
 import { HttpStub, stubs } from "loadstone:stubs";
 import { Threshold } from "loadstone:thresholds";
-import { known, nanoseconds, show, whole } from "loadstone:values";
+import { known, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
-  "insecure", "roots", "clientCertificate", "sources"];
+  "insecure", "roots", "clientCertificate", "sources", "http2", "proxy", "connectionsPerSecond"];
 
 class Test {
   readonly kind = "test";
@@ -31,6 +31,23 @@ function url(value: unknown, what: string): string | null {
   if (value === undefined || value === null) return null;
   if (typeof value !== "string") throw new TypeError(`${what}: ${show(value)} is not a URL`);
   return __loadstone.target(value);
+}
+
+function texts(value: any, what: string): string[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw new TypeError(`${what}: ${show(value)} is not a list of texts`);
+  return value.map((text) => nameOf(text, what));
+}
+
+function http2(value: unknown): string {
+  if (value === undefined || value === "off" || value === "auto" || value === "only") return value ?? "off";
+  throw new TypeError(`http2: ${show(value)} is not "off", "auto" or "only"`);
+}
+
+function connectionRate(value: unknown): number {
+  const rate = perSecond(value, "connectionsPerSecond");
+  if (rate <= 0) throw new RangeError("connectionsPerSecond: with none at all, no request could be sent");
+  return rate;
 }
 
 function scenarioSettings(scenario: Scenario) {
@@ -78,7 +95,10 @@ export function test(definition: any): Test {
     insecure: options.insecure ?? false,
     roots: options.roots ?? [],
     client_certificate: options.clientCertificate ?? null,
-    sources: options.sources ?? [],
+    sources: texts(options.sources, "sources"),
+    http2: http2(options.http2),
+    proxy: options.proxy === undefined ? null : nameOf(options.proxy, "proxy"),
+    connections_per_second: options.connectionsPerSecond === undefined ? null : connectionRate(options.connectionsPerSecond),
   };
   return new Test((file) => {
     const used: Scenario[] = [];

@@ -136,6 +136,7 @@ fn submit<'js>(
 }
 
 async fn perform_prepared(mut flight: Flight, prepared: Rc<Prepared>) -> Done {
+    flight.wait_for_connection(&prepared.wire.request().origin).await;
     flight.take_off();
     match flight.user.session.send_prepared(&prepared.wire, prepared.redirects).await {
         Sent::Plain(exchange) => {
@@ -150,6 +151,7 @@ async fn perform_prepared(mut flight: Flight, prepared: Rc<Prepared>) -> Done {
 }
 
 async fn perform(mut flight: Flight, request: Request, redirects: u8, without_cookies: bool) -> Done {
+    flight.wait_for_connection(&request.origin).await;
     flight.take_off();
     let user = Rc::clone(&flight.user);
     let hops = if without_cookies {
@@ -174,6 +176,13 @@ pub(super) struct Flight {
 impl Flight {
     pub(super) fn new(user: Rc<UserCell>, series: SeriesId, due: Option<Nanos>) -> Self {
         Self { user, series, due, began: 0, landed: false }
+    }
+
+    /// Where the rate of new connections is limited, a request that needs one begins when it may have it.
+    async fn wait_for_connection(&self, origin: &Rc<Origin>) {
+        if self.user.desk.network.limits_connections() {
+            Box::pin(self.user.session.client().admit(origin)).await;
+        }
     }
 
     pub(super) fn take_off(&mut self) {

@@ -27,6 +27,8 @@ const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Script);
 struct Log {
     lines: RefCell<Vec<String>>,
     open: Cell<i32>,
+    /// Sockets of `/tenth`.
+    opened: Cell<u32>,
 }
 
 /// Plays a scenario of this body, whose target is the server.
@@ -78,6 +80,16 @@ fn answer(request: &Request, mut response: Response, path: &mut String) -> Resul
 
 /// Does what it is told, and notes what it hears.
 async fn attend(mut socket: WebSocketStream<TcpStream>, path: &str, log: &Log) {
+    if path == "/tenth" {
+        let number = log.opened.replace(log.opened.get() + 1);
+        if number % 10 == 9 {
+            let _tap = socket.next().await;
+            if number % 20 == 9 {
+                let _ = socket.close(Some(CloseFrame { code: CloseCode::Error, reason: "".into() })).await;
+            }
+            return;
+        }
+    }
     if path == "/silent" {
         return std::future::pending().await;
     }
@@ -391,5 +403,36 @@ await socket.request("echo x", { name: "Threw", match: () => { throw new Error("
         let snapshot = stage.drain();
         assert_eq!(&*request(&snapshot, "Threw").outcomes, &[(Outcome::Expect, 1)]);
         assert!(errors(&snapshot).iter().any(|(_, _, message, _)| message.contains("mine (t.load.ts:")), "{:?}", errors(&snapshot));
+    });
+}
+
+#[test]
+fn a_server_that_drops_every_tenth_connection_is_counted_by_kind_and_reconnected_to() {
+    let body = r#"
+let socket = await user.ws("/tenth", { name: "Connect" });
+for (let turn = 0; turn < 2; turn++) {
+  if (!socket.open) socket = await user.ws("/tenth", { name: "Connect again" });
+  await socket.request("echo decision", { name: "Tap" });
+}
+"#;
+    run(body, async |stage, _| {
+        let ends = futures_util::future::join_all((0..40).map(|number| stage.play(number))).await;
+        let snapshot = stage.drain();
+        let (connect, again, tap) = (request(&snapshot, "Connect"), request(&snapshot, "Connect again"), request(&snapshot, "Tap"));
+        // Of 44 connections, the 10th, 20th, 30th and 40th are dropped, in two ways.
+        assert_eq!((connect.count, connect.failed, again.count, again.failed), (40, 0, 4, 0));
+        let mut outcomes = tap.outcomes.clone();
+        outcomes.sort_unstable();
+        assert_eq!(outcomes, [(Outcome::Passed, 76), (Outcome::Reset, 2), (Outcome::Closed, 2)]);
+        assert_eq!(ends.iter().filter(|end| **end == FAILED).count(), 4);
+        let mut errors = errors(&snapshot);
+        errors.sort_unstable();
+        assert_eq!(
+            errors,
+            [
+                ("Tap", Outcome::Reset, "the server closed the connection without a close frame", 2),
+                ("Tap", Outcome::Closed, "the server closed the WebSocket with code 1011", 2),
+            ]
+        );
     });
 }

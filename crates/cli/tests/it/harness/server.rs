@@ -78,6 +78,20 @@ pub(crate) fn tickets() -> &'static Tickets {
     })
 }
 
+/// Node's HTTP/2 server, without TLS, that answers with the version; its address.
+pub(crate) fn http2() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.args([
+            "-e",
+            "const server = require('http2').createServer((request, response) => request.on('end', () => response.end(request.httpVersion)).resume()); \
+             server.listen(0, '127.0.0.1', () => console.log(`http2: http://127.0.0.1:${server.address().port}`));",
+        ]);
+        start(command, &["http2: "]).remove(0)
+    })
+}
+
 /// A third party's echo server; its address.
 pub(crate) fn httpbin() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();

@@ -55,7 +55,9 @@ pub(in crate::user) fn open<'js>(
     let mut flight = issue.flight(user);
     let traced = user.desk.sinks.trace.is_some().then(|| request.clone());
     let session = Rc::clone(&user.session);
+    let network = Rc::clone(&user.desk.network);
     let work = Box::pin(async move {
+        network.admit().await;
         flight.take_off();
         let opening = session.open_socket(request, &options).await;
         flight.land(opening.exchange.ended);

@@ -1,0 +1,92 @@
+//! A limit on the rate of new connections: each waits for a slot of a grid in time.
+//!
+//! The grid is common to all workers, and every worker has its share of the slots, so that together they never exceed the rate and no
+//! worker needs to know of the others. A slot that nobody takes is gone: there are no bursts.
+
+use std::cell::Cell;
+
+use metrics::Nanos;
+use metrics::clock::Clock;
+
+/// Which slots are one worker's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    pub worker: u32,
+    pub workers: u32,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { worker: 0, workers: 1 }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Admission {
+    /// Slots per second, of all workers together.
+    rate: f64,
+    share: Share,
+    /// First slot that is not taken.
+    next: Cell<u64>,
+    /// Slots that were waited for before the connection was asked for.
+    reserved: Cell<u32>,
+}
+
+impl Admission {
+    pub(crate) fn new(rate: f64, share: Share) -> Self {
+        Self { rate, share, next: Cell::new(0), reserved: Cell::new(0) }
+    }
+
+    /// Takes this worker's next slot; when it is.
+    fn take(&self, now: Nanos) -> Nanos {
+        let (worker, workers) = (u64::from(self.share.worker), u64::from(self.share.workers.max(1)));
+        let earliest = self.next.get().max((now as f64 * self.rate / 1e9).ceil() as u64);
+        let behind = (earliest % workers + workers - worker % workers) % workers;
+        let slot = if behind == 0 { earliest } else { earliest + workers - behind };
+        self.next.set(slot + 1);
+        (slot as f64 * 1e9 / self.rate).ceil() as Nanos
+    }
+
+    /// Waits for a slot and keeps it for a connection that will be asked for next.
+    pub(crate) async fn reserve(&self, clock: &Clock) {
+        clock.sleep_until(self.take(clock.now())).await;
+        self.reserved.set(self.reserved.get() + 1);
+    }
+
+    /// Waits for a slot, unless one was reserved.
+    pub(crate) async fn enter(&self, clock: &Clock) {
+        match self.reserved.get().checked_sub(1) {
+            Some(left) => self.reserved.set(left),
+            None => clock.sleep_until(self.take(clock.now())).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_together_take_every_slot_of_the_rate_once() {
+        for (rate, workers) in [(10.0, 1), (1000.0, 3), (1.5, 2), (333.0, 4)] {
+            let mut slots = Vec::new();
+            for worker in 0..workers {
+                let admission = Admission::new(rate, Share { worker, workers });
+                let mine: Vec<Nanos> = (0..2000).map(|_| admission.take(0)).take_while(|at| *at < 60_000_000_000).collect();
+                slots.extend(mine);
+            }
+            slots.sort_unstable();
+            let expected = (60.0 * rate).min(f64::from(workers) * 2000.0) as usize;
+            assert_eq!(slots.len(), expected, "{rate} {workers}");
+            let apart = slots.windows(2).all(|pair| (pair[1] - pair[0]).abs_diff((1e9 / rate) as u64) <= 1);
+            assert!(apart, "{rate} {workers}");
+        }
+    }
+
+    #[test]
+    fn slots_that_nobody_took_are_gone() {
+        let admission = Admission::new(10.0, Share::default());
+        assert_eq!(admission.take(0), 0);
+        assert_eq!([admission.take(950_000_001), admission.take(950_000_001)], [1_000_000_000, 1_100_000_000]);
+    }
+}
