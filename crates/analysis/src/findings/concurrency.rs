@@ -6,6 +6,7 @@
 //! requests kept their times at the same moment, and says nothing when all grow together.
 
 use super::Scene;
+use super::draft::{Draft, Standing};
 use super::load_response::{Block, LoadResponse, Part};
 use crate::{Confidence, Evidence, Finding, Grade, units};
 
@@ -36,7 +37,7 @@ struct Plateau<'a> {
     reached: f64,
 }
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
     if generator_grade(scene) == Grade::Invalid {
         return None;
     }
@@ -54,7 +55,10 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
     // A processor that saturates is only ruled out by as many requests that kept their times as there are others: a single one may be served by
     // another process.
     let processor_is_ruled_out = kept.len() >= limited.len() + grown;
-    is_alone.then(|| finding(scene, &limited, if processor_is_ruled_out { &kept } else { &[] }))
+    is_alone.then(|| {
+        let finding = finding(scene, &limited, if processor_is_ruled_out { &kept } else { &[] });
+        Draft { standing: Standing::Cause, finding, dwarfs_generator: false }
+    })
 }
 
 /// The worst of the checks that speak of the generator; a threshold with too few samples, say, is no reason to doubt a plateau.

@@ -1,6 +1,7 @@
 //! The generator itself: when its measurement is not valid, its own limits come before any of the target's.
 
 use super::Scene;
+use super::draft::{Draft, Standing};
 use crate::{Confidence, Evidence, Finding, Grade, ValidityCheck};
 
 const RULE: &str = "generator";
@@ -17,7 +18,7 @@ pub(super) fn is_certain(finding: &Finding) -> bool {
     finding.rule == RULE && finding.confidence == Confidence::High
 }
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
     let blamed = |check: &&ValidityCheck| is_capacity(check) && check.grade.is_some_and(|grade| grade > Grade::Valid);
     let mut checks: Vec<&ValidityCheck> = scene.validity.checks.iter().filter(blamed).collect();
     checks.sort_by_key(|check| std::cmp::Reverse(check.grade));
@@ -28,7 +29,7 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
     } else {
         "The load generator may have added to the results"
     };
-    Some(Finding {
+    let finding = Finding {
         rule: RULE.to_owned(),
         claim: claim.to_owned(),
         confidence: if is_invalid { Confidence::High } else { Confidence::Medium },
@@ -43,5 +44,6 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Finding> {
             .collect(),
         alternatives: Vec::new(),
         next: worst.advice.clone(),
-    })
+    };
+    Some(Draft { standing: if is_invalid { Standing::Cause } else { Standing::Passing }, finding, dwarfs_generator: false })
 }

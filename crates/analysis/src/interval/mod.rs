@@ -6,6 +6,8 @@
 mod batch;
 mod order;
 
+pub(crate) use batch::student_t;
+
 use metrics::Histogram;
 
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};

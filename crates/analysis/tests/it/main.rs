@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test whose run lacks what it made has failed")]
 
+mod causes;
 mod coverage;
 mod findings;
 mod flows;
 mod live;
 mod made;
+mod pipeline;
 mod simulation;
 mod summary;
 mod thresholds;

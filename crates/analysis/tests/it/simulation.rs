@@ -24,7 +24,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    fn draw(self, draws: &mut Draws) -> f64 {
+    pub(crate) fn draw(self, draws: &mut Draws) -> f64 {
         match self {
             Service::Fixed(seconds) => seconds,
             Service::Exponential(mean) => draws.exponential(1.0 / mean),

@@ -1,0 +1,83 @@
+//! Served out of order: most pass quickly while some starve.
+//!
+//! A queue that is served in order makes all wait alike. Where the next is picked otherwise, later ones overtake, and the oldest wait far longer than
+//! the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
+
+use super::draft::{Draft, Standing};
+use super::{Scene, Waiting};
+use crate::{Confidence, FlowTally, units};
+
+/// A journey was starved when one that started so much later finished first: five medians, and two seconds at least.
+const MEDIANS: f64 = 5.0;
+const LATER_MIN_S: f64 = 2.0;
+/// And so many mean times of the calls that serve it, which differ by themselves.
+const HOLDS: f64 = 8.0;
+/// How much longer the longest must have waited than it would have in order.
+const LONGER_THAN_IN_ORDER: f64 = 1.5;
+/// Starved journeys needed to call it a pattern, and their share of all.
+const STARVED_MIN: u64 = 5;
+const STARVED_SHARE_MIN: f64 = 0.01;
+
+pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
+    scene.waiting.iter().find_map(|waiting| {
+        let flow = scene.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
+        starved(scene, waiting, flow)
+    })
+}
+
+fn starved(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Option<Draft> {
+    let slice = &flow.merged;
+    let median = slice.time.quantile(0.5)? as f64 / 1e9;
+    let holds = scene.signals.observers_with("in_flight_max").filter_map(|stub| scene.signals.readings(stub, "hold"));
+    let hold = holds.filter_map(|hold| hold.mean(waiting.from, waiting.to)).fold(0.0, f64::max);
+    let least = f64::max(MEDIANS * median, LATER_MIN_S).max(HOLDS * hold);
+    let starved = slice.overtaken.count() - slice.overtaken.count_at_or_below((least * 1e9) as u64);
+    if starved < STARVED_MIN || (starved as f64) < STARVED_SHARE_MIN * slice.finished as f64 {
+        return None;
+    }
+    let name = &slice.name;
+    let oldest = flow.oldest_max_ns as f64 / 1e9;
+    let longest = f64::max(slice.time.max() as f64 / 1e9, oldest);
+    let in_order = flow.backlog_max as f64 / waiting.throughput.max(1e-9);
+    if longest < LONGER_THAN_IN_ORDER * in_order {
+        return None;
+    }
+    let claim = format!(
+        "\"{name}\" is served out of order: half take {} or less, while the oldest waited {} and was overtaken again and again",
+        units::seconds(median),
+        units::seconds(longest)
+    );
+    let worst = slice.overtaken.max() as f64 / 1e9;
+    let finding = Draft::new(Standing::Fault, "order", Confidence::High, claim)
+        .rests_on(
+            format!(
+                "{} of {} journeys were overtaken by one that started more than {} later; the worst by {}",
+                units::count(starved),
+                units::count(slice.finished),
+                units::seconds(least),
+                units::seconds(worst)
+            ),
+            vec![format!("flow/{name}/order/overtaken"), format!("flow/{name}/oldest/age")],
+            (waiting.from, waiting.to),
+        )
+        .rests_on(
+            format!(
+                "never more than {} were open, and {} finished: in order, nobody would have waited much longer than {}",
+                units::count(flow.backlog_max),
+                units::rate(waiting.throughput),
+                units::seconds(in_order)
+            ),
+            waiting.columns(),
+            (waiting.from, waiting.to),
+        );
+    let finding = if hold > 0.0 {
+        finding.or(format!("Calls that differ in length: set aside, because they took {} on average.", units::seconds(hold)))
+    } else {
+        finding
+    };
+    Some(
+        finding
+            .or("Priorities, or one key's messages that wait for each other: they look the same, and you know whether they are meant.")
+            .try_next("Pick the oldest first (ORDER BY its creation, with an index that fits), and run again: the longest time should come near the median of the same moment."),
+    )
+}

@@ -1,0 +1,46 @@
+//! An unstable queue: more comes in than goes out, for as long as the load lasts.
+
+use super::draft::{Draft, Standing};
+use super::{Scene, Waiting};
+use crate::{Confidence, FlowTally, units};
+
+pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
+    let waiting = scene.waiting.iter().find(|waiting| waiting.is_unstable())?;
+    let flow = scene.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
+    Some(grows(scene, waiting, flow))
+}
+
+fn grows(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Draft {
+    let (growth, half) = waiting.growth;
+    let what = waiting.what();
+    let drain = waiting.backlog / waiting.throughput.max(1e-9);
+    let claim = format!(
+        "The backlog of {what} grows by {growth:.1} a second for as long as the load lasts: {} come in, {} leave",
+        units::rate(waiting.started),
+        units::rate(waiting.finished)
+    );
+    let row = flow.row(scene.tally.load_end());
+    let drained = match row.drain {
+        Some(drained) => match drained.seconds {
+            Some(seconds) => format!("it took {}", units::seconds(seconds)),
+            None => format!("{} were still open when the run ended", units::count(drained.left)),
+        },
+        None => "the run ended with its load".to_owned(),
+    };
+    Draft::new(Standing::Consequence, "unstable-queue", Confidence::High, claim)
+        .rests_on(
+            format!("grew by {growth:.2} a second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load", growth - half, growth + half, waiting.backlog),
+            waiting.columns(),
+            (waiting.from, waiting.load_to),
+        )
+        .rests_on(
+            format!("at {} it takes {} to work that off after the load; {drained}", units::rate(waiting.throughput), units::seconds(drain)),
+            waiting.columns(),
+            (waiting.load_to, waiting.to),
+        )
+        .or("A burst that the queue takes up and works off again: set aside, because it grew until the load ended.")
+        .try_next(format!(
+            "Below {} it is stable. What keeps it from going faster is the finding before this one; where there is none, observe what works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
+            units::rate(waiting.throughput)
+        ))
+}

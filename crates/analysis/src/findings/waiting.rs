@@ -1,0 +1,179 @@
+//! When work waited: the stretch of a run that the rules about causes look at. Where nothing waits, nothing is held back, and no cause is named.
+
+use metrics::SeriesKind;
+
+use super::signals::mean_of_batches;
+use crate::Tally;
+
+/// Seconds over which rates are taken: a few messages a second must give a steady one.
+const SMOOTHED: usize = 10;
+/// Journeys that must be open before they can be called a queue.
+const BACKLOG_MIN: f64 = 10.0;
+/// Growth of the time in the system, over what it is in the best tenth of the load, from which work waits: twofold, and some on top: a second
+/// for journeys, which come in lumps, and less for requests.
+const GROWN: f64 = 2.0;
+const GROWN_BY_S: f64 = 1.0;
+const REQUESTS_GROWN_BY_S: f64 = 0.02;
+/// Length of a stretch that is looked at, and the pauses in it that do not end it.
+const STRETCH_MIN_S: usize = 15;
+const DIP_MAX_S: usize = 3;
+/// How many times the generator's p99 of schedule lag a wait must be to rule it out.
+const DWARFED: f64 = 20.0;
+/// Part of the arrivals by which a queue must grow to be called unstable.
+const DEFICIT_MIN: f64 = 0.04;
+
+/// Work that waited.
+#[derive(Debug, Clone)]
+pub(crate) struct Waiting {
+    /// The flow's name; `None` for the requests of the load itself.
+    pub(crate) flow: Option<String>,
+    /// Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// Up to where load was made within the stretch.
+    pub(crate) load_to: f64,
+    /// Started and finished per second while load was made.
+    pub(crate) started: f64,
+    pub(crate) finished: f64,
+    /// Growth of the backlog per second while load was made, and half of its 95 % interval.
+    pub(crate) growth: (f64, f64),
+    /// Open at the end of the load.
+    pub(crate) backlog: f64,
+    /// Finished per second while anything waited, the time after the load included.
+    pub(crate) throughput: f64,
+}
+
+impl Waiting {
+    /// Whether more came than went until the end of the load, beyond what chance makes of it.
+    pub(crate) fn is_unstable(&self) -> bool {
+        self.growth.0 - self.growth.1 > 0.0 && self.growth.0 >= DEFICIT_MIN * self.started
+    }
+
+    /// How long what comes last has to wait. Seconds.
+    pub(crate) fn wait(&self) -> f64 {
+        self.backlog / self.throughput.max(1e-9)
+    }
+
+    /// Whether the wait is so long that a generator this late cannot be what made it.
+    pub(crate) fn dwarfs_generator(&self, tally: &Tally) -> bool {
+        let lag = tally.together(SeriesKind::Request).and_then(|all| all.merged.lag.quantile(0.99));
+        self.flow.is_some() && self.is_unstable() && self.wait() >= DWARFED * lag.unwrap_or(0) as f64 / 1e9
+    }
+
+    /// Names of the columns that show it.
+    pub(crate) fn columns(&self) -> Vec<String> {
+        match &self.flow {
+            Some(flow) => vec![format!("flow/{flow}/backlog/all"), format!("flow/{flow}/rate/finished")],
+            None => vec!["in_flight/requests".to_owned(), "response/p50".to_owned()],
+        }
+    }
+
+    /// What waits, at the start of a sentence.
+    pub(crate) fn what(&self) -> String {
+        self.flow.as_ref().map_or_else(|| "Requests".to_owned(), |flow| format!("\"{flow}\""))
+    }
+}
+
+/// One second of what comes and goes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Second {
+    from: f64,
+    to: f64,
+    started: f64,
+    finished: f64,
+    open: f64,
+}
+
+/// Of each flow, and of the requests, the longest stretch in which work waited; the flows first, since they see what users see.
+pub(crate) fn find(run: &run::Run, tally: &Tally) -> Vec<Waiting> {
+    let load_end = tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+    let names: Vec<String> = tally.flows().iter().map(|flow| flow.merged.name.to_string()).collect();
+    let mut all: Vec<Waiting> = names.iter().filter_map(|name| stretch(Some(name), &of_flow(run, name), load_end)).collect();
+    all.sort_by(|a, b| (b.to - b.from).total_cmp(&(a.to - a.from)));
+    all.extend(stretch(None, &of_requests(run), load_end));
+    all
+}
+
+fn of_flow(run: &run::Run, name: &str) -> Vec<Second> {
+    let second = |slice: &metrics::Snapshot| {
+        let flow = slice.flows.iter().find(|flow| &*flow.name == name);
+        flow.map_or_else(Second::default, |flow| Second {
+            from: slice.start as f64 / 1e9,
+            to: slice.end as f64 / 1e9,
+            started: flow.started as f64,
+            finished: flow.finished as f64,
+            open: flow.backlog as f64,
+        })
+    };
+    run.slices.iter().map(second).filter(|second| second.to > second.from).collect()
+}
+
+/// Requests in flight of all workers together.
+fn of_requests(run: &run::Run) -> Vec<Second> {
+    let second = |slice: &metrics::Snapshot| {
+        let length = (slice.end - slice.start).max(1) as f64;
+        let ended: u64 = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();
+        Second {
+            from: slice.start as f64 / 1e9,
+            to: slice.end as f64 / 1e9,
+            started: slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum::<u64>() as f64,
+            finished: ended as f64,
+            open: slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length,
+        }
+    };
+    run.slices.iter().map(second).filter(|second| second.to > second.from && second.started > 0.0).collect()
+}
+
+/// By Little's law, what is open over what finishes per second is the time in the system, whatever the load: it grows only where work waits.
+fn stretch(flow: Option<&String>, seconds: &[Second], load_end: f64) -> Option<Waiting> {
+    let rate = |index: usize| {
+        let around = &seconds[index.saturating_sub(SMOOTHED / 2)..(index + SMOOTHED / 2).min(seconds.len())];
+        around.iter().map(|second| second.finished).sum::<f64>() / around.len().max(1) as f64
+    };
+    let times: Vec<f64> = (0..seconds.len()).map(|index| seconds[index].open / rate(index).max(0.1)).collect();
+    let during_load = seconds.iter().zip(&times).filter(|(second, _)| second.to <= load_end + 1.0 && second.finished > 0.0);
+    let mut sorted: Vec<f64> = during_load.map(|(_, time)| *time).collect();
+    sorted.sort_by(f64::total_cmp);
+    let base = *sorted.get(sorted.len() / 10)?;
+    let grown_by = if flow.is_some() { GROWN_BY_S } else { REQUESTS_GROWN_BY_S };
+    let waits = |index: &usize| seconds[*index].open >= BACKLOG_MIN && times[*index] >= GROWN * base + grown_by;
+    let (first, last) = longest((0..seconds.len()).filter(waits))?;
+    if last + 1 - first < STRETCH_MIN_S {
+        return None;
+    }
+    let loaded: Vec<&Second> = seconds[first..=last].iter().filter(|second| second.to <= load_end + 0.5).collect();
+    let growths: Vec<f64> = loaded.iter().map(|second| second.started - second.finished).collect();
+    let mean = |of: fn(&Second) -> f64, list: &[&Second]| list.iter().map(|second| of(second)).sum::<f64>() / list.len().max(1) as f64;
+    let whole: Vec<&Second> = seconds[first..=last].iter().collect();
+    // A queue that has drained by itself while load went on is not growing, however it grew before.
+    let is_over = loaded.last().zip(seconds.iter().rfind(|second| second.to <= load_end + 0.5)).is_some_and(|(a, b)| a.to + 5.0 < b.to);
+    Some(Waiting {
+        flow: flow.cloned(),
+        from: seconds[first].from,
+        to: seconds[last].to,
+        load_to: loaded.last().map_or(seconds[first].from, |second| second.to),
+        started: mean(|second| second.started, &loaded),
+        finished: mean(|second| second.finished, &loaded),
+        growth: if is_over || flow.is_none() { (0.0, f64::INFINITY) } else { mean_of_batches(&growths) },
+        backlog: loaded.last().map_or(0.0, |second| second.open),
+        throughput: mean(|second| second.finished, &whole),
+    })
+}
+
+/// First and last of the longest run of indices, short pauses allowed.
+fn longest(indices: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
+    let mut best: Option<(usize, usize)> = None;
+    let mut open: Option<(usize, usize)> = None;
+    for index in indices {
+        open = match open {
+            Some((first, last)) if index - last <= DIP_MAX_S + 1 => Some((first, index)),
+            _ => Some((index, index)),
+        };
+        if let Some((first, last)) = open
+            && best.is_none_or(|(a, b)| last - first > b - a)
+        {
+            best = open;
+        }
+    }
+    best
+}
