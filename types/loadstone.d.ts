@@ -1245,6 +1245,16 @@ declare module "loadstone" {
     statsd(options?: ObserverOptions & { listen?: string }): Observer;
     /** Any PostgreSQL query with one row: each of its columns that is a number becomes a signal. */
     sql(options: ObserverOptions & { url: string; query: string }): Observer;
+    /**
+     * A query whose rows are the keys of journeys that have started, reached a stage or finished lately, so that a flow can be followed
+     * inside the system's own tables: first column the key, second (if there is one) how many seconds ago, by the database's clock. Let it look
+     * back further than the time between readings: a key that the reading before had as well counts once.
+     *
+     * @example
+     * observe.sql({ url: "postgres://app@127.0.0.1/shop", finish: delivery,
+     *   query: "select id, extract(epoch from now() - sent_at) from messages where sent_at > now() - interval '5 s'" })
+     */
+    sql(options: ObserverOptions & { url: string; query: string } & ({ start: Flow } | { stage: readonly [flow: Flow, name: string] } | { finish: Flow })): Observer;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

@@ -431,6 +431,8 @@ pub(crate) enum ExportTable {
     Seconds,
     /// A row per series.
     Totals,
+    /// A row per second and flow.
+    Flows,
     /// A row per reading of an observer's signal.
     Signals,
 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use metrics::{FlowBook, FlowDefinition, Mark, MarkKind, Nanos, Snapshot};
+use metrics::{FlowBook, FlowDefinition, FlowEvent, Mark, MarkKind, Nanos, Snapshot};
 use plan::{FlowSpec, TestPlan};
 use report::number;
 use script::Stubs;
@@ -34,6 +34,13 @@ impl Journeys {
     pub(crate) fn load_ended(&mut self, at: Nanos) {
         self.load_end = Some(at);
         self.marks.push(Mark { at, kind: MarkKind::LoadEnded, text: "the load has ended; waiting for open journeys".to_owned() });
+    }
+
+    /// Events that observers have learnt of.
+    pub(crate) fn take(&mut self, events: Vec<FlowEvent>) {
+        if !self.flows.is_empty() {
+            self.book.take(events);
+        }
     }
 
     /// Makes the slice's flows of the events that are known. Returns whether there is nothing left to wait for after the load.

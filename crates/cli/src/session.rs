@@ -206,7 +206,8 @@ impl<W: Write> Watch<'_, W> {
     fn slice(&mut self, snapshot: &mut Snapshot, is_last: bool) -> Option<Control> {
         let was_well = self.trouble.is_none();
         (self.closed, self.next_slice) = (is_last, snapshot.slice + 1);
-        let readings = self.signals.take();
+        let mut readings = self.signals.take();
+        self.journeys.take(std::mem::take(&mut readings.flow_events));
         if let Some(stubs) = self.stubs.clone().filter(|_| is_last) {
             for text in stub_signals::unmatched(&stubs.recordings()) {
                 self.say(&format!("warning: {text}"));

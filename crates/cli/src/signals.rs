@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use metrics::clock::Monotonic;
-use metrics::{Mark, MarkKind, Signal, SignalBatch, SignalNotice};
+use metrics::{FlowEvent, Mark, MarkKind, Signal, SignalBatch, SignalNotice};
 use observe::{Observation, Observer};
 use plan::TestPlan;
 use run::{Mask, SignalSeries};
@@ -50,6 +50,8 @@ pub(crate) struct Signals {
 pub(crate) struct Readings {
     pub(crate) series: Vec<SignalSeries>,
     pub(crate) notices: Vec<SignalNotice>,
+    /// What observers have learnt of journeys.
+    pub(crate) flow_events: Vec<FlowEvent>,
 }
 
 impl Readings {
@@ -105,6 +107,7 @@ impl Signals {
                 };
                 readings.series[place].points.push(point);
             }
+            readings.flow_events.extend(batch.flow_events);
             let shown = |notice: SignalNotice| SignalNotice { message: self.mask.text(&notice.message).into_owned(), ..notice };
             readings.notices.extend(batch.notices.into_iter().map(shown));
         }
@@ -148,7 +151,12 @@ mod tests {
         let observer: Arc<str> = "shop".into();
         let message = "cannot reach http://app:hunter2@host/".to_owned();
         let notice = SignalNotice { observer: Arc::clone(&observer), at, kind: NoticeKind::Failed, message };
-        SignalBatch { observer, points: vec![(Arc::new(signal), SignalPoint { at, value: at as f64 })], notices: vec![notice] }
+        SignalBatch {
+            observer,
+            points: vec![(Arc::new(signal), SignalPoint { at, value: at as f64 })],
+            notices: vec![notice],
+            flow_events: Vec::new(),
+        }
     }
 
     #[test]

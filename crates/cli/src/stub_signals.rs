@@ -40,7 +40,7 @@ impl StubSignals {
             let observer = format!("stub:{name}");
             let signals = self.known.entry(observer.clone()).or_insert_with(|| signals(&observer));
             let points = seconds.iter().flat_map(|second| points(second, signals)).collect();
-            batches.push(SignalBatch { observer: observer.into(), points, notices: Vec::new() });
+            batches.push(SignalBatch { observer: observer.into(), points, notices: Vec::new(), flow_events: Vec::new() });
         }
         batches
     }

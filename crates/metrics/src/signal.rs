@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{FlowEvent, Nanos};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,6 +52,8 @@ pub struct SignalBatch {
     pub observer: Arc<str>,
     pub points: Vec<(Arc<Signal>, SignalPoint)>,
     pub notices: Vec<SignalNotice>,
+    /// What it has learnt of journeys.
+    pub flow_events: Vec<FlowEvent>,
 }
 
 /// Something a reader of the signals must know.

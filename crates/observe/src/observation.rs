@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use metrics::clock::{Monotonic, thread_cpu_ns};
-use metrics::{Nanos, NoticeKind, SignalBatch, SignalNotice};
+use metrics::{FlowEvent, Nanos, NoticeKind, SignalBatch, SignalNotice};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio::time::MissedTickBehavior;
@@ -19,6 +19,8 @@ use crate::readings::{Readings, SERIES_MAX};
 const BATCHES_MAX: usize = 4_096;
 /// Notices of one observer that wait for room in the channel.
 const NOTICES_MAX: usize = 64;
+/// Flow events of one observer that wait for room in the channel.
+const FLOW_EVENTS_MAX: usize = 1_000_000;
 /// A source that has not answered by then counts as failed for this reading.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
@@ -100,6 +102,7 @@ struct Delivery {
     clock: Monotonic,
     sender: SyncSender<SignalBatch>,
     notices: Vec<SignalNotice>,
+    flow_events: Vec<FlowEvent>,
     /// Since when it has been failing.
     failing_since: Option<Nanos>,
     lost: u64,
@@ -109,7 +112,16 @@ struct Delivery {
 async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<SignalBatch>) {
     let name: Arc<str> = observer.name.as_str().into();
     let mut readings = Readings::new(&name);
-    let mut delivery = Delivery { observer: name, clock, sender, notices: Vec::new(), failing_since: None, lost: 0, refused_told: false };
+    let mut delivery = Delivery {
+        observer: name,
+        clock,
+        sender,
+        notices: Vec::new(),
+        flow_events: Vec::new(),
+        failing_since: None,
+        lost: 0,
+        refused_told: false,
+    };
     let mut ticks = tokio::time::interval(Duration::from_nanos(observer.source.period_ns(observer.every_ns)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
@@ -120,7 +132,11 @@ async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Sign
         let read = read.unwrap_or_else(|_| Err(format!("it did not answer within {} s", ANSWER_LIMIT.as_secs())));
         let points = readings.finish(clock.now());
         match read {
-            Ok(()) => delivery.well(points, readings.refused()),
+            Ok(()) => {
+                let read_at = begin + clock.now().saturating_sub(begin) / 2;
+                delivery.flow_events.extend(readings.take_journeys(read_at));
+                delivery.well(points, readings.refused());
+            }
             Err(problem) => {
                 observer.source.reset();
                 delivery.failed(begin, problem);
@@ -169,18 +185,22 @@ impl Delivery {
             kind: NoticeKind::Incomplete,
             message: format!("{} readings of {} were lost because nobody took them", self.lost, self.observer),
         });
-        if points.is_empty() && self.notices.is_empty() && loss.is_none() {
+        if points.is_empty() && self.notices.is_empty() && self.flow_events.is_empty() && loss.is_none() {
             return;
         }
         let kept = self.notices.len();
         let mut notices = std::mem::take(&mut self.notices);
         notices.extend(loss);
-        let batch = SignalBatch { observer: Arc::clone(&self.observer), points, notices };
+        let flow_events = std::mem::take(&mut self.flow_events);
+        let batch = SignalBatch { observer: Arc::clone(&self.observer), points, notices, flow_events };
         match self.sender.try_send(batch) {
             Ok(()) => self.lost = 0,
             Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
                 self.lost += batch.points.len() as u64;
                 // The one about losses is made anew with the next attempt.
+                // A journey that finished has finished, whenever that is told.
+                self.flow_events = batch.flow_events;
+                self.flow_events.truncate(FLOW_EVENTS_MAX);
                 self.notices = batch.notices;
                 self.notices.truncate(kept.min(NOTICES_MAX));
             }
@@ -198,7 +218,7 @@ async fn own_cost(clock: Monotonic, sender: SyncSender<SignalBatch>) {
         readings.counter("cpu", "seconds", "CPU time of the thread that runs all observers", thread_cpu_ns() as f64 / 1e9);
         let points = readings.finish(clock.now());
         // A full channel loses this reading and nothing else.
-        let _ = sender.try_send(SignalBatch { observer: "observe".into(), points, notices: Vec::new() });
+        let _ = sender.try_send(SignalBatch { observer: "observe".into(), points, notices: Vec::new(), flow_events: Vec::new() });
     }
 }
 
@@ -209,7 +229,19 @@ mod tests {
     fn delivery(room: usize) -> (Delivery, Receiver<SignalBatch>) {
         let (sender, receiver) = sync_channel(room);
         let (observer, clock) = ("app".into(), Monotonic::start());
-        (Delivery { observer, clock, sender, notices: Vec::new(), failing_since: None, lost: 0, refused_told: false }, receiver)
+        (
+            Delivery {
+                observer,
+                clock,
+                sender,
+                notices: Vec::new(),
+                flow_events: Vec::new(),
+                failing_since: None,
+                lost: 0,
+                refused_told: false,
+            },
+            receiver,
+        )
     }
 
     fn points(count: u32) -> Vec<crate::readings::Point> {

@@ -44,7 +44,7 @@ pub(crate) enum Source {
     Postgres(Box<Postgres>),
     Redis(Redis),
     Statsd(Statsd),
-    Sql(Sql),
+    Sql(Box<Sql>),
 }
 
 const EVERY_NS: u64 = 1_000_000_000;
@@ -73,7 +73,7 @@ impl Observer {
             "postgres" => Source::Postgres(Box::new(Postgres::from_description(&mut description, every_ns)?)),
             "redis" => Source::Redis(Redis::from_description(&mut description)?),
             "statsd" => Source::Statsd(Statsd::from_description(&mut description, every_ns)?),
-            "sql" => Source::Sql(Sql::from_description(&mut description)?),
+            "sql" => Source::Sql(Box::new(Sql::from_description(&mut description)?)),
             kind => return Err(ObserveError::Kind { kind: kind.to_owned() }),
         };
         description.finish()?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use metrics::{Nanos, Signal, SignalKind, SignalPoint};
+use metrics::{FlowEvent, Nanos, Signal, SignalKind, SignalPoint};
 
 /// Series that one observer may make; the rest are refused and counted, so that no exporter can fill a run.
 pub(crate) const SERIES_MAX: usize = 2_000;
@@ -18,17 +18,20 @@ pub(crate) struct Readings {
     series: HashMap<String, Arc<Signal>>,
     points: Vec<Point>,
     refused: u64,
+    /// Instants are relative: how long before the reading it happened. Nanoseconds.
+    journeys: Vec<FlowEvent>,
 }
 
 impl Readings {
     pub(crate) fn new(observer: &str) -> Self {
-        Self { observer: observer.to_owned(), at: 0, series: HashMap::new(), points: Vec::new(), refused: 0 }
+        Self { observer: observer.to_owned(), at: 0, series: HashMap::new(), points: Vec::new(), refused: 0, journeys: Vec::new() }
     }
 
     /// Begins a reading at this instant.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.at = at;
         self.points.clear();
+        self.journeys.clear();
     }
 
     /// Ends it: the points, stamped with the middle between its begin and `now`.
@@ -37,6 +40,16 @@ impl Readings {
         let mut points = std::mem::take(&mut self.points);
         points.iter_mut().for_each(|(_, point)| point.at = middle);
         points
+    }
+
+    /// Something happened to a journey, `event.at` nanoseconds before this reading.
+    pub(crate) fn journey(&mut self, event: FlowEvent) {
+        self.journeys.push(event);
+    }
+
+    /// What happened to journeys, on the clock of a reading that was stamped with `read_at`.
+    pub(crate) fn take_journeys(&mut self, read_at: Nanos) -> impl Iterator<Item = FlowEvent> + '_ {
+        self.journeys.drain(..).map(move |event| FlowEvent { at: read_at.saturating_sub(event.at), ..event })
     }
 
     pub(crate) fn gauge(&mut self, metric: &str, unit: &str, help: &str, value: f64) {

@@ -7,7 +7,7 @@ use analysis::Summary;
 use anyhow::Context;
 use report::terminal::{Closing, ColorChoice, Style};
 use report::{RunRow, RunState};
-use run::export::{Format, per_second, signals};
+use run::export::{Format, flows, per_second, signals};
 use run::{History, Reader, Run, RunError};
 
 use crate::args::{ExportArgs, ExportFormat, ExportTable, ReportArgs, RunsArgs, ShowArgs};
@@ -88,6 +88,7 @@ pub(crate) fn export(args: &ExportArgs, out: &mut impl Write) -> anyhow::Result<
     let table = match args.table {
         ExportTable::Seconds => per_second(&run),
         ExportTable::Totals => analysis::totals_table(&summary),
+        ExportTable::Flows => flows(&run),
         ExportTable::Signals => signals(&run),
     };
     let format = match args.format {

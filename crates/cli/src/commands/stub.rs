@@ -110,7 +110,8 @@ fn spec(args: &StubArgs) -> Result<StubSpec, UsageError> {
     ] {
         fields.extend(value.map(|value| (name.to_owned(), value)));
     }
-    let mut spec = StubSpec::try_from(Value::Object(fields)).map_err(wrong)?;
+    let of_file = |problem: String| args.spec.as_ref().map_or_else(|| problem.clone(), |path| format!("{}: {problem}", path.display()));
+    let mut spec = StubSpec::try_from(Value::Object(fields)).map_err(|problem| wrong(of_file(problem)))?;
     // Files that a file names lie beside it.
     let folder = args.spec.as_deref().and_then(Path::parent).unwrap_or_else(|| Path::new(""));
     let read = |file: &str| {

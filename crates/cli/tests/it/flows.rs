@@ -148,3 +148,27 @@ export default test({ target: api.url, load: visit.run(iterations(5)) });
     assert_eq!(ended.stderr.matches("no such luck").count(), 1, "{}", ended.everything());
     ended.says("5 calls that none of its routes matched");
 }
+
+/// The query gives the same key at every reading; the journey finishes once.
+#[test]
+fn a_query_can_tell_that_journeys_have_finished() {
+    let database = &server::shop().database;
+    let script = format!(
+        r#"import {{ flow, flowLost, iterations, observe, scenario, stub, test }} from "loadstone";
+const order = flow("Order", {{ drain: "30s" }});
+const api = stub.http();
+const buy = scenario("Buy", async (user) => {{
+  await user.get("/");
+  order.start("order-7");
+}});
+export default test({{
+  target: api.url, load: buy.run(iterations(1)), thresholds: [flowLost(order).count.equals(0)],
+  observe: [observe.sql({{ url: "{database}", name: "orders", every: "100ms", finish: order, query: "select 'order-7', 0" }})],
+}});
+"#
+    );
+    let ended = Folder::new().file("order.load.ts", &script).run(&["run", "order.load.ts"]).passes();
+    let summary = ended.summary();
+    let flow = flow(&summary);
+    assert_eq!((&flow["finished"], &flow["duplicates"], &flow["open"]), (&1.into(), &0.into(), &0.into()), "{}", ended.everything());
+}

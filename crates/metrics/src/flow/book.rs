@@ -11,11 +11,11 @@ use crate::Nanos;
 /// Bounds on what a book holds of each flow.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowLimits {
-    /// Open journeys; further starts are counted as unfollowed. Some 90 bytes each.
+    /// Open journeys; further starts are counted as unfollowed. Some 70 bytes each.
     pub open_max: usize,
-    /// Journeys that are over and remembered, so that a repeated finish is known as one. Some 30 bytes each.
+    /// Journeys that are over and remembered, so that a repeated finish is known as one. Some 50 bytes each.
     pub over_max: usize,
-    /// Keys with a stage or finish that wait for their start; the oldest is given up for a new one. Some 100 bytes each.
+    /// Keys with a stage or finish that wait for their start; the oldest is given up for a new one. Some 125 bytes each.
     pub early_max: usize,
 }
 

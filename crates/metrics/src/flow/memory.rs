@@ -32,7 +32,7 @@ pub(super) enum Over {
     GivenUp,
 }
 
-/// Remembers the journeys that ended last. Some 30 bytes each.
+/// Remembers the journeys that ended last. Some 50 bytes each.
 pub(super) struct Memory {
     over: ByKey<Over>,
     /// In the order in which they ended. A key that has begun anew since stands in it all the same.

@@ -1,6 +1,8 @@
 //! PostgreSQL: planted waits, locks and totals, read back as signals.
 
-use metrics::NoticeKind;
+use metrics::clock::Monotonic;
+use metrics::{FlowEvent, FlowKey, FlowStep, NoticeKind};
+use observe::{Observation, Observer};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
 
@@ -46,6 +48,40 @@ impl Background {
         let client = std::sync::Arc::clone(client);
         self.run(async move { client.batch_execute(sql).await }).unwrap();
     }
+}
+
+/// Keys that a query gives are told once each, at the instant at which they came there by the database's clock.
+#[test]
+fn keys_of_journeys_are_told_once() {
+    let server = servers::postgres();
+    let background = Background::start();
+    let client = background.connect(&server);
+    background.execute(&client, "create table sent (id text, at timestamptz)");
+    let query = "select id, extract(epoch from now() - at) from sent where at > now() - interval '1 h'";
+    let description = json!({ "kind": "sql", "url": server.postgres_url(), "query": query, "every": "50ms", "flow": 3, "step": "1" });
+    let clock = Monotonic::start();
+    // Long enough that two seconds ago lies on the clock.
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    background.execute(&client, "insert into sent values ('a', now() - interval '2 s')");
+    let begun = clock.now();
+    let observation = Observation::start(vec![Observer::from_description(&description).unwrap()], clock).unwrap();
+    let mut events = Vec::new();
+    let mut readings = 0;
+    let mut more = |until: usize, events: &mut Vec<FlowEvent>| {
+        while events.len() < until || readings < 4 * until {
+            let batch = observation.next(std::time::Duration::from_secs(20)).expect("a reading");
+            readings += usize::from(batch.points.iter().any(|(signal, _)| signal.name == "sql/keys"));
+            events.extend(batch.flow_events);
+        }
+    };
+    more(1, &mut events);
+    let first = events[0];
+    assert_eq!((events.len(), first.flow, first.key, first.step), (1, 2, FlowKey::of("a"), FlowStep::Stage(1)));
+    // Every reading was begun later.
+    assert!(first.at > 0 && first.at < begun, "{} of {begun}", first.at);
+    background.execute(&client, "insert into sent values ('b', now())");
+    more(2, &mut events);
+    assert_eq!((events.len(), events[1].key), (2, FlowKey::of("b")), "{events:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod text;
 
 use std::path::Path;
 
-pub use seconds::{kind, per_second, signals};
+pub use seconds::{flows, kind, per_second, signals};
 pub use table::{Column, Table, Values};
 
 use crate::{RunError, disk};

@@ -1,7 +1,7 @@
 //! The tables of what was measured: every series and every signal, second by second.
 
 use jiff::Timestamp;
-use metrics::{Histogram, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Snapshot};
 
 use super::Table;
 use crate::Run;
@@ -31,6 +31,28 @@ pub fn per_second(run: &Run) -> Table {
     table.number("lag_p99_s", &rows, |(_, series)| quantile(&series.lag, 0.99));
     table.integer("sent_bytes", &rows, |(_, series)| series.bytes_sent);
     table.integer("received_bytes", &rows, |(_, series)| series.bytes_received);
+    table
+}
+
+/// One row per second and flow. Times are those of the journeys that finished in the second.
+pub fn flows(run: &Run) -> Table {
+    let zero = zero_of(run);
+    let rows: Vec<(&Snapshot, &FlowSlice)> =
+        run.slices.iter().flat_map(|slice| slice.flows.iter().map(move |flow| (slice, flow))).collect();
+    let mut table = Table::default();
+    table.integer("second", &rows, |(slice, _)| u64::from(slice.slice));
+    table.instant("time", &rows, |(slice, _)| at(zero, slice.start));
+    table.text("flow", &rows, |(_, flow)| flow.name.clone());
+    table.integer("started", &rows, |(_, flow)| flow.started);
+    table.integer("finished", &rows, |(_, flow)| flow.finished);
+    table.integer("timed_out", &rows, |(_, flow)| flow.timed_out);
+    table.integer("open", &rows, |(_, flow)| flow.backlog);
+    table.number("oldest_s", &rows, |(_, flow)| Some(flow.oldest_ns as f64 / 1e9));
+    table.number("mean_s", &rows, |(_, flow)| flow.time.mean().map(|ns| ns / 1e9));
+    for (name, q) in [("p50_s", 0.5), ("p95_s", 0.95), ("p99_s", 0.99), ("max_s", 1.0)] {
+        table.number(name, &rows, |(_, flow)| quantile(&flow.time, q));
+    }
+    table.integer("overtaken", &rows, |(_, flow)| flow.overtaken.count());
     table
 }
 

@@ -48,6 +48,27 @@ fn parquet_reads_back_row_by_row() {
 }
 
 #[test]
+fn flows_are_a_row_per_second() {
+    let mut run = run();
+    let mut time = metrics::Histogram::new();
+    time.record(250);
+    run.slices[1].flows.push(metrics::FlowSlice {
+        name: "Send".into(),
+        started: 3,
+        finished: 1,
+        backlog: 2,
+        oldest_ns: 500_000_000,
+        time,
+        ..metrics::FlowSlice::default()
+    });
+    let csv = String::from_utf8(export::encode(&export::flows(&run), Format::Csv).unwrap()).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "second,time,flow,started,finished,timed_out,open,oldest_s,mean_s,p50_s,p95_s,p99_s,max_s,overtaken");
+    assert!(lines[1].starts_with("1,2026-11-20T18:30:06") && lines[1].contains(",Send,3,1,0,2,0.5,"), "{}", lines[1]);
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
 fn csv_and_json_lines_hold_the_same() {
     let table = export::per_second(&run());
     let csv = String::from_utf8(export::encode(&table, Format::Csv).unwrap()).unwrap();

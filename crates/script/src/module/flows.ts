@@ -18,6 +18,15 @@ export class Flow {
     this.#plan = plan;
   }
 
+  /** As descriptions of observers name it: its number from 1, and the step. */
+  static step(of: unknown, step: "start" | "finish" | string, what: string): { flow: number; step: string } {
+    if (!(of instanceof Flow)) throw new TypeError(`${what}: ${show(of)} is no flow`);
+    if (step === "start" || step === "finish") return { flow: of.#number + 1, step };
+    const index = of.#plan.stages.indexOf(step);
+    if (index < 0) throw new RangeError(`${what}: flow "${of.name}" has no stage ${show(step)}`);
+    return { flow: of.#number + 1, step: String(index) };
+  }
+
   static plan(of: Flow): unknown {
     return { name: of.name, ...of.#plan };
   }

@@ -146,8 +146,19 @@ const observers: Record<string, { address?: boolean; options: string[] }> = {
   redis: { address: true, options: ["lists", "streams"] },
   prometheus: { address: true, options: ["only"] },
   statsd: { options: ["listen"] },
-  sql: { options: ["url", "query"] },
+  sql: { options: ["url", "query", "start", "stage", "finish"] },
 };
+
+/** `start`, `stage` and `finish` of a query whose rows are keys of journeys. */
+function journeys({ start, stage, finish, ...options }: any, what: string): any {
+  const given = [start, stage, finish].filter((step) => step !== undefined);
+  if (given.length > 1) throw new TypeError(`${what}: give one of start, stage and finish`);
+  if (start !== undefined) return { ...options, ...Flow.step(start, "start", what) };
+  if (finish !== undefined) return { ...options, ...Flow.step(finish, "finish", what) };
+  if (stage === undefined) return options;
+  if (!Array.isArray(stage) || stage.length !== 2) throw new TypeError(`${what} stage: ${show(stage)} is not [flow, "name of the stage"]`);
+  return { ...options, ...Flow.step(stage[0], stage[1], what) };
+}
 
 export const observe: any = new Proxy({}, {
   get(_, kind) {
@@ -163,7 +174,7 @@ export const observe: any = new Proxy({}, {
         throw new TypeError(`${what}: ${options.url === undefined ? "nothing" : show(options.url)} is not an address`);
       }
       if (options.every !== undefined) options.every = `${nanoseconds(options.every, `${what} every`) / 1e6}ms`;
-      return new Observer({ kind, ...options });
+      return new Observer({ kind, ...(kind === "sql" ? journeys(options, what) : options) });
     };
   },
 });

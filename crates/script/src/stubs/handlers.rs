@@ -66,7 +66,7 @@ struct Scene {
     is_handling: Cell<bool>,
     origin_ns: Arc<AtomicU64>,
     events: RefCell<Vec<FlowEvent>>,
-    /// The last message is one about those that were left out.
+    /// Some events found no room.
     lost: Cell<bool>,
 }
 
@@ -138,6 +138,10 @@ impl Handlers {
                 }
             }
             self.scene.send(batches);
+            if self.scene.lost.take() {
+                let text = format!("more than {EVENTS_MAX} events of journeys waited to be counted; the rest are lost");
+                self.complain(&ScriptError::new(text));
+            }
             // How long it took matters to nobody: no user waits for this realm.
             let _ = self.realm.collect_if_due(&self.clock);
         }

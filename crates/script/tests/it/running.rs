@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::{Arrival, Crew, Iteration, IterationEnd, VirtualUser, WorkerContext};
 use metrics::clock::{Clock, Monotonic};
-use metrics::{Nanos, Outcome, Recorder, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{FlowKey, FlowStep, Nanos, Outcome, Recorder, SeriesKind, SeriesSlice, Snapshot};
 use plan::ScenarioId;
 use script::{ConsoleLine, Inputs, ScriptCrew, ScriptUser, Sinks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -145,6 +145,46 @@ async fn serve(listener: TcpListener) {
             }
         });
     }
+}
+
+/// A journey counts from the call, or from when the request or the iteration was due.
+#[test]
+fn flows_count_from_the_call_or_from_the_schedule() {
+    let text = r#"
+import { arrivals, flow, param, scenario, test } from "loadstone";
+const f = flow("Journey", { stages: ["half"] });
+const s = scenario("s", async (user) => {
+  f.start("user", { since: user });
+  const first = await user.get("/echo");
+  f.start("first", { since: first });
+  const second = await user.get("/echo");
+  f.start("second", { since: second });
+  f.start(7);
+  f.stage("half", 7);
+  f.finish("7");
+  let refused = "";
+  try { f.start("x", { since: {} as any }); } catch (error) { refused = String(error); }
+  user.log(refused);
+});
+export default test({ target: param.url("target"), load: s.run(arrivals(1).for("1s")) });
+"#;
+    run(text, async |stage| {
+        let due = stage.clock.now();
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let begun = stage.clock.now();
+        assert_eq!(stage.user(0).iterate(stage.iteration(0, Some(due))).await, IterationEnd::Ended(Outcome::Passed), "{:?}", stage.texts());
+        let events = stage.drain().flow_events;
+        let at = |key: &str, step| {
+            events.iter().find(|event| event.key == FlowKey::of(key) && event.step == step).map(|event| event.at).unwrap()
+        };
+        assert_eq!((at("user", FlowStep::Start), at("first", FlowStep::Start)), (due, due));
+        // The second request has no schedule of its own: it counts from its start.
+        let second = at("second", FlowStep::Start);
+        assert!(second > begun && second < at("7", FlowStep::Start), "{events:?}");
+        assert!(at("7", FlowStep::Start) <= at("7", FlowStep::Stage(0)) && at("7", FlowStep::Stage(0)) <= at("7", FlowStep::Finish));
+        assert_eq!(events.len(), 6);
+        assert!(stage.texts()[0].contains("`since` is a response"), "{:?}", stage.texts());
+    });
 }
 
 fn find(text: &[u8], what: &[u8]) -> Option<usize> {
