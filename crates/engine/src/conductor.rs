@@ -12,6 +12,7 @@ use plan::{IterationSplit, LoadProfile, TestPlan};
 use tokio::sync::mpsc;
 
 use crate::floor::WorkerContext;
+use crate::names::Names;
 use crate::tree::Tree;
 use crate::user::Crew;
 use crate::worker::{Command, Line, Report, SLICE_NS, work};
@@ -176,6 +177,7 @@ struct Show<'a> {
     on_event: &'a mut dyn FnMut(Event) -> Option<Control>,
     /// Per slice: what has come so far, and from how many workers.
     slices: BTreeMap<u32, (Snapshot, usize)>,
+    names: Names,
     /// Per leaf: workers that have not yet ended it.
     running: BTreeMap<u32, usize>,
     done: usize,
@@ -202,6 +204,7 @@ impl<'a> Show<'a> {
             commands,
             on_event,
             slices: BTreeMap::new(),
+            names: Names::new(plan.options.series_max),
             running: BTreeMap::new(),
             done: 0,
             finishing: false,
@@ -281,13 +284,10 @@ impl<'a> Show<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        let mut rest = std::mem::take(&mut self.slices).into_values().map(|(mut snapshot, _)| {
-            snapshot.pack();
-            Box::new(snapshot)
-        });
-        while let Some(snapshot) = rest.next() {
-            let is_last = rest.len() == 0;
-            self.event(if is_last { Event::LastSlice(snapshot) } else { Event::Slice(snapshot) });
+        let mut rest = std::mem::take(&mut self.slices).into_values();
+        while let Some((snapshot, _)) = rest.next() {
+            let snapshot = self.bounded(snapshot);
+            self.event(if rest.len() == 0 { Event::LastSlice(snapshot) } else { Event::Slice(snapshot) });
         }
     }
 
@@ -322,10 +322,21 @@ impl<'a> Show<'a> {
             if entry.get().1 < self.commands.len() || self.finishing {
                 break;
             }
-            let (mut snapshot, _) = entry.remove();
-            snapshot.pack();
-            self.event(Event::Slice(Box::new(snapshot)));
+            let (snapshot, _) = entry.remove();
+            self.hand_on(snapshot);
         }
+    }
+
+    fn hand_on(&mut self, snapshot: Snapshot) {
+        let snapshot = self.bounded(snapshot);
+        self.event(Event::Slice(snapshot));
+    }
+
+    /// As small as it goes, and with no more names than the run keeps apart.
+    fn bounded(&mut self, mut snapshot: Snapshot) -> Box<Snapshot> {
+        self.names.hold(&mut snapshot);
+        snapshot.pack();
+        Box::new(snapshot)
     }
 
     /// Hands on slices for which a worker's part is overdue, so that one stuck worker does not blind the others.
@@ -338,7 +349,7 @@ impl<'a> Show<'a> {
             let (mut snapshot, workers) = entry.remove();
             let text = format!("{} of {} workers were silent for this second", self.commands.len() - workers, self.commands.len());
             snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
-            self.event(Event::Slice(Box::new(snapshot)));
+            self.hand_on(snapshot);
         }
     }
 

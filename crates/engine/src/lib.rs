@@ -11,6 +11,7 @@ mod conductor;
 mod floor;
 mod host;
 mod level;
+mod names;
 mod open;
 mod stages;
 mod tasks;

@@ -1,0 +1,81 @@
+//! The bound on series, held for the whole run: each worker keeps to it by itself, but together they may know more names.
+
+use std::collections::HashSet;
+
+use metrics::{Recorder, SeriesKey, SeriesSlice, Snapshot};
+
+/// The names that a run keeps apart.
+#[derive(Debug)]
+pub(crate) struct Names {
+    max: usize,
+    kept: HashSet<SeriesKey>,
+}
+
+impl Names {
+    pub(crate) fn new(series_max: u32) -> Self {
+        Self { max: series_max as usize, kept: HashSet::new() }
+    }
+
+    /// Counts what came after the bound under `(other)`. Call in the order of the slices.
+    pub(crate) fn hold(&mut self, snapshot: &mut Snapshot) {
+        let (kept, beyond): (Vec<_>, Vec<_>) = std::mem::take(&mut snapshot.series).into_iter().partition(|series| self.keeps(&series.key));
+        snapshot.series = kept;
+        for series in beyond {
+            snapshot.series_overflow += 1;
+            let key = SeriesKey { name: Recorder::OTHER.into(), group: "".into(), ..series.key.clone() };
+            match snapshot.series.iter_mut().find(|other| other.key == key) {
+                Some(other) => other.merge(&series),
+                None => snapshot.series.push(SeriesSlice { key, ..series }),
+            }
+        }
+    }
+
+    fn keeps(&mut self, key: &SeriesKey) -> bool {
+        &*key.name == Recorder::OTHER || self.kept.contains(key) || self.kept.len() < self.max && self.kept.insert(key.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metrics::{Outcome, Phases, Sample, SeriesKind};
+
+    /// One second of one worker: one request under each name.
+    fn second(worker: u32, names: &[&str]) -> Snapshot {
+        let mut recorder = Recorder::new(worker, 2);
+        for name in names {
+            let key = SeriesKey { kind: SeriesKind::Request, scenario: "s".into(), group: "".into(), name: (*name).into() };
+            let id = recorder.series(&key);
+            let sample = Sample {
+                scheduled: 0,
+                started: 0,
+                ended: 5,
+                phases: Phases::default(),
+                outcome: Outcome::Passed,
+                status: 200,
+                bytes_sent: 1,
+                bytes_received: 1,
+            };
+            recorder.record(id, &sample);
+        }
+        recorder.drain(0, 0, 1_000)
+    }
+
+    #[test]
+    fn two_workers_together_keep_no_more_names_than_the_bound() {
+        let mut names = Names::new(2);
+        let mut merged = second(0, &["a", "b"]);
+        merged.merge(second(1, &["c", "d"]));
+        for _ in 0..2 {
+            names.hold(&mut merged);
+            let counts: Vec<(&str, u64)> = merged.series.iter().map(|series| (&*series.key.name, series.count)).collect();
+            assert_eq!(counts, [("a", 1), ("b", 1), (Recorder::OTHER, 2)]);
+            assert_eq!(merged.series_overflow, 2);
+        }
+        // A later second, in which the names come in another order.
+        let mut later = second(1, &["d", "b"]);
+        names.hold(&mut later);
+        let kept: Vec<&str> = later.series.iter().map(|series| &*series.key.name).collect();
+        assert_eq!(kept, ["b", Recorder::OTHER]);
+    }
+}
