@@ -155,7 +155,7 @@ async fn occupy<C: Crew>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) 
             break;
         }
         let local = ring.iterations.replace(ring.iterations.get() + 1);
-        if !floor.perform(&mut user, now, local * share.of + share.index, false).await {
+        if !floor.perform(&mut user, now, None, local * share.of + share.index).await {
             floor.stop();
         }
     }

@@ -104,10 +104,11 @@ impl<C: Crew> Floor<C> {
         self.crew.recruit(self.leaf, self.run.scenario, number * share.of + share.index)
     }
 
-    /// Runs one iteration and records it. `false`: there was nothing left to do.
-    pub(crate) async fn perform(&self, user: &mut C::User, scheduled: Nanos, sequence: u64, open: bool) -> bool {
+    /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. `false`: there was nothing
+    /// left to do.
+    pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<Nanos>, sequence: u64) -> bool {
+        let (scheduled, open) = (due.unwrap_or(started), due.is_some());
         let arrival = Arrival { scheduled, scenario: self.run.scenario, sequence };
-        let started = self.now();
         let mut record = IterationRecord { floor: self, scheduled, started, end: None };
         record.begin();
         let end = giving_way(user.iterate(Iteration { arrival, leaf: self.leaf, open, load_end: Rc::clone(&self.load_end) })).await;

@@ -250,8 +250,16 @@ impl Timer {
         if self.is_due() {
             return Poll::Ready(());
         }
+        self.poll_fired(context)
+    }
+
+    /// Like [`Timer::poll_due`] without a look at the clock: a deadline that has passed is seen once the clock was fired.
+    pub fn poll_fired(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut timers = self.clock.inner.timers.borrow_mut();
         let slot = &mut timers.slots[self.slot as usize];
+        if slot.fired {
+            return Poll::Ready(());
+        }
         match &slot.waker {
             Some(waker) if waker.will_wake(context.waker()) => {}
             _ => slot.waker = Some(context.waker().clone()),

@@ -96,7 +96,7 @@ impl<'a> Flight<'a> {
         if let Poll::Ready(result) = self.poll_receive(context) {
             return Poll::Ready(result);
         }
-        if self.connection.timer.poll_due(context).is_ready() {
+        if self.connection.timer.poll_fired(context).is_ready() {
             let doing = match () {
                 () if self.sending => "sending the request",
                 () if self.answer.in_body() => "reading the body",

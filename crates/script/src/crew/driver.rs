@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use metrics::Outcome;
 use rquickjs::function::This;
+use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Promise, Value};
 
 use super::actor::Actor;
@@ -128,12 +129,14 @@ fn start(worker: &Worker, actor: &Actor) {
         return; // Interrupted before it began.
     }
     play(worker, &actor.realm, Some(&actor.cell), |ctx| {
+        actor.wait_no_more(ctx);
         let user = actor.user.clone().restore(ctx)?;
         if actor.forget.take() {
             user::forget(&user)?;
         }
         // A scenario that is no async function throws here what another's promise would be rejected with.
-        let returned: Value<'_> = match actor.scenario.clone().restore(ctx)?.call((user,)) {
+        let scenario = actor.scenario.clone().restore(ctx)?;
+        let returned: Value<'_> = match scenario.call((user,)) {
             Ok(returned) => returned,
             Err(error) => {
                 iteration_failed(&actor.cell, ctx, &thrown(ctx, error));
@@ -141,8 +144,12 @@ fn start(worker: &Worker, actor: &Actor) {
             }
         };
         match Promise::from_value(returned) {
-            Ok(promise) => attach(ctx, actor, promise),
-            Err(_) => {
+            Ok(promise) if !actor.realm.realm.is_async(&scenario) => attach(ctx, &actor.cell, promise),
+            Ok(promise) if promise.state() != PromiseState::Resolved => {
+                actor.wait_for(ctx, &promise);
+                Ok(())
+            }
+            _ => {
                 actor.cell.finish(IterationEnd::Ended(actor.cell.outcome()));
                 Ok(())
             }
@@ -150,10 +157,21 @@ fn start(worker: &Worker, actor: &Actor) {
     });
 }
 
-/// Has the iteration end when the promise of the scenario's function settles.
-fn attach<'js>(ctx: &Ctx<'js>, actor: &Actor, promise: Promise<'js>) -> rquickjs::Result<()> {
+/// Has the iteration end when a promise settles that others may have as well.
+fn attach<'js>(ctx: &Ctx<'js>, cell: &Rc<UserCell>, promise: Promise<'js>) -> rquickjs::Result<()> {
     let then: Function<'js> = promise.then()?;
-    let (passed, failed) = (actor.passed.clone().restore(ctx)?, actor.failed.clone().restore(ctx)?);
+    let (own, epoch) = (Rc::clone(cell), cell.epoch());
+    let passed = Function::new(ctx.clone(), move || {
+        if own.epoch() == epoch {
+            own.finish(IterationEnd::Ended(own.outcome()));
+        }
+    })?;
+    let own = Rc::clone(cell);
+    let failed = Function::new(ctx.clone(), move |ctx: Ctx<'js>, thrown: Value<'js>| {
+        if own.epoch() == epoch {
+            iteration_failed(&own, &ctx, &thrown);
+        }
+    })?;
     then.call((This(promise), passed, failed))
 }
 

@@ -29,7 +29,7 @@ pub use sinks::{ConsoleLine, Level, Sink, Sinks, TraceSink, Traced};
 use crate::error::ScriptError;
 use crate::globals::console::{ConsoleSink, Level as ConsoleLevel};
 use crate::load::{Loaded, install_common};
-use crate::realm::{Realm, World, describe, name_of};
+use crate::realm::{Awaiting, Realm, World, describe, name_of};
 use crate::stubs;
 use crate::user::{self, Checks, PreparedRequests};
 use actor::Actor;
@@ -137,10 +137,10 @@ impl Worker {
         let card = Rc::clone(&self.desk.cards[scenario.0 as usize]);
         let cell = Rc::new(UserCell::new(Rc::clone(&self.desk), card, leaf, number));
         let realm = Rc::downgrade(&handle);
-        let made = handle.realm.enter(|ctx| actor_values(ctx, &cell, realm)).map_err(|error| ScriptError::new(error.to_string()))?;
-        let [scenario, passed, failed] = made.1;
+        let made = handle.realm.enter(|ctx| actor_values(ctx, &cell, realm));
+        let (user, scenario) = made.map_err(|error| ScriptError::new(error.to_string()))?;
         handle.users.set(handle.users.get() + 1);
-        Ok(ScriptUser::new(Actor { user: made.0, scenario, passed, failed, forget: Cell::new(false), cell, realm: handle }))
+        Ok(ScriptUser::new(Actor::new(user, scenario, cell, handle)))
     }
 
     fn count_connections(&self) {
@@ -196,20 +196,25 @@ fn console(desk: &Rc<Desk>) -> ConsoleSink {
     })
 }
 
-type Made = (Persistent<Object<'static>>, [Persistent<Function<'static>>; 3]);
+type Made = (Persistent<Object<'static>>, Persistent<Function<'static>>);
 
-/// The user object, the scenario's function, and what its promise calls.
+/// The user object and the scenario's function.
 fn actor_values<'js>(ctx: &Ctx<'js>, cell: &Rc<UserCell>, realm: Weak<RealmHandle>) -> rquickjs::Result<Made> {
     let native: Object<'js> = ctx.globals().get("__loadstone")?;
     let find: Function<'js> = native.get("scenario")?;
     let scenario: Function<'js> = find.call((&*cell.card.name,))?;
     let user = user::object(ctx, cell, realm)?;
-    let own = Rc::clone(cell);
-    let passed = Function::new(ctx.clone(), move || own.finish(IterationEnd::Ended(own.outcome())))?;
-    let own = Rc::clone(cell);
-    let failed = Function::new(ctx.clone(), move |ctx: Ctx<'js>, thrown: Value<'js>| iteration_failed(&own, &ctx, &thrown))?;
-    let save = |function| Persistent::save(ctx, function);
-    Ok((Persistent::save(ctx, user), [save(scenario), save(passed), save(failed)]))
+    Ok((Persistent::save(ctx, user), Persistent::save(ctx, scenario)))
+}
+
+impl Awaiting for UserCell {
+    fn fulfilled(self: Rc<Self>) {
+        self.finish(IterationEnd::Ended(self.outcome()));
+    }
+
+    fn rejected<'js>(self: Rc<Self>, ctx: &Ctx<'js>, reason: &Value<'js>) {
+        iteration_failed(&self, ctx, reason);
+    }
 }
 
 /// The scenario's function threw.

@@ -3,6 +3,7 @@
 //! Read [`Realm`]. Everything that calls into JavaScript goes through [`Realm::enter`], which starts the watchdog's turn.
 //! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`crew`).
 
+mod awaited;
 mod failure;
 mod heap;
 mod jobs;
@@ -18,8 +19,9 @@ use metrics::Nanos;
 use metrics::clock::Clock;
 use rquickjs::context::EvalOptions;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value};
+use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value, qjs};
 
+pub(crate) use awaited::{Awaited, Awaiting, disregard};
 pub(crate) use failure::{caught, describe, name_of, thrown};
 pub(crate) use watchdog::TURN_NS_MAX;
 
@@ -60,6 +62,10 @@ pub(crate) struct Realm {
     runtime: Runtime,
     watchdog: Watchdog,
     heap: Heap,
+    /// After the runtime: it is told of promises to the last.
+    awaited: Rc<Awaited>,
+    /// Class of async functions in this version of QuickJS.
+    async_class: qjs::JSClassID,
     pub(crate) world: Rc<World>,
 }
 
@@ -81,9 +87,15 @@ impl Realm {
         runtime.set_interrupt_handler(Some(Box::new(watchdog.handler())));
         let loader = loader::ProgramLoader(Arc::clone(&world.program));
         runtime.set_loader(loader.clone(), loader);
-        let unhandled = Unhandled::watch(&runtime);
+        let awaited = Rc::default();
+        let unhandled = Unhandled::watch(&runtime, &awaited);
         let context = Context::full(&runtime).map_err(no_realm)?;
-        let realm = Self { context, runtime, watchdog, unhandled, heap: Heap::default(), world };
+        let async_class = context.with(|ctx| {
+            awaited.listen(&ctx);
+            ctx.eval::<Value<'_>, _>("(async () => {})").map(|function| class_of(&function))
+        });
+        let async_class = async_class.map_err(no_realm)?;
+        let realm = Self { context, runtime, watchdog, unhandled, heap: Heap::default(), awaited, async_class, world };
         let installed = realm.enter(|ctx| {
             let native = Object::new(ctx.clone())?;
             install_commonjs(ctx, &native, &realm.world.program)?;
@@ -149,9 +161,19 @@ impl Realm {
         })
     }
 
-    /// Rejections that no code has handled by now.
+    /// Rejections that no code has handled by now and nobody waits for.
     pub(crate) fn take_unhandled(&self, ctx: &Ctx<'_>) -> Vec<ScriptError> {
-        self.unhandled.take(ctx, &self.world.program)
+        self.unhandled.take(ctx, &self.world.program, &self.awaited)
+    }
+
+    /// Promises of async functions that iterations wait for.
+    pub(crate) fn awaited(&self) -> &Awaited {
+        &self.awaited
+    }
+
+    /// An `async` function: each call returns a promise that nobody else has.
+    pub(crate) fn is_async(&self, function: &Function<'_>) -> bool {
+        class_of(function.as_value()) == self.async_class
     }
 
     /// Collects garbage where enough work has been done since the last time. Returns how long it took, in nanoseconds.
@@ -164,6 +186,11 @@ impl Realm {
             took_ns
         })
     }
+}
+
+fn class_of(value: &Value<'_>) -> qjs::JSClassID {
+    // SAFETY: the value is alive.
+    unsafe { qjs::JS_GetClassID(value.as_raw()) }
 }
 
 /// Puts `commonjs(id)` on the native object: `[factory, imports]` of a CommonJS file's body.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use rquickjs::{Ctx, Persistent, Runtime, Value};
 
+use super::awaited::{Awaited, address};
 use super::describe;
 use crate::compile::Program;
 use crate::error::ScriptError;
@@ -19,30 +20,40 @@ type Rejected = (Persistent<Value<'static>>, Persistent<Value<'static>>);
 pub(super) struct Unhandled(Rc<RefCell<Vec<Rejected>>>);
 
 impl Unhandled {
-    pub(super) fn watch(runtime: &Runtime) -> Self {
+    /// `awaited`: promises whose rejection is somebody's affair.
+    pub(super) fn watch(runtime: &Runtime, awaited: &Rc<Awaited>) -> Self {
         let unhandled = Self::default();
         // Weak: the runtime owns the tracker, and must not own values of itself.
-        let list = Rc::downgrade(&unhandled.0);
+        let (list, awaited) = (Rc::downgrade(&unhandled.0), Rc::downgrade(awaited));
         runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx: Ctx<'_>, promise: Value<'_>, reason: Value<'_>, handled| {
             let Some(list) = list.upgrade() else { return };
             let mut list = list.borrow_mut();
+            let expected = awaited.upgrade().is_some_and(|awaited| awaited.has(&promise));
             let promise = Persistent::save(&ctx, promise);
             if handled {
                 list.retain(|(known, _)| *known != promise);
-            } else if list.len() < KEPT_MAX {
+            } else if expected || list.len() < KEPT_MAX {
                 list.push((promise, Persistent::save(&ctx, reason)));
             }
         })));
         unhandled
     }
 
-    pub(super) fn take(&self, ctx: &Ctx<'_>, program: &Program) -> Vec<ScriptError> {
+    /// Tells those who wait of their promises, and returns the errors that nobody waits for.
+    pub(super) fn take(&self, ctx: &Ctx<'_>, program: &Program, awaited: &Awaited) -> Vec<ScriptError> {
+        if self.0.borrow().is_empty() {
+            return Vec::new();
+        }
         let rejected = std::mem::take(&mut *self.0.borrow_mut());
-        let described = rejected.into_iter().map(|(_, reason)| {
+        let described = rejected.into_iter().filter_map(|(promise, reason)| {
             let reason = reason.restore(ctx).unwrap_or_else(|_| Value::new_undefined(ctx.clone()));
+            if let Some(who) = promise.restore(ctx).ok().and_then(|promise| awaited.take(address(&promise))) {
+                who.rejected(ctx, &reason);
+                return None;
+            }
             let error = describe(ctx, program, &reason);
             let help = "a promise was rejected and nobody awaited it: add `await`, or handle it with `catch`";
-            ScriptError { message: format!("unhandled rejection: {}", error.message), ..error }.help(help)
+            Some(ScriptError { message: format!("unhandled rejection: {}", error.message), ..error }.help(help))
         });
         described.collect()
     }

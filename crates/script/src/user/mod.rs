@@ -11,6 +11,7 @@ pub(crate) mod journeys;
 mod judge;
 mod name;
 mod options;
+mod own_names;
 mod prepared;
 mod request;
 mod response;

@@ -12,6 +12,7 @@ use protocol::http::PreparedRequest;
 use rquickjs::{Atom, Ctx, Object, Persistent, Value, qjs};
 
 use super::class::Method;
+use super::own_names::{Name, OwnNames, name};
 use crate::crew::cell::UserCell;
 
 /// Entries; a power of two. A scenario has a few dozen requests.
@@ -62,9 +63,10 @@ pub(crate) struct Prepared {
 
 /// Names of options that the quick look knows.
 struct Names {
-    name: Persistent<Atom<'static>>,
-    expect: Persistent<Atom<'static>>,
-    status: Persistent<Atom<'static>>,
+    name: Name,
+    expect: Name,
+    status: Name,
+    _held: [Persistent<Atom<'static>>; 3],
 }
 
 pub(crate) struct PreparedRequests {
@@ -83,7 +85,8 @@ pub(crate) enum Look {
 impl PreparedRequests {
     pub(crate) fn new(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
         let atom = |text| Ok::<_, rquickjs::Error>(Persistent::save(ctx, Atom::from_str(ctx.clone(), text)?));
-        let names = Names { name: atom("name")?, expect: atom("expect")?, status: atom("status")? };
+        let held = [atom("name")?, atom("expect")?, atom("status")?];
+        let names = Names { name: name(ctx, "name"), expect: name(ctx, "expect"), status: name(ctx, "status"), _held: held };
         Ok(Self { entries: RefCell::new((0..ENTRIES).map(|_| Entry::Empty).collect()), names })
     }
 
@@ -102,7 +105,7 @@ impl PreparedRequests {
         let mut name = None;
         let mut status = 0;
         if let Some(options) = given.and_then(Value::as_object)
-            && !self.read(ctx, options, &mut name, &mut status)?
+            && !self.read(options, &mut name, &mut status)?
         {
             return Ok(Look::Unknown);
         }
@@ -131,23 +134,26 @@ impl PreparedRequests {
     }
 
     /// True when the options hold nothing but a name and one expected status.
-    fn read<'js>(&self, ctx: &Ctx<'js>, options: &Object<'js>, name: &mut Option<Value<'js>>, status: &mut u16) -> rquickjs::Result<bool> {
-        let known = self.names.name.clone().restore(ctx)?;
-        for property in options.props::<Atom<'js>, Value<'js>>() {
-            let (key, value) = property?;
-            if key == known && value.is_string() {
+    fn read<'js>(&self, options: &Object<'js>, name: &mut Option<Value<'js>>, status: &mut u16) -> rquickjs::Result<bool> {
+        let names = OwnNames::of(options)?;
+        for known in names.iter() {
+            let value = names.value(known)?;
+            if known == self.names.name && value.is_string() {
                 *name = Some(value);
-            } else if key == self.names.expect.clone().restore(ctx)? {
-                let Some(expect) = value.as_object() else { return Ok(false) };
-                for property in expect.props::<Atom<'js>, Value<'js>>() {
-                    let (key, value) = property?;
-                    match value.as_int() {
-                        Some(wanted @ 100..=999) if key == self.names.status.clone().restore(ctx)? => *status = wanted as u16,
-                        _ => return Ok(false),
-                    }
-                }
-            } else {
+            } else if known != self.names.expect || !value.as_object().map_or(Ok(false), |expect| self.read_expect(expect, status))? {
                 return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// True when nothing but one status is expected.
+    fn read_expect(&self, expect: &Object<'_>, status: &mut u16) -> rquickjs::Result<bool> {
+        let names = OwnNames::of(expect)?;
+        for known in names.iter() {
+            match names.value(known)?.as_int() {
+                Some(wanted @ 100..=999) if known == self.names.status => *status = wanted as u16,
+                _ => return Ok(false),
             }
         }
         Ok(true)
