@@ -5,8 +5,10 @@
 //! medians. Read [`bench`] first. Deliberately absent: any judgement; the targets stand in bench/README.md.
 
 mod contender;
+mod flat;
 mod idle;
-mod machine;
+mod install;
+mod lag;
 mod measured;
 mod nginx;
 mod start_up;
@@ -17,14 +19,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::process;
+use crate::machine::{self, SERVER_CORE};
 use crate::workspace::Workspace;
 use contender::Contender;
 use measured::{Measured, Rounds};
-
-/// The core of the generators, and the one of nginx.
-const GENERATOR_CORE: usize = 0;
-const SERVER_CORE: usize = 1;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -46,20 +44,33 @@ pub(crate) struct Options {
     /// Also measure what an idle user with an open connection weighs (some minutes).
     #[arg(long)]
     idle: bool,
+    /// Also watch the memory for this many minutes at full rate.
+    #[arg(long, value_name = "MINUTES")]
+    flat: Option<u32>,
+    /// Install the other generators at fixed versions (some minutes), and measure nothing.
+    #[arg(long)]
+    install: bool,
     /// Print the table without writing it to bench/results.
     #[arg(long)]
     dry: bool,
 }
 
 pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
+    if options.install {
+        return install::install(workspace);
+    }
     if std::thread::available_parallelism()?.get() < 2 {
         bail!("the bench needs two cores: one for the generator, one for nginx");
     }
-    let binary = binary(workspace, options)?;
+    let binary = machine::release_binary(workspace, options.binary.as_deref())?;
     let contenders = contender::installed(workspace, &binary, &options.only)?;
     let server = nginx::Nginx::start(SERVER_CORE)?;
     let rounds = measure(&contenders, &server, options)?;
     let mut report = report(&contenders, &rounds, &binary, options)?;
+    report += &format!("\n{}\n", lag::measure(&binary, &server)?);
+    if let Some(minutes) = options.flat {
+        report += &format!("\n{}\n", flat::measure(&binary, &workspace.root.join("bench/status.load.ts"), &server, minutes)?);
+    }
     if options.idle {
         let idle = idle::measure(&binary, &workspace.root.join("bench/idle.load.ts"), &server)?;
         report += &format!("\n{}\n", idle.sentence());
@@ -72,14 +83,6 @@ pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
         println!("wrote {}", path.display());
     }
     Ok(())
-}
-
-fn binary(workspace: &Workspace, options: &Options) -> Result<PathBuf> {
-    if let Some(binary) = &options.binary {
-        return fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()));
-    }
-    process::run(workspace.command("cargo").args(["build", "--release", "--locked", "--package", "loadstone"]))?;
-    Ok(workspace.target.join("release/loadstone"))
 }
 
 /// Every generator once in each round, one after another, so that a slow minute of the machine touches all of them.

@@ -1,16 +1,20 @@
-//! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `gen`, `web`, `setup`, `bench`, `lab`.
+//! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `gen`, `web`, `setup`, `bench`,
+//! `accuracy`, `selftest`, `lab`.
 //!
 //! Each command is a module of its own; start with [`check`], which is what CI runs and calls most of the others.
 //! Deliberately absent: anything that ships to users, and any use of the project's own crates.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool: the terminal is its only output")]
 
+mod accuracy;
 mod bench;
 mod check;
 mod command_reference;
 mod edges;
 mod lab;
+mod machine;
 mod process;
 mod script_reference;
+mod selftest;
 mod setup;
 mod tidy;
 mod web;
@@ -63,6 +67,10 @@ enum Chore {
     Bench(bench::Options),
     /// Run a load test against a system with a known fault, and see whether it is named.
     Lab(lab::Options),
+    /// Hold reported percentiles against truths in closed form.
+    Accuracy(accuracy::Options),
+    /// Starve the generator in every way, and see whether it knows.
+    Selftest(selftest::Options),
 }
 
 fn main() -> ExitCode {
@@ -91,6 +99,8 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Web { check: false } => web::build(&workspace),
         Chore::Lab(options) => lab::lab(&workspace, options),
         Chore::Bench(options) => bench::bench(&workspace, options),
+        Chore::Accuracy(options) => accuracy::accuracy(&workspace, options),
+        Chore::Selftest(options) => selftest::selftest(&workspace, options),
         Chore::Setup { list: true } => setup::list(&workspace),
         Chore::Setup { list: false } => setup::setup(&workspace),
     }

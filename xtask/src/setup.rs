@@ -109,7 +109,8 @@ fn system_packages() -> Result<()> {
     Ok(())
 }
 
-fn apt(arguments: &[&str], packages: &[&str]) -> Result<()> {
+/// `apt-get` as root or through sudo, asking nothing.
+pub(crate) fn apt(arguments: &[&str], packages: &[&str]) -> Result<()> {
     let root = process::output(Command::new("id").arg("-u"))?.trim() == "0";
     let mut command = if root { Command::new("env") } else { Command::new("sudo") };
     // A package's own questions would wait for a terminal that CI does not have; servers are started by tests, not by packages.

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use super::Options;
 use super::measured::{Usage, run_and_measure};
-use super::{GENERATOR_CORE, Options};
-use crate::process;
+use crate::machine::{self, GENERATOR_CORE, SERVER_CORE};
 use crate::workspace::Workspace;
 
 pub(super) struct Contender {
@@ -23,10 +23,14 @@ pub(super) struct Contender {
 /// Name, program (empty: the binary under test), arguments, arguments that print the version.
 type Entry = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
+/// Not pinned to one core: what a second worker costs shows in the CPU time per request, though the server is in its way.
+const TWO_WORKERS: &str = "loadstone run URL, two workers on both cores";
+
 /// wrk stands first: it is the measure of the others.
 const ENTRIES: &[Entry] = &[
     ("wrk", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{url}"], &["-v"]),
     ("loadstone run URL", "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s"], &["--version"]),
+    (TWO_WORKERS, "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s", "--workers", "2"], &["--version"]),
     (
         "loadstone, TypeScript, status",
         "",
@@ -43,6 +47,22 @@ const ENTRIES: &[Entry] = &[
     ("oha", "oha", &["--no-tui", "-c", "{users}", "-z", "{seconds}s", "{url}"], &["--version"]),
     ("k6, status", "k6", &["run", "--quiet", "--vus", "{users}", "--duration", "{seconds}s", "-e", "URL={url}", "k6.js"], &["version"]),
     (
+        "Gatling, status",
+        "gatling",
+        &[
+            "-Durl={url}",
+            "-Dusers={users}",
+            "-Dseconds={seconds}",
+            "io.gatling.app.Gatling",
+            "-s",
+            "Status",
+            "-nr",
+            "-rf",
+            "gatling-results",
+        ],
+        &[],
+    ),
+    (
         "Locust, FastHttpUser",
         "locust",
         &["-f", "locustfile.py", "--headless", "--only-summary", "-u", "{users}", "-r", "{users}", "-t", "{seconds}s", "-H", "{url}"],
@@ -55,7 +75,7 @@ pub(super) fn installed(workspace: &Workspace, binary: &Path, only: &[String]) -
     let wanted = |name: &str| only.is_empty() || name == "wrk" || only.iter().any(|part| name.contains(part.as_str()));
     let mut contenders = Vec::new();
     for (name, program, arguments, version) in ENTRIES.iter().filter(|(name, ..)| wanted(name)) {
-        let found = if program.is_empty() { Some(binary.to_path_buf()) } else { process::find(program) };
+        let found = if program.is_empty() { Some(binary.to_path_buf()) } else { machine::generator(workspace, program) };
         match found {
             Some(program) => contenders.push(Contender { name, program, arguments, version, folder: workspace.root.join("bench") }),
             None if *name == "wrk" => bail!("wrk is the measure of the others and is not installed (Debian, Ubuntu: apt-get install wrk)"),
@@ -69,8 +89,9 @@ impl Contender {
     pub(super) fn run(&self, url: &str, users: u32, seconds: u32) -> Result<Usage> {
         let scratch = std::env::temp_dir().join("loadstone-bench");
         std::fs::create_dir_all(&scratch)?;
+        let cores = if self.name == TWO_WORKERS { format!("{GENERATOR_CORE},{SERVER_CORE}") } else { GENERATOR_CORE.to_string() };
         let mut command = Command::new("taskset");
-        command.arg("-c").arg(GENERATOR_CORE.to_string()).arg(&self.program).args(self.filled(url, users, seconds, &self.folder));
+        command.arg("-c").arg(cores).arg(&self.program).args(self.filled(url, users, seconds, &self.folder));
         // Run directories and other leavings stay out of the checkout.
         command.current_dir(&scratch);
         run_and_measure(&mut command)

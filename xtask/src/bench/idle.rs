@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::GENERATOR_CORE;
 use super::nginx::Nginx;
+use crate::machine::GENERATOR_CORE;
 
 /// 1,000 to 15,000 as in the target; what lies between shows whether it is a line.
 const USERS: [u64; 4] = [1_000, 5_000, 10_000, 15_000];
@@ -96,7 +96,8 @@ fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     bail!("waited {CONNECT_LIMIT_S} s for {what}")
 }
 
-fn resident_bytes(pid: u32) -> Result<f64> {
+/// Resident memory of a process.
+pub(super) fn resident_bytes(pid: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS of the generator")?;
     let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().with_context(|| format!("VmRSS is `{line}`"))?;

@@ -1,0 +1,12 @@
+// A constant rate, whatever the target does: k6's open model.
+import http from "k6/http";
+
+export const options = {
+  scenarios: {
+    stall: { executor: "constant-arrival-rate", rate: Number(__ENV.RATE), duration: `${__ENV.SECONDS}s`, preAllocatedVUs: 100, maxVUs: 2000 },
+  },
+};
+
+export default function () {
+  http.get(__ENV.URL);
+}

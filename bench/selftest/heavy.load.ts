@@ -1,0 +1,14 @@
+// A script that computes for some 20 ms in every iteration and keeps all other users of its worker waiting.
+
+import { arrivals, param, scenario, test } from "loadstone";
+
+const target = param.url("target");
+
+const compute = scenario("Compute", async (user) => {
+  await user.get(target, { name: "GET" });
+  let sum = 0;
+  for (let i = 0; i < 1_000_000; i++) sum = (sum * 31 + i) % 1_000_003;
+  if (sum < 0) user.fail("a sum of positive numbers");
+});
+
+export default test({ target, load: compute.run(arrivals(15).for("5s")) });

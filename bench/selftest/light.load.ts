@@ -1,0 +1,13 @@
+// A script that does little: what most scenarios are like.
+
+import { arrivals, param, scenario, test } from "loadstone";
+
+const target = param.url("target");
+
+const visit = scenario("Visit", async (user) => {
+  await user.get(target, { name: "First" });
+  await user.pause("20ms");
+  await user.get(target, { name: "Second" });
+});
+
+export default test({ target, load: visit.run(arrivals(200).for("5s")) });

@@ -1,0 +1,54 @@
+//! The truth server of crates/stub as a process of its own, pinned to the second core.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::machine::SERVER_CORE;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Builds the example that serves a truth.
+pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+    process::run(workspace.command("cargo").args(["build", "--release", "--locked", "--package", "loadstone-stub", "--example", "truth"]))?;
+    Ok(workspace.target.join("release/examples/truth"))
+}
+
+/// A running truth server. Dropping it ends it.
+pub(crate) struct Truthful {
+    pub(crate) url: String,
+    child: Child,
+    says: BufReader<ChildStdout>,
+}
+
+impl Truthful {
+    /// `truth`: a `Truth` of crates/stub.
+    pub(crate) fn start(program: &Path, truth: &Value, seed: u64) -> Result<Self> {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &SERVER_CORE.to_string()]).arg(program).args([truth.to_string(), seed.to_string()]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the truth server")?;
+        let mut says = BufReader::new(child.stdout.take().context("its standard output was asked for")?);
+        let mut url = String::new();
+        says.read_line(&mut url)?;
+        Ok(Self { url: url.trim().to_owned(), child, says })
+    }
+
+    /// Ends the server; what it says it did.
+    pub(crate) fn account(mut self) -> Result<Value> {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        self.says.read_to_string(&mut text)?;
+        serde_json::from_str(&text).with_context(|| format!("the truth server's account is `{text}`"))
+    }
+}
+
+impl Drop for Truthful {
+    fn drop(&mut self) {
+        // It ends with its standard input; a server that has ended already cannot be killed.
+        drop(self.child.stdin.take());
+        let _ended = self.child.wait();
+    }
+}

@@ -1,0 +1,151 @@
+//! Ways to starve a generator. What a guard set up, its drop takes away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::trial::Tools;
+use crate::machine::{GENERATOR_CORE, SERVER_CORE};
+
+/// The run has begun and is far from its end.
+const MIDDLE: Duration = Duration::from_millis(2_500);
+/// The period over which CPU limits count. Microseconds.
+const PERIOD_US: u64 = 100_000;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Starvation {
+    None,
+    /// A CPU limit of the control group, in percent of one core.
+    Quota {
+        percent: u64,
+    },
+    /// Endless loops on the same core; the generator's own niceness.
+    Hogs {
+        count: u32,
+        nice: i32,
+    },
+    /// SIGSTOP, and SIGCONT after a while.
+    Stop {
+        milliseconds: u64,
+    },
+    /// A network namespace with 40 local ports.
+    Ports,
+    /// 64 open files.
+    Descriptors,
+}
+
+/// Undoes what was done to the machine.
+pub(super) enum Hold {
+    Nothing,
+    Group(PathBuf),
+    Hogs(Vec<Child>),
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        match self {
+            Hold::Nothing => {}
+            Hold::Group(folder) => {
+                if let Err(error) = fs::remove_dir(&folder) {
+                    eprintln!("{} is left behind: {error}", folder.display());
+                }
+            }
+            Hold::Hogs(hogs) => {
+                for hog in hogs {
+                    // It loops for ever, so it is there to be ended.
+                    let _ended = hog.kill().and_then(|()| hog.wait());
+                }
+            }
+        }
+    }
+}
+
+impl Starvation {
+    /// The command that starts the generator under it.
+    pub(super) fn wrap(self, words: &[String]) -> Command {
+        let front: Vec<String> = match self {
+            Starvation::Hogs { nice, .. } => vec!["nice".to_owned(), "-n".to_owned(), nice.to_string()],
+            Starvation::Descriptors => vec!["prlimit".to_owned(), "--nofile=64:64".to_owned()],
+            _ => Vec::new(),
+        };
+        let mut all = front.iter().chain(words);
+        let mut command = Command::new(all.next().map_or("", String::as_str));
+        command.args(all);
+        command
+    }
+
+    /// Starves the process that has just been started.
+    pub(super) fn begin(self, process: u32) -> Result<Hold> {
+        match self {
+            Starvation::Quota { percent } => limited(process, percent),
+            Starvation::Hogs { count, .. } => (0..count).map(|_| hog()).collect::<Result<_>>().map(Hold::Hogs),
+            Starvation::Stop { milliseconds } => {
+                thread::sleep(MIDDLE);
+                signal(process, "STOP")?;
+                thread::sleep(Duration::from_millis(milliseconds));
+                signal(process, "CONT")?;
+                Ok(Hold::Nothing)
+            }
+            Starvation::None | Starvation::Ports | Starvation::Descriptors => Ok(Hold::Nothing),
+        }
+    }
+}
+
+fn signal(process: u32, name: &str) -> Result<()> {
+    let sent = Command::new("kill").args([format!("-{name}"), process.to_string()]).status()?;
+    if sent.success() { Ok(()) } else { bail!("the generator ended before it could be sent SIG{name}") }
+}
+
+fn hog() -> Result<Child> {
+    let mut command = Command::new("taskset");
+    command.args(["-c", &GENERATOR_CORE.to_string(), "sh", "-c", "while :; do :; done"]);
+    command.stdin(Stdio::null()).spawn().context("starting a hog")
+}
+
+/// Puts a process under a CPU limit, in whichever version of control groups the machine has.
+fn limited(process: u32, percent: u64) -> Result<Hold> {
+    let quota_us = PERIOD_US * percent / 100;
+    let (root, unified) = match Path::new("/sys/fs/cgroup/cgroup.controllers").is_file() {
+        true => (Path::new("/sys/fs/cgroup"), true),
+        false => (Path::new("/sys/fs/cgroup/cpu"), false),
+    };
+    let folder = root.join(format!("loadstone-selftest-{process}"));
+    fs::create_dir(&folder).with_context(|| format!("creating the control group {}", folder.display()))?;
+    let hold = Hold::Group(folder.clone());
+    if unified {
+        fs::write(folder.join("cpu.max"), format!("{quota_us} {PERIOD_US}"))?;
+    } else {
+        fs::write(folder.join("cpu.cfs_period_us"), PERIOD_US.to_string())?;
+        fs::write(folder.join("cpu.cfs_quota_us"), quota_us.to_string())?;
+    }
+    fs::write(folder.join("cgroup.procs"), process.to_string()).context("moving the generator into its control group")?;
+    Ok(hold)
+}
+
+/// Server and generator in a network namespace of their own, which has 40 local ports.
+pub(super) fn few_ports(tools: &Tools, truth: &str, words: &[String]) -> Result<Output> {
+    let script = format!(
+        "ip link set lo up && echo '40000 40039' > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse || exit 97
+         mkfifo \"$0/in\" \"$0/out\"
+         taskset -c {SERVER_CORE} {} '{truth}' < \"$0/in\" > \"$0/out\" &
+         exec 3> \"$0/in\" 4< \"$0/out\"
+         read url <&4
+         {}
+         code=$?
+         exec 3>&-
+         wait
+         exit $code",
+        tools.server.display(),
+        words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" "),
+    );
+    let folder = std::env::temp_dir().join(format!("loadstone-selftest-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let output =
+        Command::new("unshare").args(["--net", "sh", "-c", &script]).arg(&folder).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    fs::remove_dir_all(&folder)?;
+    output.context("starting unshare")
+}
