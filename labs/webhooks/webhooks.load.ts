@@ -25,7 +25,7 @@ const rampupUsersTo = param.number("rampupUsersTo", { default: constantUsers, mi
 const rampupSeconds = param.number("rampupSeconds", { default: 5, min: 1, help: "its length" });
 const drain = param.duration("drain", { default: "15m", help: "how long to wait, after the payments, for messages that are on their way" });
 
-const subscriber = stub.http({ listen, delay, status: 200 });
+const subscriber = stub.http({ name: "subscriber", listen, delay, status: 200 });
 const timeToSend = flow("Time to send", { drain });
 
 /** A message is known by its payment and by the webhook that it goes to. */

@@ -211,9 +211,10 @@ fn pool(ceiling: &Ceiling<'_>, workers: &database::Workers<'_>) -> Draft {
 
 fn all_busy(ceiling: &Ceiling<'_>, workers: &database::Workers<'_>) -> Draft {
     let claim = format!(
-        "All {:.0} workers are busy calling \"{}\": {} leave, {} come in, and nothing else is at its limit",
-        ceiling.calls_max,
+        "Calls to \"{}\" go out {:.0} at a time: all {:.0} workers are busy with one, {} leave, {} come in, and nothing else is at its limit",
         ceiling.name(),
+        ceiling.calls_max,
+        ceiling.calls_max,
         units::rate(ceiling.waiting.throughput),
         units::rate(ceiling.waiting.started)
     );

@@ -45,5 +45,5 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
         alternatives: Vec::new(),
         next: worst.advice.clone(),
     };
-    Some(Draft { standing: if is_invalid { Standing::Cause } else { Standing::Passing }, finding, dwarfs_generator: false })
+    Some(Draft { standing: if is_invalid { Standing::Cause } else { Standing::Consequence }, finding, dwarfs_generator: false })
 }

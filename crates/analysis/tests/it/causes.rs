@@ -39,9 +39,19 @@ fn planted() -> Vec<(&'static str, Pipeline, &'static str, &'static str)> {
         ("a pool of 5", Pipeline { pool: 5, ..healthy() }, "connection-pool", "go out 5 at a time, though 20 workers"),
         ("a pool of 5 for 10", Pipeline { pool: 5, senders: 10, ..healthy() }, "connection-pool", "a pool of 5 connections"),
         ("a pool of 5, random arrivals", poisson(Pipeline { pool: 5, ..healthy() }), "connection-pool", "go out 5 at a time"),
-        ("10 senders", Pipeline { senders: 10, ..healthy() }, "workers", "All 10 workers are busy"),
-        ("10 senders, random arrivals", poisson(Pipeline { senders: 10, ..healthy() }), "workers", "All 10 workers are busy"),
-        ("30 senders, 90 a second", Pipeline { senders: 30, load: vec![(90.0, 60)], ..healthy() }, "workers", "All 30 workers are busy"),
+        ("10 senders", Pipeline { senders: 10, ..healthy() }, "workers", "go out 10 at a time: all 10 workers are busy"),
+        (
+            "10 senders, random arrivals",
+            poisson(Pipeline { senders: 10, ..healthy() }),
+            "workers",
+            "go out 10 at a time: all 10 workers are busy",
+        ),
+        (
+            "30 senders, 90 a second",
+            Pipeline { senders: 30, load: vec![(90.0, 60)], ..healthy() },
+            "workers",
+            "go out 30 at a time: all 30 workers are busy",
+        ),
         (
             "10 senders, nothing seen of them",
             Pipeline { senders: 10, database: false, ..healthy() },
