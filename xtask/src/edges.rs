@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("loadstone-run", &["loadstone-plan", "loadstone-metrics"]),
     ("loadstone-analysis", &["loadstone-run", "loadstone-plan", "loadstone-metrics"]),
     ("loadstone-report", &["loadstone-analysis", "loadstone-run", "loadstone-plan", "loadstone-metrics"]),
+    ("loadstone-outputs", &["loadstone-plan", "loadstone-metrics"]),
     ("loadstone-fleet", &["loadstone-plan", "loadstone-metrics", "loadstone-run"]),
     (
         "loadstone",
@@ -33,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "loadstone-fleet",
             "loadstone-metrics",
             "loadstone-observe",
+            "loadstone-outputs",
             "loadstone-plan",
             "loadstone-protocol",
             "loadstone-report",

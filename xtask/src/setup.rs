@@ -34,6 +34,7 @@ const PROGRAMS: &[Program] = &[
     Program { names: &["java"], beside: None, package: "default-jre-headless", purpose: "the queue of labs/webhooks" },
     Program { names: &["mvn"], beside: None, package: "maven", purpose: "installs the queue of labs/webhooks" },
     Program { names: &["redis-server"], beside: None, package: "redis-server", purpose: "the Redis observer" },
+    Program { names: &["prometheus"], beside: None, package: "prometheus", purpose: "the outputs to Prometheus" },
     Program {
         names: &["chromium", "chromium-browser", "google-chrome"],
         beside: None,

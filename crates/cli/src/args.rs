@@ -215,6 +215,16 @@ pub(crate) struct OutputArgs {
     /// Serve a page on loopback that shows the run while it goes on, and can pause, stop and scale it.
     #[arg(long)]
     pub(crate) live: bool,
+    /// Also send the numbers of every second here; may be given several times. KIND is prometheus, prometheus-native (both remote
+    /// write), otlp, influx, statsd or dogstatsd. See docs/outputs.md.
+    #[arg(long, value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]
+    pub(crate) out: Vec<outputs::Destination>,
+    /// Header for outputs over HTTP, such as an authorization; may be given several times, or one on each line of the variable.
+    #[arg(long = "out-header", value_name = "NAME: VALUE", env = "LOADSTONE_OUT_HEADERS", hide_env_values = true, value_delimiter = '\n')]
+    pub(crate) out_headers: Vec<String>,
+    /// Serve /metrics here for Prometheus to scrape, as long as the run goes on.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics_listen: Option<std::net::SocketAddr>,
     /// No progress; only the summary.
     #[arg(short, long)]
     pub(crate) quiet: bool,

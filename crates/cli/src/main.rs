@@ -13,6 +13,7 @@ mod journeys;
 mod live_page;
 mod machine;
 mod objective;
+mod outgoing;
 mod preflight;
 mod session;
 mod signals;

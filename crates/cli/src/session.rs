@@ -27,6 +27,7 @@ use crate::interrupt;
 use crate::journeys::Journeys;
 use crate::live_page::LivePage;
 use crate::machine;
+use crate::outgoing::Outgoing;
 use crate::preflight;
 use crate::signals::{Readings, Signals};
 use crate::stub_signals::{self, StubSignals};
@@ -64,7 +65,8 @@ impl Session<'_> {
         let writer = Writer::create(folder, info, &self.plan)?;
         let directory = writer.directory().to_owned();
         let mut page = if self.output.live { Some(LivePage::start(writer.info(), &self.plan)?) } else { None };
-        let (ending, trouble) = self.load(writer, page.as_mut(), recruit)?;
+        let outgoing = self.outgoing(&writer)?;
+        let (ending, trouble) = self.load(writer, page.as_mut(), outgoing, recruit)?;
         let run = Reader::open(&directory).and_then(Reader::run)?;
         let summary = analysis::conclude(&run);
         if let Some(page) = page {
@@ -82,6 +84,16 @@ impl Session<'_> {
         }
         written?;
         Ok(exit(&ending, &summary))
+    }
+
+    /// The outputs asked for. A run that cannot have them does not begin, and leaves nothing behind.
+    fn outgoing(&self, writer: &Writer) -> Result<Option<Outgoing>, UsageError> {
+        if self.output.out.is_empty() && self.output.metrics_listen.is_none() {
+            return Ok(None);
+        }
+        let started = Outgoing::start(self.output, writer.info(), &self.plan);
+        // What cannot be deleted is an empty run, which harms nobody.
+        started.inspect_err(|_| _ = std::fs::remove_dir_all(writer.directory())).map(Some)
     }
 
     fn info(&self) -> RunInfo {
@@ -102,6 +114,7 @@ impl Session<'_> {
         &mut self,
         writer: Writer,
         page: Option<&mut LivePage>,
+        outgoing: Option<Outgoing>,
         recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
     ) -> anyhow::Result<(Ending, Option<anyhow::Error>)> {
         let monotonic = Monotonic::start();
@@ -123,6 +136,7 @@ impl Session<'_> {
             screen: if terminal { Screen::on_terminal(stderr, pace, style) } else { Screen::new(stderr, pace, style) },
             console: &self.console,
             page,
+            outgoing,
             signals,
             stubs: self.stubs.clone(),
             journeys: Journeys::new(&plan, self.stubs.clone()),
@@ -145,14 +159,11 @@ impl Session<'_> {
         // No slice follows, so nothing is left to be stopped.
         let _ = watch.observed(&rest);
         watch.console_lines();
+        for loss in watch.outgoing.take().map(Outgoing::finish).unwrap_or_default() {
+            watch.say(&format!("warning: {loss}"));
+        }
         let _ = watch.screen.finish();
-        let end = match &ending {
-            Ending::Completed => RunEnd::Completed,
-            Ending::Stopped(StopReason::User) => RunEnd::Interrupted,
-            Ending::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
-            Ending::Stopped(StopReason::Failure(problem)) | Ending::Broke(problem) => RunEnd::Failed(problem.clone()),
-        };
-        let finished = watch.writer.finish(&end);
+        let finished = watch.writer.finish(&end_of(&ending));
         let trouble = watch.trouble.or(finished.err().map(anyhow::Error::from));
         let trouble = match &ending {
             Ending::Broke(problem) => Some(anyhow::anyhow!("{problem}")),
@@ -192,6 +203,7 @@ struct Watch<'a, W: Write> {
     screen: Screen<W>,
     console: &'a Console,
     page: Option<&'a mut LivePage>,
+    outgoing: Option<Outgoing>,
     signals: Signals,
     stubs: Option<Rc<Stubs>>,
     journeys: Journeys,
@@ -216,6 +228,9 @@ impl<W: Write> Watch<'_, W> {
         }
         let is_drained = self.journeys.slice(snapshot, is_last);
         snapshot.marks.extend(readings.marks());
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.second(snapshot);
+        }
         let mut failed = self.observed(&readings);
         failed.extend(self.live.push(snapshot));
         self.progress.push(snapshot);
@@ -277,6 +292,16 @@ impl<W: Write> Watch<'_, W> {
         for line in self.console.take() {
             self.say(&line);
         }
+    }
+}
+
+/// As the run directory keeps it.
+fn end_of(ending: &Ending) -> RunEnd {
+    match ending {
+        Ending::Completed => RunEnd::Completed,
+        Ending::Stopped(StopReason::User) => RunEnd::Interrupted,
+        Ending::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
+        Ending::Stopped(StopReason::Failure(problem)) | Ending::Broke(problem) => RunEnd::Failed(problem.clone()),
     }
 }
 

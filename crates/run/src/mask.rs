@@ -107,8 +107,8 @@ impl Mask {
         }
     }
 
-    /// The snapshot as the disk may hold it: names and error messages may quote what was sent.
-    pub(crate) fn snapshot<'a>(&self, snapshot: Cow<'a, Snapshot>) -> Cow<'a, Snapshot> {
+    /// The snapshot as disks and other receivers may hold it: names and error messages may quote what was sent.
+    pub fn snapshot<'a>(&self, snapshot: Cow<'a, Snapshot>) -> Cow<'a, Snapshot> {
         let texts = |snapshot: &Snapshot| {
             let keys = snapshot.series.iter().map(|series| &series.key).chain(snapshot.slow.iter().map(|slow| &slow.key));
             let keys = keys.chain(snapshot.errors.iter().map(|error| &error.key)).any(|key| self.key(key).is_some());

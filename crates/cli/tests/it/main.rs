@@ -15,6 +15,7 @@ mod labs;
 mod network;
 mod objectives;
 mod observers;
+mod outputs;
 mod servers;
 mod systems;
 mod ui;

@@ -1,0 +1,83 @@
+//! The run's numbers on their way to where teams already look, and what is told about that.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use metrics::{Mark, MarkKind, Snapshot};
+use outputs::{Delivery, Outputs, RunLabels};
+use plan::TestPlan;
+use run::{Mask, RunInfo};
+
+use crate::args::OutputArgs;
+use crate::exit::UsageError;
+
+/// All outputs of one run.
+pub(crate) struct Outgoing {
+    outputs: Outputs,
+    mask: Mask,
+}
+
+impl Outgoing {
+    /// # Errors
+    /// When an output cannot be started: an address that is taken, a header that cannot be sent.
+    pub(crate) fn start(args: &OutputArgs, info: &RunInfo, plan: &TestPlan) -> Result<Self, UsageError> {
+        let headers = args.out_headers.iter().map(|line| header(line)).collect::<Result<Vec<_>, _>>()?;
+        let mask = Mask::of(plan);
+        let started = info.started.parse::<jiff::Timestamp>().map_or(0, |started| started.as_nanosecond());
+        let run = RunLabels {
+            test: mask.text(&plan.name).into_owned(),
+            run: info.id.clone(),
+            started_unix_ns: u64::try_from(started).unwrap_or_default(),
+        };
+        let outputs =
+            Outputs::start(&args.out, &headers, args.metrics_listen, plan, &run).map_err(|problem| UsageError(problem.to_string()))?;
+        if let Some(address) = outputs.scrape_address() {
+            // A convenience; a closed standard error is no reason not to run.
+            let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
+        }
+        Ok(Self { outputs, mask })
+    }
+
+    /// Hands on a second. An output that begins to lose becomes a mark of it.
+    pub(crate) fn second(&mut self, second: &mut Snapshot) {
+        let news = self.outputs.news();
+        second.marks.extend(news.into_iter().map(|text| Mark { at: second.end, kind: MarkKind::Warning, text }));
+        self.outputs.push(&self.mask.snapshot(Cow::Borrowed(second)));
+    }
+
+    /// Lets what is on its way arrive; what was lost is said in sentences.
+    pub(crate) fn finish(self) -> Vec<String> {
+        self.outputs.finish().iter().filter_map(told).collect()
+    }
+}
+
+fn header(line: &str) -> Result<(String, String), UsageError> {
+    // The value may be a secret: it is not shown.
+    let wrong = || UsageError("--out-header: write it as \"NAME: VALUE\"".to_owned());
+    let (name, value) = line.split_once(':').ok_or_else(wrong)?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn told(delivery: &Delivery) -> Option<String> {
+    let Delivery { destination, delivered, lost, problem } = delivery;
+    let all = delivered + lost;
+    (*lost > 0).then(|| format!("{destination} got {delivered} of the run's {all} seconds: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_told_and_success_is_not() {
+        let delivery = |lost| Delivery { destination: "X".to_owned(), delivered: 58, lost, problem: "connection refused".to_owned() };
+        assert_eq!(told(&delivery(0)), None);
+        assert_eq!(told(&delivery(2)).as_deref(), Some("X got 58 of the run's 60 seconds: connection refused"));
+    }
+
+    #[test]
+    fn a_header_without_a_colon_is_refused_without_showing_it() {
+        assert_eq!(header("Authorization: Bearer a:b").unwrap(), ("Authorization".to_owned(), "Bearer a:b".to_owned()));
+        assert!(!header("s3cret").unwrap_err().to_string().contains("s3cret"));
+    }
+}

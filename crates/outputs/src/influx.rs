@@ -1,0 +1,116 @@
+//! InfluxDB's line protocol: a point per second and series, with what happened in that second.
+
+use std::fmt::Write;
+
+use metrics::{Histogram, SeriesKind, Snapshot};
+use url::Url;
+
+use crate::http::Poster;
+use crate::outlet::{Problem, Sink};
+use crate::outputs::RunLabels;
+use crate::totals::{Totals, labels};
+
+pub(crate) struct Influx {
+    poster: Poster,
+    run: RunLabels,
+    /// Names the scenarios of the load's leaves.
+    totals: Totals,
+    lines: String,
+    seconds: u64,
+}
+
+impl Influx {
+    pub(crate) fn new(url: &Url, given: &[(String, String)], totals: Totals, run: RunLabels) -> Result<Self, String> {
+        let poster = Poster::new(url, &[("content-type", "text/plain; charset=utf-8")], given)?;
+        Ok(Self { poster, run, totals, lines: String::new(), seconds: 0 })
+    }
+}
+
+impl Sink for Influx {
+    fn take(&mut self, second: &Snapshot) {
+        self.totals.add(second);
+        lines(&mut self.lines, second, &self.totals, &self.run);
+        self.seconds += 1;
+    }
+
+    fn flush(&mut self) -> Result<u64, Problem> {
+        self.poster.post(self.lines.clone().into_bytes())?;
+        self.lines.clear();
+        Ok(std::mem::take(&mut self.seconds))
+    }
+
+    fn give_up(&mut self) {
+        self.lines.clear();
+        self.seconds = 0;
+    }
+}
+
+fn lines(out: &mut String, second: &Snapshot, totals: &Totals, run: &RunLabels) {
+    let at = run.unix_ns(second.end);
+    for series in &second.series {
+        let measurement = match series.key.kind {
+            SeriesKind::Request => "loadstone_request",
+            SeriesKind::Group => "loadstone_group",
+            SeriesKind::Iteration => "loadstone_iteration",
+            SeriesKind::Check => "loadstone_check",
+        };
+        let mut fields = format!("count={}i,failed={}i", series.count, series.failed);
+        // Formatting into a string cannot fail.
+        if series.key.kind != SeriesKind::Check && !series.response.is_empty() {
+            let _ = write!(fields, ",{}", times(&series.response));
+        }
+        if series.key.kind == SeriesKind::Request {
+            let _ = write!(fields, ",sent_bytes={}i,received_bytes={}i", series.bytes_sent, series.bytes_received);
+        }
+        let tags = labels(&series.key).into_iter().map(|(name, value)| (name.to_owned(), value.to_string()));
+        point(out, measurement, tags, run, &fields, at);
+    }
+    for flow in &second.flows {
+        let mut fields =
+            format!("started={}i,finished={}i,timed_out={}i,open={}i", flow.started, flow.finished, flow.timed_out, flow.backlog);
+        if !flow.time.is_empty() {
+            let _ = write!(fields, ",{}", times(&flow.time));
+        }
+        point(out, "loadstone_flow", std::iter::once(("flow".to_owned(), flow.name.to_string())), run, &fields, at);
+    }
+    for (scenario, load) in totals.load_by_scenario() {
+        let fields = format!("users_active={}i,users_asked={}i,arrivals_waiting={}i", load.active, load.asked, load.waiting);
+        point(out, "loadstone_load", std::iter::once(("scenario".to_owned(), scenario.to_string())), run, &fields, at);
+    }
+}
+
+/// Of the second, nearest rank. Seconds.
+fn times(response: &Histogram) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let quantile = |q: f64| seconds(response.quantile(q).unwrap_or_default());
+    format!(
+        "mean={},p50={},p95={},p99={},max={}",
+        response.mean().unwrap_or_default() / 1e9,
+        quantile(0.5),
+        quantile(0.95),
+        quantile(0.99),
+        seconds(response.max())
+    )
+}
+
+fn point(out: &mut String, measurement: &str, tags: impl Iterator<Item = (String, String)>, run: &RunLabels, fields: &str, at: u64) {
+    out.push_str(measurement);
+    for (name, value) in tags.chain(run.labels()) {
+        let _ = write!(out, ",{name}={}", escaped(&value));
+    }
+    let _ = writeln!(out, " {fields} {at}");
+}
+
+/// Of a tag's value (line protocol reference, special characters). A line break ends a line whatever stands before it.
+fn escaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            ',' | '=' | ' ' => out.extend(['\\', c]),
+            // A trailing backslash would escape what follows the value.
+            '\n' | '\r' | '\t' | '\\' => out.push('_'),
+            c => out.push(c),
+        }
+    }
+    if out.is_empty() { "_".to_owned() } else { out }
+}

@@ -1,0 +1,242 @@
+//! One output on its own thread, behind a bounded queue.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use metrics::Snapshot;
+
+/// Seconds of the run that may wait for a slow receiver; further ones are lost and counted.
+pub(crate) const QUEUE: usize = 60;
+/// Attempts at one delivery. Waits between them grow: 0.5 s, 1 s.
+const ATTEMPTS: u32 = 3;
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// At the end of a run, time for what still waits.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// What takes a run's seconds, in order.
+pub(crate) trait Sink: Send {
+    /// Adds a second to what is to be delivered.
+    fn take(&mut self, second: &Snapshot);
+    /// Delivers what was taken since the last time that this or [`Sink::give_up`] was over. Returns how many seconds arrived as such: a kind
+    /// that sends the state of the run so far delivers one point for all that it took.
+    fn flush(&mut self) -> Result<u64, Problem>;
+    /// Forgets what could not be delivered, unless it is part of the state.
+    fn give_up(&mut self);
+}
+
+/// Why a second was not delivered.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) text: String,
+    /// Another attempt may help.
+    pub(crate) passing: bool,
+}
+
+/// How an output fared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// For people: `Prometheus at http://…`.
+    pub destination: String,
+    /// Seconds of the run that arrived.
+    pub delivered: u64,
+    /// Seconds that did not.
+    pub lost: u64,
+    /// Why, the last time; empty when nothing was lost.
+    pub problem: String,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    delivered: AtomicU64,
+    lost: AtomicU64,
+    problem: Mutex<String>,
+}
+
+/// The sending end. Never waits for the receiver while the run goes on.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    destination: String,
+    queue: Option<SyncSender<Arc<Snapshot>>>,
+    pushed: u64,
+    counts: Arc<Counts>,
+    ended: Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+    /// Lost seconds that were told already.
+    told: bool,
+}
+
+impl Outlet {
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn start(destination: String, sink: Box<dyn Sink>) -> std::io::Result<Self> {
+        let (queue, seconds) = sync_channel(QUEUE);
+        let (over, ended) = sync_channel::<()>(1);
+        let counts = Arc::new(Counts::default());
+        let own = Arc::clone(&counts);
+        let thread = std::thread::Builder::new().name("output".to_owned()).spawn(move || {
+            deliver(&seconds, sink, &own);
+            // Dropped: whoever waits sees the end.
+            drop(over);
+        })?;
+        Ok(Self { destination, queue: Some(queue), pushed: 0, counts, ended, thread: Some(thread), told: false })
+    }
+
+    pub(crate) fn push(&mut self, second: &Arc<Snapshot>) {
+        self.pushed += 1;
+        let Some(queue) = &self.queue else { return };
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = queue.try_send(Arc::clone(second)) {
+            self.counts.lose(1, format!("the receiver is slow: {QUEUE} seconds wait already"));
+        }
+    }
+
+    /// The first loss, once.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        if self.told || self.counts.lost.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.told = true;
+        Some(format!("{} does not take everything: {}", self.destination, self.counts.problem()))
+    }
+
+    /// Waits for what is still on its way, at most five seconds; the rest is lost.
+    pub(crate) fn finish(mut self) -> Delivery {
+        drop(self.queue.take());
+        if self.ended.recv_timeout(LAST_WAIT) == Err(RecvTimeoutError::Timeout) {
+            // Its thread ends with the process.
+            drop(self.thread.take());
+        } else if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let delivered = self.counts.delivered.load(Ordering::Relaxed);
+        let lost = self.pushed - delivered.min(self.pushed);
+        let mut problem = self.counts.problem();
+        if lost > 0 && problem.is_empty() {
+            problem = format!("the receiver did not answer within {} s of the end of the run", LAST_WAIT.as_secs());
+        }
+        Delivery { destination: self.destination, delivered, lost, problem: if lost == 0 { String::new() } else { problem } }
+    }
+}
+
+impl Counts {
+    fn lose(&self, seconds: u64, problem: String) {
+        self.lost.fetch_add(seconds, Ordering::Relaxed);
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+
+    fn problem(&self) -> String {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn deliver(seconds: &Receiver<Arc<Snapshot>>, mut sink: Box<dyn Sink>, counts: &Counts) {
+    while let Ok(second) = seconds.recv() {
+        sink.take(&second);
+        let mut taken = 1;
+        for second in seconds.try_iter() {
+            sink.take(&second);
+            taken += 1;
+        }
+        match attempt(sink.as_mut()) {
+            Ok(arrived) => {
+                counts.delivered.fetch_add(arrived, Ordering::Relaxed);
+                if arrived < taken {
+                    counts.lose(taken - arrived, "the receiver takes longer than a second".to_owned());
+                }
+            }
+            Err(problem) => {
+                sink.give_up();
+                counts.lose(taken, problem);
+            }
+        }
+    }
+}
+
+fn attempt(sink: &mut dyn Sink) -> Result<u64, String> {
+    let mut wait = FIRST_WAIT;
+    for _ in 1..ATTEMPTS {
+        match sink.flush() {
+            Err(problem) if problem.passing => std::thread::sleep(wait),
+            other => return other.map_err(|problem| problem.text),
+        }
+        wait *= 2;
+    }
+    sink.flush().map_err(|problem| problem.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says what it is told to, one answer for each flush; without an answer it waits for ever.
+    struct Scripted {
+        answers: Receiver<Result<(), Problem>>,
+        taken: u64,
+    }
+
+    impl Sink for Scripted {
+        fn take(&mut self, _: &Snapshot) {
+            self.taken += 1;
+        }
+
+        fn flush(&mut self) -> Result<u64, Problem> {
+            self.answers.recv().unwrap_or(Ok(())).map(|()| std::mem::take(&mut self.taken))
+        }
+
+        fn give_up(&mut self) {
+            self.taken = 0;
+        }
+    }
+
+    fn outlet() -> (Outlet, SyncSender<Result<(), Problem>>) {
+        let (answers, receiver) = sync_channel(200);
+        (Outlet::start("Test".to_owned(), Box::new(Scripted { answers: receiver, taken: 0 })).unwrap(), answers)
+    }
+
+    fn problem(passing: bool) -> Result<(), Problem> {
+        Err(Problem { text: "refused".to_owned(), passing })
+    }
+
+    #[test]
+    fn what_arrives_is_counted() {
+        let (mut outlet, answers) = outlet();
+        drop(answers);
+        (0..5).for_each(|_| outlet.push(&Arc::default()));
+        assert_eq!(outlet.news(), None);
+        assert_eq!(outlet.finish(), Delivery { destination: "Test".to_owned(), delivered: 5, lost: 0, problem: String::new() });
+    }
+
+    #[test]
+    fn a_passing_problem_is_tried_again_and_a_lasting_one_is_not() {
+        let (mut outlet, answers) = outlet();
+        for answer in [problem(true), Ok(()), problem(false)] {
+            answers.send(answer).unwrap();
+        }
+        outlet.push(&Arc::default());
+        while outlet.counts.delivered.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        outlet.push(&Arc::default());
+        while outlet.counts.lost.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(outlet.news().as_deref(), Some("Test does not take everything: refused"));
+        assert_eq!(outlet.news(), None, "told once");
+        drop(answers);
+        assert_eq!(outlet.finish(), Delivery { destination: "Test".to_owned(), delivered: 1, lost: 1, problem: "refused".to_owned() });
+    }
+
+    #[test]
+    fn a_receiver_that_never_answers_holds_nobody_up() {
+        let (mut outlet, answers) = outlet();
+        let pushes = 3 * QUEUE as u64;
+        (0..pushes).for_each(|_| outlet.push(&Arc::default()));
+        let told = outlet.news().unwrap();
+        assert!(told.contains("60 seconds wait already"), "{told}");
+        let delivery = outlet.finish();
+        assert_eq!((delivery.delivered, delivery.lost), (0, pushes));
+        drop(answers);
+    }
+}

@@ -1,0 +1,85 @@
+//! A place to scrape: `GET /metrics`, as long as the run goes on.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use metrics::Snapshot;
+
+use super::text::exposition;
+use crate::outlet::{Problem, Sink};
+use crate::outputs::RunLabels;
+use crate::totals::Totals;
+
+/// A scraper that sends or takes nothing for this long is cut off: one is answered at a time.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Of a request's head. Bytes.
+const HEAD_MAX: u64 = 16 << 10;
+
+/// Serves the state after the last second that was added.
+pub(crate) struct Scrape {
+    address: SocketAddr,
+    state: Arc<Mutex<Totals>>,
+}
+
+impl Scrape {
+    /// Listens, and answers on a thread of its own that ends with the process.
+    ///
+    /// # Errors
+    /// When the address is taken or not ours, or the system gives no thread.
+    pub(crate) fn start(listen: SocketAddr, totals: Totals, run: RunLabels) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(listen)?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(Mutex::new(totals));
+        let shared = Arc::clone(&state);
+        std::thread::Builder::new().name("scrape".to_owned()).spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // A scraper that goes away in the middle is its own matter.
+                let _ = answer(&stream, || exposition(&shared.lock().unwrap_or_else(PoisonError::into_inner), &run));
+            }
+        })?;
+        Ok(Self { address, state })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Sink for Scrape {
+    fn take(&mut self, second: &Snapshot) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).add(second);
+    }
+
+    /// It is there to be fetched.
+    fn flush(&mut self) -> Result<u64, Problem> {
+        Ok(1)
+    }
+
+    fn give_up(&mut self) {}
+}
+
+fn answer(mut stream: &TcpStream, metrics: impl Fn() -> String) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut head = BufReader::new(stream.take(HEAD_MAX));
+    let mut first = String::new();
+    head.read_line(&mut first)?;
+    let mut line = String::new();
+    while head.read_line(&mut line)? > 2 {
+        line.clear();
+    }
+    let mut words = first.split_ascii_whitespace();
+    let path = words.nth(1).map(|path| path.split('?').next().unwrap_or(path));
+    let (status, body) = match (first.starts_with("GET "), path) {
+        (true, Some("/metrics")) => ("200 OK", metrics()),
+        (true, _) => ("404 Not Found", "The metrics are at /metrics.\n".to_owned()),
+        (false, _) => ("405 Method Not Allowed", "Only GET.\n".to_owned()),
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}

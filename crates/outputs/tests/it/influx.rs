@@ -1,0 +1,37 @@
+//! InfluxDB's line protocol, parsed by InfluxData's own parser.
+
+use influxdb_line_protocol::{FieldValue, ParsedLine, parse_lines};
+
+use crate::made::{self, REQUESTS};
+use crate::receiver;
+
+fn field(line: &ParsedLine<'_>, name: &str) -> f64 {
+    match line.field_value(name) {
+        Some(FieldValue::I64(value)) => *value as f64,
+        Some(FieldValue::F64(value)) => *value,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_second_is_a_point_with_what_happened_in_it() {
+    let (address, received) = receiver::start("204 No Content");
+    let delivery = made::send(&format!("influx=http://{address}/api/v2/write?org=o&bucket=b"), "r 1", 3);
+    assert_eq!((delivery.delivered, delivery.lost), (3, 0), "{delivery:?}");
+    let requests: Vec<_> = received.try_iter().collect();
+    assert!(requests[0].head.starts_with("post /api/v2/write?org=o&bucket=b http/1.1"), "{}", requests[0].head);
+    let text: String = requests.iter().map(|request| String::from_utf8(request.body.clone()).expect("UTF-8")).collect();
+    let lines: Vec<ParsedLine<'_>> = parse_lines(&text).map(|line| line.expect("a line that InfluxData can parse")).collect();
+    let of = |name: &str| lines.iter().filter(|line| line.series.measurement == name).collect::<Vec<_>>();
+    let requests = of("loadstone_request");
+    assert_eq!((requests.len(), of("loadstone_iteration").len(), of("loadstone_load").len()), (3, 3, 3));
+    let first = requests[0];
+    let tag = |name: &str| first.tag_value(name).map(ToString::to_string);
+    assert_eq!((tag("name").as_deref(), tag("run").as_deref(), tag("scenario").as_deref()), (Some(made::NAME), Some("r 1"), Some("Buy")));
+    assert_eq!((field(first, "count"), field(first, "failed"), field(first, "received_bytes")), (REQUESTS as f64, 1.0, 9000.0));
+    assert!((field(first, "p99") - 0.099).abs() < 0.001 && field(first, "max") == 0.1);
+    let apart = requests[1].timestamp.unwrap() - first.timestamp.unwrap();
+    assert_eq!(apart, 1_000_000_000);
+    assert_eq!(field(of("loadstone_flow")[2], "open"), 3.0);
+    assert_eq!(field(of("loadstone_load")[0], "users_active"), 7.0);
+}

@@ -1,0 +1,71 @@
+//! Seconds of a run made up for tests: response times of 1 ms, 2 ms, … so that every percentile is known.
+
+use std::time::{Duration, SystemTime};
+
+use metrics::{FlowSlice, Histogram, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
+use outputs::{Destination, Outputs, RunLabels};
+use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
+
+/// Requests per second. The n-th takes n milliseconds; the last one of a second fails.
+pub(crate) const REQUESTS: u64 = 100;
+/// A name that every format must quote in its own way.
+pub(crate) const NAME: &str = "GET /a, b=\"c d\"";
+
+pub(crate) fn plan() -> TestPlan {
+    let stage = OpenStage::Rate { from: 100.0, to: 100.0, duration_ns: 3_000_000_000, timing: Timing::Even };
+    TestPlan {
+        name: "Shop".to_owned(),
+        target: None,
+        parameters: Vec::new(),
+        scenarios: vec![Scenario { name: "Buy".to_owned() }],
+        load: Load::Run(ScenarioRun {
+            scenario: ScenarioId(0),
+            profile: LoadProfile::Open { stages: vec![stage] },
+            users_max: None,
+            graceful_stop_ns: None,
+        }),
+        thresholds: Vec::new(),
+        observers: Vec::new(),
+        flows: Vec::new(),
+        options: Options::default(),
+    }
+}
+
+/// A run that began a moment ago: receivers refuse what is too old or lies ahead.
+pub(crate) fn run(id: &str) -> RunLabels {
+    let begun = SystemTime::now() - Duration::from_secs(20);
+    let since = begun.duration_since(SystemTime::UNIX_EPOCH).expect("a clock after 1970");
+    RunLabels { test: "Shop".to_owned(), run: id.to_owned(), started_unix_ns: since.as_nanos() as u64 }
+}
+
+pub(crate) fn second(number: u32) -> Snapshot {
+    let mut recorder = Recorder::new(0, 100);
+    let begin = u64::from(number) * 1_000_000_000;
+    let key = |kind, name: &str| SeriesKey { kind, scenario: "Buy".into(), group: "".into(), name: name.into() };
+    let request = recorder.series(&key(SeriesKind::Request, NAME));
+    let iteration = recorder.series(&key(SeriesKind::Iteration, "Buy"));
+    for n in 1..=REQUESTS {
+        let ended = begin + n * 1_000_000;
+        let outcome = if n == REQUESTS { Outcome::Status } else { Outcome::Passed };
+        let status = if n == REQUESTS { 503 } else { 200 };
+        let phases = Phases { wait: n * 1_000_000, ..Phases::default() };
+        let sample = Sample { scheduled: begin, started: begin, ended, phases, outcome, status, bytes_sent: 10, bytes_received: 90 };
+        recorder.record(request, &sample);
+        recorder.record(iteration, &sample);
+    }
+    let mut snapshot = recorder.drain(number, begin, begin + 1_000_000_000);
+    snapshot.leaves = vec![LeafSlice { leaf: 0, arrivals_due: REQUESTS, started: REQUESTS, users_active: 7, ..LeafSlice::default() }];
+    let mut time = Histogram::new();
+    time.record_n(20_000_000, 4);
+    snapshot.flows =
+        vec![FlowSlice { name: "Delivery".into(), started: 5, finished: 4, backlog: u64::from(number) + 1, time, ..FlowSlice::default() }];
+    snapshot
+}
+
+/// Sends these seconds to one destination and says how that went.
+pub(crate) fn send(destination: &str, id: &str, seconds: u32) -> outputs::Delivery {
+    let to: Destination = destination.parse().expect("a destination");
+    let mut outputs = Outputs::start(&[to], &[], None, &plan(), &run(id)).expect("it starts");
+    (0..seconds).for_each(|number| outputs.push(&second(number)));
+    outputs.finish().remove(0)
+}
