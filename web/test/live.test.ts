@@ -26,6 +26,7 @@ function after(seconds: number, state: ReportView["test"]["state"] = "running"):
 /** A live server in thirty lines: what crates/report/src/live does, as far as the page can see. */
 class LiveServer {
   controls: unknown[] = [];
+  steering = { paused: false, scale: 1 };
   refuse = "";
   token = TOKEN;
   private open = new Set<ServerResponse>();
@@ -39,7 +40,20 @@ class LiveServer {
 
   send(view: ReportView) {
     this.last = view;
-    for (const stream of this.open) stream.write(`event: view\ndata: ${JSON.stringify(view)}\n\n`);
+    this.event("view", view);
+  }
+
+  /** What a second adds: the view without the steps before `kept`. */
+  sendDelta(view: ReportView, kept: number) {
+    const { timeline } = view;
+    timeline.seconds = timeline.seconds.slice(kept);
+    timeline.heat.steps = timeline.heat.steps.slice(kept);
+    for (const panel of [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)]) for (const column of panel.columns) column.values = column.values.slice(kept);
+    this.event("delta", { kept, view });
+  }
+
+  event(name: string, data: unknown) {
+    for (const stream of this.open) stream.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
   /** Drops every connection, as a network does. */
@@ -58,6 +72,7 @@ class LiveServer {
       response.writeHead(200, { "content-type": "text/event-stream" }).write("retry: 100\n\n");
       this.open.add(response);
       response.on("close", () => this.open.delete(response));
+      this.event("steering", this.steering);
       this.send(this.last);
     } else if (request.url === "/control") {
       let body = "";
@@ -104,6 +119,22 @@ test("the page follows the run, and says when it is over", async () => {
   server.send(after(60, "completed"));
   await expect.poll(() => page.locator("header").innerText()).toContain("Completed after 1 min");
   expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
+});
+
+test("what a second adds is joined to the view before", async () => {
+  await expect.poll(() => requests().innerText()).toBe("3,000");
+  server.sendDelta(after(33), 29);
+  await expect.poll(() => requests().innerText()).toBe("3,300");
+  await expect.poll(() => interval().innerText()).toBe("0:00 – 0:33");
+});
+
+test("a page that is loaded while the run is paused says so", async () => {
+  server.steering = { paused: true, scale: 2 };
+  await page.reload();
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+  expect(await page.getByRole("slider", { name: /Load/ }).inputValue()).toBe("2");
+  server.event("steering", { paused: false, scale: 1.5 });
+  await page.getByRole("button", { name: "Pause" }).waitFor();
 });
 
 test("a zoom stays while new seconds arrive", async () => {

@@ -7,7 +7,7 @@ use engine::{Control, StopReason};
 use metrics::{Mark, MarkKind, Snapshot};
 use plan::TestPlan;
 
-use report::{LiveCommand, LiveServer, ReportView, RunState, ViewBuilder};
+use report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
 use run::{RunInfo, SignalSeries};
 
 /// What stands before the page's address on standard error. `loadstone ui` finds the page of a run by it.
@@ -18,8 +18,7 @@ pub(crate) struct LivePage {
     server: LiveServer,
     builder: ViewBuilder,
     info: RunInfo,
-    /// Scale to go back to after a pause.
-    scale: f64,
+    steering: Steering,
 }
 
 impl LivePage {
@@ -28,7 +27,7 @@ impl LivePage {
         let mut stderr = std::io::stderr();
         // The address is a convenience; a closed standard error is no reason not to run.
         let _ = writeln!(stderr, "{ANNOUNCED}{}\n", server.url());
-        Ok(Self { server, builder: ViewBuilder::new(info, plan), info: info.clone(), scale: 1.0 })
+        Ok(Self { server, builder: ViewBuilder::new(info, plan), info: info.clone(), steering: Steering::default() })
     }
 
     /// Takes commands, which become marks of the slice, and shows the slice.
@@ -40,8 +39,8 @@ impl LivePage {
             controls.push(control);
         }
         self.builder.push(snapshot);
-        if self.server.is_watched() {
-            self.server.publish(&self.builder.view(&live.summary(&self.info), RunState::Running, ""));
+        if self.server.wants_view() {
+            self.server.publish(self.builder.view(&live.summary(&self.info), RunState::Running, ""), self.steering);
         }
         controls
     }
@@ -54,19 +53,28 @@ impl LivePage {
     }
 
     fn obey(&mut self, command: LiveCommand) -> (Control, String) {
-        match command {
-            LiveCommand::Pause => (Control::Scale(0.0), "paused from the page".to_owned()),
-            LiveCommand::Resume => (Control::Scale(self.scale), "resumed from the page".to_owned()),
-            LiveCommand::Stop => (Control::Stop(StopReason::User), "stopped from the page".to_owned()),
-            LiveCommand::Scale(factor) => {
-                self.scale = factor;
-                (Control::Scale(factor), format!("load scaled to {factor} × the plan from the page"))
+        let text = match command {
+            LiveCommand::Stop => return (Control::Stop(StopReason::User), "stopped from the page".to_owned()),
+            LiveCommand::Pause => {
+                self.steering.paused = true;
+                "paused from the page".to_owned()
             }
-        }
+            LiveCommand::Resume => {
+                self.steering.paused = false;
+                "resumed from the page".to_owned()
+            }
+            LiveCommand::Scale(factor) => {
+                self.steering.scale = factor;
+                let later = if self.steering.paused { ", once it is resumed" } else { "" };
+                format!("load scaled to {factor} × the plan from the page{later}")
+            }
+        };
+        let Steering { paused, scale } = self.steering;
+        (Control::Scale(if paused { 0.0 } else { scale }), text)
     }
 
     /// Gives open pages the finished view.
     pub(crate) fn finish(self, run: &run::Run, summary: &Summary) {
-        self.server.finish(&ReportView::build(run, summary));
+        self.server.finish(ReportView::build(run, summary));
     }
 }

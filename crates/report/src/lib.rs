@@ -25,7 +25,7 @@ pub use html::{history_page, html, live_page};
 pub use json::summary_json;
 pub use junit::junit;
 pub use listing::{RunRow, runs_json, runs_table};
-pub use live::{LiveCommand, LiveError, LiveServer};
+pub use live::{LiveCommand, LiveError, LiveServer, Steering};
 pub use markdown::markdown;
 pub use view::{Band, Column, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};
 pub use words::load as load_in_words;

@@ -14,7 +14,7 @@ test("what is no view, or one of another version, is refused with what to do", (
 test("an embedded view arrives once, and cannot be steered", () => {
   const feed = feedOf('{"version":1}') as Feed;
   const seen: unknown[] = [];
-  feed.start((view) => seen.push(view), () => {});
+  feed.start((view) => seen.push(view), () => {}, () => {});
   expect(seen).toEqual([{ version: 1 }]);
   expect(feed.controls).toBeNull();
 });

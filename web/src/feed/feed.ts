@@ -18,13 +18,19 @@ export interface LiveSource {
 
 export type Connection = "open" | "lost" | "ended";
 
+/** How the run stands after what was asked of it; `scale` is what the load is multiplied by while it is not paused. */
+export interface Steering {
+  paused: boolean;
+  scale: number;
+}
+
 export interface Controls {
   send(action: "pause" | "resume" | "stop" | "scale", value?: number): Promise<void>;
 }
 
 export interface Feed {
   /** `onView` is called once or many times; `onConnection` only where there is one to lose. Returns how to stop. */
-  start(onView: (view: ReportView) => void, onConnection: (connection: Connection) => void): () => void;
+  start(onView: (view: ReportView) => void, onConnection: (connection: Connection) => void, onSteering: (steering: Steering) => void): () => void;
   /** Only a run that is under way can be steered. */
   controls: Controls | null;
   /** Where all runs are listed, when this one is part of a history. */

@@ -4,8 +4,10 @@
 //! engine: views come in, [`LiveCommand`]s go out on a bounded queue to whoever owns the run. Only the newest view is kept, so a slow
 //! or stopped browser costs nothing and sees the whole state again when it comes back.
 
+mod delta;
 mod routes;
 
+use std::cell::Cell;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,10 +18,13 @@ use tokio::sync::{oneshot, watch};
 
 use crate::access::{Loopback, Token};
 use crate::view::{ReportView, RunState};
+use delta::Delta;
 use routes::Shared;
 
 /// Commands that may wait for the run's owner; more are refused.
 const COMMANDS_MAX: usize = 16;
+/// What one page gets each second at most, on average. Bytes. A run with thousands of request names is then drawn less often.
+const BYTES_PER_SECOND_MAX: usize = 256 << 10;
 /// Time that open pages have to take the last view when the server is closed.
 const LAST_VIEW_WAIT: Duration = Duration::from_secs(2);
 
@@ -39,6 +44,20 @@ impl LiveCommand {
     pub const SCALE_MAX: f64 = 100.0;
 }
 
+/// How the run stands after what was asked of it.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Steering {
+    pub paused: bool,
+    /// What the planned load is multiplied by while it is not paused.
+    pub scale: f64,
+}
+
+impl Default for Steering {
+    fn default() -> Self {
+        Self { paused: false, scale: 1.0 }
+    }
+}
+
 /// Why there is no live page. The run can go on without it.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
@@ -48,10 +67,14 @@ pub enum LiveError {
     Start(#[from] std::io::Error),
 }
 
-/// A view as it goes over the wire.
+/// A view on its way to the pages.
 #[derive(Debug, Clone)]
 struct Frame {
-    json: Arc<str>,
+    number: u64,
+    view: Arc<ReportView>,
+    /// For a page that has the frame before this one.
+    delta: Option<Arc<str>>,
+    steering: Steering,
     last: bool,
 }
 
@@ -62,6 +85,8 @@ pub struct LiveServer {
     token: Token,
     frames: watch::Sender<Option<Frame>>,
     commands: Receiver<LiveCommand>,
+    /// Seconds to let pass, to stay within the bytes per second.
+    pause: Cell<usize>,
     shutdown: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -87,7 +112,7 @@ impl LiveServer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let serve = move || runtime.block_on(routes::serve(listener, shared, closed));
         let thread = std::thread::Builder::new().name("live-page".to_owned()).spawn(serve)?;
-        Ok(Self { address, token, frames, commands, shutdown: Some(shutdown), thread: Some(thread) })
+        Ok(Self { address, token, frames, commands, pause: Cell::new(0), shutdown: Some(shutdown), thread: Some(thread) })
     }
 
     /// The page's address with the token that lets its reader steer the run. Without the token the page can only watch.
@@ -95,15 +120,21 @@ impl LiveServer {
         format!("http://{}/?token={}", self.address, self.token.as_str())
     }
 
-    /// Does anyone watch? A view need not be made for nobody.
-    pub fn is_watched(&self) -> bool {
-        self.frames.receiver_count() > 0
+    /// Asked once a second: is a view wanted? None need be made for nobody, nor where the last ones were too large for one a second.
+    pub fn wants_view(&self) -> bool {
+        let pause = self.pause.get();
+        self.pause.set(pause.saturating_sub(1));
+        pause == 0 && self.frames.receiver_count() > 0
     }
 
     /// Replaces the view that open pages draw. Never blocks.
-    pub fn publish(&self, view: &ReportView) {
-        let Ok(json) = serde_json::to_string(view) else { return };
-        self.frames.send_replace(Some(Frame { json: json.into(), last: view.test.state != RunState::Running }));
+    pub fn publish(&self, view: ReportView, steering: Steering) {
+        let before = self.frames.borrow().clone();
+        let delta = before.as_ref().and_then(|before| Delta::between(&before.view, &view));
+        let delta: Option<Arc<str>> = delta.and_then(|delta| serde_json::to_string(&delta).ok()).map(Into::into);
+        self.pause.set(delta.as_ref().map_or(0, |delta| delta.len() / BYTES_PER_SECOND_MAX));
+        let (number, last) = (before.map_or(0, |before| before.number + 1), view.test.state != RunState::Running);
+        self.frames.send_replace(Some(Frame { number, view: Arc::new(view), delta, steering, last }));
     }
 
     /// The next command from the page, if there is one. Never blocks.
@@ -112,8 +143,8 @@ impl LiveServer {
     }
 
     /// Gives open pages the finished view and closes the server; waits at most two seconds for slow ones.
-    pub fn finish(mut self, view: &ReportView) {
-        self.publish(view);
+    pub fn finish(mut self, view: ReportView) {
+        self.publish(view, Steering::default());
         self.close();
     }
 

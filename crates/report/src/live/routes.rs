@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use futures_util::{Stream, stream};
 use tokio::sync::{oneshot, watch};
 
-use super::{CommandSender, Frame, LAST_VIEW_WAIT, LiveCommand};
+use super::{CommandSender, Frame, LAST_VIEW_WAIT, LiveCommand, Steering};
 use crate::access::{Loopback, Token, guard};
 use crate::html::{LiveSource, live_html};
 
@@ -79,24 +79,51 @@ async fn events(State(shared): State<Shared>) -> Response {
     Sse::new(views(shared.frames.subscribe())).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// The present view at once, then the newest whenever there is a new one; ends after the last.
+/// What one page has been sent.
+struct Sent {
+    frames: watch::Receiver<Option<Frame>>,
+    frame: Option<u64>,
+    steering: Option<Steering>,
+    over: bool,
+}
+
+/// The present view at once, then what changes of it whenever there is a new one; ends after the last.
 fn views(frames: watch::Receiver<Option<Frame>>) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold((frames, true, false), |(mut frames, first, over)| async move {
-        if over {
+    let start = Sent { frames, frame: None, steering: None, over: false };
+    stream::unfold(start, |mut sent| async move {
+        let event = sent.next().await?;
+        Some((Ok(event), sent))
+    })
+}
+
+impl Sent {
+    async fn next(&mut self) -> Option<Event> {
+        if self.over {
             return None;
         }
-        if !first {
-            frames.changed().await.ok()?;
+        let frame = self.newer().await?;
+        if self.steering != Some(frame.steering) {
+            self.steering = Some(frame.steering);
+            return Event::default().event("steering").json_data(frame.steering).ok();
         }
-        let frame = loop {
-            if let Some(frame) = frames.borrow_and_update().clone() {
-                break frame;
+        self.over = frame.last;
+        let before = self.frame.replace(frame.number);
+        let event = Event::default().retry(std::time::Duration::from_secs(1));
+        match frame.delta {
+            Some(delta) if before.is_some_and(|before| before + 1 == frame.number) => Some(event.event("delta").data(&*delta)),
+            _ => event.event("view").json_data(&*frame.view).ok(),
+        }
+    }
+
+    /// A frame that was not sent yet.
+    async fn newer(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = self.frames.borrow_and_update().clone().filter(|frame| self.frame != Some(frame.number)) {
+                return Some(frame);
             }
-            frames.changed().await.ok()?;
-        };
-        let event = Event::default().event("view").retry(std::time::Duration::from_secs(1)).data(&*frame.json);
-        Some((Ok(event), (frames, false, frame.last)))
-    })
+            self.frames.changed().await.ok()?;
+        }
+    }
 }
 
 #[derive(serde::Deserialize)]

@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use report::{LiveCommand, LiveServer, ReportView, RunState, ViewBuilder};
+use report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
+
+use serde_json::{Value, json};
 
 use crate::fixtures;
 
@@ -50,37 +52,79 @@ impl Client {
 
     fn watch(&self) -> Events {
         let stream = self.send(&format!("GET /events HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n\r\n", self.address));
-        let mut events = Events(BufReader::new(stream));
+        let mut events = Events { reader: BufReader::new(stream), view: Value::Null, steering: Value::Null, bytes: 0 };
         let mut line = String::new();
         while line.trim_end() != "HTTP/1.1 200 OK" {
             line.clear();
-            assert!(events.0.read_line(&mut line).expect("a status line") > 0);
+            assert!(events.reader.read_line(&mut line).expect("a status line") > 0);
         }
         events
     }
 }
 
-struct Events(BufReader<TcpStream>);
+/// What a page holds: the last view, joined from what came, as the page's own code does it (web/src/feed/live.ts).
+struct Events {
+    reader: BufReader<TcpStream>,
+    view: Value,
+    steering: Value,
+    /// Of the last event.
+    bytes: usize,
+}
 
 impl Events {
     /// Steps of the timeline and state of the next view; `None` when the stream has ended.
     fn next(&mut self) -> Option<(usize, String)> {
+        let mut event = String::new();
         let mut line = String::new();
         loop {
             line.clear();
-            if self.0.read_line(&mut line).expect("the stream goes on or ends") == 0 {
+            if self.reader.read_line(&mut line).expect("the stream goes on or ends") == 0 || line == "0\r\n" {
                 return None;
             }
-            if let Some(json) = line.strip_prefix("data: ") {
-                let view: serde_json::Value = serde_json::from_str(json).expect("a view in one line");
-                let steps = view["timeline"]["seconds"].as_array().map_or(0, Vec::len);
-                return Some((steps, view["test"]["state"].as_str().unwrap_or_default().to_owned()));
+            if let Some(name) = line.strip_prefix("event: ") {
+                name.trim_end().clone_into(&mut event);
             }
-            if line == "0\r\n" {
-                return None;
+            let Some(json) = line.strip_prefix("data: ") else { continue };
+            let data: Value = serde_json::from_str(json).expect("JSON in one line");
+            self.bytes = json.len();
+            match event.as_str() {
+                "view" => self.view = data,
+                "delta" => self.view = joined(&self.view, data),
+                "steering" => {
+                    self.steering = data;
+                    continue;
+                }
+                other => panic!("an event {other}"),
             }
+            let steps = self.view["timeline"]["seconds"].as_array().map_or(0, Vec::len);
+            return Some((steps, self.view["test"]["state"].as_str().unwrap_or_default().to_owned()));
         }
     }
+}
+
+fn joined(before: &Value, mut delta: Value) -> Value {
+    let kept = delta["kept"].as_u64().expect("a number of steps") as usize;
+    let mut view = delta["view"].take();
+    let prepend = |old: &Value, new: &mut Value| {
+        let old = old.as_array().expect("a list").iter().take(kept).cloned();
+        let all: Vec<Value> = old.chain(new.as_array().expect("a list").iter().cloned()).collect();
+        *new = all.into();
+    };
+    let (old, new) = (&before["timeline"], &mut view["timeline"]);
+    prepend(&old["seconds"], &mut new["seconds"]);
+    prepend(&old["heat"]["steps"], &mut new["heat"]["steps"]);
+    let panels = |old: &Value, new: &mut Value| {
+        for (panel, now) in old.as_array().expect("panels").iter().zip(new.as_array_mut().expect("panels")) {
+            for (column, now) in panel["columns"].as_array().expect("columns").iter().zip(now["columns"].as_array_mut().expect("columns")) {
+                prepend(&column["values"], &mut now["values"]);
+            }
+        }
+    };
+    panels(&old["panels"], &mut new["panels"]);
+    for (band, now) in old["bands"].as_array().expect("bands").iter().zip(new["bands"].as_array_mut().expect("bands")) {
+        panels(&band["panels"], &mut now["panels"]);
+    }
+    view
 }
 
 fn running(steps: usize) -> Option<(usize, String)> {
@@ -91,23 +135,47 @@ fn running(steps: usize) -> Option<(usize, String)> {
 fn pages_get_the_present_view_and_then_each_new_one() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let client = Client::of(&server);
-    assert!(!server.is_watched());
-    server.publish(&view(3, RunState::Running));
+    assert!(!server.wants_view());
+    server.publish(view(3, RunState::Running), Steering::default());
     let mut first = client.watch();
     assert_eq!(first.next(), running(3));
-    assert!(server.is_watched());
-    server.publish(&view(4, RunState::Running));
+    assert!(server.wants_view());
+    server.publish(view(4, RunState::Running), Steering { paused: true, scale: 2.0 });
     assert_eq!(first.next(), running(4));
+    assert_eq!(first.steering, json!({ "paused": true, "scale": 2.0 }));
     drop(first);
     let mut again = client.watch();
     assert_eq!(again.next(), running(4), "a page that comes back sees the whole state at once");
+    assert_eq!(again.steering, json!({ "paused": true, "scale": 2.0 }), "also that the run is paused");
     let waiting = std::thread::spawn(move || {
         let last = again.next();
         (last, again.next())
     });
-    server.finish(&view(5, RunState::Completed));
+    server.finish(view(5, RunState::Completed));
     assert_eq!(waiting.join().unwrap(), (Some((5, "completed".to_owned())), None), "the last view arrives, then the stream ends");
     assert!(TcpStream::connect(&client.address).is_err(), "nothing listens any more");
+}
+
+#[test]
+fn seconds_of_a_long_run_go_over_the_wire_as_what_they_add() {
+    let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
+    let mut events = Client::of(&server).watch();
+    let mut builder = ViewBuilder::new(&fixtures::info(), &fixtures::plan());
+    (0..1150).for_each(|number| builder.push(&fixtures::slice(number)));
+    let view = |builder: &ViewBuilder| builder.view(&fixtures::summary(), RunState::Running, "");
+    server.publish(view(&builder), Steering::default());
+    assert_eq!(events.next(), running(1150));
+    let whole = events.bytes;
+    // The steps become two seconds long on the way, which no page can make up by itself.
+    for number in 1150..1220 {
+        builder.push(&fixtures::slice(number));
+        let now = view(&builder);
+        let expected = serde_json::to_value(&now).unwrap();
+        server.publish(now, Steering::default());
+        events.next();
+        assert!(events.view == expected, "second {number}: the page holds another view than the run");
+        assert!(number == 1200 || events.bytes * 10 < whole, "second {number}: {} bytes, a whole view has {whole}", events.bytes);
+    }
 }
 
 #[test]
@@ -117,7 +185,7 @@ fn a_page_that_does_not_read_holds_nobody_up() {
     let stuck = client.watch();
     let view = view(200, RunState::Running);
     for _ in 0..300 {
-        server.publish(&view);
+        server.publish(view.clone(), Steering::default());
     }
     let mut other = client.watch();
     assert_eq!(other.next(), running(200));

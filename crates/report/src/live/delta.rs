@@ -1,0 +1,57 @@
+//! What a page that has one view needs to draw the next: a view of an hour is close to a megabyte, and a second adds little to it.
+
+use serde::Serialize;
+
+use crate::view::{Column, Panel, ReportView, Timeline};
+
+/// The view as it is now, without the steps of its timeline that the reader has already.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Delta {
+    /// Leading steps of the view before that still hold.
+    kept: usize,
+    /// Everything that varies over time begins at step `kept`.
+    view: ReportView,
+}
+
+impl Delta {
+    /// From one view to a later one; `None` when they differ in more than steps at the end (coarser steps, another column).
+    pub(super) fn between(before: &ReportView, now: &ReportView) -> Option<Self> {
+        let (old, new) = (&before.timeline, &now.timeline);
+        if old.step_seconds != new.step_seconds || old.heat.edges != new.heat.edges || !same_shape(old, new) {
+            return None;
+        }
+        let columns = columns(old).zip(columns(new)).map(|(old, new)| common(&old.values, &new.values));
+        let kept = columns.fold(common(&old.seconds, &new.seconds).min(common(&old.heat.steps, &new.heat.steps)), usize::min);
+        let mut view = now.clone();
+        let timeline = &mut view.timeline;
+        timeline.seconds.drain(..kept);
+        timeline.heat.steps.drain(..kept);
+        let bands = timeline.bands.iter_mut().flat_map(|band| &mut band.panels);
+        for column in timeline.panels.iter_mut().chain(bands).flat_map(|panel| &mut panel.columns) {
+            column.values.drain(..kept);
+        }
+        Some(Self { kept, view })
+    }
+}
+
+fn panels(timeline: &Timeline) -> impl Iterator<Item = &Panel> {
+    timeline.panels.iter().chain(timeline.bands.iter().flat_map(|band| &band.panels))
+}
+
+fn columns(timeline: &Timeline) -> impl Iterator<Item = &Column> {
+    panels(timeline).flat_map(|panel| &panel.columns)
+}
+
+/// The same columns in the same order, so that they can be joined by their places.
+fn same_shape(old: &Timeline, new: &Timeline) -> bool {
+    let observers = |timeline: &Timeline| timeline.bands.iter().map(|band| band.panels.len()).collect::<Vec<_>>();
+    let sizes = |timeline: &Timeline| panels(timeline).map(|panel| panel.columns.len()).collect::<Vec<_>>();
+    observers(old) == observers(new)
+        && sizes(old) == sizes(new)
+        && columns(old).map(|column| &column.id).eq(columns(new).map(|column| &column.id))
+}
+
+/// Leading elements that are equal.
+fn common<T: PartialEq>(old: &[T], new: &[T]) -> usize {
+    old.iter().zip(new).take_while(|(old, new)| old == new).count()
+}
