@@ -218,7 +218,7 @@ pub(crate) struct OutputArgs {
     /// Also send the numbers of every second here; may be given several times. KIND is prometheus, prometheus-native (both remote
     /// write), otlp, influx, statsd or dogstatsd. See docs/outputs.md.
     #[arg(long, value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]
-    pub(crate) out: Vec<outputs::Destination>,
+    pub(crate) out: Vec<String>,
     /// Header for outputs over HTTP, such as an authorization; may be given several times, or one on each line of the variable.
     #[arg(long = "out-header", value_name = "NAME: VALUE", env = "LOADSTONE_OUT_HEADERS", hide_env_values = true, value_delimiter = '\n')]
     pub(crate) out_headers: Vec<String>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use metrics::{Mark, MarkKind, Snapshot};
-use outputs::{Delivery, Outputs, RunLabels};
+use outputs::{Delivery, Destination, Outputs, RunLabels};
 use plan::TestPlan;
 use run::{Mask, RunInfo};
 
@@ -18,10 +18,18 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
+    /// `None` when none is asked for. A variable of the environment that is empty asks for nothing.
+    ///
     /// # Errors
-    /// When an output cannot be started: an address that is taken, a header that cannot be sent.
-    pub(crate) fn start(args: &OutputArgs, info: &RunInfo, plan: &TestPlan) -> Result<Self, UsageError> {
-        let headers = args.out_headers.iter().map(|line| header(line)).collect::<Result<Vec<_>, _>>()?;
+    /// When an output cannot be started: a kind that is not known, an address that is taken, a header that cannot be sent.
+    pub(crate) fn start(args: &OutputArgs, info: &RunInfo, plan: &TestPlan) -> Result<Option<Self>, UsageError> {
+        let to = args.out.iter().filter(|text| !text.is_empty()).map(|text| text.parse::<Destination>());
+        let to = to.collect::<Result<Vec<_>, _>>().map_err(|problem| UsageError(format!("--out: {problem}")))?;
+        if to.is_empty() && args.metrics_listen.is_none() {
+            return Ok(None);
+        }
+        let lines = args.out_headers.iter().filter(|line| !line.trim().is_empty());
+        let headers = lines.map(|line| header(line)).collect::<Result<Vec<_>, _>>()?;
         let mask = Mask::of(plan);
         let started = info.started.parse::<jiff::Timestamp>().map_or(0, |started| started.as_nanosecond());
         let run = RunLabels {
@@ -29,13 +37,12 @@ impl Outgoing {
             run: info.id.clone(),
             started_unix_ns: u64::try_from(started).unwrap_or_default(),
         };
-        let outputs =
-            Outputs::start(&args.out, &headers, args.metrics_listen, plan, &run).map_err(|problem| UsageError(problem.to_string()))?;
+        let outputs = Outputs::start(&to, &headers, args.metrics_listen, plan, &run).map_err(|problem| UsageError(problem.to_string()))?;
         if let Some(address) = outputs.scrape_address() {
             // A convenience; a closed standard error is no reason not to run.
             let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
         }
-        Ok(Self { outputs, mask })
+        Ok(Some(Self { outputs, mask }))
     }
 
     /// Hands on a second. An output that begins to lose becomes a mark of it.

@@ -88,12 +88,9 @@ impl Session<'_> {
 
     /// The outputs asked for. A run that cannot have them does not begin, and leaves nothing behind.
     fn outgoing(&self, writer: &Writer) -> Result<Option<Outgoing>, UsageError> {
-        if self.output.out.is_empty() && self.output.metrics_listen.is_none() {
-            return Ok(None);
-        }
         let started = Outgoing::start(self.output, writer.info(), &self.plan);
         // What cannot be deleted is an empty run, which harms nobody.
-        started.inspect_err(|_| _ = std::fs::remove_dir_all(writer.directory())).map(Some)
+        started.inspect_err(|_| _ = std::fs::remove_dir_all(writer.directory()))
     }
 
     fn info(&self) -> RunInfo {

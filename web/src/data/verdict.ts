@@ -46,7 +46,7 @@ function findings(view: ReportView): Answer {
   const base = { id: "findings", question: "What limits it?" } as const;
   if (found.length > 0) return { ...base, word: counted(found.length, "finding"), tone: "warn", summary: found[0]!.claim };
   const unclear = /^cannot tell/i.test(remark);
-  return { ...base, word: unclear ? "Cannot tell" : "Nothing found", tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No finding" };
+  return { ...base, word: unclear ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found", tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No finding" };
 }
 
 const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };

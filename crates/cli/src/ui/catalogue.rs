@@ -87,7 +87,8 @@ impl Catalogue {
         let tests = self.tests()?;
         let test =
             tests.iter().find(|test| test.file == file).ok_or_else(|| format!("there is no test {file} in {}", self.folder.display()))?;
-        Ok((self.folder.join(file), test.clone()))
+        let path = if self.folder == Path::new(".") { PathBuf::from(file) } else { self.folder.join(file) };
+        Ok((path, test.clone()))
     }
 
     fn walk(&self, folder: &Path, depth: usize, stamps: &mut Vec<Stamp>) -> Result<(), String> {

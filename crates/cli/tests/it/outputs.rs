@@ -26,9 +26,9 @@ fn a_receiver_that_is_down_costs_nothing_but_a_warning() {
     let folder = Folder::new();
     let to = format!("otlp=http://me:s3cret@127.0.0.1:{}", server::free_port("127.0.0.1"));
     let ended = folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet", "--out", &to]).passes();
-    let ended = ended.says("warning: OTLP at http://127.0.0.1:").says("got 0 of the run's 2 seconds").does_not_say("s3cret");
+    let ended = ended.says("warning: OTLP at http://127.0.0.1:").says(" got 0 of the run's ").does_not_say("s3cret");
     let console = std::fs::read_to_string(ended.run.unwrap().join("console.log")).expect("console.log");
-    assert!(console.contains("got 0 of the run's 2 seconds"), "the run keeps what was lost: {console}");
+    assert!(console.contains(" got 0 of the run's "), "the run keeps what was lost: {console}");
 }
 
 #[test]
@@ -46,6 +46,10 @@ fn outputs_that_cannot_be_are_refused_before_any_load() {
         folder.run(&["run", server::nginx(), "--for", "1s", flags[0], flags[1]]).code(2).says(part);
         assert!(folder.runs().is_empty(), "{flags:?}");
     }
+    let folder = Folder::new();
+    let mut empty = folder.command(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--quiet"]);
+    empty.env("LOADSTONE_OUT", "").env("LOADSTONE_OUT_HEADERS", "");
+    folder.start_command(empty).ended().passes();
     let folder = Folder::new();
     let headers = ["--out", "influx=http://127.0.0.1:1/write?db=x", "--out-header", "s3cret"];
     folder.run(&[["run", server::nginx(), "--for", "1s"].as_slice(), &headers].concat()).code(2).says("NAME: VALUE").does_not_say("s3cret");
