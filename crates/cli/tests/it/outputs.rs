@@ -54,3 +54,14 @@ fn outputs_that_cannot_be_are_refused_before_any_load() {
     let headers = ["--out", "influx=http://127.0.0.1:1/write?db=x", "--out-header", "s3cret"];
     folder.run(&[["run", server::nginx(), "--for", "1s"].as_slice(), &headers].concat()).code(2).says("NAME: VALUE").does_not_say("s3cret");
 }
+
+#[test]
+fn a_runner_of_github_gets_the_summary_behind_what_stands_there() {
+    let folder = Folder::new().file("step.md", "# Before\n");
+    let mut command = folder.command(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--quiet"]);
+    command.env("GITHUB_STEP_SUMMARY", folder.path().join("step.md"));
+    let ended = folder.start_command(command).ended();
+    let step = std::fs::read_to_string(folder.path().join("step.md")).unwrap();
+    let written = std::fs::read_to_string(ended.run.expect("a run").join("summary.md")).expect("summary.md");
+    assert_eq!(step, format!("# Before\n{written}\n"));
+}
