@@ -24,7 +24,7 @@ fn junit_tells_errors_of_the_measurement_from_failures_of_the_system() {
     let xml = junit(&summary, RunState::Aborted, "threshold failed: p99");
     assert!(
         xml.contains("errors=\"2\"") && xml.contains("failures=\"3\""),
-        "one error for the abort, one for INVALID; two thresholds, one check"
+        "one error for the abort, one for INVALID; two thresholds, and no check"
     );
     insta::assert_snapshot!(xml);
 }
