@@ -27,6 +27,7 @@ pub(crate) fn plan() -> TestPlan {
         thresholds: Vec::new(),
         observers: Vec::new(),
         flows: Vec::new(),
+        stubs: Vec::new(),
         options: Options::default(),
     }
 }

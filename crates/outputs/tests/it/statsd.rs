@@ -7,9 +7,9 @@ use crate::made;
 
 /// All lines that one second makes.
 fn lines(kind: &str) -> Vec<String> {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let delivery = made::send(&format!("{kind}={}", socket.local_addr().unwrap()), "r1", 1);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("a time limit");
+    let delivery = made::send(&format!("{kind}={}", socket.local_addr().expect("an address")), "r1", 1);
     assert_eq!((delivery.delivered, delivery.lost), (1, 0), "{delivery:?}");
     // All of it fits one datagram.
     let mut buffer = [0; 2000];
