@@ -76,6 +76,11 @@ declare module "loadstone" {
      */
     sources?: readonly string[];
     /**
+     * Name servers to ask instead of this machine's, such as `"10.0.0.53"` or `"127.0.0.1:5353"`. Answers are used for as long as their TTL says,
+     * all addresses of a name in turn; a look-up is part of the request that needed it, as the phase `dns`.
+     */
+    nameServers?: readonly string[];
+    /**
      * `"auto"`: HTTP/2 where TLS agrees on it (ALPN), else HTTP/1.1; `"only"`: HTTP/2 always, also without TLS. All requests of a user to one
      * origin then share one connection. WebSockets and streams of events stay on HTTP/1.1. Default: "off".
      */

@@ -13,7 +13,7 @@ use metrics::clock::Monotonic;
 use metrics::{Mark, MarkKind, Nanos, Outcome, Snapshot};
 use observe::Observer;
 use plan::TestPlan;
-use protocol::Route;
+use protocol::NetworkOptions;
 use report::RunState;
 use report::terminal::{Closing, Pace, Progress, Screen, Style};
 use run::{Reader, RunEnd, RunInfo, Writer};
@@ -36,7 +36,7 @@ use crate::stub_signals::{self, StubSignals};
 pub(crate) struct Session<'a> {
     pub(crate) plan: TestPlan,
     /// How its target is reached.
-    pub(crate) route: Route,
+    pub(crate) network: NetworkOptions,
     /// What the plan's descriptions of observers mean.
     pub(crate) observers: Vec<Observer>,
     /// Serving already.
@@ -56,7 +56,7 @@ impl Session<'_> {
     pub(crate) fn perform<C: Crew>(mut self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
         let descriptors = machine::raise_descriptor_limit();
         enough_descriptors(&self.plan, descriptors)?;
-        if let Some(exit) = preflight_or_exit(&self.plan, &self.route)? {
+        if let Some(exit) = preflight_or_exit(&self.plan, &self.network)? {
             return Ok(exit);
         }
         let scratch = if self.output.no_save { Some(ScratchFolder::new()?) } else { None };
@@ -328,8 +328,8 @@ fn nothing_answered(summary: &Summary) -> bool {
 }
 
 /// Looks whether the target is there; if not, says so, and how the command ends.
-pub(crate) fn preflight_or_exit(plan: &TestPlan, route: &Route) -> anyhow::Result<Option<Exit>> {
-    match preflight::reach(plan, route) {
+pub(crate) fn preflight_or_exit(plan: &TestPlan, network: &NetworkOptions) -> anyhow::Result<Option<Exit>> {
+    match preflight::reach(plan, network) {
         Ok(()) => Ok(None),
         Err(problem) => {
             writeln!(std::io::stderr(), "error: {problem}")?;

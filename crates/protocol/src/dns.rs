@@ -1,17 +1,24 @@
 //! Names to addresses: literals and `localhost` at once, the hosts file and DNS through hickory, which keeps answers for
 //! as long as their TTL says.
 //!
+//! hickory sleeps on tokio's timers, which a worker does not have: its sockets and timers live in a runtime of their own, on a thread that is
+//! started with the first look-up. An answer that is still valid is found without it.
+//!
 //! All addresses of a name are used in turn. One that failed lately goes to the end.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::future::{Future, poll_fn};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::OnceLock;
 
 use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{LookupIpStrategy, ResolverConfig};
+use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use metrics::clock::Clock;
 use metrics::{Nanos, Outcome};
+use tokio::runtime::{Builder, Handle};
 
 use crate::Failure;
 
@@ -20,8 +27,13 @@ const SHUNNED_NS: u64 = 5_000_000_000;
 /// Most addresses remembered as failed.
 const SHUNNED_MAX: usize = 64;
 
+/// The runtime of look-ups; `None`: no thread could be started.
+static RUNTIME: OnceLock<Option<Handle>> = OnceLock::new();
+
 pub(crate) struct Resolver {
     clock: Clock,
+    /// Asked instead of the machine's, where there are any.
+    name_servers: Vec<SocketAddr>,
     dns: OnceCell<Option<TokioResolver>>,
     turn: Cell<usize>,
     /// Addresses that failed, and until when they are tried last.
@@ -29,8 +41,8 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, dns: OnceCell::new(), turn: Cell::default(), shunned: RefCell::default() }
+    pub(crate) fn new(clock: Clock, name_servers: Vec<SocketAddr>) -> Self {
+        Self { clock, name_servers, dns: OnceCell::new(), turn: Cell::default(), shunned: RefCell::default() }
     }
 
     /// The addresses of a host in the order to try them; never empty.
@@ -38,11 +50,20 @@ impl Resolver {
         if let Some(addresses) = known(host) {
             return Ok(self.healthy_first(addresses));
         }
-        let resolver = self.dns.get_or_init(build).as_ref();
-        let Some(resolver) = resolver else {
+        let runtime = RUNTIME.get_or_init(start).as_ref();
+        let resolver = runtime.and_then(|runtime| {
+            let _inside = runtime.enter();
+            self.dns.get_or_init(|| build(&self.name_servers)).as_ref()
+        });
+        let (Some(runtime), Some(resolver)) = (runtime, resolver) else {
             return Err(Failure::new(Outcome::Dns, "the name resolver could not be set up; check /etc/resolv.conf"));
         };
-        let found = resolver.lookup_ip(host).await.map_err(|error| failure(host, &error))?;
+        let mut lookup = pin!(resolver.lookup_ip(host));
+        let looked_up = poll_fn(|context| {
+            let _inside = runtime.enter();
+            lookup.as_mut().poll(context)
+        });
+        let found = looked_up.await.map_err(|error| failure(host, &error))?;
         let mut addresses: Vec<IpAddr> = found.iter().collect();
         if addresses.is_empty() {
             return Err(Failure::new(Outcome::Dns, format!("{host} has no address")));
@@ -85,9 +106,20 @@ fn known(host: &str) -> Option<Vec<IpAddr>> {
     local.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
 }
 
-fn build() -> Option<TokioResolver> {
-    let mut builder = TokioResolver::builder_tokio()
-        .unwrap_or_else(|_| TokioResolver::builder_with_config(ResolverConfig::default(), TokioRuntimeProvider::default()));
+fn start() -> Option<Handle> {
+    let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+    let handle = runtime.handle().clone();
+    let drive = move || runtime.block_on(std::future::pending::<()>());
+    std::thread::Builder::new().name("dns".to_owned()).spawn(drive).ok()?;
+    Some(handle)
+}
+
+fn build(name_servers: &[SocketAddr]) -> Option<TokioResolver> {
+    let with = |config| TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    let mut builder = match name_servers {
+        [] => TokioResolver::builder_tokio().unwrap_or_else(|_| with(ResolverConfig::default())),
+        servers => with(ResolverConfig::from_parts(None, Vec::new(), servers.iter().map(name_server).collect())),
+    };
     builder.options_mut().ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     builder.build().ok()
 }
@@ -100,6 +132,14 @@ fn failure(host: &str, error: &NetError) -> Failure {
         error => format!("{host} could not be looked up: {error}"),
     };
     Failure::new(Outcome::Dns, message)
+}
+
+fn name_server(address: &SocketAddr) -> NameServerConfig {
+    let mut config = NameServerConfig::udp_and_tcp(address.ip());
+    for connection in &mut config.connections {
+        connection.port = address.port();
+    }
+    config
 }
 
 #[cfg(test)]
@@ -119,7 +159,7 @@ mod tests {
     #[test]
     fn an_address_that_failed_is_tried_last_for_a_while() {
         let clock = Clock::virtual_time();
-        let resolver = Resolver::new(clock.clone());
+        let resolver = Resolver::new(clock.clone(), Vec::new());
         let [a, b] = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
         resolver.shun(a);
         assert_eq!(resolver.healthy_first(vec![a, b]), [b, a]);

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -34,6 +34,8 @@ pub struct NetworkOptions {
     pub identity: Option<(PathBuf, PathBuf)>,
     /// Local addresses to connect from, taken in turn; empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
+    /// Name servers to ask instead of the machine's; empty: its own.
+    pub name_servers: Vec<SocketAddr>,
     /// The way to every target.
     pub route: Route,
     /// Which versions of HTTP its clients speak.
@@ -83,7 +85,7 @@ impl Network {
     pub fn new(clock: Clock, options: NetworkOptions) -> Result<Rc<Self>, NetworkError> {
         let tls = Tls::new(&options)?;
         Ok(Rc::new(Self {
-            resolver: Resolver::new(clock.clone()),
+            resolver: Resolver::new(clock.clone(), options.name_servers.clone()),
             clock,
             tls,
             admission: options.connections_per_second.map(|rate| Admission::new(rate, options.share)),

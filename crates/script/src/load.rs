@@ -1,5 +1,6 @@
 //! From a test file to a plan: compile, evaluate once, read what it declared.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -123,6 +124,7 @@ fn network_options(settings: &Settings, target: Option<&str>, folder: &Path) -> 
         roots: settings.roots.iter().map(found).collect(),
         identity: settings.client_certificate.as_ref().map(|pair| (found(&pair.certificate), found(&pair.key))),
         sources,
+        name_servers: settings.name_servers.iter().map(|text| name_server(text)).collect::<Result<_, _>>()?,
         route,
         versions: match settings.http2 {
             Http2::Off => Versions::Http1,
@@ -132,6 +134,12 @@ fn network_options(settings: &Settings, target: Option<&str>, folder: &Path) -> 
         connections_per_second: settings.connections_per_second,
         ..NetworkOptions::default()
     })
+}
+
+/// An address, with port 53 where it names none.
+fn name_server(text: &str) -> Result<SocketAddr, ScriptError> {
+    let with_port = text.parse().or_else(|_| text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53)));
+    with_port.map_err(|_| ScriptError::new(format!("nameServers: \"{text}\" is not an address: write \"10.0.0.53\" or \"127.0.0.1:5353\"")))
 }
 
 /// The path of a target such as `unix:/run/app.sock`.

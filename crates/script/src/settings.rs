@@ -70,6 +70,7 @@ pub(crate) struct Settings {
     pub(crate) roots: Vec<String>,
     pub(crate) client_certificate: Option<ClientCertificate>,
     pub(crate) sources: Vec<String>,
+    pub(crate) name_servers: Vec<String>,
     pub(crate) http2: Http2,
     /// URL of an HTTP proxy.
     pub(crate) proxy: Option<String>,

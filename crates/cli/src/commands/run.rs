@@ -36,7 +36,7 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let options = plan.options.clone();
     let session = Session {
         plan,
-        route: network.route.clone(),
+        network: network.clone(),
         observers: Vec::new(),
         stubs: None,
         file: None,
@@ -133,7 +133,7 @@ impl ScriptRun<'_> {
             observers,
             stubs,
             plan: loaded.plan.clone(),
-            route: loaded.network.route.clone(),
+            network: loaded.network.clone(),
             file: Some(self.shown.to_owned()),
             workers: self.workers,
             tags: self.tags.to_vec(),

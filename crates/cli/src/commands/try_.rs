@@ -32,7 +32,7 @@ pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit
     let loaded = Arc::new(loaded);
     let print: StubConsole = Box::new(|line| say(&format!("[stub] {}", line.text)));
     let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?;
-    if let Some(exit) = preflight_or_exit(&plan, &loaded.network.route)? {
+    if let Some(exit) = preflight_or_exit(&plan, &loaded.network)? {
         return Ok(exit);
     }
     let style = Style::detect(color, std::io::stdout().is_terminal());

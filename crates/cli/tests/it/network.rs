@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -155,4 +156,67 @@ fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
         .run(&["run", "t.load.ts"])
         .code(2)
         .says("with none at all");
+}
+
+/// A name server that knows one name, `shop.test`, with the addresses 127.0.0.2 and 127.0.0.3 for one second; its address, and how often it
+/// was asked for them.
+fn name_server() -> (String, Arc<AtomicUsize>) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let address = socket.local_addr().expect("an address").to_string();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    thread::spawn(move || {
+        let mut query = [0; 512];
+        while let Ok((length, from)) = socket.recv_from(&mut query) {
+            // RFC 1035, section 4.1: the header, then one question: labels, a type and a class.
+            let labels = query[12..length].iter().position(|byte| *byte == 0).expect("the end of a name");
+            let question = &query[12..12 + labels + 5];
+            let (known, is_a) = (question.starts_with(b"\x04shop\x04test\x00"), question[labels + 1..labels + 3] == [0, 1]);
+            let addresses: &[u8] = if known && is_a { &[2, 3] } else { &[] };
+            count.fetch_add(usize::from(known && is_a), Ordering::Relaxed);
+            let code = if known { 0x80 } else { 0x83 };
+            let mut answer = vec![query[0], query[1], 0x81, code, 0, 1, 0, addresses.len() as u8, 0, 0, 0, 0];
+            answer.extend_from_slice(question);
+            for last in addresses {
+                answer.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 127, 0, 0, *last]);
+            }
+            socket.send_to(&answer, from).expect("loopback takes it");
+        }
+    });
+    (address, asked)
+}
+
+#[test]
+fn names_are_looked_up_as_often_as_their_ttl_says_and_all_addresses_are_used() {
+    let listener = TcpListener::bind("0.0.0.0:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let reached: Seen<IpAddr> = Arc::default();
+    let seen = Arc::clone(&reached);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&seen);
+            thread::spawn(move || {
+                let at = stream.local_addr().expect("an address").ip();
+                attend(stream, |_| {
+                    seen.lock().expect("no panic").insert(at);
+                });
+            });
+        }
+    });
+    let (server, asked) = name_server();
+    let text = format!(
+        "import {{ arrivals, scenario, test }} from \"loadstone\";\n\
+         const s = scenario(\"S\", (user) => user.get(\"/x\"));\n\
+         export default test({{ target: \"http://shop.test:{port}\", load: s.run(arrivals(50).for(\"4s\")), \
+         options: {{ keepAlive: false, nameServers: [\"{server}\"] }} }});\n"
+    );
+    let ended = Folder::new().file("t.load.ts", &text).run(&["run", "t.load.ts", "--workers", "1"]).passes();
+    assert_eq!(ended.outcomes("passed"), 200, "{}", ended.everything());
+    // Four seconds are at least three lifetimes of an answer; a slow machine has more of them, but never one for each request.
+    let asked = asked.load(Ordering::Relaxed);
+    assert!((3..100).contains(&asked), "{asked}");
+    assert_eq!(*reached.lock().expect("no panic"), BTreeSet::from([2, 3].map(|last| IpAddr::from([127, 0, 0, last]))));
+    let unknown = text.replace("shop.test", "gone.test").replace("\"4s\"", "\"1s\"");
+    let ended = Folder::new().file("t.load.ts", &unknown).run(&["run", "t.load.ts"]).code(5).says("gone.test");
+    assert_eq!(ended.outcomes("dns"), 50, "{}", ended.everything());
 }

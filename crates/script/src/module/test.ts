@@ -7,7 +7,7 @@ import { known, name as nameOf, nanoseconds, perSecond, show, whole } from "load
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
-  "insecure", "roots", "clientCertificate", "sources", "http2", "proxy", "connectionsPerSecond"];
+  "insecure", "roots", "clientCertificate", "sources", "nameServers", "http2", "proxy", "connectionsPerSecond"];
 
 class Test {
   readonly kind = "test";
@@ -96,6 +96,7 @@ export function test(definition: any): Test {
     roots: options.roots ?? [],
     client_certificate: options.clientCertificate ?? null,
     sources: texts(options.sources, "sources"),
+    name_servers: texts(options.nameServers, "nameServers"),
     http2: http2(options.http2),
     proxy: options.proxy === undefined ? null : nameOf(options.proxy, "proxy"),
     connections_per_second: options.connectionsPerSecond === undefined ? null : connectionRate(options.connectionsPerSecond),
