@@ -8,11 +8,14 @@ mod draft;
 mod generator;
 mod load_response;
 mod order;
+mod per_connection;
+mod pool;
 mod queue;
 mod rate_limit;
 mod remark;
 mod saturation;
 mod signals;
+mod two_kinds;
 mod waiting;
 
 use run::Run;
@@ -50,9 +53,12 @@ impl<'a> Scene<'a> {
 
 type Rule = fn(&Scene<'_>) -> Option<Draft>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 12] = [
     downstream::find,
+    pool::find,
     order::find,
+    per_connection::find,
+    two_kinds::find,
     rate_limit::find,
     saturation::find,
     database::waits,

@@ -50,6 +50,23 @@ impl<'a> Signals<'a> {
         found
     }
 
+    /// Gauges whose names, in lower case, fulfil a condition; by name.
+    pub(crate) fn gauges(&self, wanted: impl Fn(&str) -> bool) -> Vec<Readings> {
+        self.of_kind(SignalKind::Gauge, wanted)
+    }
+
+    /// The same for counters: their growth per second.
+    pub(crate) fn counters(&self, wanted: impl Fn(&str) -> bool) -> Vec<Readings> {
+        self.of_kind(SignalKind::Counter, wanted)
+    }
+
+    fn of_kind(&self, kind: SignalKind, wanted: impl Fn(&str) -> bool) -> Vec<Readings> {
+        let chosen = self.by_name.iter().filter(|(name, series)| series.signal.kind == kind && wanted(&name.to_lowercase()));
+        let mut found: Vec<Readings> = chosen.map(|(_, series)| Readings::of(series)).collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found
+    }
+
     /// Gauges that stood at one whole number throughout a stretch, by name.
     pub(crate) fn steady_at(&self, value: f64, from: f64, to: f64) -> Vec<&'a str> {
         let mut names: Vec<&str> = self
@@ -91,6 +108,12 @@ impl Readings {
     pub(crate) fn mean(&self, from: f64, to: f64) -> Option<f64> {
         let count = self.count(from, to);
         (count > 0).then(|| self.between(from, to).map(|(_, value)| value).sum::<f64>() / count as f64)
+    }
+
+    /// The one value that all readings of the stretch have.
+    pub(crate) fn steady(&self, from: f64, to: f64) -> Option<f64> {
+        let (_, first) = self.between(from, to).next()?;
+        (self.share(from, to, |value| (value - first).abs() < 1e-9) == Some(1.0)).then_some(first)
     }
 
     /// Share of the readings that fulfil a condition.

@@ -145,8 +145,11 @@ fn slow_bimodal_and_random_targets_are_not_accused() {
             {
                 let label = format!("{service:?} {profile:?} {seed}");
                 let findings = find(&delays(service), profile, seed);
-                assert!(findings.findings.is_empty(), "{label}: {:?}", findings.findings);
-                assert!(!findings.remark.is_empty());
+                // That a twentieth takes fifty times as long is no cause, and true.
+                let two_kinds = matches!(service, Service::Bimodal(share, ..) if share < 0.2);
+                let others: Vec<&str> = findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
+                assert!(others.iter().all(|rule| two_kinds && *rule == "two-kinds"), "{label}: {:?}", findings.findings);
+                assert_eq!(findings.remark.is_empty(), !others.is_empty());
             }
         }
     }

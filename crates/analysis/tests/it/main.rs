@@ -9,6 +9,7 @@ mod flows;
 mod live;
 mod made;
 mod pipeline;
+mod services;
 mod simulation;
 mod summary;
 mod thresholds;

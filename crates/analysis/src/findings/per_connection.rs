@@ -1,0 +1,82 @@
+//! Memory that each connection takes: a service that holds so much for every connected client that their number is bounded by it.
+
+use super::Scene;
+use super::draft::{Draft, Standing};
+use crate::{Confidence, units};
+
+/// Connections that must have come, for a slope to mean something.
+const CONNECTIONS_MIN: f64 = 100.0;
+/// Memory of each from which it is said, and of all of them. A connection with its buffers and objects takes 10 to 60 kB in most runtimes.
+const EACH_MIN_BYTES: f64 = 100e3;
+const ALL_MIN_BYTES: f64 = 100e6;
+/// Part of the variance of memory that the number of connections must explain.
+const EXPLAINED_MIN: f64 = 0.8;
+/// Part of the growth that may go on once the number of connections stands still: more would be a leak.
+const AFTERWARDS_MAX: f64 = 0.3;
+
+pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
+    // Processes are the observers with threads.
+    scene.signals.observers_with("threads").find_map(|process| judge(scene, process))
+}
+
+fn judge(scene: &Scene<'_>, process: &str) -> Option<Draft> {
+    let memory = scene.signals.readings(process, "memory")?;
+    let open = scene.run.slices.iter().map(|slice| {
+        let connections: u64 = slice.generator.iter().map(|worker| worker.connections).sum();
+        (slice.end as f64 / 1e9, connections as f64)
+    });
+    // A reading within the second whose connections are known.
+    let points: Vec<(f64, f64, f64)> = open.filter_map(|(at, connections)| Some((at, connections, memory.mean(at - 1.0, at)?))).collect();
+    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let least = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    let risen = points.iter().position(|point| point.1 >= 0.99 * most)?;
+    let ramp = &points[..=risen];
+    let (each, explained) = line(ramp)?;
+    let (first, full) = (ramp.first()?, ramp.last()?);
+    let all = each * (most - least);
+    let afterwards = points.iter().filter(|point| point.1 >= 0.99 * most).map(|point| point.2 - full.2).fold(0.0, f64::max);
+    if most - least < CONNECTIONS_MIN
+        || each < EACH_MIN_BYTES
+        || all < ALL_MIN_BYTES
+        || explained < EXPLAINED_MIN
+        || afterwards > AFTERWARDS_MAX * all
+    {
+        return None;
+    }
+    let claim = format!(
+        "\"{process}\" takes {:.0} kB of memory for each connection: {:.0} of them took {:.0} MB",
+        each / 1e3,
+        most - least,
+        all / 1e6
+    );
+    Some(
+        Draft::new(Standing::Fault, "memory-per-connection", Confidence::High, claim)
+            .rests_on(
+                format!(
+                    "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of it",
+                    first.2 / 1e6,
+                    full.2 / 1e6,
+                    units::count(first.1 as u64),
+                    units::count(full.1 as u64),
+                    units::share(explained)
+                ),
+                vec![memory.name.clone(), "in_flight/connections".to_owned()],
+                (first.0, full.0),
+            )
+            .or("A leak would go on once all are connected: set aside, because memory then stood still.")
+            .try_next("See what is made anew for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run again: the slope should fall to some ten kilobytes."),
+    )
+}
+
+/// Slope of memory over connections by least squares, and the part of the variance that it explains.
+fn line(points: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
+    let count = points.len() as f64;
+    if count < 5.0 {
+        return None;
+    }
+    let (mean_x, mean_y) =
+        (points.iter().map(|point| point.1).sum::<f64>() / count, points.iter().map(|point| point.2).sum::<f64>() / count);
+    let sum = |of: fn(f64, f64) -> f64| points.iter().map(|point| of(point.1 - mean_x, point.2 - mean_y)).sum::<f64>();
+    let (xx, xy, yy) = (sum(|x, _| x * x), sum(|x, y| x * y), sum(|_, y| y * y));
+    (xx > 0.0 && yy > 0.0).then(|| (xy / xx, xy * xy / (xx * yy)))
+}

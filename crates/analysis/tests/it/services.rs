@@ -1,0 +1,109 @@
+//! Findings about a service that is fast enough, or short of connections: what its memory, its pool and the times of its requests show.
+
+use analysis::{Finding, conclude};
+use metrics::{Outcome, Signal, SignalKind, SignalPoint};
+use run::{Run, SignalSeries};
+
+use crate::made::{self, MS, SECOND, Slice, open, plan};
+
+const SECONDS: u32 = 60;
+
+fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+/// A run of a minute at 100 requests per second, with `connections` open at the end of each second.
+fn minute(service: impl Fn(u64) -> u64, connections: impl Fn(u32) -> u64) -> Run {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(100);
+        for n in 0..100 {
+            slice = slice.request("Tap", 0, service(u64::from(second) * 100 + n), Outcome::Passed);
+        }
+        slice.generator(|worker| worker.connections = connections(second)).done()
+    };
+    made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())
+}
+
+fn add(run: &mut Run, kind: SignalKind, name: &str, value: impl Fn(u32) -> f64) {
+    let observer = name.split('/').next().unwrap_or_default();
+    let signal = Signal { name: name.into(), observer: observer.into(), unit: String::new(), help: String::new(), kind };
+    let points = (0..SECONDS).map(|second| SignalPoint { at: u64::from(second) * SECOND + SECOND / 2, value: value(second) });
+    let points = points.collect();
+    run.signals.push(SignalSeries { signal, points });
+}
+
+/// Times between 1 and 3 ms without a pattern.
+fn usual(n: u64) -> u64 {
+    MS + n * 7919 % 2000 * MS / 1000
+}
+
+#[test]
+fn one_request_in_a_hundred_that_is_slow_is_a_second_kind() {
+    let run = minute(|n| if n * 7919 % 6000 < 60 { 600 * MS + n * 31 % 10 * MS } else { usual(n) }, |_| 10);
+    let found = findings(&run);
+    assert_eq!(found[0].rule, "two-kinds", "{found:?}");
+    assert!(found[0].claim.starts_with("1 % of \"Tap\" take 60"), "{}", found[0].claim);
+}
+
+#[test]
+fn pauses_and_long_tails_are_no_second_kind() {
+    // As many slow ones, but all in one second of ten.
+    let pauses = minute(|n| if n / 100 % 10 == 0 && n % 100 < 10 { 600 * MS } else { usual(n) }, |_| 10);
+    // Exponential: far more than one in a hundred takes four medians, and nothing separates them.
+    let tail = minute(|n| (-(((n * 7919 % 6000) as f64 + 0.5) / 6000.0).ln() * 20.0 * MS as f64) as u64, |_| 10);
+    for run in [pauses, tail] {
+        assert!(findings(&run).iter().all(|finding| finding.rule != "two-kinds"), "{:?}", findings(&run));
+    }
+}
+
+/// Connections rise for half a minute to 2,000; memory follows them.
+fn connected(each_bytes: f64, leak_bytes_per_second: f64) -> Run {
+    let connections = |second: u32| u64::from(second.min(30)) * 2000 / 30;
+    let mut run = minute(usual, connections);
+    add(&mut run, SignalKind::Gauge, "process:8081/threads", |_| 11.0);
+    add(&mut run, SignalKind::Gauge, "process:8081/memory", |second| {
+        let noise = f64::from(second * 7919 % 10) * 1e6;
+        80e6 + connections(second) as f64 * each_bytes + f64::from(second) * leak_bytes_per_second + noise
+    });
+    run
+}
+
+#[test]
+fn memory_that_follows_the_connections_is_told_with_what_each_takes() {
+    let found = findings(&connected(300e3, 0.0));
+    assert_eq!(found[0].rule, "memory-per-connection", "{found:?}");
+    let kilobytes: f64 = found[0].claim.split_whitespace().find_map(|word| word.parse().ok()).expect("a number");
+    assert!((kilobytes / 300.0 - 1.0).abs() < 0.05, "{}", found[0].claim);
+}
+
+#[test]
+fn small_connections_and_leaks_are_not_blamed_on_connections() {
+    for run in [connected(30e3, 0.0), connected(0.0, 20e6)] {
+        assert!(findings(&run).iter().all(|finding| finding.rule != "memory-per-connection"), "{:?}", findings(&run));
+    }
+}
+
+fn pooled(size: f64, idle: f64, waiting: f64) -> Run {
+    let mut run = minute(usual, |_| 10);
+    add(&mut run, SignalKind::Gauge, "prometheus/db_pool_size", |_| size);
+    add(&mut run, SignalKind::Gauge, "prometheus/db_pool_idle", |_| idle);
+    add(&mut run, SignalKind::Gauge, "prometheus/db_pool_waiting", |second| if second > 10 { waiting } else { 0.0 });
+    add(&mut run, SignalKind::Counter, "prometheus/db_pool_wait_seconds_total", |second| f64::from(second) * waiting);
+    add(&mut run, SignalKind::Counter, "prometheus/db_pool_use_seconds_total", |second| f64::from(second) * size);
+    run
+}
+
+#[test]
+fn operations_that_wait_for_a_full_pool_name_it() {
+    let found = findings(&pooled(2.0, 0.0, 24.0));
+    assert_eq!(found[0].rule, "connection-pool", "{found:?}");
+    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations wait for one at any time");
+    assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("12 times as long")), "{:?}", found[0].evidence);
+}
+
+#[test]
+fn a_pool_with_idle_connections_or_nobody_waiting_is_not_named() {
+    for run in [pooled(20.0, 8.0, 3.0), pooled(20.0, 0.0, 0.0)] {
+        assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "{:?}", findings(&run));
+    }
+}
