@@ -8,6 +8,7 @@ import { connect, deliver } from "./steps/validating";
 const target = param.url("target", { default: "http://127.0.0.1:8081", help: "the validation service" });
 const validators = param.number("validators", { default: 43000, min: 1 });
 const decisions = param.number("decisions", { default: 100, min: 1, help: "decisions of each validator" });
+const connectionsPerSecond = param.number("connectionsPerSecond", { default: 1000, min: 1, help: "how fast they come back" });
 const within = param.duration("within", { default: "2h", help: "time in which all must be delivered" });
 
 const validator = scenario("Validator", async (user) => {
@@ -20,5 +21,5 @@ export default test({
   load: validator.run(iterations(1).users(validators).perUser().for(within)),
   observe: [observe.process({ port: Number(new URL(target).port) }), observe.prometheus(`${target}/metrics`), observe.host()],
   thresholds: [requests("Deliver").count.equals(validators * decisions), failures().rate.equals(0)],
-  options: { sources: ["127.0.0.1", "127.0.0.2", "127.0.0.3"], requestTimeout: "2m" },
+  options: { sources: ["127.0.0.1", "127.0.0.2", "127.0.0.3"], requestTimeout: "2m", connectionsPerSecond },
 });

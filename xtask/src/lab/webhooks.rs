@@ -35,8 +35,8 @@ pub(crate) struct Options {
 enum Expected {
     /// No finding at all.
     Nothing,
-    /// So many messages at a time, within a tenth.
-    AtATime(f64),
+    /// This rule, and in its claim this number before any other, within a tenth.
+    Places(&'static str, f64),
     /// The oldest starve.
     OutOfOrder,
 }
@@ -57,13 +57,13 @@ const FAULTS: &[Case] = &[
         name: "SKIP_LOCKED=off",
         faults: &[("SKIP_LOCKED", "off")],
         load: &[("rate", "20"), ("delay", "2s"), ("constantSeconds", "60"), ("drain", "60s")],
-        expected: Expected::AtATime(1.0),
+        expected: Expected::Places("lock", 1.0),
     },
     Case {
         name: "HTTP_POOL=5",
         faults: &[("HTTP_POOL", "5")],
         load: &[("rate", "20"), ("constantSeconds", "45"), ("drain", "90s")],
-        expected: Expected::AtATime(5.0),
+        expected: Expected::Places("connection-pool", 5.0),
     },
     // The order shows where there is a choice: a backlog that comes and goes.
     Case {
@@ -72,7 +72,7 @@ const FAULTS: &[Case] = &[
         load: &[("rampupUsersFrom", "50"), ("rampupUsersTo", "20"), ("rampupSeconds", "50"), ("constantSeconds", "40"), ("drain", "60s")],
         expected: Expected::OutOfOrder,
     },
-    Case { name: "SENDERS=10", faults: &[("SENDERS", "10")], load: MINUTE_AT_20, expected: Expected::AtATime(10.0) },
+    Case { name: "SENDERS=10", faults: &[("SENDERS", "10")], load: MINUTE_AT_20, expected: Expected::Places("workers", 10.0) },
 ];
 
 const CONTROLS: &[Case] = &[
@@ -113,7 +113,7 @@ const CONTROLS: &[Case] = &[
             ("constantSeconds", "10"),
             ("drain", "60s"),
         ],
-        expected: Expected::AtATime(20.0),
+        expected: Expected::Places("workers", 20.0),
     },
 ];
 
@@ -136,6 +136,9 @@ pub(crate) fn webhooks(workspace: &Workspace, options: &Options) -> Result<()> {
         for case in &chosen {
             eprintln!("round {round}: {}", case.name);
             let concluded = perform(workspace, &binary, &runs, case)?;
+            for (rule, claim) in concluded.findings() {
+                eprintln!("  {rule}: {claim}");
+            }
             let right = case.expected.is_met_by(&concluded);
             wrong += usize::from(!right);
             rows.push(row(case, &concluded, right)?);
@@ -173,7 +176,9 @@ impl Expected {
         let first = concluded.findings().next();
         match (self, first) {
             (Self::Nothing, None) => true,
-            (Self::AtATime(places), Some((_, claim))) => number_at_a_time(claim).is_some_and(|found| (found / places - 1.0).abs() <= 0.1),
+            (Self::Places(wanted, places), Some((rule, claim))) => {
+                rule == *wanted && first_number(claim).is_some_and(|found| (found / places - 1.0).abs() <= 0.1)
+            }
             (Self::OutOfOrder, Some((rule, _))) => rule == "order",
             _ => false,
         }
@@ -182,17 +187,15 @@ impl Expected {
     fn words(&self) -> String {
         match self {
             Self::Nothing => "nothing".to_owned(),
-            Self::AtATime(places) => format!("{places} at a time"),
-            Self::OutOfOrder => "out of order".to_owned(),
+            Self::Places(rule, places) => format!("{rule}, {places}"),
+            Self::OutOfOrder => "order".to_owned(),
         }
     }
 }
 
-/// `… 5 at a time …` → 5; `one` is 1.
-fn number_at_a_time(claim: &str) -> Option<f64> {
-    let before = claim.split(" at a time").next().filter(|before| before.len() < claim.len())?;
-    let word = before.rsplit(' ').next()?;
-    if word.eq_ignore_ascii_case("one") { Some(1.0) } else { word.parse().ok() }
+/// `Calls to "subscriber" go out 5 at a time` → 5.
+fn first_number(claim: &str) -> Option<f64> {
+    claim.split_whitespace().find_map(|word| word.parse().ok())
 }
 
 fn row(case: &Case, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
@@ -207,7 +210,10 @@ fn row(case: &Case, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
     Ok(vec![
         case.name.to_owned(),
         case.expected.words(),
-        concluded.findings().next().map_or_else(|| "–".to_owned(), |(_, claim)| claim.to_owned()),
+        concluded.findings().next().map_or_else(
+            || "–".to_owned(),
+            |(rule, claim)| first_number(claim).map_or_else(|| rule.to_owned(), |number| format!("{rule}, {number}")),
+        ),
         if right { "yes" } else { "NO" }.to_owned(),
         case::percentile(time, 0.5),
         case::percentile(time, 0.99),
@@ -224,9 +230,9 @@ mod tests {
 
     #[test]
     fn the_number_of_places_is_read_from_the_claim() {
-        assert_eq!(number_at_a_time("\"Check out\" is served about 4 at a time: a pool"), Some(4.0));
-        assert_eq!(number_at_a_time("served one at a time"), Some(1.0));
-        assert_eq!(number_at_a_time("the database is slow"), None);
+        assert_eq!(first_number("Calls to \"subscriber\" go out 5 at a time, though 20 workers have one to make"), Some(5.0));
+        assert_eq!(first_number("All 10 workers are busy"), Some(10.0));
+        assert_eq!(first_number("the database is slow"), None);
     }
 
     #[test]
