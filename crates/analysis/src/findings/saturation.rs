@@ -42,10 +42,17 @@ fn machine(scene: &Scene<'_>, waiting: &Waiting) -> Option<Draft> {
     }
     let generator: u64 = scene.tally.workers().iter().map(|worker| worker.busy_ns).sum();
     let own = generator as f64 / 1e9 / scene.tally.duration_seconds().max(1e-9) / cores.max(1.0);
+    let observed: Vec<f64> =
+        scene.signals.observers_with("run_delay").filter_map(|process| scene.signals.readings(process, "cpu")?.mean(from, to)).collect();
+    let theirs = observed.iter().sum::<f64>() / cores.max(1.0);
+    let known = if observed.is_empty() { String::new() } else { format!(", the processes observed {}", units::share(theirs)) };
+    let others = if own + theirs < 0.5 * used { "; most of it went to programs that are not observed" } else { "" };
+    let who =
+        format!("{} busy on average; of the machine, the load generator took {}{known}{others}", units::share(used), units::share(own));
     let claim = format!("The machine's processor is used up: {} of its {cores:.0} cores were busy while work waited", units::share(used));
     Some(
         draft(waiting, "cpu", Confidence::Medium, claim)
-            .rests_on(format!("{} busy on average; the load generator itself took {}", units::share(used), units::share(own)), vec![format!("{observer}/cpu{{mode=idle}}"), format!("{observer}/runnable")], (from, to))
+            .rests_on(who, vec![format!("{observer}/cpu{{mode=idle}}"), format!("{observer}/runnable")], (from, to))
             .or("A pool, a lock or too few workers: they would leave cores idle.")
             .try_next("See which process takes it (observe.process), and run the load generator on another machine. More cores, or less work for each request, should raise the throughput in proportion."),
     )
