@@ -82,7 +82,7 @@ impl Stage {
     }
 }
 
-fn run<T>(text: &str, act: impl AsyncFnOnce(&Stage) -> T) -> T {
+pub(crate) fn run<T>(text: &str, act: impl AsyncFnOnce(&Stage) -> T) -> T {
     run_with(text, &[], act)
 }
 
