@@ -22,7 +22,7 @@ mod ui;
 mod url_crew;
 mod url_plan;
 
-/// Also for QuickJS, through the C library's own names: a request costs some 5 % less than with glibc's, and an idle user a fifth less memory.
+/// Also for QuickJS, through the C library's own names: see ARCHITECTURE.md, decisions.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
