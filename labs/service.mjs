@@ -5,6 +5,7 @@ export async function listen(app) {
   const end = () => process.exit(0);
   process.once("SIGTERM", end);
   process.once("disconnect", end);
-  await app.listen({ host: "127.0.0.1", port: Number(process.env.PORT ?? 0) });
+  // Thousands of clients may come at once; the kernel cuts this to net.core.somaxconn.
+  await app.listen({ host: "127.0.0.1", port: Number(process.env.PORT ?? 0), backlog: 4096 });
   process.send?.({ port: app.server.address().port });
 }

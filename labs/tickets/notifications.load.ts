@@ -8,7 +8,7 @@ import { connect, deliver } from "./steps/validating";
 const target = param.url("target", { default: "http://127.0.0.1:8081", help: "the validation service" });
 const validators = param.number("validators", { default: 43000, min: 1 });
 const decisions = param.number("decisions", { default: 100, min: 1, help: "decisions of each validator" });
-const connectionsPerSecond = param.number("connectionsPerSecond", { default: 1000, min: 1, help: "how fast they come back" });
+const connectionsPerSecond = param.number("connectionsPerSecond", { default: 500, min: 1, help: "how fast they come back" });
 const within = param.duration("within", { default: "2h", help: "time in which all must be delivered" });
 
 const validator = scenario("Validator", async (user) => {

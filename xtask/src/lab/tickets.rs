@@ -142,7 +142,16 @@ pub(crate) fn tickets(workspace: &Workspace, options: &Options) -> Result<()> {
     let mut wrong = 0;
     for part in chosen {
         eprintln!("{}", part.name);
-        let concluded = perform(workspace, &binary, &runs, part, options.long)?;
+        let concluded = match perform(workspace, &binary, &runs, part, options.long) {
+            Ok(concluded) => concluded,
+            // What the others found is not lost with it.
+            Err(error) => {
+                eprintln!("  did not run: {error:#}");
+                wrong += 1;
+                rows.push(vec![part.name.to_owned(), "did not run".to_owned()]);
+                continue;
+            }
+        };
         for (rule, claim) in concluded.findings() {
             eprintln!("  {rule}: {claim}");
         }
@@ -170,7 +179,26 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, part: &Part, long:
     }
     let own = part.load.iter().chain(if long { part.long } else { &[] });
     parameters.extend(own.map(|(name, value)| (*name, (*value).to_owned())));
+    for (_, value) in parameters.iter_mut().filter(|(name, _)| *name == "validators") {
+        *value = as_many_as_fit(value.parse()?)?.to_string();
+    }
     case::run(binary, &script(part.script), runs, &parameters)
+}
+
+/// Fewer validators where one process may not have that many connections, on either side.
+fn as_many_as_fit(validators: u64) -> Result<u64> {
+    /// Open files of a service besides its connections.
+    const SPARE: u64 = 1000;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is valid for writes for the time of the call.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        bail!("reading the limit on open files: {}", std::io::Error::last_os_error());
+    }
+    let fit = limit.rlim_max.saturating_sub(SPARE);
+    if fit < validators {
+        eprintln!("  a process may open only {} files here (ulimit -Hn): {fit} validators instead of {validators}", limit.rlim_max);
+    }
+    Ok(validators.min(fit))
 }
 
 impl Part {

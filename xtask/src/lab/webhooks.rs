@@ -193,6 +193,14 @@ impl Expected {
     }
 }
 
+/// A rule, and the number of places that its claim speaks of.
+fn shown(rule: &str, claim: &str) -> String {
+    match first_number(claim) {
+        Some(number) if rule != "order" => format!("{rule}, {number}"),
+        _ => rule.to_owned(),
+    }
+}
+
 /// `Calls to "subscriber" go out 5 at a time` → 5.
 fn first_number(claim: &str) -> Option<f64> {
     claim.split_whitespace().find_map(|word| word.parse().ok())
@@ -210,10 +218,7 @@ fn row(case: &Case, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
     Ok(vec![
         case.name.to_owned(),
         case.expected.words(),
-        concluded.findings().next().map_or_else(
-            || "–".to_owned(),
-            |(rule, claim)| first_number(claim).map_or_else(|| rule.to_owned(), |number| format!("{rule}, {number}")),
-        ),
+        concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, claim)| shown(rule, claim)),
         if right { "yes" } else { "NO" }.to_owned(),
         case::percentile(time, 0.5),
         case::percentile(time, 0.99),
