@@ -90,10 +90,18 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &Options) -
     let mut all: Vec<Rounds> = contenders.iter().map(|_| Rounds::default()).collect();
     for round in 1..=options.rounds {
         for (contender, rounds) in contenders.iter().zip(&mut all) {
-            let (usage, requests) = server.count(|| contender.run(&server.url, options.users, options.seconds))?;
-            if requests == 0 {
-                bail!("{} made no request; run its command by hand: {}", contender.name, contender.shown(&server.url, options));
-            }
+            let (usage, requests) = match server.count(|| contender.run(&server.url, options.users, options.seconds)) {
+                Ok((_, 0)) => {
+                    bail!("{} made no request; run its command by hand: {}", contender.name, contender.shown(&server.url, options))
+                }
+                Ok(counted) => counted,
+                // Another generator's trouble is no reason to lose the measurement of all.
+                Err(error) if contender.is_peer() => {
+                    eprintln!("round {round}  {} is left out: {error:#}", contender.name);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let measured = Measured::of(&usage, requests);
             println!("round {round}  {:<34} {:>7.2} µs per request, {requests} requests", contender.name, measured.cpu_us);
             rounds.push(measured);
@@ -116,7 +124,7 @@ fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &
         options.seconds,
     );
     text += "| generator | CPU per request | of it user | × wrk | requests per s | peak memory |\n|---|---|---|---|---|---|\n";
-    for (contender, own) in contenders.iter().zip(rounds) {
+    for (contender, own) in contenders.iter().zip(rounds).filter(|(_, own)| own.are_all(options.rounds)) {
         text += &own.row(&contender.label(), measure, options.seconds);
     }
     for (contender, own) in contenders.iter().zip(rounds).filter(|(_, own)| own.objected() > 0) {

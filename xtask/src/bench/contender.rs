@@ -23,8 +23,12 @@ pub(super) struct Contender {
 /// Name, program (empty: the binary under test), arguments, arguments that print the version.
 type Entry = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Not pinned to one core: what a second worker costs shows in the CPU time per request, though the server is in its way.
+/// What a second worker costs shows in the CPU time per request, though the server is in its way.
 const TWO_WORKERS: &str = "loadstone run URL, two workers on both cores";
+/// With one core it has one thread for its actors, and they wait for each other.
+const GATLING: &str = "Gatling, status, on both cores";
+/// Not pinned to the generator's core alone.
+const ON_BOTH_CORES: [&str; 2] = [TWO_WORKERS, GATLING];
 
 /// wrk stands first: it is the measure of the others.
 const ENTRIES: &[Entry] = &[
@@ -47,7 +51,7 @@ const ENTRIES: &[Entry] = &[
     ("oha", "oha", &["--no-tui", "-c", "{users}", "-z", "{seconds}s", "{url}"], &["--version"]),
     ("k6, status", "k6", &["run", "--quiet", "--vus", "{users}", "--duration", "{seconds}s", "-e", "URL={url}", "k6.js"], &["version"]),
     (
-        "Gatling, status",
+        GATLING,
         "gatling",
         &[
             "-Durl={url}",
@@ -89,12 +93,17 @@ impl Contender {
     pub(super) fn run(&self, url: &str, users: u32, seconds: u32) -> Result<Usage> {
         let scratch = std::env::temp_dir().join("loadstone-bench");
         std::fs::create_dir_all(&scratch)?;
-        let cores = if self.name == TWO_WORKERS { format!("{GENERATOR_CORE},{SERVER_CORE}") } else { GENERATOR_CORE.to_string() };
+        let cores = if ON_BOTH_CORES.contains(&self.name) { format!("{GENERATOR_CORE},{SERVER_CORE}") } else { GENERATOR_CORE.to_string() };
         let mut command = Command::new("taskset");
         command.arg("-c").arg(cores).arg(&self.program).args(self.filled(url, users, seconds, &self.folder));
         // Run directories and other leavings stay out of the checkout.
         command.current_dir(&scratch);
         run_and_measure(&mut command)
+    }
+
+    /// A generator that is neither under test nor the measure.
+    pub(super) fn is_peer(&self) -> bool {
+        self.name != "wrk" && !self.name.starts_with("loadstone")
     }
 
     /// The command as a person would type it in `bench/`.

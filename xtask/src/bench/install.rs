@@ -68,7 +68,10 @@ fn gatling(workspace: &Workspace, folder: &Path) -> Result<()> {
     process::run(fetch.arg(format!("-DoutputDirectory={}", library.display())))?;
     let jars = format!("{}/*", library.display());
     process::run(Command::new("javac").args(["-cp", &jars, "-d"]).arg(own.join("classes")).arg(sources.join("Status.java")))?;
-    let start = format!("#!/bin/sh\nexec java -cp '{jars}:{}' \"$@\"\n", own.join("classes").display());
+    // Without it every step is logged.
+    fs::copy(sources.join("logback.xml"), own.join("classes/logback.xml"))?;
+    let start =
+        format!("#!/bin/sh\nexec java --add-opens java.base/java.lang=ALL-UNNAMED -cp '{jars}:{}' \"$@\"\n", own.join("classes").display());
     let script = folder.join("bin/gatling");
     fs::write(&script, start)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;

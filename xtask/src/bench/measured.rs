@@ -75,6 +75,11 @@ impl Rounds {
         self.0.push(measured);
     }
 
+    /// It was measured in every round, so that ratios are taken within rounds.
+    pub(super) fn are_all(&self, rounds: u32) -> bool {
+        self.0.len() == rounds as usize
+    }
+
     /// Turns after which the generator called its own measurement invalid.
     pub(super) fn objected(&self) -> usize {
         self.0.iter().filter(|round| round.objected).count()
