@@ -19,6 +19,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::machine;
+use crate::stillness::{self, Stillness};
 use crate::workspace::Workspace;
 use case::Case;
 use ours::Reported;
@@ -52,6 +53,7 @@ struct Outcome {
     reported: Reported,
     /// The server's own account.
     account: serde_json::Value,
+    stillness: Stillness,
 }
 
 pub(crate) fn accuracy(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -69,12 +71,14 @@ pub(crate) fn accuracy(workspace: &Workspace, options: &Options) -> Result<()> {
     let mut outcomes = Vec::new();
     for repeat in 0..repeats {
         for case in &cases {
-            // Another seed than the generator's: equal ones would draw service times as they draw the gaps between arrivals.
-            let truthful = Truthful::start(&server, &case.truth, 1_000 + repeat)?;
-            let reported = ours::run(&binary, case, &truthful.url, repeat + 1)?;
-            let account = truthful.account()?;
-            println!("{}: {} requests, {}", case.name, reported.count, reported.grade);
-            outcomes.push(Outcome { case: case.clone(), reported, account });
+            let ((reported, account), stillness) = stillness::stillest(0.999, || {
+                // Another seed than the generator's: equal ones would draw service times as they draw the gaps between arrivals.
+                let truthful = Truthful::start(&server, &case.truth, 1_000 + repeat)?;
+                let reported = ours::run(&binary, case, &truthful.url, repeat + 1)?;
+                Ok((reported, truthful.account()?))
+            })?;
+            println!("{}: {} requests, {}, cores away {}", case.name, reported.count, reported.grade, stillness.shown());
+            outcomes.push(Outcome { case: case.clone(), reported, account, stillness });
         }
     }
     let mut report = table::ours(&outcomes)?;

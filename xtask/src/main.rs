@@ -16,6 +16,7 @@ mod process;
 mod script_reference;
 mod selftest;
 mod setup;
+mod stillness;
 mod tidy;
 mod web;
 mod workspace;
