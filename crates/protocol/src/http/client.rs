@@ -1,6 +1,6 @@
 //! One user's connections.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use metrics::{Outcome, Phases};
 use super::answer::{AnswerReader, Wanted};
 use super::flight::{Flight, Head, Outgoing, Times};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
-use super::pool::{Connection, Place, Pool};
+use super::pool::{Connection, Pool};
 use super::wire::{PreparedRequest, Traits, write_head};
 use super::{Headers, content, h2};
 use crate::connect::{Target, connect};
@@ -120,13 +120,13 @@ impl Client {
     ///
     /// Dropping the future closes the connection it is on. Time spent waiting for one of the user's own connections is
     /// not part of the exchange.
-    pub async fn send(&self, request: &Request) -> Exchange {
-        self.perform(Source::Built(request), Traits::of(request)).await
+    pub fn send(&self, request: &Request) -> impl Future<Output = Exchange> {
+        self.perform(Source::Built(request), Traits::of(request))
     }
 
     /// Like [`Client::send`], without building the request again.
-    pub async fn send_prepared(&self, request: &PreparedRequest) -> Exchange {
-        self.perform(Source::Prepared(request), request.traits).await
+    pub fn send_prepared(&self, request: &PreparedRequest) -> impl Future<Output = Exchange> {
+        self.perform(Source::Prepared(request), request.traits)
     }
 
     /// Waits for the right to open a connection, where the network limits their rate and none to this origin lies ready.
@@ -151,60 +151,49 @@ impl Client {
                 h2::Sent::Http1(exchange) => opened = exchange,
             }
         }
-        let place = lane.enter(self.options.connections_max).await;
-        let mut exchange = opened.unwrap_or_else(|| begin(&self.network));
-        let mut out = match source.outgoing(&self.network) {
-            Ok(out) => out,
-            Err(failure) => {
-                exchange.ended = exchange.started;
-                exchange.result = Err(failure);
-                return exchange;
-            }
+        let place = match lane.try_enter(self.options.connections_max) {
+            Some(place) => place,
+            None => Box::pin(lane.enter()).await,
         };
-        if let Some(connection) = place.take_idle(&self.network) {
-            connection.timer.reset(exchange.started.saturating_add(traits.timeout_ns));
-            let answer = AnswerReader::new(source.wanted(&traits));
-            if self.fly(&place, connection, out, answer, &traits, &mut exchange).await == Flown::Ended {
-                return exchange;
+        let mut exchange = opened.unwrap_or_else(|| begin(&self.network));
+        let mut may_reuse = true;
+        loop {
+            let out = match source.outgoing(&self.network) {
+                Ok(out) => out,
+                Err(failure) => {
+                    exchange.ended = exchange.started;
+                    exchange.result = Err(failure);
+                    return exchange;
+                }
+            };
+            let kept = if may_reuse { place.take_idle(&self.network) } else { None };
+            let mut connection = match kept {
+                Some(connection) => {
+                    connection.timer.reset(exchange.started.saturating_add(traits.timeout_ns));
+                    connection
+                }
+                None => match Box::pin(open(&self.network, source.origin(), &traits, &mut exchange)).await {
+                    Some(connection) => connection,
+                    None => return exchange,
+                },
+            };
+            let mut flight = Flight::new(&self.network, &mut connection, out, AnswerReader::new(source.wanted(&traits)));
+            let result = poll_fn(|context| flight.poll(context)).await;
+            let (times, reusable, answer) = (flight.times, flight.is_reusable(), flight.answer);
+            // The kept connection had just been closed; the request may go out on another.
+            let raced = !exchange.connected && times.bytes_received == 0;
+            if raced && traits.idempotent && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) {
+                self.network.count(|counts| counts.retried += 1);
+                may_reuse = false;
+                continue;
             }
-            self.network.count(|counts| counts.retried += 1);
-            match source.outgoing(&self.network) {
-                Ok(again) => out = again,
-                Err(_) => return exchange,
+            if result.is_ok() && reusable && self.options.keep_alive {
+                place.keep(connection);
             }
+            note(&mut exchange, times);
+            exchange.result = result.and_then(|()| response(answer, &traits));
+            return exchange;
         }
-        if let Some(connection) = Box::pin(open(&self.network, source.origin(), &traits, &mut exchange)).await {
-            let answer = AnswerReader::new(source.wanted(&traits));
-            self.fly(&place, connection, out, answer, &traits, &mut exchange).await;
-        }
-        exchange
-    }
-
-    /// Sends and reads on one connection, and keeps it if it can serve again.
-    async fn fly(
-        &self,
-        place: &Place,
-        mut connection: Box<Connection>,
-        out: Outgoing<'_>,
-        answer: AnswerReader,
-        traits: &Traits,
-        exchange: &mut Exchange,
-    ) -> Flown {
-        let mut flight = Flight::new(&self.network, &mut connection, out, answer);
-        let result = poll_fn(|context| flight.poll(context)).await;
-        let times = flight.times;
-        let raced = !exchange.connected && times.bytes_received == 0;
-        if raced && traits.idempotent && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) {
-            return Flown::Raced;
-        }
-        let reusable = flight.is_reusable();
-        let answer = flight.answer;
-        if result.is_ok() && reusable && self.options.keep_alive {
-            place.keep(connection);
-        }
-        note(exchange, times);
-        exchange.result = result.and_then(|()| response(answer, traits));
-        Flown::Ended
     }
 }
 
@@ -247,15 +236,6 @@ pub(super) async fn open_to(
             None
         }
     }
-}
-
-/// How an attempt on one connection went.
-#[derive(Debug, PartialEq, Eq)]
-enum Flown {
-    /// The exchange is complete, well or badly.
-    Ended,
-    /// The kept connection had just been closed; the request may go out on another.
-    Raced,
 }
 
 /// Enters what a flight measured.

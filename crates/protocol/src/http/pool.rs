@@ -126,23 +126,27 @@ impl Pool {
 }
 
 impl Lane {
-    /// Waits until fewer than `connections_max` requests are under way, in the order of asking.
-    pub(crate) async fn enter(self: &Rc<Self>, connections_max: usize) -> Place {
-        if self.busy.get() < connections_max.max(1) {
+    /// A place, where fewer than `connections_max` requests are under way.
+    pub(crate) fn try_enter(self: &Rc<Self>, connections_max: usize) -> Option<Place> {
+        (self.busy.get() < connections_max.max(1)).then(|| {
             self.busy.set(self.busy.get() + 1);
-        } else {
-            let mut queued = Queued { lane: self, ticket: Rc::default(), entered: false };
-            self.waiting.borrow_mut().push_back(Rc::clone(&queued.ticket));
-            poll_fn(|context| {
-                if queued.ticket.called.get() {
-                    return Poll::Ready(());
-                }
-                *queued.ticket.waker.borrow_mut() = Some(context.waker().clone());
-                Poll::Pending
-            })
-            .await;
-            queued.entered = true;
-        }
+            Place { lane: Rc::clone(self) }
+        })
+    }
+
+    /// Waits until another request gives its place away, in the order of asking.
+    pub(crate) async fn enter(self: &Rc<Self>) -> Place {
+        let mut queued = Queued { lane: self, ticket: Rc::default(), entered: false };
+        self.waiting.borrow_mut().push_back(Rc::clone(&queued.ticket));
+        poll_fn(|context| {
+            if queued.ticket.called.get() {
+                return Poll::Ready(());
+            }
+            *queued.ticket.waker.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+        queued.entered = true;
         Place { lane: Rc::clone(self) }
     }
 

@@ -4,6 +4,7 @@
 //! file access after [`compile`] has returned. All of oxc stays behind `transpile` and `resolve`.
 
 mod commonjs;
+mod constants;
 mod graph;
 mod resolve;
 mod source;

@@ -15,7 +15,7 @@ use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::module_record::{ExportExportName, ModuleRecord};
 use oxc_transformer::{TransformOptions, Transformer};
 
-use super::{Form, Positions, Source};
+use super::{Form, Positions, Source, constants};
 use crate::error::ScriptError;
 
 /// An import as written.
@@ -78,13 +78,15 @@ pub(super) fn transpile(path: &Path, source: &Source) -> Result<Transpiled, Scri
             .at(at)
             .help("call the function on the class or method instead"));
     }
+    // A CommonJS file may return before its end, where the declarations stand.
+    let constants = if form == Form::Module { constants::hoist(&mut tree, &source.text, &allocator) } else { String::new() };
     let options = CodegenOptions { source_map_path: Some(path.to_path_buf()), ..CodegenOptions::default() };
     let output = Codegen::new().with_options(options).build(&tree);
     let positions = output.map.map(|map| {
         Positions::new(map.get_tokens().map(|t| (t.get_dst_line(), t.get_dst_col(), t.get_src_line(), t.get_src_col())).collect())
     });
     let Scan { imports, exports, loops, .. } = scan;
-    Ok(Transpiled { form, code: output.code, positions: positions.unwrap_or_default(), imports, exports, stars, loops })
+    Ok(Transpiled { form, code: output.code + &constants, positions: positions.unwrap_or_default(), imports, exports, stars, loops })
 }
 
 fn exports_of(record: &ModuleRecord<'_>) -> (Vec<String>, Vec<String>) {

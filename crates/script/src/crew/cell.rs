@@ -14,7 +14,7 @@ use super::group::{Group, GroupEnd};
 use super::op::OpSlot;
 use super::scenario::ScenarioCard;
 use crate::data::bindings::RandomHandle;
-use crate::data::draws::{Draws, Stream};
+use crate::data::draws::Stream;
 use crate::user::{SocketCell, close_all};
 
 /// Operations of one user that are remembered before those that are over are swept out.
@@ -49,7 +49,7 @@ impl UserCell {
         let client = Client::new(Rc::clone(&desk.network), options);
         let session = Rc::new(Session::new(client, session_options(&card)));
         let first = Stream::Iteration { leaf, user: number, iteration: 0 };
-        let random = RandomHandle::new(Draws::new(desk.loaded.plan.options.seed, first));
+        let random = RandomHandle::new(desk.loaded.plan.options.seed, first);
         Self {
             desk,
             card,
@@ -103,7 +103,7 @@ impl UserCell {
         self.end.set(None);
         self.groups.borrow_mut().clear();
         let stream = Stream::Iteration { leaf: self.leaf, user: self.number, iteration: sequence };
-        self.random.restart(Draws::new(self.desk.loaded.plan.options.seed, stream));
+        self.random.restart(stream);
         let keep = self.card.keep;
         if !keep.connections.unwrap_or(true) {
             self.session.client().close();

@@ -16,7 +16,7 @@ use crate::user::{Happened, Issued, Pending};
 /// What an operation yields.
 pub(crate) enum Done {
     /// A request sent as prepared.
-    Plain(Exchange),
+    Plain(Box<Exchange>),
     Hops(Box<Hops>),
     /// A step on a WebSocket.
     Socket(Box<Happened>),

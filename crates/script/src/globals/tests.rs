@@ -7,7 +7,7 @@ use std::rc::Rc;
 use rquickjs::{CatchResultExt, Context, Runtime};
 
 use super::*;
-use crate::data::draws::{Draws, Stream};
+use crate::data::draws::Stream;
 use console::Level;
 
 type Lines = Rc<RefCell<Vec<(Level, String)>>>;
@@ -18,7 +18,7 @@ fn with_globals(seed: u64, test: impl for<'js> FnOnce(&Ctx<'js>, &Lines)) {
     let lines = Lines::default();
     context.with(|ctx| {
         let native = Object::new(ctx.clone()).unwrap();
-        let random = RandomHandle::new(Draws::new(seed, Stream::Realm { number: 0 }));
+        let random = RandomHandle::new(seed, Stream::Realm { number: 0 });
         let sink = Rc::clone(&lines);
         install(&ctx, &native, &random, Rc::new(move |level, line| sink.borrow_mut().push((level, line.to_owned())))).catch(&ctx).unwrap();
         ctx.globals().set("native", native).unwrap();

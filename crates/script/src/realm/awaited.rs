@@ -60,6 +60,7 @@ pub(crate) fn disregard(promise: &Value<'_>) {
     unsafe { qjs::JS_PromiseMarkAsHandled(promise.ctx().as_raw().as_ptr(), promise.as_raw()) };
 }
 
+/// Address of an object.
 pub(super) fn address(promise: &Value<'_>) -> usize {
     // SAFETY: an object is a pointer; nothing is read through it.
     unsafe { qjs::JS_VALUE_GET_PTR(promise.as_raw()) as usize }

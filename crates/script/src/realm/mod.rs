@@ -4,6 +4,7 @@
 //! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`crew`).
 
 mod awaited;
+mod constants;
 mod failure;
 mod heap;
 mod jobs;
@@ -22,6 +23,7 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value, qjs};
 
 pub(crate) use awaited::{Awaited, Awaiting, disregard};
+pub(crate) use constants::Constants;
 pub(crate) use failure::{caught, describe, name_of, thrown};
 pub(crate) use watchdog::TURN_NS_MAX;
 
@@ -58,6 +60,8 @@ pub(crate) struct World {
 pub(crate) struct Realm {
     /// Before the context: it holds values.
     unhandled: Unhandled,
+    /// So do these.
+    constants: Constants,
     context: Context,
     runtime: Runtime,
     watchdog: Watchdog,
@@ -95,10 +99,12 @@ impl Realm {
             ctx.eval::<Value<'_>, _>("(async () => {})").map(|function| class_of(&function))
         });
         let async_class = async_class.map_err(no_realm)?;
-        let realm = Self { context, runtime, watchdog, unhandled, heap: Heap::default(), awaited, async_class, world };
+        let constants = Constants::default();
+        let realm = Self { context, runtime, watchdog, unhandled, constants, heap: Heap::default(), awaited, async_class, world };
         let installed = realm.enter(|ctx| {
             let native = Object::new(ctx.clone())?;
             install_commonjs(ctx, &native, &realm.world.program)?;
+            realm.constants.install(ctx, &native)?;
             native.set("duration", Function::new(ctx.clone(), duration)?)?;
             ctx.globals().set("__loadstone", native.clone())?;
             let for_folders = Rc::clone(&realm.world);
@@ -169,6 +175,11 @@ impl Realm {
     /// Promises of async functions that iterations wait for.
     pub(crate) fn awaited(&self) -> &Awaited {
         &self.awaited
+    }
+
+    /// Options that were taken out of the code.
+    pub(crate) fn constants(&self) -> &Constants {
+        &self.constants
     }
 
     /// An `async` function: each call returns a promise that nobody else has.

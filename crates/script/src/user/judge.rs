@@ -22,7 +22,7 @@ pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued,
         (Done::Plain(exchange), Some(prepared)) => (Asked::Prepared(Rc::clone(prepared)), exchange, Vec::new()),
         (Done::Hops(hops), _) => {
             let Hops { last: Hop { request, exchange }, before } = *hops;
-            (Asked::Own(request), exchange, before)
+            (Asked::Own(Box::new(request)), Box::new(exchange), before)
         }
         (Done::Waited | Done::Plain(_) | Done::Socket(_), _) => {
             return Err(Exception::throw_internal(ctx, "a request ended as something else"));

@@ -20,6 +20,7 @@ mod timers;
 
 use std::rc::{Rc, Weak};
 
+use rquickjs::object::Property;
 use rquickjs::{Class, Ctx, Object};
 
 pub(crate) use class::Method;
@@ -38,7 +39,12 @@ use socket::{Message, Socket};
 
 /// Puts prototypes and timers on a new realm.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>) -> rquickjs::Result<()> {
-    native.set("userPrototype", Class::<User>::prototype(ctx)?)?;
+    let prototype = Class::<User>::prototype(ctx)?.unwrap_or(Object::new(ctx.clone())?);
+    for method in Method::TEXTS {
+        // What `compile::constants` asks for: this function takes constants.
+        prototype.get::<_, Object<'js>>(method.to_ascii_lowercase())?.prop("__loadstone", Property::from(true))?;
+    }
+    native.set("userPrototype", prototype)?;
     native.set("responsePrototype", Class::<Response>::prototype(ctx)?)?;
     native.set("socketPrototype", Class::<Socket>::prototype(ctx)?)?;
     native.set("messagePrototype", Class::<Message>::prototype(ctx)?)?;

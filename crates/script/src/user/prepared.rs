@@ -1,8 +1,9 @@
 //! Requests that do not vary, prepared once for each realm.
 //!
 //! Most calls of a scenario are written with constant texts: `user.get("/products", { name: "List" })`. A constant is the same
-//! string object every time, so the call is known again by the addresses of its texts, without reading them. Each entry
-//! holds its texts, so that no other text can come to have their address.
+//! string object every time, so the call is known again by the addresses of its texts, without reading them; and options whose
+//! content never changes are one object (`realm::constants`), whose address says it all. Each entry holds its texts, so that no
+//! other text can come to have their address.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,6 +15,7 @@ use rquickjs::{Atom, Ctx, Object, Persistent, Value, qjs};
 use super::class::Method;
 use super::own_names::{Name, OwnNames, name};
 use crate::crew::cell::UserCell;
+use crate::realm::Constants;
 
 /// Entries; a power of two. A scenario has a few dozen requests.
 const ENTRIES: usize = 128;
@@ -23,10 +25,10 @@ const ENTRIES: usize = 128;
 pub(crate) struct Key {
     method: u8,
     url: usize,
-    /// 0: none was given.
+    /// The name, or options that never change; 0: none was given.
     name: usize,
-    /// The one status expected; 0: any below 400.
-    pub(crate) status: u16,
+    /// The one status expected; 0: any below 400, or what options that never change say.
+    status: u16,
     /// The scenario on this worker.
     card: usize,
 }
@@ -77,8 +79,8 @@ pub(crate) struct PreparedRequests {
 /// What a look into the cache found.
 pub(crate) enum Look {
     Found(Rc<Prepared>),
-    /// Seen before: prepare it and [`PreparedRequests::keep`] it.
-    Again(Key),
+    /// Seen before: prepare it and [`PreparedRequests::keep`] it. With the one status expected, as in [`Prepared`].
+    Again(Key, u16),
     Unknown,
 }
 
@@ -94,6 +96,7 @@ impl PreparedRequests {
     pub(super) fn look<'js>(
         &self,
         ctx: &Ctx<'js>,
+        constants: &Constants,
         user: &UserCell,
         method: Method,
         url: &Value<'js>,
@@ -102,22 +105,40 @@ impl PreparedRequests {
         if !url.is_string() {
             return Ok(Look::Unknown);
         }
-        let mut name = None;
-        let mut status = 0;
-        if let Some(options) = given.and_then(Value::as_object)
+        let card = Rc::as_ptr(&user.card) as usize;
+        let key = |name: Option<&Value<'js>>, status| Key {
+            method: method as u8,
+            url: address(url),
+            name: name.map_or(0, address),
+            status,
+            card,
+        };
+        let options = given.and_then(Value::as_object);
+        if let Some(options) = options {
+            let key = key(Some(options.as_value()), 0);
+            if let Entry::Ready { key: known, prepared, .. } = &self.entries.borrow()[key.index()]
+                && *known == key
+            {
+                return Ok(Look::Found(Rc::clone(prepared)));
+            }
+        }
+        let (mut name, mut status) = (None, 0);
+        if let Some(options) = options
             && !self.read(options, &mut name, &mut status)?
         {
             return Ok(Look::Unknown);
         }
-        let card = Rc::as_ptr(&user.card) as usize;
-        let key = Key { method: method as u8, url: address(url), name: name.as_ref().map_or(0, address), status, card };
+        let (key, text) = match options.filter(|options| constants.has(options)) {
+            Some(options) => (key(Some(options.as_value()), 0), Some(options.as_value().clone())),
+            None => (key(name.as_ref(), status), name),
+        };
         let entry = &mut self.entries.borrow_mut()[key.index()];
         match entry {
             Entry::Ready { key: known, prepared, .. } if *known == key => return Ok(Look::Found(Rc::clone(prepared))),
-            Entry::Seen { key: known, .. } if *known == key => return Ok(Look::Again(key)),
+            Entry::Seen { key: known, .. } if *known == key => return Ok(Look::Again(key, status)),
             _ => {}
         }
-        let texts = Texts { _url: Persistent::save(ctx, url.clone()), _name: name.map(|name| Persistent::save(ctx, name)) };
+        let texts = Texts { _url: Persistent::save(ctx, url.clone()), _name: text.map(|text| Persistent::save(ctx, text)) };
         *entry = Entry::Seen { key, texts };
         Ok(Look::Unknown)
     }
@@ -206,8 +227,8 @@ impl Checks {
     }
 }
 
-/// Address of a string.
+/// Address of a string or an object.
 fn address(text: &Value<'_>) -> usize {
-    // SAFETY: a string is a pointer; nothing is read through it.
+    // SAFETY: either is a pointer; nothing is read through it.
     unsafe { qjs::JS_VALUE_GET_PTR(text.as_raw()) as usize }
 }

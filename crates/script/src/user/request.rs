@@ -59,7 +59,7 @@ pub(super) fn send<'js>(
     }
     let given = given.filter(|value| !value.is_undefined());
     let look = match &verb {
-        Verb::Known(method) => realm.prepared.look(ctx, user, *method, url, given)?,
+        Verb::Known(method) => realm.prepared.look(ctx, realm.realm.constants(), user, *method, url, given)?,
         Verb::Other(_) => Look::Unknown,
     };
     if let Look::Found(prepared) = look {
@@ -78,8 +78,8 @@ pub(super) fn send<'js>(
     };
     let written = url_text(ctx, url)?;
     let (request, redirects) = build(ctx, user, method, &written, &options)?;
-    if let Look::Again(key) = look {
-        let prepared = Rc::new(prepare(ctx, user, request, redirects, options, key.status)?);
+    if let Look::Again(key, status) = look {
+        let prepared = Rc::new(prepare(ctx, user, request, redirects, options, status)?);
         realm.prepared.keep(key, &prepared);
         return send_prepared(ctx, user, realm, group, prepared);
     }
@@ -136,12 +136,14 @@ fn submit<'js>(
 }
 
 async fn perform_prepared(mut flight: Flight, prepared: Rc<Prepared>) -> Done {
-    flight.wait_for_connection(&prepared.wire.request().origin).await;
+    if flight.limited() {
+        Box::pin(flight.wait_for_connection(&prepared.wire.request().origin)).await;
+    }
     flight.take_off();
     match flight.user.session.send_prepared(&prepared.wire, prepared.redirects).await {
         Sent::Plain(exchange) => {
             flight.land(exchange.ended);
-            Done::Plain(exchange)
+            Done::Plain(Box::new(exchange))
         }
         Sent::Followed(hops) => {
             flight.land(hops.last.exchange.ended);
@@ -151,7 +153,9 @@ async fn perform_prepared(mut flight: Flight, prepared: Rc<Prepared>) -> Done {
 }
 
 async fn perform(mut flight: Flight, request: Request, redirects: u8, without_cookies: bool) -> Done {
-    flight.wait_for_connection(&request.origin).await;
+    if flight.limited() {
+        Box::pin(flight.wait_for_connection(&request.origin)).await;
+    }
     flight.take_off();
     let user = Rc::clone(&flight.user);
     let hops = if without_cookies {
@@ -178,11 +182,13 @@ impl Flight {
         Self { user, series, due, began: 0, landed: false }
     }
 
-    /// Where the rate of new connections is limited, a request that needs one begins when it may have it.
+    /// The rate of new connections is limited: a request that needs one begins when it may have it.
+    fn limited(&self) -> bool {
+        self.user.desk.network.limits_connections()
+    }
+
     async fn wait_for_connection(&self, origin: &Rc<Origin>) {
-        if self.user.desk.network.limits_connections() {
-            Box::pin(self.user.session.client().admit(origin)).await;
-        }
+        self.user.session.client().admit(origin).await;
     }
 
     pub(super) fn take_off(&mut self) {

@@ -17,7 +17,7 @@ pub(crate) struct Response {
     desk: Rc<Desk>,
     series: SeriesId,
     asked: Asked,
-    exchange: Exchange,
+    exchange: Box<Exchange>,
     sample: Sample,
     error: Option<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Response {
 /// The request that was answered.
 pub(super) enum Asked {
     Prepared(Rc<Prepared>),
-    Own(Request),
+    Own(Box<Request>),
 }
 
 impl Asked {
@@ -47,7 +47,14 @@ unsafe impl<'js> JsLifetime<'js> for Response {
 }
 
 impl Response {
-    pub(super) fn new(desk: Rc<Desk>, series: SeriesId, asked: Asked, exchange: Exchange, sample: Sample, error: Option<String>) -> Self {
+    pub(super) fn new(
+        desk: Rc<Desk>,
+        series: SeriesId,
+        asked: Asked,
+        exchange: Box<Exchange>,
+        sample: Sample,
+        error: Option<String>,
+    ) -> Self {
         Self { desk, series, asked, exchange, sample, error }
     }
 

@@ -252,6 +252,39 @@ show(await user.request("report", "/p"));
 }
 
 #[test]
+fn options_that_never_change_reach_the_wire_again_and_again() {
+    let body = "for (const path of ['/echo/a', '/echo/b', '/echo/a', '/echo/a']) {
+                  const made = await user.post(path, { name: 'made', headers: { 'X-One': '1' }, json: { a: [1, 2.5] }, expect: { status: 200 } });
+                  if (made.json().headers['x-one'] !== '1' || made.json('$.body') !== '{\"a\":[1,2.5]}') user.fail(made.text);
+                }
+                for (let n = 0; n < 4; n++) await user.get('/status/404', { name: 'none', expect: { status: 404 } });
+                for (let n = 0; n < 4; n++) await user.get('/status/404', { name: 'wrong', expect: { status: 200 } });";
+    run(&scenario(body), async |stage| {
+        assert_eq!(stage.play(0).await, FAILED);
+        let snapshot = stage.drain();
+        for (name, count, failed) in [("made", 4, 0), ("none", 4, 0), ("wrong", 4, 4)] {
+            let series = series(&snapshot, SeriesKind::Request, name);
+            assert_eq!((series.count, series.failed), (count, failed), "{name}");
+        }
+    });
+}
+
+#[test]
+fn whoever_wraps_a_user_gets_options_of_its_own() {
+    let top = "const seen = [];
+               const wrap = (user) => ({ get(path, options) { seen.push(options); options.headers = { 'X-Turn': String(seen.length) }; return user.get(path, options); } });";
+    let body = "const wrapped = wrap(user);
+                for (let n = 0; n < 3; n++) console.log((await wrapped.get('/echo', { name: 'one' })).json().headers['x-turn']);
+                console.log(new Set(seen).size, Object.isFrozen(seen[0]));
+                const other = new Map();
+                try { other.post('/', { name: 'a' }) } catch (error) { console.log(error.message) }";
+    run(&scenario_with(top, body, ""), async |stage| {
+        assert_eq!(stage.play(0).await, PASSED);
+        assert_eq!(stage.texts(), ["1", "2", "3", "3 false", "not a function"]);
+    });
+}
+
+#[test]
 fn files_go_up_in_multipart() {
     let top = "import { file } from \"loadstone\";\nconst photo = file(\"photo.txt\", { name: \"p.jpg\", type: \"image/jpeg\" });";
     let text =

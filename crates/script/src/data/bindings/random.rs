@@ -8,25 +8,35 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Class, Coerced, Ctx, Exception, JsLifetime, Object, Result, TypedArray, Value};
 use stub::Delay;
 
-use crate::data::draws::Draws;
+use crate::data::draws::{Draws, Stream};
 
 /// A stream of draws that several owners draw from: a user's pauses and its `user.random`.
 #[derive(Debug, Clone)]
-pub(crate) struct RandomHandle(Rc<RefCell<Draws>>);
+pub(crate) struct RandomHandle(Rc<RefCell<Drawing>>);
+
+#[derive(Debug)]
+struct Drawing {
+    seed: u64,
+    stream: Stream,
+    /// Made for the first draw: most iterations draw nothing.
+    draws: Option<Draws>,
+}
 
 impl RandomHandle {
-    pub(crate) fn new(draws: Draws) -> Self {
-        Self(Rc::new(RefCell::new(draws)))
+    pub(crate) fn new(seed: u64, stream: Stream) -> Self {
+        Self(Rc::new(RefCell::new(Drawing { seed, stream, draws: None })))
     }
 
     /// Begins another stream: the same user's next iteration.
-    pub(crate) fn restart(&self, draws: Draws) {
-        *self.0.borrow_mut() = draws;
+    pub(crate) fn restart(&self, stream: Stream) {
+        let mut drawing = self.0.borrow_mut();
+        drawing.stream = stream;
+        drawing.draws = None;
     }
 
     /// Nothing that draws calls back into a script, so the stream is never borrowed twice.
     pub(crate) fn draws(&self) -> RefMut<'_, Draws> {
-        self.0.borrow_mut()
+        RefMut::map(self.0.borrow_mut(), |drawing| drawing.draws.get_or_insert_with(|| Draws::new(drawing.seed, drawing.stream)))
     }
 
     /// The object that scripts see as `random`.
