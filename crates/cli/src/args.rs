@@ -84,7 +84,7 @@ pub(crate) struct RunArgs {
     pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Threads that make the load.  [default: one per core]
+    /// Threads that make the load, each with room for as many connections as the limit on open files allows.  [default: one per core]
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<u32>,
     /// Seed of all random draws; overrides the test's.

@@ -15,6 +15,7 @@ mod machine;
 mod objective;
 mod outgoing;
 mod preflight;
+mod room;
 mod session;
 mod signals;
 mod stub_signals;

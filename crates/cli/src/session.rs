@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use analysis::{Change, Grade, Live, Summary};
 use anyhow::Context;
-use engine::{Conductor, Control, Controller, Crew, Ending, Event, StopReason, WorkerContext};
+use engine::{Conductor, Control, Controller, Crew, Ending, Event, StopReason, Tables, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Mark, MarkKind, Nanos, Outcome, Snapshot};
 use observe::Observer;
@@ -29,6 +29,7 @@ use crate::live_page::LivePage;
 use crate::machine;
 use crate::outgoing::Outgoing;
 use crate::preflight;
+use crate::room;
 use crate::signals::{Readings, Signals};
 use crate::stub_signals::{self, StubSignals};
 
@@ -54,8 +55,7 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     /// Makes the load and everything that follows from it. Returns how the command ends.
     pub(crate) fn perform<C: Crew>(mut self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
-        let descriptors = machine::raise_descriptor_limit();
-        enough_descriptors(&self.plan, descriptors)?;
+        let tables = room::tables(&self.plan.load, self.workers, machine::raise_descriptor_limit())?;
         if let Some(exit) = preflight_or_exit(&self.plan, &self.network)? {
             return Ok(exit);
         }
@@ -66,7 +66,7 @@ impl Session<'_> {
         let directory = writer.directory().to_owned();
         let mut page = if self.output.live { Some(LivePage::start(writer.info(), &self.plan)?) } else { None };
         let outgoing = self.outgoing(&writer)?;
-        let (ending, trouble) = self.load(writer, page.as_mut(), outgoing, recruit)?;
+        let (ending, trouble) = self.load(writer, page.as_mut(), outgoing, tables, recruit)?;
         let run = Reader::open(&directory).and_then(Reader::run)?;
         let summary = analysis::conclude(&run);
         if let Some(page) = page {
@@ -112,11 +112,12 @@ impl Session<'_> {
         writer: Writer,
         page: Option<&mut LivePage>,
         outgoing: Option<Outgoing>,
+        tables: Tables,
         recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
     ) -> anyhow::Result<(Ending, Option<anyhow::Error>)> {
         let monotonic = Monotonic::start();
         let plan = Arc::new(self.plan.clone());
-        let mut conductor = Conductor::new(Arc::clone(&plan), self.workers, monotonic);
+        let mut conductor = Conductor::new(Arc::clone(&plan), self.workers, monotonic).with_tables(tables);
         if !plan.flows.is_empty() {
             conductor = conductor.lingering();
         }
@@ -336,32 +337,6 @@ pub(crate) fn preflight_or_exit(plan: &TestPlan, network: &NetworkOptions) -> an
             Ok(Some(Exit::Unreachable))
         }
     }
-}
-
-/// Descriptors needed besides connections.
-const DESCRIPTORS_SPARE: u64 = 100;
-
-/// Says before the load starts when its connections cannot all be open at once.
-fn enough_descriptors(plan: &TestPlan, limit: u64) -> Result<(), UsageError> {
-    let users: u64 = plan
-        .load
-        .leaves()
-        .iter()
-        .map(|leaf| match &leaf.profile {
-            plan::LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
-            plan::LoadProfile::Iterations { users, .. } => *users,
-            plan::LoadProfile::Open { .. } => 0,
-        })
-        .max()
-        .unwrap_or(0);
-    if users + DESCRIPTORS_SPARE > limit {
-        return Err(UsageError(format!(
-            "{users} users need at least as many open connections, but this process may open only {limit} files: raise the limit \
-             (`ulimit -n {}`, or LimitNOFILE= of the service) and run again",
-            users + DESCRIPTORS_SPARE
-        )));
-    }
-    Ok(())
 }
 
 /// A folder that is gone when the run is over.

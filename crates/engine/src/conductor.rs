@@ -15,7 +15,7 @@ use crate::floor::WorkerContext;
 use crate::names::Names;
 use crate::tree::Tree;
 use crate::user::Crew;
-use crate::worker::{Command, Line, Report, SLICE_NS, work};
+use crate::worker::{self, Command, Line, Place, Report, SLICE_NS, work};
 
 /// Time between telling the workers and the instant at which a leaf begins, so that all begin together.
 const LEAD_NS: Nanos = 2_000_000;
@@ -102,13 +102,28 @@ pub struct Conductor {
     inputs: Receiver<Input>,
     sender: SyncSender<Input>,
     lingers: bool,
+    tables: Tables,
+}
+
+/// Whose descriptors the workers open: one limit on open files for all, or one for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tables {
+    #[default]
+    OneForAll,
+    OneEach,
 }
 
 impl Conductor {
     /// `workers`: one per core that the generator may use.
     pub fn new(plan: Arc<TestPlan>, workers: u32, monotonic: Monotonic) -> Self {
         let (sender, inputs) = sync_channel(1024);
-        Self { plan, workers: workers.max(1), monotonic, inputs, sender, lingers: false }
+        Self { plan, workers: workers.max(1), monotonic, inputs, sender, lingers: false, tables: Tables::OneForAll }
+    }
+
+    /// Whether each worker gets a table of descriptors of its own, and so room for as many connections as the limit allows one process.
+    pub fn with_tables(mut self, tables: Tables) -> Self {
+        self.tables = tables;
+        self
     }
 
     /// When the load has ended as planned, the run goes on (slices without load) until [`Control::Release`] or a stop. A stop by the
@@ -129,17 +144,23 @@ impl Conductor {
         recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
         mut on_event: impl FnMut(Event) -> Option<Control>,
     ) -> Ending {
-        let Conductor { plan, workers, monotonic, inputs, sender, lingers } = self;
+        let Conductor { plan, workers, monotonic, inputs, sender, lingers, tables } = self;
+        // All of them before any worker begins, see `descriptors`.
+        let runtimes = match (0..workers).map(|_| worker::runtime()).collect::<Result<Vec<_>, _>>() {
+            Ok(runtimes) => runtimes,
+            Err(error) => return Ending::Broke(format!("the {workers} workers could not start: {error}")),
+        };
         std::thread::scope(|scope| {
             let mut commands = Vec::new();
-            for worker in 0..workers {
+            for (worker, runtime) in (0..workers).zip(runtimes) {
                 let (to_worker, from_conductor) = mpsc::channel(64);
                 commands.push(to_worker);
                 let line = Line { worker, reports: sender.clone() };
                 let (plan, recruit) = (&plan, &recruit);
                 let spawned = std::thread::Builder::new().name(format!("worker-{worker}")).spawn_scoped(scope, move || {
                     let _last_word = LastWord { line: Line { worker, reports: line.reports.clone() } };
-                    work(plan, (worker, workers), monotonic, recruit, from_conductor, line);
+                    let place = Place { index: worker, workers, runtime, tables };
+                    work(plan, place, monotonic, recruit, from_conductor, line);
                 });
                 if let Err(error) = spawned {
                     return Ending::Broke(format!("worker {worker} could not start: {error}"));

@@ -8,6 +8,7 @@ mod arrivals;
 mod cgroup;
 mod closed;
 mod conductor;
+mod descriptors;
 mod floor;
 mod host;
 mod level;
@@ -21,7 +22,7 @@ mod user;
 mod worker;
 
 pub use arrivals::{Arrivals, Due, Share};
-pub use conductor::{Conductor, Control, Controller, Ending, Event, StopReason};
+pub use conductor::{Conductor, Control, Controller, Ending, Event, StopReason, Tables};
 pub use floor::WorkerContext;
 pub use level::{Level, Reading};
 pub use user::{Arrival, Crew, Iteration, IterationEnd, VirtualUser};

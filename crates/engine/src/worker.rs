@@ -10,14 +10,16 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use metrics::clock::{Clock, Monotonic};
 use metrics::{MarkKind, Nanos, Recorder, Snapshot};
 use plan::{IterationSplit, LoadProfile, TestPlan};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
 
+use crate::conductor::Tables;
 use crate::floor::{Floor, WorkerContext};
 use crate::host::HostMeter;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::Crew;
-use crate::{closed, open, stages};
+use crate::{closed, descriptors, open, stages};
 
 /// Length of a slice.
 pub(crate) const SLICE_NS: Nanos = 1_000_000_000;
@@ -73,21 +75,36 @@ impl Line {
     }
 }
 
+/// A worker's place among the others.
+pub(crate) struct Place {
+    pub(crate) index: u32,
+    pub(crate) workers: u32,
+    /// From [`runtime`].
+    pub(crate) runtime: Runtime,
+    pub(crate) tables: Tables,
+}
+
+/// What a worker runs on.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_io().build()
+}
+
 /// The body of a worker's thread. `recruit` makes its crew.
 pub(crate) fn work<C: Crew>(
     plan: &Arc<TestPlan>,
-    (index, workers): (u32, u32),
+    Place { index, workers, runtime, tables }: Place,
     monotonic: Monotonic,
     recruit: impl FnOnce(&WorkerContext) -> Result<C, String>,
     commands: Receiver<Command>,
     line: Line,
 ) {
+    if tables == Tables::OneEach
+        && let Err(error) = descriptors::split_off()
+    {
+        return line.send(Report::Broke(format!("worker {index} got no table of descriptors of its own: {error}")));
+    }
     // Wake-ups of this thread may not be put off to save power (default slack: 50 µs).
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return line.send(Report::Broke(format!("worker {index} could not start: {error}"))),
-    };
     let clock = Clock::real(monotonic);
     let recorder = Rc::new(RefCell::new(Recorder::new(index, plan.options.series_max)));
     let context = WorkerContext { index, workers, clock: clock.clone(), recorder: Rc::clone(&recorder) };

@@ -1,8 +1,9 @@
 //! Names to addresses: literals and `localhost` at once, the hosts file and DNS through hickory, which keeps answers for
 //! as long as their TTL says.
 //!
-//! hickory sleeps on tokio's timers, which a worker does not have: its sockets and timers live in a runtime of their own, on a thread that is
-//! started with the first look-up. An answer that is still valid is found without it.
+//! hickory sleeps on tokio's timers, which a worker does not have: its sockets and timers live in a runtime of their own, on a thread that each
+//! worker starts with its first look-up. (One for all workers would not do: they may have tables of descriptors of their own.) An answer that is
+//! still valid is found without it.
 //!
 //! All addresses of a name are used in turn. One that failed lately goes to the end.
 
@@ -10,7 +11,6 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::future::{Future, poll_fn};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::OnceLock;
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig};
@@ -19,6 +19,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use metrics::clock::Clock;
 use metrics::{Nanos, Outcome};
 use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 
 use crate::Failure;
 
@@ -27,14 +28,20 @@ const SHUNNED_NS: u64 = 5_000_000_000;
 /// Most addresses remembered as failed.
 const SHUNNED_MAX: usize = 64;
 
-/// The runtime of look-ups; `None`: no thread could be started.
-static RUNTIME: OnceLock<Option<Handle>> = OnceLock::new();
+/// Drives look-ups until it is dropped.
+struct Thread {
+    runtime: Handle,
+    /// Dropping it ends the thread.
+    _stop: oneshot::Sender<()>,
+}
 
 pub(crate) struct Resolver {
     clock: Clock,
     /// Asked instead of the machine's, where there are any.
     name_servers: Vec<SocketAddr>,
     dns: OnceCell<Option<TokioResolver>>,
+    /// The runtime of look-ups; `None`: no thread could be started.
+    thread: OnceCell<Option<Thread>>,
     turn: Cell<usize>,
     /// Addresses that failed, and until when they are tried last.
     shunned: RefCell<Vec<(IpAddr, Nanos)>>,
@@ -42,7 +49,7 @@ pub(crate) struct Resolver {
 
 impl Resolver {
     pub(crate) fn new(clock: Clock, name_servers: Vec<SocketAddr>) -> Self {
-        Self { clock, name_servers, dns: OnceCell::new(), turn: Cell::default(), shunned: RefCell::default() }
+        Self { clock, name_servers, dns: OnceCell::new(), thread: OnceCell::new(), turn: Cell::default(), shunned: RefCell::default() }
     }
 
     /// The addresses of a host in the order to try them; never empty.
@@ -50,7 +57,7 @@ impl Resolver {
         if let Some(addresses) = known(host) {
             return Ok(self.healthy_first(addresses));
         }
-        let runtime = RUNTIME.get_or_init(start).as_ref();
+        let runtime = self.thread.get_or_init(Thread::start).as_ref().map(|thread| &thread.runtime);
         let resolver = runtime.and_then(|runtime| {
             let _inside = runtime.enter();
             self.dns.get_or_init(|| build(&self.name_servers)).as_ref()
@@ -106,12 +113,15 @@ fn known(host: &str) -> Option<Vec<IpAddr>> {
     local.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
 }
 
-fn start() -> Option<Handle> {
-    let runtime = Builder::new_current_thread().enable_all().build().ok()?;
-    let handle = runtime.handle().clone();
-    let drive = move || runtime.block_on(std::future::pending::<()>());
-    std::thread::Builder::new().name("dns".to_owned()).spawn(drive).ok()?;
-    Some(handle)
+impl Thread {
+    fn start() -> Option<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = Self { runtime: runtime.handle().clone(), _stop: stop };
+        let drive = move || _ = runtime.block_on(stopped);
+        std::thread::Builder::new().name("dns".to_owned()).spawn(drive).ok()?;
+        Some(thread)
+    }
 }
 
 fn build(name_servers: &[SocketAddr]) -> Option<TokioResolver> {

@@ -22,7 +22,7 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
     }
     let evidence = format!("{} requests found no local port, {} no file descriptor", units::count(ports), units::count(descriptors));
     let advice = if descriptors > ports {
-        "Raise the limit of open files (`ulimit -n`) and start again."
+        "Raise the limit of open files (`ulimit -n`), or run with more workers (`--workers`): each has room for that many connections."
     } else {
         "Keep connections alive between iterations, widen net.ipv4.ip_local_port_range, or spread the target over several addresses."
     };

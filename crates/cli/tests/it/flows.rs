@@ -97,6 +97,18 @@ fn signal(lines: &str, name: &str) -> f64 {
 }
 
 #[test]
+fn workers_with_tables_of_their_own_have_the_same_journeys() {
+    let hook = free();
+    let system = system(hook.clone(), Duration::from_millis(100), 0);
+    let folder = Folder::new().file("hook.load.ts", &script(&system.url(""), &hook, "{ drain: \"30s\" }", ""));
+    // 40 arrivals might have as many connections open, which one table of 130 descriptors may not hold.
+    let ended = folder.start_command(folder.with_open_files(130, &["run", "hook.load.ts", "--workers", "3"])).ended().passes();
+    let summary = ended.summary();
+    let flow = flow(&summary);
+    assert_eq!((&flow["started"], &flow["finished"], &flow["open"]), (&40.into(), &40.into(), &0.into()), "{}", ended.everything());
+}
+
+#[test]
 fn what_never_finishes_is_lost_and_never_fast() {
     let hook = free();
     let system = system(hook.clone(), Duration::from_millis(10), 4);

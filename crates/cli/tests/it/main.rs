@@ -18,5 +18,6 @@ mod observers;
 mod outputs;
 mod servers;
 mod systems;
+mod tables;
 mod ui;
 mod url;

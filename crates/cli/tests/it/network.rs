@@ -212,6 +212,10 @@ fn names_are_looked_up_as_often_as_their_ttl_says_and_all_addresses_are_used() {
     );
     let ended = Folder::new().file("t.load.ts", &text).run(&["run", "t.load.ts", "--workers", "1"]).passes();
     assert_eq!(ended.outcomes("passed"), 200, "{}", ended.everything());
+    // Workers with tables of descriptors of their own look up by themselves.
+    let folder = Folder::new().file("t.load.ts", &text.replace("\"4s\"", "\"1s\""));
+    let ended = folder.start_command(folder.with_open_files(140, &["run", "t.load.ts", "--workers", "3"])).ended().passes();
+    assert_eq!(ended.outcomes("passed"), 50, "{}", ended.everything());
     // Four seconds are at least three lifetimes of an answer; a slow machine has more of them, but never one for each request.
     let asked = asked.load(Ordering::Relaxed);
     assert!((3..100).contains(&asked), "{asked}");

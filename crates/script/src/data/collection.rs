@@ -1,11 +1,11 @@
 //! Rows that users gather in a file, for a later test to feed on: `collect(path)`.
 //!
 //! Rows go through a buffer to a file beside the wanted one, which takes its place when the run is over: whoever reads the file sees all of it, or
-//! the one before. Deliberately absent: how a row becomes a line (`module/data.ts`).
+//! the one before. It is opened anew for each buffer, since the workers that fill it may have no descriptor in common. Deliberately absent: how a row becomes a line (`module/data.ts`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, io, process};
@@ -45,7 +45,8 @@ pub(crate) struct Collection {
 #[derive(Debug)]
 struct Draft {
     path: PathBuf,
-    file: BufWriter<File>,
+    /// Not yet written.
+    buffer: Vec<u8>,
     header: String,
     rows: u64,
 }
@@ -96,23 +97,34 @@ impl Draft {
         // Two runs at once each make a whole file; the last to finish wins.
         name.push(format!(".{}.part", process::id()));
         let path = PathBuf::from(name);
-        let file = BufWriter::with_capacity(BUFFER_BYTES, File::create(&path)?);
-        let mut draft = Self { path, file, header: header.to_owned(), rows: 0 };
+        fs::write(&path, "")?;
+        let mut draft = Self { path, buffer: Vec::new(), header: header.to_owned(), rows: 0 };
         if !header.is_empty() {
-            writeln!(draft.file, "{header}")?;
+            draft.line(header)?;
         }
         Ok(draft)
     }
 
-    fn add(&mut self, line: &str) -> io::Result<()> {
-        self.file.write_all(line.as_bytes())?;
-        self.file.write_all(b"\n")?;
+    fn add(&mut self, row: &str) -> io::Result<()> {
+        self.line(row)?;
         self.rows += 1;
         Ok(())
     }
 
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        self.buffer.extend_from_slice(text.as_bytes());
+        self.buffer.push(b'\n');
+        if self.buffer.len() < BUFFER_BYTES { Ok(()) } else { self.write() }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        File::options().append(true).open(&self.path)?.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
     fn publish(mut self, wanted: &Path) -> io::Result<()> {
-        self.file.flush()?;
+        self.write()?;
         fs::rename(&self.path, wanted)
     }
 }

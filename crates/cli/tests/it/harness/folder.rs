@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use tempfile::TempDir;
 
 use super::Ended;
@@ -76,6 +76,16 @@ impl Folder {
             command.env_remove(name);
         }
         command.env_remove("RUST_BACKTRACE").env_remove("CI").env_remove("GITHUB_STEP_SUMMARY").env("NO_COLOR", "1");
+        command
+    }
+
+    /// The same, on a machine that allows a process only so many open files.
+    pub(crate) fn with_open_files(&self, limit: u64, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        // SAFETY: between fork and exec only a system call is made.
+        unsafe {
+            command.pre_exec(move || Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: Some(limit) })?));
+        }
         command
     }
 

@@ -1,0 +1,126 @@
+//! Is there room for the connections of a plan under the limit on open files? One user needs at least one connection.
+
+use engine::Tables;
+use plan::{Load, LoadProfile, OpenStage, ScenarioRun};
+use report::number::count;
+
+use crate::exit::UsageError;
+
+/// Descriptors needed besides connections, in every table.
+const SPARE: u64 = 100;
+
+/// How the workers of a run share descriptors, so that there is room for its users: all from one table, which `limit` bounds, or, where that may
+/// not do, each from its own.
+///
+/// # Errors
+/// [`UsageError`] when users that the plan is certain to have find no room even then.
+pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<Tables, UsageError> {
+    let (certain, possible) = (at_once(load, &certain), at_once(load, &possible));
+    if possible.saturating_add(SPARE) <= limit {
+        return Ok(Tables::OneForAll);
+    }
+    let each = limit.saturating_sub(SPARE);
+    if certain.div_ceil(workers.into()) <= each {
+        return Ok(Tables::OneEach);
+    }
+    let raise = certain.div_ceil(workers.into()) + SPARE;
+    let or_raise = format!("raise the limit (`ulimit -n {raise}`, or LimitNOFILE= of the service)");
+    let need = format!("{} users need at least as many open connections", count(certain));
+    let files = count(limit);
+    Err(UsageError(if each == 0 {
+        format!("{need}, but this process may open only {files} files: {or_raise}")
+    } else {
+        let room = count(each * u64::from(workers));
+        format!(
+            "{need}, and {workers} workers have room for {room} (each may open {files} files): run with --workers {}, or {or_raise}",
+            certain.div_ceil(each)
+        )
+    }))
+}
+
+/// Most users that a tree has at once, of what each of its leaves has.
+fn at_once(load: &Load, of: &impl Fn(&ScenarioRun) -> u64) -> u64 {
+    match load {
+        Load::Sequence(parts) => parts.iter().map(|part| at_once(part, of)).max().unwrap_or(0),
+        Load::Parallel(parts) => parts.iter().map(|part| at_once(part, of)).fold(0, u64::saturating_add),
+        Load::Run(run) => of(run),
+    }
+}
+
+fn certain(run: &ScenarioRun) -> u64 {
+    match &run.profile {
+        LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
+        LoadProfile::Iterations { users, .. } => *users,
+        LoadProfile::Open { .. } => 0,
+    }
+}
+
+/// Open load has as many users as the target makes wait: at most one for each arrival.
+fn possible(run: &ScenarioRun) -> u64 {
+    match &run.profile {
+        LoadProfile::Open { stages } => {
+            let arrivals = stages.iter().map(OpenStage::arrivals).sum::<f64>().ceil() as u64;
+            arrivals.min(run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX))
+        }
+        _ => certain(run),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::{ClosedStage, ScenarioId, Timing};
+
+    use super::*;
+
+    fn run(profile: LoadProfile, users_max: Option<u64>) -> Load {
+        Load::Run(ScenarioRun { scenario: ScenarioId(0), profile, users_max, graceful_stop_ns: None })
+    }
+
+    fn users(count: u64) -> Load {
+        run(LoadProfile::Closed { stages: vec![ClosedStage { from: 0, to: count, duration_ns: 1 }] }, None)
+    }
+
+    /// Arrivals for ten seconds.
+    fn arrivals(per_second: f64, users_max: Option<u64>) -> Load {
+        let stage = OpenStage::Rate { from: per_second, to: per_second, duration_ns: 10_000_000_000, timing: Timing::Even };
+        run(LoadProfile::Open { stages: vec![stage] }, users_max)
+    }
+
+    #[track_caller]
+    fn check(load: Load, (workers, limit): (u32, u64), expected: Result<Tables, &str>) {
+        match (tables(&load, workers, limit).map_err(|error| error.0), expected) {
+            (Err(said), Err(part)) => assert!(said.contains(part), "{said}"),
+            (got, expected) => assert_eq!(got, expected.map_err(str::to_owned)),
+        }
+    }
+
+    #[test]
+    fn one_table_serves_as_long_as_it_can() {
+        check(users(900), (2, 1_000), Ok(Tables::OneForAll));
+        check(users(901), (2, 1_000), Ok(Tables::OneEach));
+        check(users(1_800), (2, 1_000), Ok(Tables::OneEach));
+        check(users(43_000), (3, 20_000), Ok(Tables::OneEach));
+    }
+
+    #[test]
+    fn what_runs_one_after_another_needs_room_once() {
+        check(Load::Sequence(vec![users(800), users(800)]), (2, 1_000), Ok(Tables::OneForAll));
+        check(Load::Parallel(vec![users(800), users(800)]), (2, 1_000), Ok(Tables::OneEach));
+    }
+
+    #[test]
+    fn open_load_may_need_room_but_never_must() {
+        check(arrivals(90.0, None), (2, 1_000), Ok(Tables::OneForAll));
+        check(arrivals(91.0, None), (2, 1_000), Ok(Tables::OneEach));
+        check(arrivals(91.0, Some(900)), (2, 1_000), Ok(Tables::OneForAll));
+        check(arrivals(1e6, None), (2, 64), Ok(Tables::OneEach));
+    }
+
+    #[test]
+    fn too_little_room_is_said_with_what_to_do() {
+        let most =
+            "2 workers have room for 39,800 (each may open 20,000 files): run with --workers 3, or raise the limit (`ulimit -n 21600`";
+        check(users(43_000), (2, 20_000), Err(most));
+        check(users(10), (2, 64), Err("10 users need at least as many open connections, but this process may open only 64 files: raise"));
+    }
+}

@@ -1,0 +1,74 @@
+//! Runs with more connections than one table of descriptors holds: workers have tables of their own, and everything else works as ever.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::harness::raw::{Raw, Step, send};
+use crate::harness::{Folder, server};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn slow(time: Duration) -> Raw {
+    Raw::answering(vec![Step::Wait(time), send(OK)])
+}
+
+#[test]
+fn three_workers_carry_more_connections_than_one_process_may_open_files() {
+    let raw = slow(Duration::from_millis(200));
+    let folder = Folder::new();
+    let command = folder.with_open_files(320, &["run", &raw.address, "--users", "600", "--for", "3s", "--workers", "3"]);
+    let ended = folder.start_command(command).ended().passes();
+    assert_eq!(raw.connections(), 600, "each user has one, and keeps it\n{}", ended.everything());
+    assert_eq!(ended.summary()["totals"]["requests_failed"], 0, "{}", ended.everything());
+}
+
+#[test]
+fn too_few_workers_are_told_how_many_it_takes() {
+    let folder = Folder::new();
+    let raw = slow(Duration::ZERO);
+    let refused = |limit, flags: &[&str]| {
+        let command = folder.with_open_files(limit, &[&["run", &raw.address, "--for", "1s"], flags].concat());
+        folder.start_command(command).ended()
+    };
+    refused(320, &["--users", "600", "--workers", "2"]).code(2).says("run with --workers 3, or raise the limit (`ulimit -n 400`");
+    refused(64, &["--users", "10", "--workers", "2"]).code(2).says("may open only 64 files");
+    // Nobody knows beforehand how many users open load will have.
+    refused(64, &["--rate", "20", "--workers", "2"]).passes();
+}
+
+#[test]
+fn ctrl_c_reaches_workers_with_tables_of_their_own() {
+    let raw = slow(Duration::from_millis(100));
+    let folder = Folder::new();
+    let run = folder.start_command(folder.with_open_files(130, &["run", &raw.address, "--users", "60", "--for", "100s", "--workers", "3"]));
+    server::wait_until("users to be connected", || raw.connections() == 60);
+    run.signal(Signal::INT);
+    let ended = run.ended().code(130);
+    assert_eq!(ended.summary()["totals"]["iterations_interrupted"], 0, "what was running could finish\n{}", ended.everything());
+}
+
+#[test]
+fn scenarios_share_files_values_and_lines_across_tables() {
+    let raw = slow(Duration::ZERO);
+    let script = format!(
+        r#"import {{ collect, iterations, scenario, shared, test, uniqueId }} from "loadstone";
+const rows = collect("rows.csv");
+const count = shared("count", 0);
+const visit = scenario("Visit", async (user) => {{
+  await user.get("/");
+  // Longer than a buffer takes, so that every worker has to write.
+  rows.add({{ id: uniqueId("id"), text: "x".repeat(2000) }});
+  if (count.increment() === 150) console.log("all 150 were here");
+}});
+export default test({{ target: "{}", load: visit.run(iterations(1).users(150).perUser()) }});
+"#,
+        raw.address
+    );
+    let folder = Folder::new().file("share.load.ts", &script);
+    let command = folder.with_open_files(160, &["run", "share.load.ts", "--workers", "3"]);
+    folder.start_command(command).ended().passes().says("all 150 were here").says("rows.csv (150 rows)");
+    let rows = fs::read_to_string(folder.path().join("rows.csv")).expect("what was collected");
+    assert!(rows.lines().count() == 151 && rows.lines().skip(1).all(|row| row.len() > 2_000), "{rows}");
+}
