@@ -405,7 +405,7 @@ declare module "loadstone" {
     default?: T;
     /** One line for `loadstone inspect` and forms. */
     help?: string;
-    /** Show `•••` instead of the value in every output and file. Default: false. */
+    /** Show `•••` instead of the value in every output and file, wherever the script puts it (docs/run-directory.md, Secrets). Default: false. */
     secret?: boolean;
   }
 

@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+use run::Mask;
+use script::ScriptError;
+
 /// How a command ends, for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -44,3 +47,21 @@ impl From<Exit> for ExitCode {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
+
+/// An error as it may be shown. What holds no secret stays as it is, causes included.
+pub(crate) fn hiding(mask: &Mask, error: anyhow::Error) -> anyhow::Error {
+    let said = format!("{error:#}");
+    match error.downcast::<ScriptError>() {
+        Ok(script) => script.hiding(mask.secrets()).into(),
+        Err(error) => {
+            let shown = mask.text(&said);
+            if *shown == said {
+                error
+            } else if error.chain().any(|cause| cause.is::<UsageError>()) {
+                UsageError(shown.into_owned()).into()
+            } else {
+                anyhow::Error::msg(shown.into_owned())
+            }
+        }
+    }
+}

@@ -1,12 +1,11 @@
 //! The run's numbers on their way to where teams already look, and what is told about that.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use metrics::{Mark, MarkKind, Snapshot};
 use outputs::{Delivery, Destination, Outputs, RunLabels};
 use plan::TestPlan;
-use run::{Mask, RunInfo};
+use run::RunInfo;
 
 use crate::args::OutputArgs;
 use crate::exit::UsageError;
@@ -14,11 +13,10 @@ use crate::exit::UsageError;
 /// All outputs of one run.
 pub(crate) struct Outgoing {
     outputs: Outputs,
-    mask: Mask,
 }
 
 impl Outgoing {
-    /// `None` when none is asked for. A variable of the environment that is empty asks for nothing.
+    /// The plan as it may be shown. `None` when none is asked for. A variable of the environment that is empty asks for nothing.
     ///
     /// # Errors
     /// When an output cannot be started: a kind that is not known, an address that is taken, a header that cannot be sent.
@@ -30,26 +28,21 @@ impl Outgoing {
         }
         let lines = args.out_headers.iter().filter(|line| !line.trim().is_empty());
         let headers = lines.map(|line| header(line)).collect::<Result<Vec<_>, _>>()?;
-        let mask = Mask::of(plan);
         let started = info.started.parse::<jiff::Timestamp>().map_or(0, |started| started.as_nanosecond());
-        let run = RunLabels {
-            test: mask.text(&plan.name).into_owned(),
-            run: info.id.clone(),
-            started_unix_ns: u64::try_from(started).unwrap_or_default(),
-        };
+        let run = RunLabels { test: plan.name.clone(), run: info.id.clone(), started_unix_ns: u64::try_from(started).unwrap_or_default() };
         let outputs = Outputs::start(&to, &headers, args.metrics_listen, plan, &run).map_err(|problem| UsageError(problem.to_string()))?;
         if let Some(address) = outputs.scrape_address() {
             // A convenience; a closed standard error is no reason not to run.
             let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
         }
-        Ok(Some(Self { outputs, mask }))
+        Ok(Some(Self { outputs }))
     }
 
-    /// Hands on a second. An output that begins to lose becomes a mark of it.
+    /// Hands on a second, masked. An output that begins to lose becomes a mark of it.
     pub(crate) fn second(&mut self, second: &mut Snapshot) {
         let news = self.outputs.news();
         second.marks.extend(news.into_iter().map(|text| Mark { at: second.end, kind: MarkKind::Warning, text }));
-        self.outputs.push(&self.mask.snapshot(Cow::Borrowed(second)));
+        self.outputs.push(second);
     }
 
     /// Lets what is on its way arrive; what was lost is said in sentences.

@@ -1,6 +1,7 @@
 //! One run from start to verdict: the conductor's events go to the disk, to the live judgement and to the terminal; at the end the
 //! run is read back from its directory and concluded.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -16,13 +17,13 @@ use plan::TestPlan;
 use protocol::NetworkOptions;
 use report::RunState;
 use report::terminal::{Closing, Pace, Progress, Screen, Style};
-use run::{Reader, RunEnd, RunInfo, Writer};
+use run::{Mask, Reader, RunEnd, RunInfo, Writer};
 use script::Stubs;
 
 use crate::args::OutputArgs;
 use crate::conclusions::Conclusions;
 use crate::console::Console;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::interrupt;
 use crate::journeys::Journeys;
 use crate::live_page::LivePage;
@@ -53,8 +54,17 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Makes the load and everything that follows from it. Returns how the command ends.
-    pub(crate) fn perform<C: Crew>(mut self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
+    /// Makes the load and everything that follows from it. Returns how the command ends; errors come out without secrets.
+    pub(crate) fn perform<C: Crew>(self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
+        let mask = Mask::of(&self.plan);
+        self.perform_masked(&mask, recruit).map_err(|error| exit::hiding(&mask, error))
+    }
+
+    fn perform_masked<C: Crew>(
+        mut self,
+        mask: &Mask,
+        recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
+    ) -> anyhow::Result<Exit> {
         let tables = room::tables(&self.plan.load, self.workers, machine::raise_descriptor_limit())?;
         if let Some(exit) = preflight_or_exit(&self.plan, &self.network)? {
             return Ok(exit);
@@ -64,9 +74,10 @@ impl Session<'_> {
         let info = self.info();
         let writer = Writer::create(folder, info, &self.plan)?;
         let directory = writer.directory().to_owned();
-        let mut page = if self.output.live { Some(LivePage::start(writer.info(), &self.plan)?) } else { None };
-        let outgoing = self.outgoing(&writer)?;
-        let (ending, trouble) = self.load(writer, page.as_mut(), outgoing, tables, recruit)?;
+        let shown = mask.plan(&self.plan);
+        let mut page = if self.output.live { Some(LivePage::start(writer.info(), &shown)?) } else { None };
+        let outgoing = self.outgoing(&writer, &shown)?;
+        let (ending, trouble) = self.load(mask, writer, page.as_mut(), outgoing, tables, recruit)?;
         let run = Reader::open(&directory).and_then(Reader::run)?;
         let summary = analysis::conclude(&run);
         if let Some(page) = page {
@@ -87,8 +98,8 @@ impl Session<'_> {
     }
 
     /// The outputs asked for. A run that cannot have them does not begin, and leaves nothing behind.
-    fn outgoing(&self, writer: &Writer) -> Result<Option<Outgoing>, UsageError> {
-        let started = Outgoing::start(self.output, writer.info(), &self.plan);
+    fn outgoing(&self, writer: &Writer, shown: &TestPlan) -> Result<Option<Outgoing>, UsageError> {
+        let started = Outgoing::start(self.output, writer.info(), shown);
         // What cannot be deleted is an empty run, which harms nobody.
         started.inspect_err(|_| _ = std::fs::remove_dir_all(writer.directory()))
     }
@@ -109,6 +120,7 @@ impl Session<'_> {
     /// Runs the load. What went wrong on the way but did not stop the conclusions comes second.
     fn load<C: Crew>(
         &mut self,
+        mask: &Mask,
         writer: Writer,
         page: Option<&mut LivePage>,
         outgoing: Option<Outgoing>,
@@ -127,10 +139,12 @@ impl Session<'_> {
         let pace = if self.output.quiet { Pace::Quiet } else { Pace::detect(terminal) };
         let style = Style::detect(self.color, terminal);
         let signals = self.signals(monotonic)?;
+        let shown = mask.plan(&plan);
         let mut watch = Watch {
-            live: Live::new(&plan, &writer.info().host),
+            mask,
+            live: Live::new(&shown, &writer.info().host),
             writer,
-            progress: Progress::new(&plan),
+            progress: Progress::new(&shown),
             screen: if terminal { Screen::on_terminal(stderr, pace, style) } else { Screen::new(stderr, pace, style) },
             console: &self.console,
             page,
@@ -193,8 +207,9 @@ impl Session<'_> {
     }
 }
 
-/// Follows the conductor.
+/// Follows the conductor. What comes to it from the load is masked before anything else sees it.
 struct Watch<'a, W: Write> {
+    mask: &'a Mask,
     writer: Writer,
     live: Live,
     progress: Progress,
@@ -226,6 +241,9 @@ impl<W: Write> Watch<'_, W> {
         }
         let is_drained = self.journeys.slice(snapshot, is_last);
         snapshot.marks.extend(readings.marks());
+        if let Cow::Owned(masked) = self.mask.snapshot(Cow::Borrowed(snapshot)) {
+            *snapshot = masked;
+        }
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.second(snapshot);
         }
@@ -282,8 +300,9 @@ impl<W: Write> Watch<'_, W> {
     }
 
     fn say(&mut self, line: &str) {
-        let _ = self.screen.message(line);
-        let _ = self.writer.console(line);
+        let line = self.mask.text(line);
+        let _ = self.screen.message(&line);
+        let _ = self.writer.console(&line);
     }
 
     fn console_lines(&mut self) {
@@ -333,7 +352,7 @@ pub(crate) fn preflight_or_exit(plan: &TestPlan, network: &NetworkOptions) -> an
     match preflight::reach(plan, network) {
         Ok(()) => Ok(None),
         Err(problem) => {
-            writeln!(std::io::stderr(), "error: {problem}")?;
+            writeln!(std::io::stderr(), "error: {}", Mask::of(plan).text(&problem))?;
             Ok(Some(Exit::Unreachable))
         }
     }

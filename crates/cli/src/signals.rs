@@ -100,7 +100,7 @@ impl Signals {
                     Some(place) => *place,
                     None => {
                         places.insert(signal.name.clone(), readings.series.len());
-                        let signal = self.known.entry(signal.name.clone()).or_insert_with(|| masked(&self.mask, &signal)).clone();
+                        let signal = self.known.entry(signal.name.clone()).or_insert_with(|| self.mask.signal(&signal)).clone();
                         readings.series.push(SignalSeries { signal, points: Vec::new() });
                         readings.series.len() - 1
                     }
@@ -108,16 +108,10 @@ impl Signals {
                 readings.series[place].points.push(point);
             }
             readings.flow_events.extend(batch.flow_events);
-            let shown = |notice: SignalNotice| SignalNotice { message: self.mask.text(&notice.message).into_owned(), ..notice };
-            readings.notices.extend(batch.notices.into_iter().map(shown));
+            readings.notices.extend(batch.notices.iter().map(|notice| self.mask.notice(notice)));
         }
         readings
     }
-}
-
-fn masked(mask: &Mask, signal: &Signal) -> Signal {
-    let text = |text: &str| mask.text(text).into_owned();
-    Signal { name: text(&signal.name), observer: text(&signal.observer), help: text(&signal.help), ..signal.clone() }
 }
 
 #[cfg(test)]

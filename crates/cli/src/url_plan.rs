@@ -1,7 +1,7 @@
 //! A test plan from flags: load on one URL, without a script.
 
 use bytes::Bytes;
-use plan::{ClosedStage, Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
+use plan::{ClosedStage, Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Secrets, TestPlan, Timing};
 
 use crate::args::UrlArgs;
 use crate::exit::UsageError;
@@ -22,6 +22,14 @@ impl UrlRequest {
     /// Name of the request in all reports: method and path, as in scripts.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method, self.url.path())
+    }
+
+    /// The password and credentials of its URL and headers.
+    fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.learn_urls(self.url.as_str());
+        self.headers.iter().for_each(|(name, value)| secrets.learn_header(name, value));
+        secrets
     }
 
     pub(crate) fn from_args(text: &str, args: &UrlArgs) -> Result<Self, UsageError> {
@@ -85,6 +93,7 @@ pub(crate) fn plan(request: &UrlRequest, args: &UrlArgs, seed: u64) -> Result<Te
             request_timeout_ns: duration("--timeout", args.timeout.as_deref(), defaults.request_timeout_ns)?,
             ..defaults
         },
+        secrets: request.secrets(),
     };
     plan.validate().map_err(|problem| UsageError(problem.to_string()))?;
     Ok(plan)

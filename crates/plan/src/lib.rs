@@ -1,14 +1,15 @@
 //! What was asked: the test plan, frozen and validated before any load starts.
 //!
 //! Read [`TestPlan`] first, then [`Load`] (the tree of what runs when) and [`LoadProfile`] (how much of it).
-//! Deliberately absent: clocks, I/O, anything measured. Everything here is plain data that serialises to
-//! `plan.json` in a run directory, and pure functions over it.
+//! [`Secrets`] keeps what nobody may read out of all that is shown. Deliberately absent: clocks, I/O, anything measured.
+//! Everything here is plain data that serialises to `plan.json` in a run directory, and pure functions over it.
 
 pub mod duration;
 mod flow;
 mod load;
 mod parameter;
 mod profile;
+mod secrets;
 mod threshold;
 mod validate;
 
@@ -16,6 +17,7 @@ pub use flow::FlowSpec;
 pub use load::{Load, ScenarioId, ScenarioRun};
 pub use parameter::{Origin, Parameter, ParameterKind, ParameterValue};
 pub use profile::{ClosedStage, IterationSplit, LoadProfile, OpenStage, Timing};
+pub use secrets::{Secrets, is_credential};
 pub use threshold::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 pub use validate::PlanError;
 
@@ -70,4 +72,7 @@ pub struct TestPlan {
     #[serde(default)]
     pub stubs: Vec<serde_json::Value>,
     pub options: Options,
+    /// What no output may show of this run: true values of secret parameters, credentials. Known only in the process that resolved them.
+    #[serde(skip)]
+    pub secrets: Secrets,
 }

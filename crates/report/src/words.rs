@@ -160,6 +160,7 @@ mod tests {
             flows: Vec::new(),
             stubs: Vec::new(),
             options: plan::Options::default(),
+            secrets: plan::Secrets::default(),
         }
     }
 

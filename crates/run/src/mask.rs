@@ -1,86 +1,88 @@
-//! Keeps secrets off the disk: values of secret parameters, passwords in URLs, and what is named like a credential.
+//! Keeps secrets out of everything that is written or shown: values of secret parameters, credentials in URLs and headers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use metrics::{SeriesKey, Snapshot};
-use plan::{Parameter, TestPlan};
+use metrics::{SeriesKey, Signal, SignalNotice, Snapshot};
+use plan::{Metric, Parameter, ParameterKind, Secrets, Selector, TestPlan, is_credential};
 use serde_json::Value;
 
-/// A secret shorter than this is not searched for inside other texts: masking every `1` would destroy more than it hides.
-const SEARCHED_LENGTH_MIN: usize = 4;
-
-/// Words in the name of a field whose text is a credential.
-const CREDENTIAL_NAMES: [&str; 9] =
-    ["password", "passwd", "secret", "token", "authorization", "cookie", "apikey", "credential", "privatekey"];
+use crate::RunInfo;
 
 /// What must not be seen, gathered from a plan.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
-    secrets: Vec<String>,
+    secrets: Secrets,
 }
 
 impl Mask {
-    /// Learns the values of the plan's secret parameters, also as they appear percent-encoded in a URL.
+    /// Takes the plan's secrets over, and learns credentials that stand in its URLs and descriptions.
     pub fn of(plan: &TestPlan) -> Self {
-        let mut secrets = Vec::new();
-        for parameter in plan.parameters.iter().filter(|parameter| parameter.secret) {
+        let mut secrets = plan.secrets.clone();
+        for parameter in &plan.parameters {
             for text in std::iter::once(&parameter.value).chain(&parameter.default) {
-                if text.len() >= SEARCHED_LENGTH_MIN && text != Parameter::MASK {
-                    secrets.push(text.clone());
-                    secrets.push(percent_encoded(text));
+                if parameter.secret {
+                    secrets.learn(text);
                 }
+                secrets.learn_urls(text);
             }
         }
-        // Longest first, so that a secret that contains another is masked whole.
-        secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        secrets.dedup();
+        if let Some(target) = &plan.target {
+            secrets.learn_urls(target);
+        }
+        plan.observers.iter().chain(&plan.stubs).for_each(|description| learn(&mut secrets, description));
         Self { secrets }
+    }
+
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// The text without secrets and without passwords in URLs.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut out = Cow::Borrowed(text);
-        for secret in &self.secrets {
-            if out.contains(secret.as_str()) {
-                out = Cow::Owned(out.replace(secret.as_str(), Parameter::MASK));
-            }
-        }
-        if out.contains("://") && out.contains(['@', '=']) {
-            let masked = without_url_passwords(&out);
-            if masked != *out {
-                out = Cow::Owned(masked);
-            }
-        }
-        out
+        self.secrets.hide(text)
     }
 
     /// The plan as every output may show it.
     pub fn plan(&self, plan: &TestPlan) -> TestPlan {
         let mut shown = plan.clone();
+        let own = |text: &mut String| *text = self.text(text).into_owned();
         for parameter in &mut shown.parameters {
             if parameter.secret {
                 parameter.value = Parameter::MASK.to_owned();
                 parameter.default = parameter.default.as_ref().map(|_| Parameter::MASK.to_owned());
-            } else {
-                parameter.value = self.text(&parameter.value).into_owned();
-                parameter.default = parameter.default.as_deref().map(|text| self.text(text).into_owned());
+                if let ParameterKind::Choice { options } = &mut parameter.kind {
+                    options.iter_mut().for_each(|option| Parameter::MASK.clone_into(option));
+                }
+            }
+            own(&mut parameter.value);
+            parameter.default.iter_mut().chain(&mut parameter.help).for_each(own);
+        }
+        own(&mut shown.name);
+        shown.target.iter_mut().for_each(own);
+        shown.scenarios.iter_mut().for_each(|scenario| own(&mut scenario.name));
+        for threshold in &mut shown.thresholds {
+            own(&mut threshold.label);
+            let Selector { name, scenario, group } = &mut threshold.selector;
+            name.iter_mut().chain(scenario).chain(group).for_each(own);
+            match &mut threshold.metric {
+                Metric::FlowTime { stage } => stage.iter_mut().for_each(own),
+                Metric::Signal { name } => own(name),
+                _ => {}
             }
         }
-        shown.name = self.text(&shown.name).into_owned();
-        shown.target = shown.target.as_deref().map(|target| self.text(target).into_owned());
-        for scenario in &mut shown.scenarios {
-            scenario.name = self.text(&scenario.name).into_owned();
-        }
-        for threshold in &mut shown.thresholds {
-            threshold.label = self.text(&threshold.label).into_owned();
-        }
         for flow in &mut shown.flows {
-            flow.name = self.text(&flow.name).into_owned();
+            own(&mut flow.name);
+            flow.stages.iter_mut().for_each(own);
         }
-        shown.stubs.iter_mut().for_each(|stub| self.value(stub));
-        shown.observers.iter_mut().for_each(|observer| self.value(observer));
+        shown.stubs.iter_mut().chain(&mut shown.observers).for_each(|description| self.value(description));
         shown
+    }
+
+    /// Who, when and where, as every output may show it.
+    pub fn info(&self, info: RunInfo) -> RunInfo {
+        let text = |text: &String| self.text(text).into_owned();
+        RunInfo { file: info.file.as_ref().map(text), tags: info.tags.iter().map(text).collect(), ..info }
     }
 
     fn value(&self, value: &mut Value) {
@@ -107,44 +109,54 @@ impl Mask {
         }
     }
 
-    /// The snapshot as disks and other receivers may hold it: names and error messages may quote what was sent.
+    /// The snapshot as everything but the load itself may see it: names and messages may quote what was sent. Series whose names
+    /// differed by secrets alone become one.
     pub fn snapshot<'a>(&self, snapshot: Cow<'a, Snapshot>) -> Cow<'a, Snapshot> {
-        let texts = |snapshot: &Snapshot| {
-            let keys = snapshot.series.iter().map(|series| &series.key).chain(snapshot.slow.iter().map(|slow| &slow.key));
-            let keys = keys.chain(snapshot.errors.iter().map(|error| &error.key)).any(|key| self.key(key).is_some());
-            keys || snapshot.errors.iter().any(|error| self.arc(&error.message).is_some())
-                || snapshot.marks.iter().any(|mark| matches!(self.text(&mark.text), Cow::Owned(_)))
-        };
-        if !texts(&snapshot) {
+        if !self.shows_in(&snapshot) {
             return snapshot;
         }
         let mut masked = snapshot.into_owned();
-        let set = |key: &mut SeriesKey| {
-            if let Some(clean) = self.key(key) {
-                *key = clean;
-            }
-        };
-        masked.series.iter_mut().for_each(|series| set(&mut series.key));
-        masked.slow.iter_mut().for_each(|slow| set(&mut slow.key));
-        for error in &mut masked.errors {
-            set(&mut error.key);
-            if let Some(message) = self.arc(&error.message) {
-                error.message = message;
-            }
+        let (series, errors) = (std::mem::take(&mut masked.series), std::mem::take(&mut masked.errors));
+        let set = |text: &mut Arc<str>| self.arc(text).into_iter().for_each(|clean| *text = clean);
+        let key = |key: &mut SeriesKey| [&mut key.scenario, &mut key.group, &mut key.name].into_iter().for_each(set);
+        masked.slow.iter_mut().for_each(|slow| key(&mut slow.key));
+        masked.marks.iter_mut().for_each(|mark| mark.text = self.text(&mark.text).into_owned());
+        for flow in &mut masked.flows {
+            set(&mut flow.name);
+            flow.stages.iter_mut().for_each(|stage| set(&mut stage.name));
         }
-        for mark in &mut masked.marks {
-            mark.text = self.text(&mark.text).into_owned();
+        for mut series in series {
+            key(&mut series.key);
+            masked.merge(Snapshot { series: vec![series], ..empty_at(&masked) });
+        }
+        for mut error in errors {
+            key(&mut error.key);
+            set(&mut error.message);
+            masked.merge(Snapshot { errors: vec![error], ..empty_at(&masked) });
         }
         Cow::Owned(masked)
     }
 
-    fn key(&self, key: &SeriesKey) -> Option<SeriesKey> {
-        let (group, name) = (self.arc(&key.group), self.arc(&key.name));
-        (group.is_some() || name.is_some()).then(|| SeriesKey {
-            group: group.unwrap_or_else(|| key.group.clone()),
-            name: name.unwrap_or_else(|| key.name.clone()),
-            ..key.clone()
-        })
+    /// What befell an observer, as every output may show it.
+    pub fn notice(&self, notice: &SignalNotice) -> SignalNotice {
+        let observer = self.arc(&notice.observer).unwrap_or_else(|| Arc::clone(&notice.observer));
+        SignalNotice { observer, message: self.text(&notice.message).into_owned(), ..notice.clone() }
+    }
+
+    /// A signal by the name that every output may show.
+    pub fn signal(&self, signal: &Signal) -> Signal {
+        let text = |text: &str| self.text(text).into_owned();
+        Signal { name: text(&signal.name), observer: text(&signal.observer), help: text(&signal.help), ..signal.clone() }
+    }
+
+    fn shows_in(&self, snapshot: &Snapshot) -> bool {
+        let keys = snapshot.series.iter().map(|series| &series.key).chain(snapshot.slow.iter().map(|slow| &slow.key));
+        let keys = keys.chain(snapshot.errors.iter().map(|error| &error.key));
+        let flows = snapshot.flows.iter().flat_map(|flow| std::iter::once(&flow.name).chain(flow.stages.iter().map(|stage| &stage.name)));
+        let names = keys.flat_map(|key| [&key.scenario, &key.group, &key.name]).chain(flows);
+        let texts = names.chain(snapshot.errors.iter().map(|error| &error.message)).map(|text| &**text);
+        let mut texts = texts.chain(snapshot.marks.iter().map(|mark| mark.text.as_str()));
+        texts.any(|text| matches!(self.text(text), Cow::Owned(_)))
     }
 
     fn arc(&self, text: &Arc<str>) -> Option<Arc<str>> {
@@ -155,75 +167,30 @@ impl Mask {
     }
 }
 
-fn is_credential(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    CREDENTIAL_NAMES.iter().any(|word| plain.contains(word))
+/// For [`Snapshot::merge`], which takes the earlier start and the later end.
+fn empty_at(snapshot: &Snapshot) -> Snapshot {
+    Snapshot { start: snapshot.start, end: snapshot.end, ..Snapshot::default() }
 }
 
-/// `scheme://user:password@host/?token=abc` → `scheme://user:•••@host/?token=•••`, wherever it stands in the text.
-fn without_url_passwords(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find("://") {
-        let (before, after) = rest.split_at(start + 3);
-        out.push_str(before);
-        let end = after.find(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'')).unwrap_or(after.len());
-        let (authority, tail) = after.split_at(end);
-        match authority.rsplit_once('@').and_then(|(login, host)| Some((login.split_once(':')?.0, host))) {
-            Some((user, host)) => out.push_str(&format!("{user}:{}@{host}", Parameter::MASK)),
-            None => out.push_str(authority),
-        }
-        let end = tail.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).unwrap_or(tail.len());
-        let (path, after) = tail.split_at(end);
-        match path.split_once('?') {
-            Some((path, query)) => out.push_str(&format!("{path}?{}", without_query_credentials(query))),
-            None => out.push_str(path),
-        }
-        rest = after;
+/// Credentials in a description of an observer or a stub.
+fn learn(secrets: &mut Secrets, value: &Value) {
+    match value {
+        Value::String(text) => secrets.learn_urls(text),
+        Value::Array(items) => match &items[..] {
+            [Value::String(name), Value::String(text)] if is_credential(name) => secrets.learn_header(name, text),
+            items => items.iter().for_each(|item| learn(secrets, item)),
+        },
+        Value::Object(fields) => fields.iter().for_each(|(name, field)| match field {
+            Value::String(text) if is_credential(name) => secrets.learn_header(name, text),
+            other => learn(secrets, other),
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-    out.push_str(rest);
-    out
-}
-
-fn without_query_credentials(query: &str) -> String {
-    let masked = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if is_credential(name) => format!("{name}={}", Parameter::MASK),
-        _ => pair.to_owned(),
-    });
-    masked.collect::<Vec<_>>().join("&")
-}
-
-fn percent_encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            out.push(byte as char);
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_leave_urls_and_nothing_else_does() {
-        for (text, shown) in [
-            ("postgres://app:hunter2@db:5432/shop?sslmode=on", "postgres://app:•••@db:5432/shop?sslmode=on"),
-            ("see http://a:b@c/ and https://d:e@f", "see http://a:•••@c/ and https://d:•••@f"),
-            ("redis://:pa@ss@host", "redis://:•••@host"),
-            ("http://user@host/x", "http://user@host/x"),
-            ("http://host/mail@example.org:80", "http://host/mail@example.org:80"),
-            ("postgres://db/shop?user=app&password=hunter2&x=1 failed", "postgres://db/shop?user=app&password=•••&x=1 failed"),
-            ("\"http://host/metrics?api_key=k\" and a=b", "\"http://host/metrics?api_key=•••\" and a=b"),
-            ("nothing here", "nothing here"),
-        ] {
-            assert_eq!(Mask::default().text(text), shown);
-        }
-    }
 
     #[test]
     fn fields_named_like_credentials_are_masked_at_any_depth() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::reader::parse;
-use crate::{RunError, disk, files};
+use crate::{Mask, RunError, disk, files};
 
 /// A note, and tags that replace those the run was started with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,12 +26,14 @@ impl Notes {
         disk::read_whole(&path)?.map_or_else(|| Ok(Self::default()), |bytes| parse(&path, &bytes))
     }
 
-    /// Replaces what was noted before.
+    /// Replaces what was noted before. Of secrets only those can be known here that stand in URLs; they are masked.
     ///
     /// # Errors
     /// [`RunError::Io`]; what was noted before is then still whole.
     pub fn write(&self, directory: &Path) -> Result<(), RunError> {
-        let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
+        let text = |text: &String| Mask::default().text(text).into_owned();
+        let shown = Self { note: self.note.as_ref().map(text), tags: self.tags.as_ref().map(|tags| tags.iter().map(text).collect()) };
+        let mut bytes = serde_json::to_vec_pretty(&shown).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
         bytes.push(b'\n');
         disk::write_whole(&directory.join(files::NOTES), &bytes)
     }

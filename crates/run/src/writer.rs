@@ -50,7 +50,7 @@ impl Writer {
         let mask = Mask::of(plan);
         let shown = mask.plan(plan);
         let (directory, id) = disk::make_new_directory(folder, &directory_name(&info.started, &shown.name))?;
-        let info = RunInfo { id, format: files::FORMAT, ..info };
+        let info = RunInfo { id, format: files::FORMAT, ..mask.info(info) };
         let file = RunFile { info: &info, plan: &shown };
         disk::write_whole(&directory.join(files::RUN), &pretty(&file)?)?;
         Ok(Self {
@@ -95,7 +95,7 @@ impl Writer {
                 Some(id) => *id,
                 None => {
                     let id = self.signal_ids.len() as u32;
-                    fill(&mut self.buffer, &SignalLine::Signal { id, signal: series.signal.clone() })?;
+                    fill(&mut self.buffer, &SignalLine::Signal { id, signal: self.mask.signal(&series.signal) })?;
                     self.signals.append(&self.buffer)?;
                     self.signal_ids.insert(series.signal.name.clone(), id);
                     id
@@ -116,8 +116,7 @@ impl Writer {
     /// # Errors
     /// [`RunError::Io`]
     pub fn notice(&mut self, notice: &SignalNotice) -> Result<(), RunError> {
-        let shown = SignalNotice { message: self.mask.text(&notice.message).into_owned(), ..notice.clone() };
-        fill(&mut self.buffer, &SignalLine::Notice(shown))?;
+        fill(&mut self.buffer, &SignalLine::Notice(self.mask.notice(notice)))?;
         self.signals.append(&self.buffer)
     }
 

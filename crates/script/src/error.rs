@@ -5,6 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plan::Secrets;
+
 /// A place in a source file. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -57,6 +59,16 @@ impl ScriptError {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The error without secrets: scripts put what they like into messages, and source lines hold defaults.
+    #[must_use]
+    pub fn hiding(mut self, secrets: &Secrets) -> Self {
+        let hide = |text: &mut String| *text = secrets.hide(text).into_owned();
+        hide(&mut self.message);
+        self.help.iter_mut().for_each(hide);
+        self.place.iter_mut().filter_map(|place| place.source_line.as_mut()).for_each(hide);
         self
     }
 

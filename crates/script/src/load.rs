@@ -73,21 +73,29 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     let name = test_name(path);
     let described: Result<Option<String>, ScriptError> = realm.evaluate(|ctx, exported| describe(ctx, exported, &name));
     scope.seal();
-    // An error of the file goes first: where it stopped, later parameters had not been declared yet.
-    let described = described?;
-    parameters::check_known(&inputs, &declarations.borrow())?;
-    let Some(description) = described else {
-        return Err(ScriptError::new(format!("{} exports no test", path.display()))
-            .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
+    let declared = declarations.take();
+    let (mut secrets, file) = (declared.secrets.clone(), path.display());
+    let resolved = || {
+        // An error of the file goes first: where it stopped, later parameters had not been declared yet.
+        let described = described?;
+        parameters::check_known(&inputs, &declared.parameters)?;
+        let Some(description) = described else {
+            return Err(ScriptError::new(format!("{file} exports no test"))
+                .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
+        };
+        let Description { mut plan, settings } = serde_json::from_str(&description)
+            .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
+        settings.tell_secrets(&mut secrets);
+        plan.parameters = declared.parameters;
+        plan.secrets = secrets.clone();
+        plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
+        plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
+        let network = network_options(&settings, plan.target.as_deref(), &program.folder)?;
+        let stubs = Declared::all(&plan, &addresses, &program.folder)?;
+        Ok((plan, settings, network, stubs))
     };
-    let Description { mut plan, settings } = serde_json::from_str(&description)
-        .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
-    plan.parameters = declarations.borrow().clone();
-    plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
-    plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
-    let network = network_options(&settings, plan.target.as_deref(), &program.folder)?;
+    let (plan, settings, network, stubs) = resolved().map_err(|error| error.hiding(&secrets))?;
     let store = Store::new(plan.options.seed);
-    let stubs = Declared::all(&plan, &addresses, &program.folder)?;
     Ok(Loaded { plan, network, program, inputs, settings, store, stubs, turn_ns_max: TURN_NS_MAX })
 }
 

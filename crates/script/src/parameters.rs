@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{Origin, Parameter, ParameterKind};
+use plan::{Origin, Parameter, ParameterKind, Secrets};
 use rquickjs::{Ctx, Exception, Function, IntoJs, Object, Value};
 use serde::Deserialize;
 
@@ -63,7 +63,7 @@ impl Inputs {
 /// What a declaration says beside its kind and name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Declared {
+struct Options {
     default: Option<serde_json::Value>,
     help: Option<String>,
     #[serde(default)]
@@ -91,8 +91,16 @@ impl<'js> IntoJs<'js> for Given {
     }
 }
 
-/// The parameters that one evaluation of the file declared.
-pub(crate) type Declarations = Rc<RefCell<Vec<Parameter>>>;
+/// What one evaluation of the file declared.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    /// Values of secret ones are masked.
+    pub(crate) parameters: Vec<Parameter>,
+    /// Their true values.
+    pub(crate) secrets: Secrets,
+}
+
+pub(crate) type Declarations = Rc<RefCell<Declared>>;
 
 /// Puts `parameter(kind, name, options)` on the native object.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
@@ -100,13 +108,13 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<In
     let (inputs, declared) = (Arc::clone(inputs), Rc::clone(&declarations));
     let declare = move |ctx: Ctx<'js>, kind: String, name: String, options: String| {
         let refused = |problem: String| Exception::throw_message(&ctx, &problem);
-        let options: Declared = serde_json::from_str(&options).map_err(|error| refused(format!("parameter `{name}`: {error}")))?;
-        let (parameter, value) = resolve(&inputs, &kind, &name, options).map_err(refused)?;
+        let options: Options = serde_json::from_str(&options).map_err(|error| refused(format!("parameter `{name}`: {error}")))?;
         let mut declared = declared.borrow_mut();
-        if declared.iter().any(|known| known.name == parameter.name) {
+        let (parameter, value) = resolve(&inputs, &kind, &name, options, &mut declared.secrets).map_err(refused)?;
+        if declared.parameters.iter().any(|known| known.name == parameter.name) {
             return Err(refused(format!("parameter `{name}` is declared twice: keep the first result and use it")));
         }
-        declared.push(parameter);
+        declared.parameters.push(parameter);
         Ok(value)
     };
     native.set("parameter", Function::new(ctx.clone(), declare)?)?;
@@ -126,7 +134,7 @@ pub(crate) fn check_known(inputs: &Inputs, declared: &[Parameter]) -> Result<(),
     Ok(())
 }
 
-fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Declared) -> Result<(Parameter, Given), String> {
+fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Options, secrets: &mut Secrets) -> Result<(Parameter, Given), String> {
     let kind = kind_of(kind, &declared)?;
     let default = declared.default.as_ref().map(|value| match value {
         serde_json::Value::String(text) => text.clone(),
@@ -141,11 +149,23 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Declared) -> Resul
             return Err(format!("parameter `{name}` has no default and was not given: add `-p {name}=…` or set {variable}"));
         }
     };
+    // `true` and `false` say nothing, and would be hidden everywhere.
+    let is_hidden = declared.secret && kind != ParameterKind::Boolean;
+    if is_hidden {
+        default.iter().chain([&text]).for_each(|text| secrets.learn(text));
+    }
+    secrets.learn_urls(&text);
     let value = read(&kind, &text).map_err(|problem| match origin {
-        Origin::CommandLine => format!("-p {name}={}: {problem}", if declared.secret { Parameter::MASK } else { &text }),
+        // Too short a secret is not found in the text.
+        Origin::CommandLine if declared.secret => format!("-p {name}={}: its value is refused", Parameter::MASK),
+        Origin::Environment if declared.secret => format!("{}: its value is refused", Parameter::environment_name(name)),
+        Origin::CommandLine => format!("-p {name}={text}: {problem}"),
         Origin::Environment => format!("{}: {problem}", Parameter::environment_name(name)),
         _ => format!("the default of parameter `{name}`: {problem}"),
     })?;
+    if let (true, Given::Number(number)) = (is_hidden, &value) {
+        secrets.learn(&number.to_string());
+    }
     let masked = |text: String| if declared.secret { Parameter::MASK.to_owned() } else { text };
     let parameter = Parameter {
         name: name.to_owned(),
@@ -159,7 +179,7 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Declared) -> Resul
     Ok((parameter, value))
 }
 
-fn kind_of(kind: &str, declared: &Declared) -> Result<ParameterKind, String> {
+fn kind_of(kind: &str, declared: &Options) -> Result<ParameterKind, String> {
     Ok(match kind {
         "number" => ParameterKind::Number { min: declared.min, max: declared.max },
         "string" => ParameterKind::String,
@@ -225,18 +245,18 @@ mod tests {
         Inputs { parameters: own(parameters), environment: own(environment), ..Inputs::default() }
     }
 
-    fn declared(json: &str) -> Declared {
-        serde_json::from_str(json).unwrap()
+    fn resolve(inputs: &Inputs, kind: &str, name: &str, options: &str) -> Result<(Parameter, Given), String> {
+        super::resolve(inputs, kind, name, serde_json::from_str(options).unwrap(), &mut Secrets::default())
     }
 
     #[test]
     fn the_command_line_wins_over_the_environment_and_that_over_the_default() {
         let both = inputs(&[("rate", "3"), ("rate", "4")], &[("LOADSTONE_RATE", "2")]);
-        let (parameter, value) = resolve(&both, "number", "rate", declared(r#"{"default":1}"#)).unwrap();
+        let (parameter, value) = resolve(&both, "number", "rate", r#"{"default":1}"#).unwrap();
         assert_eq!((value, parameter.origin, parameter.default.as_deref()), (Given::Number(4.0), Origin::CommandLine, Some("1")));
         let environment = inputs(&[], &[("LOADSTONE_RATE", "2")]);
-        assert_eq!(resolve(&environment, "number", "rate", declared(r#"{"default":1}"#)).unwrap().1, Given::Number(2.0));
-        assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", declared(r#"{"default":1}"#)).unwrap().1, Given::Number(1.0));
+        assert_eq!(resolve(&environment, "number", "rate", r#"{"default":1}"#).unwrap().1, Given::Number(2.0));
+        assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", r#"{"default":1}"#).unwrap().1, Given::Number(1.0));
     }
 
     #[test]
@@ -249,17 +269,29 @@ mod tests {
             ("url", "{}", "localhost", "not a URL"),
             ("choice", r#"{"options":["a","b"]}"#, "c", "not one of a, b"),
         ] {
-            let error = resolve(&inputs(&[("x", text)], &[]), kind, "x", declared(options)).unwrap_err();
+            let error = resolve(&inputs(&[("x", text)], &[]), kind, "x", options).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
-        let missing = resolve(&inputs(&[], &[]), "string", "apiToken", declared("{}")).unwrap_err();
+        let missing = resolve(&inputs(&[], &[]), "string", "apiToken", "{}").unwrap_err();
         assert!(missing.contains("LOADSTONE_API_TOKEN"), "{missing}");
     }
 
     #[test]
     fn a_secret_is_masked_in_the_plan_and_whole_in_the_script() {
-        let (parameter, value) = resolve(&inputs(&[("t", "s3cret")], &[]), "string", "t", declared(r#"{"secret":true}"#)).unwrap();
+        let (parameter, value) = resolve(&inputs(&[("t", "s3cret")], &[]), "string", "t", r#"{"secret":true}"#).unwrap();
         assert_eq!((value, parameter.value.as_str()), (Given::Text("s3cret".to_owned()), Parameter::MASK));
+    }
+
+    #[test]
+    fn a_secret_that_is_refused_is_not_said() {
+        for (kind, options) in
+            [("number", r#"{"secret":true}"#), ("url", r#"{"secret":true}"#), ("choice", r#"{"secret":true,"options":["a"]}"#)]
+        {
+            for given in [inputs(&[("x", "h1")], &[]), inputs(&[], &[("LOADSTONE_X", "h1")])] {
+                let error = resolve(&given, kind, "x", options).unwrap_err();
+                assert!(!error.contains("h1") && error.contains("refused"), "{error}");
+            }
+        }
     }
 
     #[test]
@@ -276,7 +308,7 @@ mod tests {
             ("delay", "{}"),
             ("choice", r#"{"options":["a","b"]}"#),
         ] {
-            let (parameter, _) = resolve(&look, kind, "x", declared(options)).unwrap_or_else(|error| panic!("{kind}: {error}"));
+            let (parameter, _) = resolve(&look, kind, "x", options).unwrap_or_else(|error| panic!("{kind}: {error}"));
             assert_eq!(parameter.default, None);
         }
     }

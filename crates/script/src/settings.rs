@@ -1,6 +1,7 @@
 //! What a test sets for its requests and users beside the plan: base URLs, headers, credentials. May hold secrets, so none
 //! of it is written to a run directory.
 
+use plan::Secrets;
 use serde::Deserialize;
 
 /// Credentials as the script gave them.
@@ -12,6 +13,16 @@ pub(crate) enum Auth {
 }
 
 impl Auth {
+    fn tell_secrets(&self, secrets: &mut Secrets) {
+        match self {
+            Auth::Bearer { bearer } => secrets.learn(bearer),
+            Auth::Basic { password, .. } => {
+                secrets.learn(password);
+                secrets.learn_header("Authorization", &self.header());
+            }
+        }
+    }
+
     /// The value of the `Authorization` header.
     pub(crate) fn header(&self) -> String {
         match self {
@@ -77,4 +88,16 @@ pub(crate) struct Settings {
     pub(crate) connections_per_second: Option<f64>,
     /// Indexed by the plan's scenario id.
     pub(crate) scenarios: Vec<ScenarioSettings>,
+}
+
+impl Settings {
+    /// Everything in them that no output may show.
+    pub(crate) fn tell_secrets(&self, secrets: &mut Secrets) {
+        let scenarios = &self.scenarios;
+        let headers = self.headers.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.headers));
+        headers.for_each(|(name, value)| secrets.learn_header(name, value));
+        self.auth.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.auth)).for_each(|auth| auth.tell_secrets(secrets));
+        let urls = self.proxy.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.target));
+        urls.for_each(|url| secrets.learn_urls(url));
+    }
 }

@@ -22,6 +22,7 @@ pub(crate) fn plan(profile: LoadProfile) -> TestPlan {
         flows: Vec::new(),
         stubs: Vec::new(),
         options: Options::default(),
+        secrets: plan::Secrets::default(),
     }
 }
 

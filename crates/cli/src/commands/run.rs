@@ -9,6 +9,7 @@ use engine::WorkerContext;
 use metrics::clock::Clock;
 use protocol::{Network, NetworkOptions, Share};
 use report::terminal::ColorChoice;
+use run::Mask;
 use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, Stubs};
 
 use crate::args::{OutputArgs, RunArgs, TlsArgs, UrlArgs};
@@ -128,7 +129,9 @@ impl ScriptRun<'_> {
         let sink = console.sink();
         let observers = signals::observers(&loaded.plan)?;
         let loaded = Arc::new(loaded);
-        let stubs = start_stubs(&loaded, &sink)?;
+        let mask = Mask::of(&loaded.plan);
+        let hiding = |error: ScriptError| error.hiding(mask.secrets());
+        let stubs = start_stubs(&loaded, &sink).map_err(hiding)?;
         let session = Session {
             observers,
             stubs,
@@ -143,8 +146,8 @@ impl ScriptRun<'_> {
         };
         let exit =
             session.perform(|context: &WorkerContext| ScriptCrew::new(&loaded, context, sinks(&sink)).map_err(|error| error.render()))?;
-        for Collected { path, rows } in loaded.finish_collections()? {
-            writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", path.display())?;
+        for Collected { path, rows } in loaded.finish_collections().map_err(hiding)? {
+            writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", mask.text(&path.display().to_string()))?;
         }
         Ok(exit)
     }

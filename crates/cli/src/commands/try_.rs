@@ -1,6 +1,5 @@
 //! `loadstone try`: each scenario once, every request and response shown, nothing recorded.
 
-use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,11 +12,12 @@ use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use protocol::http::{Exchange, Headers};
 use report::terminal::{ColorChoice, Style};
 use report::{AnswerView, ExchangeView};
-use script::{Inputs, ScriptCrew, ScriptError, Sinks, StubConsole, Stubs, Traced};
+use run::Mask;
+use script::{Inputs, Loaded, ScriptCrew, ScriptError, Sinks, StubConsole, Stubs, Traced};
 
 use super::run::console_text;
 use crate::args::TryArgs;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, UsageError, hiding};
 use crate::session::preflight_or_exit;
 
 /// A scenario that loops for ever (a paced one) is told that the load has ended after this time.
@@ -28,9 +28,15 @@ const GRACE_NS: u64 = 60_000_000_000;
 pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let mut loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
     args.tls.apply(&mut loaded.network);
+    let mask = Mask::of(&loaded.plan);
+    try_loaded(args, color, loaded, &mask).map_err(|error| hiding(&mask, error))
+}
+
+fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Mask) -> anyhow::Result<Exit> {
     let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
     let loaded = Arc::new(loaded);
-    let print: StubConsole = Box::new(|line| say(&format!("[stub] {}", line.text)));
+    let stub_mask = mask.clone();
+    let print: StubConsole = Box::new(move |line| say(&stub_mask.text(&format!("[stub] {}", line.text))));
     let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?;
     if let Some(exit) = preflight_or_exit(&plan, &loaded.network)? {
         return Ok(exit);
@@ -45,7 +51,7 @@ pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit
     crate::interrupt::watch(conductor.controller())?;
     let mut iterations = (0, 0);
     let ending = conductor.run(
-        |context: &WorkerContext| ScriptCrew::new(&loaded, context, showing(style)).map_err(|error| error.render()),
+        |context: &WorkerContext| ScriptCrew::new(&loaded, context, showing(style, mask)).map_err(|error| error.render()),
         |event| {
             if let Event::Slice(slice) | Event::LastSlice(slice) = event {
                 for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check) {
@@ -97,20 +103,36 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
     Ok(TestPlan { load: Load::Sequence(parts), thresholds: Vec::new(), ..plan.clone() })
 }
 
-fn showing(style: Style) -> Sinks {
-    let last = Rc::new(Cell::new(false));
-    let after = Rc::clone(&last);
+/// Shows everything that a worker tells, without secrets.
+fn showing(style: Style, mask: &Mask) -> Sinks {
+    let mask = Rc::new(mask.clone());
+    let (of_console, of_errors) = (Rc::clone(&mask), Rc::clone(&mask));
     Sinks {
-        console: Some(Rc::new(move |line| {
-            after.set(false);
-            say(&console_text(line));
-        })),
-        errors: Some(Rc::new(|error: &ScriptError| say(&format!("{}\n", error.render())))),
+        console: Some(Rc::new(move |line| say(&of_console.text(&console_text(line))))),
+        errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.text(&format!("{}\n", error.render()))))),
         trace: Some(Rc::new(move |traced: &Traced<'_>| {
-            last.set(true);
-            say(report::exchange(&view(traced), &style).trim_end_matches('\n'));
+            // Before, so that no cut or wrapped line splits a secret; and after, for what reads otherwise once it is laid out.
+            let shown = report::exchange(&masked(view(traced), &mask), &style);
+            say(mask.text(&shown).trim_end_matches('\n'));
             say("");
         })),
+    }
+}
+
+fn masked(view: ExchangeView, mask: &Mask) -> ExchangeView {
+    let text = |text: String| mask.text(&text).into_owned();
+    let lines = |lines: Vec<(String, String)>| lines.into_iter().map(|(name, value)| (name, text(value))).collect();
+    let body =
+        |bytes: Vec<u8>| String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| text(body).into_bytes());
+    ExchangeView {
+        scenario: text(view.scenario),
+        name: text(view.name),
+        url: text(view.url),
+        request_headers: lines(view.request_headers),
+        request_body: body(view.request_body),
+        answer: view.answer.map(|answer| AnswerView { headers: lines(answer.headers), body: body(answer.body), ..answer }),
+        problem: text(view.problem),
+        ..view
     }
 }
 

@@ -16,6 +16,7 @@ mod network;
 mod objectives;
 mod observers;
 mod outputs;
+mod secrets;
 mod servers;
 mod systems;
 mod tables;

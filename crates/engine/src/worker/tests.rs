@@ -85,6 +85,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         flows: vec![],
         stubs: vec![],
         options: Options::default(),
+        secrets: plan::Secrets::default(),
     });
     let mut all: Option<Snapshot> = None;
     let shared_left = Arc::new(AtomicU64::new(asked.shared));

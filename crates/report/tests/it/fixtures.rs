@@ -43,6 +43,7 @@ pub(crate) fn plan() -> TestPlan {
         flows: Vec::new(),
         stubs: Vec::new(),
         options: Options::default(),
+        secrets: plan::Secrets::default(),
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn plan(name: &str) -> TestPlan {
         flows: Vec::new(),
         stubs: Vec::new(),
         options: Options::default(),
+        secrets: plan::Secrets::default(),
     }
 }
 
