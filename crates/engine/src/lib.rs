@@ -14,6 +14,7 @@ mod host;
 mod level;
 mod names;
 mod open;
+mod promptness;
 mod stages;
 mod tasks;
 mod tree;

@@ -19,7 +19,7 @@ use crate::host::HostMeter;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::Crew;
-use crate::{closed, descriptors, open, stages};
+use crate::{closed, descriptors, open, promptness, stages};
 
 /// Length of a slice.
 pub(crate) const SLICE_NS: Nanos = 1_000_000_000;
@@ -103,8 +103,7 @@ pub(crate) fn work<C: Crew>(
     {
         return line.send(Report::Broke(format!("worker {index} got no table of descriptors of its own: {error}")));
     }
-    // Wake-ups of this thread may not be put off to save power (default slack: 50 µs).
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    promptness::ask();
     let clock = Clock::real(monotonic);
     let recorder = Rc::new(RefCell::new(Recorder::new(index, plan.options.series_max)));
     let context = WorkerContext { index, workers, clock: clock.clone(), recorder: Rc::clone(&recorder) };

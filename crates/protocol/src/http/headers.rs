@@ -60,10 +60,19 @@ impl Headers {
 }
 
 fn push(lines: &mut String, name: &[u8], value: &[u8]) {
-    lines.extend(name.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
+    let start = lines.len();
+    push_latin1(lines, name);
+    lines[start..].make_ascii_lowercase();
     lines.push(':');
-    lines.extend(value.iter().map(|byte| char::from(*byte)));
+    push_latin1(lines, value);
     lines.push('\n');
+}
+
+fn push_latin1(text: &mut String, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(ascii) if bytes.is_ascii() => text.push_str(ascii),
+        _ => text.extend(bytes.iter().map(|byte| char::from(*byte))),
+    }
 }
 
 impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Headers {

@@ -27,7 +27,7 @@ pub use headers::Headers;
 pub use message::{BodyUse, Exchange, Origin, Request, Response};
 pub use multipart::Multipart;
 pub(crate) use pool::Connection;
-pub use session::{Hop, Hops, Sent, Session, SessionOptions};
+pub use session::{Hop, Hops, Session, SessionOptions};
 pub(crate) use takeover::{ConnectReader, Takeover, take_over_events, take_over_upgraded};
 pub use wire::PreparedRequest;
 

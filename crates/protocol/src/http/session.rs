@@ -79,15 +79,6 @@ impl Hops {
     }
 }
 
-/// What became of a prepared request.
-#[derive(Debug)]
-pub enum Sent {
-    /// One exchange, with the request as it was prepared.
-    Plain(Exchange),
-    /// Cookies or redirects came into play.
-    Followed(Box<Hops>),
-}
-
 impl Session {
     pub fn new(client: Client, options: SessionOptions) -> Self {
         Self { client, options, jar: Jar::default(), origins: RefCell::default() }
@@ -119,10 +110,14 @@ impl Session {
         self.add_headers(&mut request);
         let given_cookie = self.add_cookies(&mut request);
         let exchange = self.client.send(&request).await;
-        self.follow(request, given_cookie, exchange, redirects_max).await
+        if self.is_last(&exchange, redirects_max) {
+            return Hops { last: Hop { request, exchange }, before: Vec::new() };
+        }
+        Box::pin(self.follow(request, given_cookie, exchange, redirects_max)).await
     }
 
-    /// A request with the session's header lines, ready for [`Session::send_prepared`].
+    /// A request with the session's header lines, ready for [`Client::send_prepared`]: as cheap as it gets while no cookie and no redirect is
+    /// in play.
     ///
     /// # Errors
     /// Where the request could not be sent either (a line break in a header).
@@ -131,22 +126,23 @@ impl Session {
         PreparedRequest::new(&request)
     }
 
-    /// Like [`Session::send`], for what does not vary: as cheap as the client's own while no cookie and no redirect is in play.
-    pub async fn send_prepared(&self, prepared: &PreparedRequest, redirects_max: u8) -> Sent {
-        if !self.jar.is_empty() {
-            let hops = Box::pin(self.send(prepared.request().clone(), redirects_max)).await;
-            return Sent::Followed(Box::new(hops));
-        }
-        let exchange = self.client.send_prepared(prepared).await;
-        let done = match &exchange.result {
+    /// Some cookie may have to go with a request: [`Session::send`] sees to it, the client alone does not.
+    pub fn has_cookies(&self) -> bool {
+        !self.jar.is_empty()
+    }
+
+    /// An answer is the last: it sets no cookies and is not redirected. After one that is not, to a prepared request,
+    /// [`Session::follow_prepared`] goes on.
+    pub fn is_last(&self, exchange: &Exchange, redirects_max: u8) -> bool {
+        match &exchange.result {
             Ok(response) => !response.headers.sets_cookies() && (redirects_max == 0 || !is_redirect(response.status)),
             Err(_) => true,
-        };
-        if done {
-            return Sent::Plain(exchange);
         }
-        let hops = Box::pin(self.follow(prepared.request().clone(), None, exchange, redirects_max)).await;
-        Sent::Followed(Box::new(hops))
+    }
+
+    /// Goes on from the client's answer to a prepared request, as [`Session::send`] does from a first answer.
+    pub async fn follow_prepared(&self, prepared: &PreparedRequest, first: Exchange, redirects_max: u8) -> Hops {
+        self.follow(prepared.request().clone(), None, first, redirects_max).await
     }
 
     /// Goes on from a first answer: keeps its cookies, and follows where it redirects.

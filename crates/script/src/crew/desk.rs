@@ -8,6 +8,7 @@ use std::task::Waker;
 use metrics::clock::Clock;
 use metrics::{Outcome, Recorder, SeriesId};
 use protocol::Network;
+use rquickjs::{Object, Persistent};
 
 use super::actor::Actor;
 use super::cell::UserCell;
@@ -25,6 +26,7 @@ pub(crate) struct RealmHandle {
     /// Before the realm: they hold values of it.
     pub(crate) prepared: PreparedRequests,
     pub(crate) checks: Checks,
+    pub(crate) response_prototype: Persistent<Object<'static>>,
     pub(crate) realm: Realm,
     pub(crate) users: Cell<usize>,
 }

@@ -23,7 +23,7 @@ use super::desk::RealmHandle;
 use super::op::{Done, Op, OpSlot, Then};
 use super::{Worker, iteration_failed};
 use crate::error::ScriptError;
-use crate::realm::{caught, thrown};
+use crate::realm::{call_with, caught, thrown};
 use crate::user;
 
 /// Jobs that one settled operation may set off before the others get their turn.
@@ -136,7 +136,7 @@ fn start(worker: &Worker, actor: &Actor) {
         }
         // A scenario that is no async function throws here what another's promise would be rejected with.
         let scenario = actor.scenario.clone().restore(ctx)?;
-        let returned: Value<'_> = match scenario.call((user,)) {
+        let returned = match call_with(&scenario, user.as_value()) {
             Ok(returned) => returned,
             Err(error) => {
                 iteration_failed(&actor.cell, ctx, &thrown(ctx, error));
@@ -182,8 +182,9 @@ fn settle(worker: &Worker, slot: &Rc<OpSlot>, done: Done) {
         (Then::Answer { .. }, Done::Waited) => Ok(()),
         (Then::Answer { resolve, reject, issued }, answer) => {
             let Some(user) = &slot.user else { return Ok(()) };
-            match user::conclude(ctx, user, issued, answer) {
-                Ok(response) => resolve.restore(ctx)?.call((response,)),
+            let prototype = slot.realm.response_prototype.clone().restore(ctx)?;
+            match user::conclude(ctx, prototype, user, issued, answer) {
+                Ok(response) => call_with(&resolve.restore(ctx)?, response.as_value()).map(drop),
                 Err(error) => reject.restore(ctx)?.call((thrown(ctx, error),)),
             }
         }

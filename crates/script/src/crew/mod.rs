@@ -119,8 +119,9 @@ impl Worker {
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
         stubs::seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
-        let prepared = realm.enter(PreparedRequests::new).map_err(|error| ScriptError::new(error.to_string()))?;
-        let handle = Rc::new(RealmHandle { prepared, checks: Checks::default(), realm, users: Cell::new(0) });
+        let kept = realm.enter(|ctx| Ok::<_, rquickjs::Error>((PreparedRequests::new(ctx)?, user::response_prototype(ctx)?)));
+        let (prepared, response_prototype) = kept.map_err(|error| ScriptError::new(error.to_string()))?;
+        let handle = Rc::new(RealmHandle { prepared, checks: Checks::default(), response_prototype, realm, users: Cell::new(0) });
         user::settle_in(&handle);
         self.realms.borrow_mut().push(Rc::clone(&handle));
         Ok(handle)

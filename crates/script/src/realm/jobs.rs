@@ -1,8 +1,8 @@
-//! Runs one job of QuickJS's queue and keeps what ended it.
+//! Calls and jobs, straight through QuickJS's own interface.
 
 use std::mem::MaybeUninit;
 
-use rquickjs::{Ctx, Value, qjs};
+use rquickjs::{Ctx, Error, Function, Value, qjs};
 
 /// Runs the next job; false when there is none.
 ///
@@ -18,4 +18,15 @@ pub(super) fn run_one<'js>(ctx: &Ctx<'js>) -> Result<bool, Value<'js>> {
         1.. => Ok(true),
         _ => Err(ctx.catch()),
     }
+}
+
+/// `function(argument)`, without the detour that a call with any number of arguments takes.
+pub(crate) fn call_with<'js>(function: &Function<'js>, argument: &Value<'js>) -> rquickjs::Result<Value<'js>> {
+    let (ctx, mut argument) = (function.ctx(), argument.as_raw());
+    // SAFETY: function and argument are alive and belong to the context; the value returned is ours.
+    let returned = unsafe {
+        let returned = qjs::JS_Call(ctx.as_raw().as_ptr(), function.as_raw(), qjs::JS_UNDEFINED, 1, &raw mut argument);
+        Value::from_raw(ctx.clone(), returned)
+    };
+    if returned.is_exception() { Err(Error::Exception) } else { Ok(returned) }
 }

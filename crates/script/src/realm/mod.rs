@@ -25,6 +25,7 @@ use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value
 pub(crate) use awaited::{Awaited, Awaiting, disregard};
 pub(crate) use constants::Constants;
 pub(crate) use failure::{caught, describe, name_of, thrown};
+pub(crate) use jobs::call_with;
 pub(crate) use watchdog::TURN_NS_MAX;
 
 use heap::Heap;

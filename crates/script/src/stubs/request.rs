@@ -37,8 +37,8 @@ impl Received {
 
     fn reading<T>(&self, read: impl FnOnce(&Body<'_>) -> T) -> T {
         let described = || self.described();
-        let content_type = self.request.header("content-type");
-        read(&Body { bytes: &self.request.body, content_type, compiled: &self.compiled, described: &described })
+        let content_type = || self.request.header("content-type");
+        read(&Body { bytes: &self.request.body, content_type: &content_type, compiled: &self.compiled, described: &described })
     }
 }
 

@@ -16,7 +16,8 @@ const VALUES_MAX: usize = 1_000_000;
 /// A body, and how messages call it.
 pub(crate) struct Body<'a> {
     pub(crate) bytes: &'a [u8],
-    pub(crate) content_type: Option<&'a str>,
+    /// The `Content-Type`, for which the header lines have to be split.
+    pub(crate) content_type: &'a dyn Fn() -> Option<&'a str>,
     pub(crate) compiled: &'a RefCell<Compiled>,
     /// `"Create ticket" answered 200`.
     pub(crate) described: &'a dyn Fn() -> String,
@@ -46,7 +47,7 @@ impl<'js> Body<'_> {
 
     fn evaluate(&self, ctx: &Ctx<'_>, expression: &str, limit: usize) -> rquickjs::Result<Vec<String>> {
         let compiled = self.compiled.borrow_mut().xpath(expression).map_err(|error| self.refused(ctx, &error))?;
-        markup::xpath(&self.text(), &compiled, expression, self.content_type, limit).map_err(|error| self.refused(ctx, &error))
+        markup::xpath(&self.text(), &compiled, expression, (self.content_type)(), limit).map_err(|error| self.refused(ctx, &error))
     }
 
     pub(crate) fn json(&self, ctx: &Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {

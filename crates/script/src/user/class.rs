@@ -55,18 +55,15 @@ impl User {
         self.realm.upgrade().ok_or_else(|| Exception::throw_message(ctx, "the run has ended"))
     }
 
-    fn send<'js>(&self, ctx: &Ctx<'js>, verb: Verb, url: &Value<'js>, options: &Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        request::send(ctx, &self.cell, &self.realm(ctx)?, self.group(), verb, url, options.0.as_ref())
-    }
-
-    fn send_known<'js>(
+    /// Sends a request; `options` may be undefined.
+    pub(super) fn send<'js>(
         &self,
         ctx: &Ctx<'js>,
-        method: Method,
+        verb: Verb,
         url: &Value<'js>,
-        options: &Opt<Value<'js>>,
+        options: Option<&Value<'js>>,
     ) -> rquickjs::Result<Promise<'js>> {
-        self.send(ctx, Verb::Known(method), url, options)
+        request::send(ctx, &self.cell, &self.realm(ctx)?, self.group(), verb, url, options)
     }
 
     /// The promise resolves with `value`.
@@ -92,7 +89,7 @@ impl User {
     }
 }
 
-/// Methods with a function of their own, as indexes into the desk's shared texts.
+/// Methods with a function of their own (see `verbs`), as indexes into the desk's shared texts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Method {
     Get,
@@ -106,6 +103,7 @@ pub(crate) enum Method {
 
 impl Method {
     pub(crate) const TEXTS: [&'static str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
+    pub(super) const ALL: [Self; 7] = [Self::Get, Self::Head, Self::Options, Self::Post, Self::Put, Self::Patch, Self::Delete];
 }
 
 #[rquickjs::methods(rename_all = "camelCase")]
@@ -135,41 +133,13 @@ impl User {
         Class::instance(ctx, Cookies { cell: Rc::clone(&self.cell) })
     }
 
-    fn get<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        self.send_known(&ctx, Method::Get, &url, &options)
-    }
-
-    fn head<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        self.send_known(&ctx, Method::Head, &url, &options)
-    }
-
-    fn options<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        self.send_known(&ctx, Method::Options, &url, &options)
-    }
-
-    fn post<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        self.send_known(&ctx, Method::Post, &url, &options)
-    }
-
-    fn put<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        self.send_known(&ctx, Method::Put, &url, &options)
-    }
-
-    fn patch<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        self.send_known(&ctx, Method::Patch, &url, &options)
-    }
-
-    fn delete<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        self.send_known(&ctx, Method::Delete, &url, &options)
-    }
-
     fn request<'js>(&self, ctx: Ctx<'js>, method: String, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
         // RFC 9110, section 5.6.2: a method is a token.
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if method.is_empty() || !method.bytes().all(token) {
             return Err(Exception::throw_type(&ctx, &format!("\"{method}\" is not a method")));
         }
-        self.send(&ctx, Verb::Other(method.to_ascii_uppercase().into()), &url, &options)
+        self.send(&ctx, Verb::Other(method.to_ascii_uppercase().into()), &url, options.0.as_ref())
     }
 
     fn ws<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use metrics::{Nanos, Outcome, Phases, Sample};
 use protocol::http::{Exchange, Hop, Hops, Request};
-use rquickjs::{Class, Ctx, Exception};
+use rquickjs::{Class, Ctx, Exception, Object};
 
 use super::expect::{Verdict, judge_one};
 use super::request::{Expected, Issued};
@@ -13,11 +13,17 @@ use crate::crew::cell::UserCell;
 use crate::crew::op::Done;
 use crate::crew::sinks::Traced;
 
-/// Judges and records an answer and makes the response object.
+/// Judges and records an answer and makes the response object, by the realm's prototype of responses.
 ///
 /// # Errors
 /// Only what a function or pattern of the script's `expect` throws.
-pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued, done: Done) -> rquickjs::Result<Class<'js, Response>> {
+pub(crate) fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    prototype: Object<'js>,
+    user: &Rc<UserCell>,
+    issued: Issued,
+    done: Done,
+) -> rquickjs::Result<Object<'js>> {
     let (asked, exchange, before) = match (done, &issued.prepared) {
         (Done::Plain(exchange), Some(prepared)) => (Asked::Prepared(Rc::clone(prepared)), exchange, Vec::new()),
         (Done::Hops(hops), _) => {
@@ -55,7 +61,8 @@ pub(crate) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserCell>, issued: Issued,
         trace(user, &issued, (asked.request(), &exchange), &before, outcome, error);
     }
     let error = verdict?.map(|(_, error)| error);
-    Class::instance(ctx.clone(), Response::new(Rc::clone(desk), issued.series, asked, exchange, sample, error))
+    let response = Response::new(Rc::clone(desk), issued.series, asked, exchange, sample, error);
+    Class::instance_proto(response, prototype).map(Class::into_inner)
 }
 
 /// One sample for a request with all its redirects.

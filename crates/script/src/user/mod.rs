@@ -1,6 +1,6 @@
 //! The user object and what hangs on it: requests, responses, timers.
 //!
-//! Read `class` (the object), then `request` (a call becomes a request), `judge` (an answer is judged and recorded) and
+//! Read `class` (the object) and `verbs` (its functions that send), then `request` (a call becomes a request), `judge` (an answer is judged and recorded) and
 //! `response`. Deliberately absent: sockets, who is run when.
 
 pub(crate) mod body;
@@ -17,11 +17,11 @@ mod request;
 mod response;
 mod socket;
 mod timers;
+mod verbs;
 
 use std::rc::{Rc, Weak};
 
-use rquickjs::object::Property;
-use rquickjs::{Class, Ctx, Object};
+use rquickjs::{Class, Ctx, Object, Persistent};
 
 pub(crate) use class::Method;
 pub(crate) use judge::conclude;
@@ -40,10 +40,7 @@ use socket::{Message, Socket};
 /// Puts prototypes and timers on a new realm.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>) -> rquickjs::Result<()> {
     let prototype = Class::<User>::prototype(ctx)?.unwrap_or(Object::new(ctx.clone())?);
-    for method in Method::TEXTS {
-        // What `compile::constants` asks for: this function takes constants.
-        prototype.get::<_, Object<'js>>(method.to_ascii_lowercase())?.prop("__loadstone", Property::from(true))?;
-    }
+    verbs::install(ctx, &prototype)?;
     native.set("userPrototype", prototype)?;
     native.set("responsePrototype", Class::<Response>::prototype(ctx)?)?;
     native.set("socketPrototype", Class::<Socket>::prototype(ctx)?)?;
@@ -62,6 +59,12 @@ pub(crate) fn settle_in(handle: &Rc<RealmHandle>) {
             *home.realm.borrow_mut() = Rc::downgrade(handle);
         }
     });
+}
+
+/// The prototype of responses, looked up once for all of a realm's.
+pub(crate) fn response_prototype(ctx: &Ctx<'_>) -> rquickjs::Result<Persistent<Object<'static>>> {
+    let prototype = Class::<Response>::prototype(ctx)?.unwrap_or(Object::new(ctx.clone())?);
+    Ok(Persistent::save(ctx, prototype))
 }
 
 /// The user object of a user.

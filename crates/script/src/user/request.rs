@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
-use protocol::http::{BodyUse, Hop, Hops, Origin, Request, Sent, add_query, path_of, resolve};
+use protocol::http::{BodyUse, Hop, Hops, Origin, Request, add_query, path_of, resolve};
 use rquickjs::{Ctx, Exception, Persistent, Promise, Value};
 use url::Url;
 
@@ -140,16 +140,19 @@ async fn perform_prepared(mut flight: Flight, prepared: Rc<Prepared>) -> Done {
         Box::pin(flight.wait_for_connection(&prepared.wire.request().origin)).await;
     }
     flight.take_off();
-    match flight.user.session.send_prepared(&prepared.wire, prepared.redirects).await {
-        Sent::Plain(exchange) => {
+    let session = &flight.user.session;
+    let hops = if session.has_cookies() {
+        Box::pin(session.send(prepared.wire.request().clone(), prepared.redirects)).await
+    } else {
+        let exchange = session.client().send_prepared(&prepared.wire).await;
+        if session.is_last(&exchange, prepared.redirects) {
             flight.land(exchange.ended);
-            Done::Plain(Box::new(exchange))
+            return Done::Plain(Box::new(exchange));
         }
-        Sent::Followed(hops) => {
-            flight.land(hops.last.exchange.ended);
-            Done::Hops(hops)
-        }
-    }
+        Box::pin(session.follow_prepared(&prepared.wire, exchange, prepared.redirects)).await
+    };
+    flight.land(hops.last.exchange.ended);
+    Done::Hops(Box::new(hops))
 }
 
 async fn perform(mut flight: Flight, request: Request, redirects: u8, without_cookies: bool) -> Done {

@@ -81,8 +81,8 @@ impl Response {
 
     fn reading<T>(&self, read: impl FnOnce(&Body<'_>) -> T) -> T {
         let described = || self.described();
-        let content_type = self.answer().and_then(|answer| answer.headers.get("content-type"));
-        read(&Body { bytes: self.body(), content_type, compiled: &self.desk.compiled, described: &described })
+        let content_type = || self.answer().and_then(|answer| answer.headers.get("content-type"));
+        read(&Body { bytes: self.body(), content_type: &content_type, compiled: &self.desk.compiled, described: &described })
     }
 
     /// When the request was due.
