@@ -96,6 +96,11 @@ declare module "loadstone" {
      * wait of an arrival does. Default: no limit.
      */
     connectionsPerSecond?: Rate;
+    /**
+     * Send a W3C `traceparent` header with every request and WebSocket handshake. The slowest and the failed requests then show their trace id. A
+     * `traceparent` among a request's own headers wins. Default: false.
+     */
+    traceparent?: boolean;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

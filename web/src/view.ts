@@ -161,6 +161,8 @@ export interface ErrorRow extends SeriesKey {
   message: string;
   count: number;
   first_at_seconds: number;
+  /** Trace id of the first, where requests carry one. */
+  trace?: string;
 }
 
 export interface Totals {
@@ -229,6 +231,8 @@ export interface SlowSample extends SeriesKey {
   body_ns: number;
   status: number;
   outcome: Outcome;
+  /** Trace id, where requests carry one. */
+  trace?: string;
 }
 
 export interface ReportView {

@@ -56,6 +56,12 @@ export async function open(browser: Browser, json: string, look: Look = {}): Pro
   const folder = mkdtempSync(join(tmpdir(), "loadstone-report-"));
   const file = join(folder, "report.html");
   writeFileSync(file, pageWith(json));
+  const opened = await openFile(browser, file, look);
+  return { ...opened, close: async () => { await opened.close(); rmSync(folder, { recursive: true }); } };
+}
+
+/** Opens a report that lies on disk. */
+export async function openFile(browser: Browser, file: string, look: Look = {}): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width: look.width ?? 1280, height: look.height ?? 900 }, colorScheme: look.dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });
   const page = await context.newPage();
   const complaints: string[] = [];
@@ -64,5 +70,5 @@ export async function open(browser: Browser, json: string, look: Look = {}): Pro
   page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`); });
   await page.goto(pathToFileURL(file).href);
   await page.waitForSelector("#charts .plot");
-  return { page, context, complaints, close: async () => { await context.close(); rmSync(folder, { recursive: true }); } };
+  return { page, context, complaints, close: () => context.close() };
 }

@@ -101,6 +101,22 @@ test("a form shows what its test declares, and says what the test refuses", asyn
   expect(await page.getByLabel("rate").inputValue()).toBe("500");
 });
 
+test("an empty field that needs a value is told beside it, and nothing starts", async () => {
+  await page.getByRole("button", { name: "Run …" }).click();
+  expect(await page.getByText("1 value is missing").count()).toBe(1);
+  expect(await page.getByText("Needs a value").count()).toBe(0);
+  await page.getByLabel("rate").fill("");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  expect(await page.getByText(/^Needs a value/).allInnerTexts()).toEqual(["Needs a value; the default is 20.", "Needs a value: the test has no default for it."]);
+  expect(await page.getByLabel("rate").evaluate((field) => field === document.activeElement)).toBe(true);
+  await shot("form-empty");
+  await page.getByLabel("rate").fill("20");
+  await page.getByLabel("apiKey").fill(SECRET);
+  expect(await page.getByText("Needs a value").count()).toBe(0);
+  expect(await page.locator("ol li").count()).toBe(0);
+  expect(keys.size).toBe(0);
+});
+
 test("a run is started, watched, stopped and found again", async () => {
   await start({});
   await page.getByRole("link", { name: "Watch" }).click(SLOW);

@@ -1,6 +1,6 @@
 //! Verdicts and summaries as data. This is also the schema of `summary.json`.
 
-use metrics::{Outcome, SeriesKey};
+use metrics::{Outcome, SeriesKey, TraceId};
 use plan::Threshold;
 use serde::{Deserialize, Serialize};
 
@@ -169,6 +169,9 @@ pub struct ErrorRow {
     pub message: String,
     pub count: u64,
     pub first_at_seconds: f64,
+    /// The trace of the first, where requests carry one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceId>,
 }
 
 /// The run in a handful of numbers.

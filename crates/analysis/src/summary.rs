@@ -216,6 +216,7 @@ fn errors(tally: &Tally) -> Vec<ErrorRow> {
             message: error.message.to_string(),
             count: error.count,
             first_at_seconds: error.first_at as f64 / 1e9,
+            trace: error.trace,
         })
         .collect();
     rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.first_at_seconds.total_cmp(&b.first_at_seconds)));

@@ -172,8 +172,7 @@ impl Tally {
         match index {
             Some(index) => {
                 let mine = &mut self.errors[index];
-                mine.count += error.count;
-                mine.first_at = mine.first_at.min(error.first_at);
+                mine.merge(error);
             }
             None if is_full => self.errors.push(ErrorGroup { message: OTHER_ERRORS.into(), ..error.clone() }),
             None => self.errors.push(error.clone()),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use protocol::http::Versions;
+use protocol::http::{TraceSeed, Versions};
 use protocol::{NetworkOptions, Proxy, Route, SourceRange};
 
 use crate::exit::Exit;
@@ -90,6 +90,9 @@ pub(crate) struct RunArgs {
     /// Seed of all random draws; overrides the test's.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Stop as at Ctrl-C when standard input ends: for programs that start runs, so that no run outlives them.
+    #[arg(long)]
+    pub(crate) stop_with_stdin: bool,
     /// Label the run; may be given several times.
     #[arg(long = "tag", value_name = "TEXT")]
     pub(crate) tags: Vec<String>,
@@ -179,11 +182,14 @@ pub(crate) struct TlsArgs {
     /// Most new connections per second, such as 200 or "90/m"; requests that need one beyond it wait.
     #[arg(long, value_name = "RATE", value_parser = connection_rate)]
     pub(crate) connect_rate: Option<f64>,
+    /// Send a traceparent header with every request, so that traces join; slow and failed requests show their trace id.
+    #[arg(long)]
+    pub(crate) traceparent: bool,
 }
 
 impl TlsArgs {
-    /// Adds what the flags say; they win over a script.
-    pub(crate) fn apply(&self, network: &mut NetworkOptions) {
+    /// Adds what the flags say; they win over a script. `seed` is that of the run's random draws.
+    pub(crate) fn apply(&self, network: &mut NetworkOptions, seed: u64) {
         network.insecure |= self.insecure;
         network.roots.extend(self.roots.iter().cloned());
         network.sources.extend(self.sources.iter().flat_map(|range| &range.0));
@@ -198,6 +204,9 @@ impl TlsArgs {
         }
         if let Some(path) = &self.unix {
             network.route = Route::Unix(path.clone());
+        }
+        if self.traceparent {
+            network.traces.get_or_insert_with(|| TraceSeed::new(seed));
         }
         network.connections_per_second = self.connect_rate.or(network.connections_per_second);
     }

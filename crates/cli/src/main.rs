@@ -18,6 +18,7 @@ mod preflight;
 mod room;
 mod session;
 mod signals;
+mod starter;
 mod stub_signals;
 mod ui;
 mod url_crew;

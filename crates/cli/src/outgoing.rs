@@ -5,7 +5,7 @@ use std::io::Write;
 use metrics::{Mark, MarkKind, Snapshot};
 use outputs::{Delivery, Destination, Outputs, RunLabels};
 use plan::TestPlan;
-use run::RunInfo;
+use run::{RunInfo, SignalSeries};
 
 use crate::args::OutputArgs;
 use crate::exit::UsageError;
@@ -38,11 +38,12 @@ impl Outgoing {
         Ok(Some(Self { outputs }))
     }
 
-    /// Hands on a second, masked. An output that begins to lose becomes a mark of it.
-    pub(crate) fn second(&mut self, second: &mut Snapshot) {
+    /// Hands on a second, masked, and what was read of the system meanwhile. An output that begins to lose becomes a mark of it.
+    pub(crate) fn second(&mut self, second: &mut Snapshot, signals: &[SignalSeries]) {
         let news = self.outputs.news();
         second.marks.extend(news.into_iter().map(|text| Mark { at: second.end, kind: MarkKind::Warning, text }));
-        self.outputs.push(second);
+        let readings = signals.iter().filter_map(|series| series.points.last().map(|point| (&series.signal, *point)));
+        self.outputs.push(second, readings);
     }
 
     /// Lets what is on its way arrive; what was lost is said in sentences.

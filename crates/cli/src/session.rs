@@ -32,6 +32,7 @@ use crate::outgoing::Outgoing;
 use crate::preflight;
 use crate::room;
 use crate::signals::{Readings, Signals};
+use crate::starter::Starter;
 use crate::stub_signals::{self, StubSignals};
 
 /// What a run needs besides its plan and its crew.
@@ -47,6 +48,8 @@ pub(crate) struct Session<'a> {
     pub(crate) file: Option<String>,
     pub(crate) workers: u32,
     pub(crate) tags: Vec<String>,
+    /// The run ends when standard input does.
+    pub(crate) stops_with_stdin: bool,
     pub(crate) output: &'a OutputArgs,
     pub(crate) color: report::terminal::ColorChoice,
     /// Lines that scripts print.
@@ -155,6 +158,7 @@ impl Session<'_> {
             closed: false,
             next_slice: 0,
             controller: conductor.controller(),
+            starter: self.stops_with_stdin.then(Starter::watch).transpose()?,
             trouble: None,
         };
         let ending = conductor.run(recruit, |event| match event {
@@ -224,6 +228,8 @@ struct Watch<'a, W: Write> {
     closed: bool,
     next_slice: u32,
     controller: Controller,
+    /// Whose end ends the run.
+    starter: Option<Starter>,
     trouble: Option<anyhow::Error>,
 }
 
@@ -245,8 +251,9 @@ impl<W: Write> Watch<'_, W> {
             *snapshot = masked;
         }
         if let Some(outgoing) = &mut self.outgoing {
-            outgoing.second(snapshot);
+            outgoing.second(snapshot, &readings.series);
         }
+        let orphaned = self.orphaned(snapshot);
         let mut failed = self.observed(&readings);
         failed.extend(self.live.push(snapshot));
         self.progress.push(snapshot);
@@ -263,8 +270,21 @@ impl<W: Write> Watch<'_, W> {
         if was_well && let Some(problem) = &self.trouble {
             return Some(Control::Halt(StopReason::Failure(problem.to_string())));
         }
+        if orphaned {
+            return Some(Control::Stop(StopReason::User));
+        }
         let Some(abort) = failed.into_iter().find(|change| change.abort) else { return is_drained.then_some(Control::Release) };
         Some(Control::Stop(StopReason::Threshold(abort.result.threshold.label)))
+    }
+
+    /// Whether the program that started the run has just ended; that becomes a mark.
+    fn orphaned(&mut self, snapshot: &mut Snapshot) -> bool {
+        let gone = self.starter.as_mut().is_some_and(Starter::has_gone);
+        if gone {
+            self.say(Starter::GONE);
+            snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Stopped, text: Starter::GONE.to_owned() });
+        }
+        gone
     }
 
     /// What is left of the journeys when the workers broke before their last slice.

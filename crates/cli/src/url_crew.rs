@@ -123,19 +123,14 @@ impl<'a> InFlight<'a> {
     fn end(mut self, exchange: &Exchange) -> Outcome {
         self.ended = true;
         let mut recorder = self.shared.recorder.borrow_mut();
-        let (outcome, status) = match &exchange.result {
+        let (outcome, status, problem) = match &exchange.result {
             Ok(response) => {
-                let passed = self.shared.expect_status.map_or(response.status < 400, |wanted| response.status == wanted);
-                (if passed { Outcome::Passed } else { Outcome::Status }, response.status)
+                let status = response.status;
+                let passed = self.shared.expect_status.map_or(status < 400, |wanted| status == wanted);
+                if passed { (Outcome::Passed, status, None) } else { (Outcome::Status, status, Some(format!("status {status}"))) }
             }
-            Err(failure) => {
-                recorder.error(self.shared.series, failure.outcome, exchange.ended, &failure.message);
-                (failure.outcome, 0)
-            }
+            Err(failure) => (failure.outcome, 0, Some(failure.message.clone())),
         };
-        if outcome == Outcome::Status {
-            recorder.error(self.shared.series, outcome, exchange.ended, &format!("status {status}"));
-        }
         if exchange.connected || exchange.result.is_err() {
             let generator = recorder.generator();
             generator.connections = self.shared.network.connections().open;
@@ -151,8 +146,12 @@ impl<'a> InFlight<'a> {
             status,
             bytes_sent: exchange.bytes_sent,
             bytes_received: exchange.bytes_received,
+            trace: exchange.trace.map(|parent| parent.trace),
         };
         recorder.record(self.shared.series, &sample);
+        if let Some(problem) = problem {
+            recorder.failed(self.shared.series, &sample, &problem);
+        }
         outcome
     }
 }
@@ -174,6 +173,7 @@ impl Drop for InFlight<'_> {
             status: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            trace: None,
         };
         recorder.record(self.shared.series, &sample);
     }

@@ -13,6 +13,7 @@ mod sample;
 mod series;
 mod signal;
 mod snapshot;
+mod trace;
 
 pub use flow::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowSlice, FlowStageSlice, FlowStep};
 pub use histogram::Histogram;
@@ -22,6 +23,7 @@ pub use sample::{Phases, Sample};
 pub use series::{SeriesKey, SeriesKind};
 pub use signal::{NoticeKind, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint};
 pub use snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
+pub use trace::TraceId;
 
 /// Nanoseconds since the run's clock began.
 pub type Nanos = u64;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::snapshot::add_to;
 use crate::{
     ErrorGroup, FlowEvent, GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Nanos, Outcome, Sample, SeriesKey, SeriesKind,
-    SeriesSlice, SlowSample, Snapshot,
+    SeriesSlice, SlowSample, Snapshot, TraceId,
 };
 
 /// A series of one recorder. Keep it: looking it up by key hashes strings.
@@ -120,6 +120,7 @@ impl Recorder {
             body_ns: phases.body,
             status: sample.status,
             outcome: sample.outcome,
+            trace: sample.trace,
         };
         let place = self.slow.partition_point(|kept| kept.response_ns >= slow.response_ns);
         self.slow.insert(place, slow);
@@ -139,6 +140,15 @@ impl Recorder {
 
     /// Keeps an error for the list of errors. `message` leaves out what differs from case to case.
     pub fn error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str) {
+        self.keep_error(id, outcome, at, message, None);
+    }
+
+    /// Keeps why a sample failed.
+    pub fn failed(&mut self, id: SeriesId, sample: &Sample, message: &str) {
+        self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
+    }
+
+    fn keep_error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str, trace: Option<TraceId>) {
         let key = &self.series[id.0 as usize].key;
         let known = |error: &&mut ErrorGroup| error.outcome == outcome && &*error.message == message && error.key == *key;
         if let Some(error) = self.errors.iter_mut().find(known) {
@@ -146,7 +156,7 @@ impl Recorder {
             return;
         }
         if self.errors.len() < Snapshot::ERRORS_MAX {
-            self.errors.push(ErrorGroup { key: key.clone(), outcome, message: message.into(), count: 1, first_at: at });
+            self.errors.push(ErrorGroup { key: key.clone(), outcome, message: message.into(), count: 1, first_at: at, trace });
         } else if message != OTHER_ERRORS {
             self.error_other(id, outcome, at);
         }
@@ -157,7 +167,7 @@ impl Recorder {
             Some(error) => error.count += 1,
             None => {
                 let key = self.series[id.0 as usize].key.clone();
-                self.errors.push(ErrorGroup { key, outcome, message: OTHER_ERRORS.into(), count: 1, first_at: at });
+                self.errors.push(ErrorGroup { key, outcome, message: OTHER_ERRORS.into(), count: 1, first_at: at, trace: None });
             }
         }
     }
@@ -295,7 +305,17 @@ mod tests {
     }
 
     fn sample(scheduled: Nanos, started: Nanos, ended: Nanos, outcome: Outcome) -> Sample {
-        Sample { scheduled, started, ended, phases: Phases::default(), outcome, status: 200, bytes_sent: 10, bytes_received: 20 }
+        Sample {
+            scheduled,
+            started,
+            ended,
+            phases: Phases::default(),
+            outcome,
+            status: 200,
+            bytes_sent: 10,
+            bytes_received: 20,
+            trace: None,
+        }
     }
 
     #[test]
@@ -363,5 +383,25 @@ mod tests {
         }
         let slow: Vec<u64> = recorder.drain(0, 0, 1).slow.iter().map(|s| s.response_ns).collect();
         assert_eq!(slow, (91..=100).rev().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_error_keeps_the_trace_of_its_first_and_a_slow_sample_its_own() {
+        let traced = |ended, low| Sample { trace: TraceId::new(7, low), ..sample(0, 0, ended, Outcome::Status) };
+        let slices = [(500, 10), (300, 2)].map(|(ended, low)| {
+            let mut recorder = Recorder::new(0, 2);
+            let id = recorder.series(&key("a"));
+            for later in [ended, ended + 1] {
+                let sample = traced(later, low + later - ended);
+                recorder.record(id, &sample);
+                recorder.failed(id, &sample, "status 500");
+            }
+            recorder.drain(0, 0, 1_000)
+        });
+        let [mut merged, other] = slices;
+        merged.merge(other);
+        assert_eq!((merged.errors[0].count, merged.errors[0].first_at, merged.errors[0].trace), (4, 300, TraceId::new(7, 2)));
+        assert_eq!(merged.slow[0].trace, TraceId::new(7, 11));
+        assert_eq!(merged.slow.last().unwrap().trace, TraceId::new(7, 2));
     }
 }

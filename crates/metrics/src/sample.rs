@@ -1,6 +1,6 @@
 //! One measured thing: a request, a group or an iteration.
 
-use crate::{Nanos, Outcome};
+use crate::{Nanos, Outcome, TraceId};
 
 /// Where a request's time went. Nanoseconds; zero when a phase did not happen (a kept-alive connection has no connect).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Sample {
     pub status: u16,
     pub bytes_sent: u64,
     pub bytes_received: u64,
+    /// Its trace, where requests carry one.
+    pub trace: Option<TraceId>,
 }
 
 impl Sample {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FlowEvent, FlowSlice, Histogram, Nanos, Outcome, Phases, SeriesKey};
+use crate::{FlowEvent, FlowSlice, Histogram, Nanos, Outcome, Phases, SeriesKey, TraceId};
 
 /// What one worker (or, once merged, the whole run) measured in one slice of time. Merging is associative and commutative
 /// up to the order of the lists.
@@ -161,6 +161,9 @@ pub struct ErrorGroup {
     pub message: Arc<str>,
     pub count: u64,
     pub first_at: Nanos,
+    /// The trace of the first, where requests carry one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceId>,
 }
 
 /// A single slow request, for the list of the slowest.
@@ -177,6 +180,19 @@ pub struct SlowSample {
     pub body_ns: u64,
     pub status: u16,
     pub outcome: Outcome,
+    /// Its trace, where requests carry one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceId>,
+}
+
+impl ErrorGroup {
+    /// Adds what another worker or a later second has of the same error.
+    pub fn merge(&mut self, other: &ErrorGroup) {
+        self.count += other.count;
+        if other.first_at < self.first_at {
+            (self.first_at, self.trace) = (other.first_at, other.trace);
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,10 +257,7 @@ impl Snapshot {
         for theirs in other.errors {
             let same = |mine: &&mut ErrorGroup| mine.key == theirs.key && mine.outcome == theirs.outcome && mine.message == theirs.message;
             match self.errors.iter_mut().find(same) {
-                Some(mine) => {
-                    mine.count += theirs.count;
-                    mine.first_at = mine.first_at.min(theirs.first_at);
-                }
+                Some(mine) => mine.merge(&theirs),
                 None => self.errors.push(theirs),
             }
         }

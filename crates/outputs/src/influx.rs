@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use metrics::{Histogram, SeriesKind, Snapshot};
+use metrics::{Histogram, SeriesKind, SignalKind, Snapshot};
 use url::Url;
 
 use crate::http::Poster;
 use crate::outlet::{Problem, Sink};
 use crate::outputs::RunLabels;
+use crate::second::Second;
 use crate::totals::{Totals, labels};
 
 pub(crate) struct Influx {
@@ -27,9 +28,10 @@ impl Influx {
 }
 
 impl Sink for Influx {
-    fn take(&mut self, second: &Snapshot) {
+    fn take(&mut self, second: &Second) {
         self.totals.add(second);
-        lines(&mut self.lines, second, &self.totals, &self.run);
+        lines(&mut self.lines, &second.load, &self.totals, &self.run);
+        signals(&mut self.lines, second, &self.totals, &self.run);
         self.seconds += 1;
     }
 
@@ -76,6 +78,20 @@ fn lines(out: &mut String, second: &Snapshot, totals: &Totals, run: &RunLabels) 
     for (scenario, load) in totals.load_by_scenario() {
         let fields = format!("users_active={}i,users_asked={}i,arrivals_waiting={}i", load.active, load.asked, load.waiting);
         point(out, "loadstone_load", std::iter::once(("scenario".to_owned(), scenario.to_string())), run, &fields, at);
+    }
+}
+
+fn signals(out: &mut String, second: &Second, totals: &Totals, run: &RunLabels) {
+    let at = run.unix_ns(second.load.end);
+    for state in second.signals.iter().filter_map(|(signal, _)| totals.signals.get(signal)) {
+        let field = match state.kind {
+            SignalKind::Gauge => "value",
+            SignalKind::Counter => "per_second",
+        };
+        if let Some(value) = state.shown() {
+            let tags = state.labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+            point(out, "loadstone_signal", tags, run, &format!("{field}={value}"), at);
+        }
     }
 }
 

@@ -12,6 +12,8 @@ mod otlp;
 mod outlet;
 mod outputs;
 mod prometheus;
+mod second;
+mod signals;
 mod statsd;
 mod totals;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use metrics::Snapshot;
+use crate::second::Second;
 
 /// Seconds of the run that may wait for a slow receiver; further ones are lost and counted.
 pub(crate) const QUEUE: usize = 60;
@@ -19,7 +19,7 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// What takes a run's seconds, in order.
 pub(crate) trait Sink: Send {
     /// Adds a second to what is to be delivered.
-    fn take(&mut self, second: &Snapshot);
+    fn take(&mut self, second: &Second);
     /// Delivers what was taken since the last time that this or [`Sink::give_up`] was over. Returns how many seconds arrived as such: a kind
     /// that sends the state of the run so far delivers one point for all that it took.
     fn flush(&mut self) -> Result<u64, Problem>;
@@ -59,7 +59,7 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct Outlet {
     destination: String,
-    queue: Option<SyncSender<Arc<Snapshot>>>,
+    queue: Option<SyncSender<Arc<Second>>>,
     pushed: u64,
     counts: Arc<Counts>,
     ended: Receiver<()>,
@@ -84,7 +84,7 @@ impl Outlet {
         Ok(Self { destination, queue: Some(queue), pushed: 0, counts, ended, thread: Some(thread), told: false })
     }
 
-    pub(crate) fn push(&mut self, second: &Arc<Snapshot>) {
+    pub(crate) fn push(&mut self, second: &Arc<Second>) {
         self.pushed += 1;
         let Some(queue) = &self.queue else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = queue.try_send(Arc::clone(second)) {
@@ -131,7 +131,7 @@ impl Counts {
     }
 }
 
-fn deliver(seconds: &Receiver<Arc<Snapshot>>, mut sink: Box<dyn Sink>, counts: &Counts) {
+fn deliver(seconds: &Receiver<Arc<Second>>, mut sink: Box<dyn Sink>, counts: &Counts) {
     while let Ok(second) = seconds.recv() {
         sink.take(&second);
         let mut taken = 1;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     impl Sink for Scripted {
-        fn take(&mut self, _: &Snapshot) {
+        fn take(&mut self, _: &Second) {
             self.taken += 1;
         }
 

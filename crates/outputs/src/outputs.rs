@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use metrics::{Nanos, Snapshot};
+use metrics::{Nanos, Signal, SignalPoint, Snapshot};
 use plan::TestPlan;
 
 use crate::destination::Destination;
@@ -11,6 +11,7 @@ use crate::influx::Influx;
 use crate::otlp::Otlp;
 use crate::outlet::{Delivery, Outlet, Sink};
 use crate::prometheus::{Histograms, RemoteWrite, Scrape};
+use crate::second::Second;
 use crate::statsd::{Dialect, Statsd};
 use crate::totals::Totals;
 
@@ -85,12 +86,13 @@ impl Outputs {
         self.scrape.as_ref().map(|(address, _)| *address)
     }
 
-    /// Hands on a second, merged over all workers.
-    pub fn push(&mut self, second: &Snapshot) {
+    /// Hands on a second, merged over all workers, with the last reading of each signal that was read in it.
+    pub fn push<'a>(&mut self, second: &Snapshot, signals: impl IntoIterator<Item = (&'a Signal, SignalPoint)>) {
         let feeds = self.scrape.as_mut().map(|(_, outlet)| outlet);
         let mut all = self.outlets.iter_mut().chain(feeds).peekable();
         if all.peek().is_some() {
-            let second = Arc::new(second.clone());
+            let signals = signals.into_iter().map(|(signal, point)| (signal.clone(), point)).collect();
+            let second = Arc::new(Second { load: second.clone(), signals });
             all.for_each(|outlet| outlet.push(&second));
         }
     }

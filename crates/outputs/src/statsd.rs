@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Signal, SignalKind};
 
 use crate::outlet::{Problem, Sink};
 use crate::outputs::RunLabels;
+use crate::second::Second;
 use crate::totals::{Totals, labels, name_of};
 
 /// Of a datagram: what fits an Ethernet frame without being split. Bytes.
@@ -95,13 +96,34 @@ impl Statsd {
         self.line(&tags, "flows_open", flow.backlog, "g");
         self.times(&tags, "flow_time", &flow.time);
     }
+
+    fn signal(&mut self, signal: &Signal) {
+        let Some((value, labels)) =
+            self.totals.signals.get(signal).and_then(|state| state.shown().map(|value| (value, state.labels.clone())))
+        else {
+            return;
+        };
+        let name = match signal.kind {
+            SignalKind::Gauge => "signal",
+            SignalKind::Counter => "signal_per_second",
+        };
+        // The unit tells nothing apart, so it is no part of a name.
+        let tags = labels.iter().filter(|(name, _)| self.dialect == Dialect::Datadog || *name != "unit");
+        let tags: Vec<(&str, &str)> = tags.map(|(name, value)| (*name, &**value)).collect();
+        if value < 0.0 && self.dialect == Dialect::Plain {
+            // A sign makes it a change of the gauge (StatsD's metric types): it is set to zero first.
+            self.line(&tags, name, 0, "g");
+        }
+        self.line(&tags, name, value, "g");
+    }
 }
 
 impl Sink for Statsd {
-    fn take(&mut self, second: &Snapshot) {
+    fn take(&mut self, second: &Second) {
         self.totals.add(second);
-        second.series.iter().for_each(|series| self.series(series));
-        second.flows.iter().for_each(|flow| self.flow(flow));
+        second.load.series.iter().for_each(|series| self.series(series));
+        second.load.flows.iter().for_each(|flow| self.flow(flow));
+        second.signals.iter().for_each(|(signal, _)| self.signal(signal));
         let load: Vec<_> = self.totals.load_by_scenario().map(|(scenario, load)| (scenario.clone(), load.active, load.waiting)).collect();
         for (scenario, active, waiting) in load {
             self.line(&[("scenario", &scenario)], "users_active", active, "g");

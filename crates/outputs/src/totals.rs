@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metrics::{FlowSlice, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{FlowSlice, Histogram, Nanos, Outcome, SeriesKey, SeriesKind, SeriesSlice};
 use plan::TestPlan;
+
+use crate::second::Second;
+use crate::signals::Signals;
 
 /// Name and value of what tells points of one metric apart.
 pub(crate) type Labels = Vec<(&'static str, Arc<str>)>;
@@ -64,6 +67,9 @@ pub(crate) struct Totals {
     load: BTreeMap<Arc<str>, LoadTotals>,
     /// By name.
     flows: BTreeMap<Arc<str>, FlowTotals>,
+    pub(crate) signals: Signals,
+    /// End of the last second.
+    now: Nanos,
     cpu_ns: u64,
     connections: u64,
 }
@@ -101,10 +107,21 @@ impl Totals {
         let name =
             |run: &&plan::ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str()).into();
         let scenario_of_leaf = plan.load.leaves().iter().map(name).collect();
-        Self { scenario_of_leaf, series: BTreeMap::new(), load: BTreeMap::new(), flows: BTreeMap::new(), cpu_ns: 0, connections: 0 }
+        Self {
+            scenario_of_leaf,
+            series: BTreeMap::new(),
+            load: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            signals: Signals::default(),
+            now: 0,
+            cpu_ns: 0,
+            connections: 0,
+        }
     }
 
-    pub(crate) fn add(&mut self, second: &Snapshot) {
+    pub(crate) fn add(&mut self, Second { load: second, signals }: &Second) {
+        self.now = second.end;
+        signals.iter().for_each(|(signal, point)| self.signals.add(signal, *point));
         for slice in &second.series {
             self.series.entry(slice.key.clone()).or_default().add(slice);
         }
@@ -159,6 +176,7 @@ impl Totals {
         all.push(load("users_asked", "Users that the load profile asks for.", Gauge, |load| load.asked));
         all.push(load("arrivals_waiting", "Arrivals that are due and wait for a free user.", Gauge, |load| load.waiting));
         all.extend(self.flow_families());
+        all.extend(self.signals.families(self.now));
         let cpu = Value::Number(self.cpu_ns as f64 / 1e9);
         all.push(family("generator_cpu", "CPU time of the load generator's workers.", Counter, Seconds, vec![(Vec::new(), cpu)]));
         let open = Value::Number(self.connections as f64);

@@ -13,6 +13,7 @@ mod failure;
 pub mod fuzzing;
 pub mod http;
 mod network;
+mod random;
 mod route;
 mod sources;
 pub mod sse;

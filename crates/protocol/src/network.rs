@@ -11,7 +11,8 @@ use thiserror::Error;
 
 use crate::admission::{Admission, Share};
 use crate::dns::Resolver;
-use crate::http::Versions;
+use crate::http::{TraceSeed, Traces, Versions};
+use crate::random;
 use crate::route::Route;
 use crate::tls::Tls;
 use crate::ws::Deflate;
@@ -40,9 +41,11 @@ pub struct NetworkOptions {
     pub route: Route,
     /// Which versions of HTTP its clients speak.
     pub versions: Versions,
+    /// Requests carry a `traceparent`, with ids from here.
+    pub traces: Option<TraceSeed>,
     /// Most new connections per second, of all workers together; further ones wait.
     pub connections_per_second: Option<f64>,
-    /// Which worker this is, for that limit.
+    /// Which worker this is, for that limit and for the ids.
     pub share: Share,
 }
 
@@ -69,6 +72,7 @@ pub struct Network {
     clock: Clock,
     options: NetworkOptions,
     admission: Option<Admission>,
+    pub(crate) traces: Option<Traces>,
     pub(crate) resolver: Resolver,
     pub(crate) tls: Tls,
     scratch: RefCell<Box<[u8]>>,
@@ -89,12 +93,13 @@ impl Network {
             clock,
             tls,
             admission: options.connections_per_second.map(|rate| Admission::new(rate, options.share)),
+            traces: options.traces.map(|seed| Traces::new(seed, options.share.worker)),
             options,
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             send_buffer: Cell::default(),
             source_next: Cell::default(),
             deflate: RefCell::default(),
-            random: Cell::new(0x9e37_79b9_7f4a_7c15),
+            random: Cell::new(random::STEP),
             counts: Cell::default(),
         }))
     }
@@ -162,13 +167,11 @@ impl Network {
         std::cell::RefMut::map(self.deflate.borrow_mut(), |deflate| &mut **deflate.get_or_insert_default())
     }
 
-    /// A number that does not repeat soon: SplitMix64 (Steele, Lea, Flood 2014). For masks and keys, which guard nothing here.
+    /// A number that does not repeat soon.
     pub(crate) fn random(&self) -> u64 {
-        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let state = self.random.get().wrapping_add(random::STEP);
         self.random.set(state);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        random::mix(state)
     }
 
     /// The next local address to connect from that can reach `to`.

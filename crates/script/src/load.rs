@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use metrics::Nanos;
 use plan::TestPlan;
-use protocol::http::Versions;
+use protocol::http::{TraceSeed, Versions};
 use protocol::{NetworkOptions, Proxy, Route, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
@@ -90,7 +90,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         plan.secrets = secrets.clone();
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
         plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
-        let network = network_options(&settings, plan.target.as_deref(), &program.folder)?;
+        let network = network_options(&settings, &plan, &program.folder)?;
         let stubs = Declared::all(&plan, &addresses, &program.folder)?;
         Ok((plan, settings, network, stubs))
     };
@@ -114,14 +114,14 @@ fn describe<'js>(ctx: &Ctx<'js>, exported: Value<'js>, name: &str) -> rquickjs::
     }
 }
 
-fn network_options(settings: &Settings, target: Option<&str>, folder: &Path) -> Result<NetworkOptions, ScriptError> {
+fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Result<NetworkOptions, ScriptError> {
     let found = |file: &String| -> PathBuf { folder.join(file) };
     let mut sources = Vec::new();
     for written in &settings.sources {
         let range: SourceRange = written.parse().map_err(|error| ScriptError::new(format!("sources: {error}")))?;
         sources.extend(range.0);
     }
-    let route = match (target.and_then(unix_path), &settings.proxy) {
+    let route = match (plan.target.as_deref().and_then(unix_path), &settings.proxy) {
         (Some(_), Some(_)) => return Err(ScriptError::new("proxy: a Unix socket is not reached through a proxy; leave one of them out")),
         (Some(path), None) => Route::Unix(folder.join(path)),
         (None, Some(proxy)) => Route::Proxy(Proxy::parse(proxy).map_err(|problem| ScriptError::new(format!("proxy: {problem}")))?),
@@ -140,6 +140,7 @@ fn network_options(settings: &Settings, target: Option<&str>, folder: &Path) -> 
             Http2::Only => Versions::Http2Always,
         },
         connections_per_second: settings.connections_per_second,
+        traces: settings.traceparent.then(|| TraceSeed::new(plan.options.seed)),
         ..NetworkOptions::default()
     })
 }

@@ -86,6 +86,7 @@ pub(crate) struct Settings {
     /// URL of an HTTP proxy.
     pub(crate) proxy: Option<String>,
     pub(crate) connections_per_second: Option<f64>,
+    pub(crate) traceparent: bool,
     /// Indexed by the plan's scenario id.
     pub(crate) scenarios: Vec<ScenarioSettings>,
 }

@@ -3,7 +3,7 @@ import type { Parameter, RunRow } from "../feed/history";
 import { addressOf, placeOf } from "../history/place";
 import type { ReportView } from "../view";
 import { overlay } from "./overlay";
-import { chosen, search, tagsOf } from "./runs";
+import { chosen, missing, search, tagsOf } from "./runs";
 
 const run = (id: string, test: string, tags: string[], note = "") => ({ id, test, tags, note, state: "completed", validity: "valid" }) as unknown as RunRow;
 const runs = [run("1", "Tickets", ["nightly", "main"]), run("2", "Webhooks", ["Main"], "with 16 workers"), run("3", "Tickets", [])];
@@ -22,6 +22,13 @@ test("a form sends only what differs from the default, and never a secret nobody
   const parameters = [parameter("rate", "4"), parameter("target", null), parameter("key", "•••", true)];
   expect(chosen(parameters, { rate: "4", target: "http://x", key: "" })).toEqual({ target: "http://x" });
   expect(chosen(parameters, { rate: "5", target: "", key: "k" })).toEqual({ rate: "5", key: "k" });
+});
+
+test("a value is missing where there is no default, or where it was cleared", () => {
+  const parameter = (name: string, usual: string | null, secret = false): Parameter => ({ name, kind: "string", help: null, default: usual, secret });
+  const parameters = [parameter("target", null), parameter("rate", "4"), parameter("note", ""), parameter("key", "•••", true), parameter("word", null, true)];
+  expect(missing(parameters, { target: "", rate: "", note: "", key: "", word: "" })).toEqual(["target", "rate", "word"]);
+  expect(missing(parameters, { target: "http://x", rate: "4", note: "", key: "", word: "w" })).toEqual([]);
 });
 
 test("addresses lead back to where they came from", () => {

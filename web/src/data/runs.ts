@@ -16,6 +16,12 @@ export function tagsOf(runs: readonly RunRow[]): string[] {
   return [...new Set(runs.flatMap((run) => run.tags))].toSorted((a, b) => a.localeCompare(b, "en"));
 }
 
+/** Names of the parameters that need a value and have none. */
+export function missing(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): string[] {
+  const isEmpty = ({ name, default: usual, secret }: Parameter) => (values[name] ?? "") === "" && (usual === null || (usual !== "" && !secret));
+  return parameters.filter(isEmpty).map(({ name }) => name);
+}
+
 /** What to send: only what differs from the default, so that the run's record says what was chosen. */
 export function chosen(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(

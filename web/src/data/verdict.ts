@@ -1,6 +1,6 @@
 // The three answers in a few words each, for the strip at the top.
 
-import { count, counted } from "../format/number";
+import { counted } from "../format/number";
 import { sentence } from "../format/prose";
 import { grade as gradeWord, type Tone } from "../format/words";
 import type { Grade, ReportView, ValidityCheck } from "../view";
@@ -37,7 +37,7 @@ function thresholds(view: ReportView): Answer {
   const base = { id: "thresholds", question: isRunning(view) ? "Does it meet its objectives?" : "Did it meet its objectives?" } as const;
   if (results.length === 0) return { ...base, word: "None set", tone: "none", summary: "The test declares no thresholds" };
   if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${counted(results.length, "threshold")}: ${failed[0]!.threshold.label}` };
-  if (pending.length > 0) return { ...base, word: "So far", tone: "none", summary: `${count(results.length - pending.length)} of ${counted(results.length, "threshold")} decided, none failed` };
+  if (pending.length > 0) return { ...base, word: "Not decided yet", tone: "none", summary: results.length === 1 ? "The one threshold has not failed so far" : `None of the ${counted(results.length, "threshold")} has failed so far` };
   return { ...base, word: "Passed", tone: "good", summary: results.length === 1 ? "The one threshold held" : `All ${counted(results.length, "threshold")} held` };
 }
 

@@ -268,6 +268,7 @@ impl Simulation<'_> {
             status: 201,
             bytes_sent: 1,
             bytes_received: 1,
+            trace: None,
         };
         self.recorder.record(self.pay, &sample);
         self.journey(self.number, FlowStep::Start);

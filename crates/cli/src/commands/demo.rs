@@ -32,6 +32,7 @@ pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> any
         inputs: Inputs { parameters, ..Inputs::default() },
         workers: machine::cores(),
         tags: &["demo".to_owned()],
+        stops_with_stdin: false,
         tls: &TlsArgs::default(),
         output: &OutputArgs { live: true, ..args.output.clone() },
         color,

@@ -32,7 +32,7 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let request = UrlRequest::from_args(&args.what, &args.url)?;
     let plan = url_plan::plan(&request, &args.url, args.seed.unwrap_or(1))?;
     let mut network = NetworkOptions::default();
-    args.tls.apply(&mut network);
+    args.tls.apply(&mut network, plan.options.seed);
     check_network(&network)?;
     let options = plan.options.clone();
     let session = Session {
@@ -43,6 +43,7 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
         file: None,
         workers: workers(args.workers),
         tags: args.tags.clone(),
+        stops_with_stdin: args.stop_with_stdin,
         output: &args.output,
         color,
         console: Console::new(),
@@ -71,6 +72,7 @@ fn run_script(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
         inputs,
         workers: workers(args.workers),
         tags: &args.tags,
+        stops_with_stdin: args.stop_with_stdin,
         tls: &args.tls,
         output: &args.output,
         color,
@@ -115,6 +117,7 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) inputs: Inputs,
     pub(crate) workers: u32,
     pub(crate) tags: &'a [String],
+    pub(crate) stops_with_stdin: bool,
     pub(crate) tls: &'a TlsArgs,
     pub(crate) output: &'a OutputArgs,
     pub(crate) color: ColorChoice,
@@ -123,7 +126,7 @@ pub(crate) struct ScriptRun<'a> {
 impl ScriptRun<'_> {
     pub(crate) fn perform(self) -> anyhow::Result<Exit> {
         let mut loaded = script::load(self.path, &self.inputs)?;
-        self.tls.apply(&mut loaded.network);
+        self.tls.apply(&mut loaded.network, loaded.plan.options.seed);
         check_network(&loaded.network)?;
         let console = Console::new();
         let sink = console.sink();
@@ -140,6 +143,7 @@ impl ScriptRun<'_> {
             file: Some(self.shown.to_owned()),
             workers: self.workers,
             tags: self.tags.to_vec(),
+            stops_with_stdin: self.stops_with_stdin,
             output: self.output,
             color: self.color,
             console,

@@ -27,7 +27,7 @@ const GRACE_NS: u64 = 60_000_000_000;
 
 pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let mut loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
-    args.tls.apply(&mut loaded.network);
+    args.tls.apply(&mut loaded.network, loaded.plan.options.seed);
     let mask = Mask::of(&loaded.plan);
     try_loaded(args, color, loaded, &mask).map_err(|error| hiding(&mask, error))
 }
@@ -137,8 +137,14 @@ fn masked(view: ExchangeView, mask: &Mask) -> ExchangeView {
 }
 
 fn view(traced: &Traced<'_>) -> ExchangeView {
-    let Exchange { started, ended, phases, result, bytes_received, connected, .. } = traced.exchange;
+    let Exchange { started, ended, phases, result, bytes_received, connected, trace, .. } = traced.exchange;
     let request = traced.request;
+    let mut request_headers = request.headers.clone();
+    if let Some(trace) = trace
+        && !request_headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
+    {
+        request_headers.push(("traceparent".to_owned(), trace.value()));
+    }
     let origin = &request.origin;
     let scheme = if origin.tls { "https" } else { "http" };
     let host = if origin.host.contains(':') { format!("[{}]", origin.host) } else { origin.host.clone() };
@@ -147,7 +153,7 @@ fn view(traced: &Traced<'_>) -> ExchangeView {
         name: traced.name.to_owned(),
         method: request.method.to_string(),
         url: format!("{scheme}://{host}:{}{}", origin.port, request.path),
-        request_headers: request.headers.clone(),
+        request_headers,
         request_body: request.body.to_vec(),
         answer: result.as_ref().ok().map(|response| AnswerView {
             status: response.status,

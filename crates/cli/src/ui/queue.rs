@@ -234,7 +234,13 @@ impl Queue {
             return Ok(None);
         }
         let mut command = Command::new(&self.launch.binary);
-        command.arg("run").arg(&entry.order.path).arg("--runs").arg(&self.launch.runs).args(["--live", "--quiet", "--color", "never"]);
+        command.arg("run").arg(&entry.order.path).arg("--runs").arg(&self.launch.runs).args([
+            "--live",
+            "--quiet",
+            "--color",
+            "never",
+            "--stop-with-stdin",
+        ]);
         for (name, value) in &entry.order.parameters {
             if entry.order.secret.contains(name) {
                 // Other users of the machine can read a command line, and not an environment.
@@ -244,7 +250,8 @@ impl Queue {
             }
         }
         // A group of its own: Ctrl-C in the terminal is for the page, which passes it on.
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // Its standard input is open as long as this process lives: a run does not outlive who waits for it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn()?;
         if let Phase::Running { pid, .. } = &mut entry.phase {
             *pid = Some(Pid::from_child(&child));

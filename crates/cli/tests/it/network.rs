@@ -1,12 +1,15 @@
-//! How the target is reached: HTTP/2, Unix sockets, proxies, source addresses, the rate of new connections.
+//! How the target is reached: HTTP/2, Unix sockets, proxies, source addresses, the rate of new connections; and `traceparent`.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+use serde_json::Value;
 
 use crate::harness::{Folder, server};
 
@@ -223,4 +226,81 @@ fn names_are_looked_up_as_often_as_their_ttl_says_and_all_addresses_are_used() {
     let unknown = text.replace("shop.test", "gone.test").replace("\"4s\"", "\"1s\"");
     let ended = Folder::new().file("t.load.ts", &unknown).run(&["run", "t.load.ts"]).code(5).says("gone.test");
     assert_eq!(ended.outcomes("dns"), 50, "{}", ended.everything());
+}
+
+/// Trace and span of a head's one `traceparent`.
+fn trace_of(head: &str) -> (String, String) {
+    let lines: Vec<_> = head.lines().filter_map(|line| line.strip_prefix("traceparent: ")).collect();
+    let [line] = lines[..] else { panic!("not one traceparent: {head}") };
+    let [version, trace, span, flags] = line.split('-').collect::<Vec<_>>()[..] else { panic!("{line}") };
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
+    assert!(version == "00" && trace.len() == 32 && span.len() == 16 && flags == "01" && is_hex(trace) && is_hex(span), "{line}");
+    (trace.to_owned(), span.to_owned())
+}
+
+#[test]
+fn every_request_of_a_url_carries_a_trace_of_its_own_that_the_report_names() {
+    let (port, heads, _) = tcp();
+    let url = format!("http://127.0.0.1:{port}/x");
+    let run = |more: &[&str]| {
+        heads.lock().expect("no panic").clear();
+        let common = ["run", &url, "--rate", "40", "--for", "2s", "--workers", "2", "--expect-status", "201"];
+        let folder = Folder::new();
+        let ended = folder.run(&[&common, more].concat());
+        let traces: BTreeSet<_> =
+            heads.lock().expect("no panic").iter().filter(|head| head.contains("traceparent")).map(|head| trace_of(head)).collect();
+        (ended, traces, folder)
+    };
+    let (ended, traces, _) = run(&[]);
+    assert!(traces.is_empty() && ended.summary()["errors"][0].get("trace").is_none(), "{traces:?}");
+    let (ended, traces, folder) = run(&["--traceparent", "--seed", "7"]);
+    assert_eq!((ended.outcomes("status"), traces.len()), (80, 80), "{}", ended.everything());
+    let ids: BTreeSet<_> = traces.iter().map(|(trace, _)| trace.as_str()).collect();
+    assert_eq!(ids.len(), 80);
+    assert_eq!(traces.iter().map(|(trace, _)| &trace[..16]).collect::<BTreeSet<_>>().len(), 1);
+    let error = ended.summary()["errors"][0]["trace"].as_str().expect("a trace").to_owned();
+    assert!(ids.contains(error.as_str()));
+    ended.says(&format!("trace {error}"));
+    let slices = fs::read_to_string(folder.runs()[0].join("snapshots.jsonl")).expect("slices");
+    let slices = slices.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let slow: Vec<Value> = slices.filter_map(|slice| slice["slow"].as_array().cloned()).flatten().collect();
+    assert!(!slow.is_empty() && slow.iter().all(|slow| ids.contains(slow["trace"].as_str().expect("a trace"))));
+    // Another run with the same seed: other traces, whose second halves and spans repeat.
+    let (_, again, _) = run(&["--traceparent", "--seed", "7"]);
+    let repeated = |traces: &BTreeSet<(String, String)>| {
+        traces.iter().map(|(trace, span)| (trace[16..].to_owned(), span.clone())).collect::<BTreeSet<_>>()
+    };
+    assert!(traces.is_disjoint(&again) && repeated(&traces) == repeated(&again));
+}
+
+#[test]
+fn a_script_sends_traces_unless_it_gives_its_own() {
+    let (port, heads, _) = tcp();
+    let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let text = format!(
+        "import {{ iterations, scenario, test }} from \"loadstone\";\n\
+         const s = scenario(\"S\", async (user) => {{\n\
+           for (let n = 0; n < 3; n++) await user.get(\"/same\", {{ name: \"Same\" }});\n\
+           await user.post(\"/own\", {{ body: \"x\", headers: {{ TraceParent: \"{own}\" }}, expect: {{ status: 418 }} }});\n\
+           await user.ws(\"/socket\");\n\
+         }});\n\
+         export default test({{ target: \"http://127.0.0.1:{port}\", load: s.run(iterations(2)), options: {{ traceparent: true }} }});\n"
+    );
+    let folder = Folder::new().file("t.load.ts", &text);
+    let ended = folder.run(&["run", "t.load.ts", "--workers", "1"]);
+    let heads: Vec<String> = heads.lock().expect("no panic").iter().cloned().collect();
+    let of = |path: &str| heads.iter().filter(|head| head.contains(path)).map(|head| trace_of(head)).collect::<BTreeSet<_>>();
+    assert_eq!((of("GET /same").len(), of("GET /socket").len()), (6, 2), "{}", ended.everything());
+    let given: Vec<_> = heads.iter().filter(|head| head.starts_with("POST /own")).collect();
+    assert!(given.len() == 1 && given[0].contains(own) && given[0].to_lowercase().matches("traceparent").count() == 1, "{given:?}");
+    let errors = ended.summary()["errors"].as_array().expect("a list").clone();
+    let trace =
+        |name: &str| errors.iter().find(|row| row["name"] == name).and_then(|row| row["trace"].as_str()).expect("a trace").to_owned();
+    assert_eq!(trace("POST /own"), own[3..35]);
+    assert!(of("GET /socket").iter().any(|(id, _)| *id == trace("WS /socket")));
+    folder.run(&["try", "t.load.ts"]).says("traceparent: 00-").says(own);
+    script("target: \"http://h\", options: { traceparent: \"yes\" }", "once()")
+        .run(&["run", "t.load.ts"])
+        .code(2)
+        .says("traceparent: \"yes\" is not");
 }

@@ -226,3 +226,18 @@ fn what_it_cannot_serve_it_says_at_once() {
     folder.run(&["ui", "--listen", "203.0.113.1:80"]).code(2).says("give an address of this machine");
     folder.run(&["ui", "--listen", "here"]).code(2).says("--listen");
 }
+
+#[test]
+fn a_run_ends_when_the_ui_that_started_it_is_killed() {
+    let folder = Folder::new().file("visits.load.ts", &visits(server::nginx(), "10m"));
+    let mut ui = Ui::of(&folder);
+    assert_eq!(ui.order("visits.load.ts", json!({})).0, 202);
+    ui.queue_until("the run to begin", |queue| queue.iter().any(|one| one["live"].is_string()));
+    ui.child.kill().expect("it runs");
+    let state = || -> Value { serde_json::from_str(&folder.run(&["runs", "--json"]).stdout).expect("JSON") };
+    server::wait_until("the run to end", || state()[0]["state"] == "interrupted");
+    let run = folder.runs().remove(0);
+    let said = std::fs::read_to_string(run.join("console.log")).expect("a console");
+    assert!(said.contains("the program that started the run has ended"), "{said}");
+    server::wait_until("its report", || run.join("report.html").exists());
+}

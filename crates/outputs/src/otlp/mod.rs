@@ -2,7 +2,7 @@
 
 mod proto;
 
-use metrics::{Histogram, Snapshot};
+use metrics::Histogram;
 use prost::Message;
 use url::Url;
 
@@ -10,6 +10,7 @@ use crate::exponential::{Exponential, SCALE};
 use crate::http::Poster;
 use crate::outlet::{Problem, Sink};
 use crate::outputs::RunLabels;
+use crate::second::Second;
 use crate::totals::{Family, Kind, Labels, Totals, Unit, Value};
 use proto::{
     AnyValue, Buckets, Data, ExponentialHistogram, ExponentialPoint, ExportRequest, Gauge, KeyValue, Metric, NumberPoint, Resource,
@@ -32,9 +33,9 @@ impl Otlp {
 }
 
 impl Sink for Otlp {
-    fn take(&mut self, second: &Snapshot) {
+    fn take(&mut self, second: &Second) {
         self.totals.add(second);
-        self.unix_ns = self.run.unix_ns(second.end);
+        self.unix_ns = self.run.unix_ns(second.load.end);
     }
 
     fn flush(&mut self) -> Result<u64, Problem> {

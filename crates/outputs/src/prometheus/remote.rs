@@ -3,7 +3,7 @@
 use prost::Message;
 use url::Url;
 
-use metrics::{Histogram, Snapshot};
+use metrics::Histogram;
 
 use super::proto::{Label, Metadata, MetricType, NativeHistogram, Sample, Span, TimeSeries, WriteRequest};
 use super::{below, bounds};
@@ -11,6 +11,7 @@ use crate::exponential::{Exponential, SCALE};
 use crate::http::Poster;
 use crate::outlet::{Problem, Sink};
 use crate::outputs::RunLabels;
+use crate::second::Second;
 use crate::totals::{Kind, Labels, Totals, Value};
 
 /// Values up to this count as 0. Seconds.
@@ -49,9 +50,9 @@ impl RemoteWrite {
 }
 
 impl Sink for RemoteWrite {
-    fn take(&mut self, second: &Snapshot) {
+    fn take(&mut self, second: &Second) {
         self.totals.add(second);
-        self.timestamp = self.run.unix_ms(second.end);
+        self.timestamp = self.run.unix_ms(second.load.end);
     }
 
     fn flush(&mut self) -> Result<u64, Problem> {

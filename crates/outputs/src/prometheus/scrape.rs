@@ -5,11 +5,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use metrics::Snapshot;
-
 use super::text::exposition;
 use crate::outlet::{Problem, Sink};
 use crate::outputs::RunLabels;
+use crate::second::Second;
 use crate::totals::Totals;
 
 /// A scraper that sends or takes nothing for this long is cut off: one is answered at a time.
@@ -48,7 +47,7 @@ impl Scrape {
 }
 
 impl Sink for Scrape {
-    fn take(&mut self, second: &Snapshot) {
+    fn take(&mut self, second: &Second) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).add(second);
     }
 

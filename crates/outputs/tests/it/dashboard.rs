@@ -14,15 +14,15 @@ fn every_query_of_the_dashboard_finds_data() {
     let to = format!("prometheus=http://{}/api/v1/write", server.address).parse().expect("a destination");
     let mut outputs = Outputs::start(&[to], &[], None, &made::plan(), &made::run("r1")).expect("it starts");
     // A rate needs two points: the second is sent once the first has arrived.
-    outputs.push(&made::second(0));
+    made::push(&mut outputs, 0);
     wait_until("the first second to arrive", || !server.query("loadstone_requests_total").is_empty());
-    outputs.push(&made::second(15));
+    made::push(&mut outputs, 15);
     outputs.finish();
     let targets = dashboard["panels"].as_array().expect("panels").iter().filter_map(|panel| panel["targets"].as_array()).flatten();
     let queries: Vec<&str> = targets.filter_map(|target| target["expr"].as_str()).collect();
     assert!(queries.len() >= 8, "{queries:?}");
     for query in queries {
-        let filled = query.replace("$run", "r1").replace("$test", "Shop").replace("$__rate_interval", "1m");
+        let filled = query.replace("$run", "r1").replace("$test", "Shop").replace("$__rate_interval", "1m").replace("$observer", ".*");
         assert!(!filled.contains('$'), "{query}");
         assert!(!server.query(&filled).is_empty(), "{query} finds nothing");
     }

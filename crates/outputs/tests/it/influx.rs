@@ -34,4 +34,10 @@ fn every_second_is_a_point_with_what_happened_in_it() {
     assert_eq!(apart, 1_000_000_000);
     assert_eq!(field(of("loadstone_flow")[2], "open"), 3.0);
     assert_eq!(field(of("loadstone_load")[0], "users_active"), 7.0);
+    let signals = of("loadstone_signal");
+    let named = |name: &str| signals.iter().filter(|line| line.tag_value("signal").is_some_and(|tag| *tag == name)).collect::<Vec<_>>();
+    assert_eq!(named("sessions")[0].tag_value("series").map(ToString::to_string).as_deref(), Some("wait=Lock:tuple"));
+    assert_eq!(named("sessions").iter().map(|line| field(line, "value")).collect::<Vec<_>>(), [-1.0, 0.0, 1.0]);
+    // A counter's first reading has nothing to have grown from.
+    assert_eq!(named("cpu").iter().map(|line| field(line, "per_second")).collect::<Vec<_>>(), [0.5, 0.5]);
 }

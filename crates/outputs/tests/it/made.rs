@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use metrics::{FlowSlice, Histogram, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
+use metrics::{
+    FlowSlice, Histogram, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
+};
 use outputs::{Destination, Outputs, RunLabels};
 use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
 
@@ -51,7 +53,8 @@ pub(crate) fn second(number: u32) -> Snapshot {
         let outcome = if n == REQUESTS { Outcome::Status } else { Outcome::Passed };
         let status = if n == REQUESTS { 503 } else { 200 };
         let phases = Phases { wait: n * 1_000_000, ..Phases::default() };
-        let sample = Sample { scheduled: begin, started: begin, ended, phases, outcome, status, bytes_sent: 10, bytes_received: 90 };
+        let sample =
+            Sample { scheduled: begin, started: begin, ended, phases, outcome, status, bytes_sent: 10, bytes_received: 90, trace: None };
         recorder.record(request, &sample);
         recorder.record(iteration, &sample);
     }
@@ -64,10 +67,40 @@ pub(crate) fn second(number: u32) -> Snapshot {
     snapshot
 }
 
+/// What observers have read in a second: sessions by what they wait for (−1, then 0, …), CPU (half a core), memory, bytes, commits.
+fn signals() -> [Signal; 6] {
+    let signal = |name: &str, kind, unit: &str| Signal {
+        name: format!("postgres/{name}"),
+        observer: "postgres".to_owned(),
+        kind,
+        unit: unit.to_owned(),
+        help: String::new(),
+    };
+    let (gauge, counter) = (SignalKind::Gauge, SignalKind::Counter);
+    [
+        signal("sessions{wait=Lock:tuple}", gauge, "sessions"),
+        signal("cpu", counter, "seconds"),
+        signal("memory", gauge, "bytes"),
+        signal("read", counter, "bytes"),
+        signal("commits", counter, "1"),
+        signal("oldest_transaction", gauge, "seconds"),
+    ]
+}
+
+/// Pushes a second with the readings at its end.
+pub(crate) fn push(outputs: &mut Outputs, number: u32) {
+    let n = f64::from(number);
+    let values = [n - 1.0, 100.0 + 0.5 * n, 1e6, 5e6 * n, 20.0 * n, 1.5];
+    let at = u64::from(number + 1) * 1_000_000_000;
+    let signals = signals();
+    let readings = signals.iter().zip(values).map(|(signal, value)| (signal, SignalPoint { at, value }));
+    outputs.push(&second(number), readings);
+}
+
 /// Sends these seconds to one destination and says how that went.
 pub(crate) fn send(destination: &str, id: &str, seconds: u32) -> outputs::Delivery {
     let to: Destination = destination.parse().expect("a destination");
     let mut outputs = Outputs::start(&[to], &[], None, &plan(), &run(id)).expect("it starts");
-    (0..seconds).for_each(|number| outputs.push(&second(number)));
+    (0..seconds).for_each(|number| push(&mut outputs, number));
     outputs.finish().remove(0)
 }

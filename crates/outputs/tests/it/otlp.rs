@@ -1,7 +1,7 @@
 //! OTLP, decoded with OpenTelemetry's own messages.
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, metric::Data, number_data_point::Value};
+use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, NumberDataPoint, metric::Data, number_data_point::Value};
 use prost::Message;
 
 use crate::made::{self, REQUESTS};
@@ -37,6 +37,18 @@ fn the_state_of_the_run_is_exported_as_sums_and_exponential_histograms() {
     let total: f64 =
         sum.data_points.iter().map(|point| if let Some(Value::AsDouble(value)) = point.value { value } else { f64::NAN }).sum();
     assert_eq!(total, 3.0 * REQUESTS as f64);
+
+    let Some(Data::Gauge(levels)) = &metric(metrics, "loadstone.signal").data else { panic!("levels are a gauge") };
+    let level = |point: &NumberDataPoint| if let Some(Value::AsDouble(value)) = point.value { value } else { f64::NAN };
+    let keys = |point: &NumberDataPoint| point.attributes.iter().map(|one| one.key.clone()).collect::<Vec<_>>();
+    let sessions = levels.data_points.iter().find(|point| point.attributes.len() == 4).expect("the one with a series");
+    assert_eq!((keys(sessions).join(" "), level(sessions)), ("observer signal series unit".to_owned(), 1.0));
+    let Some(Data::Sum(counters)) = &metric(metrics, "loadstone.signal_counter").data else { panic!("counters are sums") };
+    assert_eq!(
+        counters.data_points.iter().map(level).collect::<Vec<_>>(),
+        [40.0, 1.0, 1e7],
+        "commits, CPU, bytes read: grown since the first second"
+    );
 
     let times = metric(metrics, "loadstone.response_time");
     assert_eq!(times.unit, "s");

@@ -116,6 +116,9 @@ fn what_is_written_can_be_asked_for() {
         assert_eq!(server.value(&format!(r#"loadstone_users_active{{run="{id}"}}"#)), 7.0);
         assert_eq!(server.value(&format!(r#"loadstone_flows_total{{run="{id}",flow="Delivery",outcome="finished"}}"#)), 5.0 * 4.0);
         assert_eq!(server.value(&format!(r#"loadstone_flows_open{{run="{id}"}}"#)), 5.0);
+        let sessions = server.query(&format!(r#"loadstone_signal{{run="{id}",observer="postgres",signal="sessions",unit="sessions"}}"#));
+        assert_eq!((sessions[0].0["series"].as_str(), sessions[0].1), (Some("wait=Lock:tuple"), 3.0));
+        assert_eq!(server.value(&format!(r#"loadstone_signal_counter_total{{run="{id}",signal="cpu"}}"#)), 4.0 * 0.5);
         assert_eq!(server.value(&format!(r#"loadstone_received_bytes_total{{run="{id}"}}"#)), 5.0 * 90.0 * REQUESTS as f64);
     }
     let count = r#"histogram_count(loadstone_response_time_seconds{run="native"})"#;
@@ -129,7 +132,7 @@ fn what_is_served_can_be_scraped() {
     let run = made::run("scraped");
     let mut outputs = Outputs::start(&[], &[], Some("127.0.0.1:0".parse().unwrap()), &made::plan(), &run).unwrap();
     let server = Server::start(Some(&outputs.scrape_address().unwrap().to_string()));
-    (0..3).for_each(|number| outputs.push(&made::second(number)));
+    (0..3).for_each(|number| made::push(&mut outputs, number));
     let requests = r#"sum(loadstone_requests_total{run="scraped"})"#;
     wait_until("all requests to be scraped", || server.query(requests).first().is_some_and(|(_, count)| *count == 3.0 * REQUESTS as f64));
     let bucket = r#"loadstone_response_time_seconds_bucket{run="scraped",le="+Inf"}"#;
@@ -143,7 +146,7 @@ fn a_receiver_that_is_down_is_told_and_holds_nobody_up() {
     let begun = SystemTime::now();
     let to = format!("prometheus=http://127.0.0.1:{port}/api/v1/write").parse().unwrap();
     let mut outputs = Outputs::start(&[to], &[], None, &made::plan(), &made::run("down")).unwrap();
-    (0..200).for_each(|number| outputs.push(&made::second(number)));
+    (0..200).for_each(|number| made::push(&mut outputs, number));
     let pushing = begun.elapsed().unwrap();
     let news = outputs.news();
     assert_eq!(news.len(), 1, "{news:?}");

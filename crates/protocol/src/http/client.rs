@@ -10,6 +10,7 @@ use super::answer::{AnswerReader, Wanted};
 use super::flight::{Flight, Head, Outgoing, Times};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
 use super::pool::{Connection, Pool};
+use super::trace::{Carried, TraceParent};
 use super::wire::{PreparedRequest, Traits, write_head};
 use super::{Headers, content, h2};
 use crate::connect::{Target, connect};
@@ -73,14 +74,20 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn outgoing(&self, network: &Network) -> Result<Outgoing<'a>, Failure> {
+    /// `trace`: its `traceparent` is added.
+    fn outgoing(&self, network: &Network, trace: Option<TraceParent>) -> Result<Outgoing<'a>, Failure> {
         let proxy = network.route().forwards(self.origin().tls);
-        match self {
-            Self::Prepared(request) if proxy.is_none() => Ok(Outgoing { head: Head::Prepared(&request.wire), body: &[], sent: 0 }),
+        match (self, trace) {
+            (Self::Prepared(request), None) if proxy.is_none() => Ok(Outgoing { head: Head::Prepared(&request.wire), body: &[], sent: 0 }),
+            (Self::Prepared(request), Some(trace)) if proxy.is_none() => {
+                let mut head = network.take_send_buffer();
+                request.write_traced(trace, &mut head);
+                Ok(Outgoing { head: Head::Built(head), body: &[], sent: 0 })
+            }
             _ => {
                 let request = self.request();
                 let mut head = network.take_send_buffer();
-                write_head(request, proxy, &mut head)?;
+                write_head(request, proxy, trace, &mut head)?;
                 Ok(Outgoing { head: Head::Built(head), body: &request.body, sent: 0 })
             }
         }
@@ -146,7 +153,7 @@ impl Client {
         let mut opened = None;
         if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && source.origin().tls {
             let always = self.versions == Versions::Http2Always;
-            match Box::pin(h2::send(&self.network, &lane, source.request(), always)).await {
+            match Box::pin(h2::send(&self.network, &lane, source.request(), Carried::by(source.request(), &self.network), always)).await {
                 h2::Sent::Http2(exchange) => return exchange,
                 h2::Sent::Http1(exchange) => opened = exchange,
             }
@@ -156,9 +163,12 @@ impl Client {
             None => Box::pin(lane.enter()).await,
         };
         let mut exchange = opened.unwrap_or_else(|| begin(&self.network));
+        let carried = Carried::by(source.request(), &self.network);
+        exchange.trace = carried.parent();
+        let is_added = carried.added().is_some();
         let mut may_reuse = true;
         loop {
-            let out = match source.outgoing(&self.network) {
+            let out = match source.outgoing(&self.network, exchange.trace.filter(|_| is_added)) {
                 Ok(out) => out,
                 Err(failure) => {
                     exchange.ended = exchange.started;
@@ -207,6 +217,7 @@ pub(super) fn begin(network: &Network) -> Exchange {
         bytes_sent: 0,
         bytes_received: 0,
         connected: false,
+        trace: None,
     }
 }
 

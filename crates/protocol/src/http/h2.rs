@@ -20,6 +20,7 @@ use super::answer::too_large;
 use super::client::{begin, open_to};
 use super::message::{BodyUse, Exchange, Request, Response};
 use super::pool::{Connection, Counted, Lane, Shared};
+use super::trace::{self, Carried, TraceParent};
 use super::wire::{Traits, check};
 use super::{Failure, Headers, content};
 use crate::Network;
@@ -47,18 +48,19 @@ pub(crate) enum Sent {
 }
 
 /// Sends a request over the lane's shared connection, opening it first where there is none.
-pub(crate) async fn send(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, always: bool) -> Sent {
+pub(crate) async fn send(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, carried: Carried, always: bool) -> Sent {
     let traits = Traits::of(request);
     let mut again = traits.idempotent;
     loop {
         let (mut exchange, multiplex) = match join(network, lane, request, &traits, always).await {
             Joined::Connection(exchange, multiplex) => (exchange, multiplex),
-            Joined::Failed(exchange) => return Sent::Http2(exchange),
+            Joined::Failed(exchange) => return Sent::Http2(Exchange { trace: carried.parent(), ..exchange }),
             Joined::Http1(exchange) => return Sent::Http1(exchange),
         };
+        exchange.trace = carried.parent();
         let timer = network.clock().timer();
         timer.reset(exchange.started.saturating_add(traits.timeout_ns));
-        let result = stream(&multiplex, request, &traits, &timer, &mut exchange).await;
+        let result = stream(&multiplex, request, carried.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
         // A connection that was closed while it lay idle: the same race as with HTTP/1.1.
         let raced = !exchange.connected && exchange.bytes_received == 0;
@@ -135,12 +137,13 @@ fn is_usable(multiplex: &Multiplex) -> bool {
 async fn stream(
     multiplex: &Multiplex,
     request: &Request,
+    added: Option<TraceParent>,
     traits: &Traits,
     timer: &Timer,
     exchange: &mut Exchange,
 ) -> Result<Response, Failure> {
     let clock = multiplex.counted.network().clock();
-    let head = head(request)?;
+    let head = head(request, added)?;
     let ready = within(timer, "waiting for a free stream", multiplex.sender.clone().ready()).await?;
     let mut sender = ready.map_err(|error| failure(&error))?;
     exchange.bytes_sent = fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
@@ -178,7 +181,7 @@ async fn stream(
 }
 
 /// The request's head without what belongs to HTTP/1.1 alone (RFC 9113, section 8.2.2).
-fn head(request: &Request) -> Result<::http::Request<()>, Failure> {
+fn head(request: &Request, added: Option<TraceParent>) -> Result<::http::Request<()>, Failure> {
     let refuse = |_| Failure::protocol("the request cannot be sent: HTTP/2 does not allow its method, path or headers");
     let mut authority = request.origin.authority();
     let mut head = ::http::Request::new(());
@@ -194,6 +197,10 @@ fn head(request: &Request) -> Result<::http::Request<()>, Failure> {
                 head.headers_mut().append(name, value);
             }
         }
+    }
+    if let Some(added) = added {
+        let value = HeaderValue::from_str(&added.value()).map_err(|error| refuse(error.into()))?;
+        head.headers_mut().append(HeaderName::from_static(trace::NAME), value);
     }
     let accepted = HeaderValue::from_static(content::ACCEPTED);
     head.headers_mut().entry(::http::header::ACCEPT_ENCODING).or_insert(accepted);

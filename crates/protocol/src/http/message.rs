@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use metrics::{Nanos, Phases};
 
-use super::{Failure, Headers};
+use super::{Failure, Headers, TraceParent};
 
 /// Scheme, host and port of a URL: what a connection is made to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -71,4 +71,6 @@ pub struct Exchange {
     pub bytes_received: u64,
     /// A new connection was opened for it.
     pub connected: bool,
+    /// What its `traceparent` header said, where the network sends one.
+    pub trace: Option<TraceParent>,
 }

@@ -18,6 +18,7 @@ mod multipart;
 mod pool;
 mod session;
 mod takeover;
+mod trace;
 mod wire;
 
 pub use crate::Failure;
@@ -29,6 +30,8 @@ pub use multipart::Multipart;
 pub(crate) use pool::Connection;
 pub use session::{Hop, Hops, Session, SessionOptions};
 pub(crate) use takeover::{ConnectReader, Takeover, take_over_events, take_over_upgraded};
+pub(crate) use trace::Traces;
+pub use trace::{TraceParent, TraceSeed};
 pub use wire::PreparedRequest;
 
 #[cfg(feature = "fuzzing")]

@@ -8,6 +8,7 @@ use super::client::{begin, note, open_to, response};
 use super::flight::{Flight, Head, Outgoing};
 use super::message::{Exchange, Request, Response};
 use super::pool::Connection;
+use super::trace::Carried;
 use super::wire::{Traits, write_head};
 use super::{Failure, Headers};
 use crate::Network;
@@ -38,9 +39,11 @@ pub(crate) async fn take_over_events(network: &Rc<Network>, request: &Request) -
 async fn take_over(network: &Rc<Network>, request: &Request, upgrade: bool) -> (Exchange, Option<Takeover>) {
     let traits = Traits::of(request);
     let mut exchange = begin(network);
+    let carried = Carried::by(request, network);
+    exchange.trace = carried.parent();
     let mut head = network.take_send_buffer();
     let proxy = if upgrade { None } else { network.route().forwards(request.origin.tls) };
-    if let Err(failure) = write_head(request, proxy, &mut head) {
+    if let Err(failure) = write_head(request, proxy, carried.added(), &mut head) {
         exchange.ended = exchange.started;
         exchange.result = Err(failure);
         return (exchange, None);

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::content;
 use super::message::{BodyUse, Origin, Request};
+use super::trace::TraceParent;
 use crate::{Failure, Proxy};
 
 /// A request whose bytes are built once and sent many times: the cheapest way to send what does not vary.
@@ -14,6 +15,8 @@ pub struct PreparedRequest {
     pub(crate) request: Rc<Request>,
     /// Head and body.
     pub(crate) wire: Vec<u8>,
+    /// Length of the header lines in it: where another may be put in.
+    lines_bytes: usize,
     pub(crate) traits: Traits,
     pub(crate) keep_headers: bool,
 }
@@ -22,12 +25,14 @@ impl PreparedRequest {
     /// Fails where the request could not be sent either (a line break in a header).
     pub fn new(request: &Request) -> Result<Self, Failure> {
         let mut wire = Vec::new();
-        write_head(request, None, &mut wire)?;
+        write_head(request, None, None, &mut wire)?;
+        let lines_bytes = wire.len() - 2;
         wire.extend_from_slice(&request.body);
         Ok(Self {
             origin: Rc::clone(&request.origin),
             request: Rc::new(request.clone()),
             wire,
+            lines_bytes,
             traits: Traits::of(request),
             keep_headers: true,
         })
@@ -36,6 +41,14 @@ impl PreparedRequest {
     /// What will be sent.
     pub fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// Appends head and body with a `traceparent` line.
+    pub(super) fn write_traced(&self, trace: TraceParent, out: &mut Vec<u8>) {
+        let (lines, rest) = self.wire.split_at(self.lines_bytes);
+        out.extend_from_slice(lines);
+        trace.write_line(out);
+        out.extend_from_slice(rest);
     }
 
     /// The response will carry its status alone: with [`BodyUse::Discard`], an exchange then allocates nothing.
@@ -69,8 +82,8 @@ impl Traits {
 }
 
 /// Appends the head of a request. `proxy`: it goes to one that forwards it, and so names its whole URL (RFC 9112,
-/// section 3.2.2).
-pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, out: &mut Vec<u8>) -> Result<(), Failure> {
+/// section 3.2.2). `trace`: its `traceparent` is added.
+pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, trace: Option<TraceParent>, out: &mut Vec<u8>) -> Result<(), Failure> {
     check(request)?;
     out.extend_from_slice(request.method.as_bytes());
     out.push(b' ');
@@ -102,6 +115,9 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, out: &mut Vec
     if !given.length && (!request.body.is_empty() || expects_body) {
         let mut digits = [0; 20];
         line_bytes(out, b"Content-Length", decimal(request.body.len() as u64, &mut digits));
+    }
+    if let Some(trace) = trace {
+        trace.write_line(out);
     }
     out.extend_from_slice(b"\r\n");
     Ok(())
@@ -213,6 +229,19 @@ mod tests {
         assert!(wire("POST", &[], "").unwrap().contains("Content-Length: 0\r\n"));
         assert!(!wire("DELETE", &[], "").unwrap().contains("Content-Length"));
         assert_eq!(wire("PUT", &[("content-length", "4")], "body").unwrap().matches("ength").count(), 1);
+    }
+
+    #[test]
+    fn a_trace_is_put_into_a_prepared_request_where_a_built_one_has_it() {
+        let request = request("POST", &[("X", "y")], "body");
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let (mut built, mut prepared) = (Vec::new(), Vec::new());
+        write_head(&request, None, trace.parse().ok(), &mut built).unwrap();
+        built.extend_from_slice(b"body");
+        PreparedRequest::new(&request).unwrap().write_traced(trace.parse().unwrap(), &mut prepared);
+        assert_eq!(prepared, built);
+        let text = String::from_utf8(built).unwrap();
+        assert!(text.ends_with(&format!("Content-Length: 4\r\ntraceparent: {trace}\r\n\r\nbody")), "{text}");
     }
 
     #[test]

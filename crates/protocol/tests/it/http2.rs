@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use metrics::Outcome;
-use protocol::Network;
-use protocol::http::{Client, ClientOptions, PreparedRequest, Request, Versions};
+use protocol::http::{Client, ClientOptions, PreparedRequest, Request, TraceSeed, Versions};
+use protocol::{Network, NetworkOptions};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
@@ -32,6 +32,7 @@ pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + '
                     }
                     let response = http::Response::builder()
                         .header("x-method", parts.method.as_str())
+                        .header("x-traceparent", parts.headers.get("traceparent").map_or("", |value| value.to_str().unwrap()))
                         .header("x-authority", parts.uri.authority().unwrap().as_str())
                         .header("set-cookie", "a=1")
                         .header("set-cookie", "b=2");
@@ -157,5 +158,21 @@ fn tls_agrees_on_the_version() {
         // One shared connection, then HTTP/1.1 by choice; afterwards up to four of HTTP/1.1, none of HTTP/2.
         assert_eq!(seen.borrow()[..2], [true, false]);
         assert!(seen.borrow()[2..].iter().all(|http2| !http2));
+    });
+}
+
+#[test]
+fn a_request_carries_the_trace_that_its_exchange_names() {
+    run_with(NetworkOptions { traces: Some(TraceSeed::new(1)), ..NetworkOptions::default() }, |network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        let mut request = request("GET", address, "/", Bytes::new());
+        let exchange = client.send(&request).await;
+        assert_eq!(passed(&exchange).headers.get("x-traceparent"), exchange.trace.map(|trace| trace.value()).as_deref());
+        let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+        request.headers.push(("Traceparent".to_owned(), own.to_owned()));
+        let exchange = client.send(&request).await;
+        assert_eq!(passed(&exchange).headers.all("x-traceparent").collect::<Vec<_>>(), [own]);
+        assert_eq!(exchange.trace.unwrap().trace.to_string(), own[3..35]);
     });
 }

@@ -187,11 +187,13 @@ fn errors(summary: &Summary, style: &Style) -> String {
     let mut out = String::from("Errors\n");
     for row in rows.iter().take(ERRORS_MAX) {
         let lead = format!("  {} × ", number::count(row.count));
-        let text =
-            format!("{}: {}: {} (first at {})", row.key.name, row.outcome.label(), row.message, number::seconds(row.first_at_seconds));
+        let trace = row.trace.map(|id| format!(", trace {id}")).unwrap_or_default();
+        let first = format!(" (first at {}{trace})", number::seconds(row.first_at_seconds));
+        let text = format!("{}: {}: {}", row.key.name, row.outcome.label(), row.message);
         // Three lines of a message tell what it is; the report has the rest.
         let columns = style.width.saturating_sub(width_of(&lead));
-        out.push_str(&hang(&lead, width_of(&lead), &cut(&text, columns * 3 - columns / 2), style.width));
+        let text = cut(&text, (columns * 3 - columns / 2).saturating_sub(first.len()));
+        out.push_str(&hang(&lead, width_of(&lead), &(text + &first), style.width));
     }
     if rows.len() > ERRORS_MAX {
         out.push_str(&format!("  … and {} more in the report\n", rows.len() - ERRORS_MAX));

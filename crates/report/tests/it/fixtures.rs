@@ -8,7 +8,7 @@ use analysis::{
 };
 use metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
-    SlowSample, Snapshot,
+    SlowSample, Snapshot, TraceId,
 };
 use plan::{
     Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Origin, Parameter, ParameterKind, Scenario,
@@ -159,6 +159,7 @@ fn slow(started: u64, response_ns: u64) -> SlowSample {
         body_ns: 0,
         status: 200,
         outcome: Outcome::Passed,
+        trace: None,
     }
 }
 
@@ -392,9 +393,10 @@ pub(crate) fn failed_summary() -> Summary {
         message: message.to_owned(),
         count,
         first_at_seconds,
+        trace: None,
     };
     summary.errors = vec![
-        error(Outcome::Timeout, "no answer within 5s", 4, 31.5),
+        ErrorRow { trace: TraceId::new(0x4bf9_2f35_77b3_4da6, 7), ..error(Outcome::Timeout, "no answer within 5s", 4, 31.5) },
         error(Outcome::Status, "503 Service Unavailable: {\"error\":\"no connection available from the pool\"}", 1200, 3.25),
     ];
     summary.verdict.thresholds[1] = threshold(

@@ -59,7 +59,10 @@ pub(crate) fn slice(slice: u32, names: &[&str], requests: u64) -> Snapshot {
             let status = if outcome == Outcome::Passed { 200 } else { 500 };
             let phases = Phases { wait, body, ..Phases::default() };
             let ended = started + wait + body;
-            recorder.record(id, &Sample { scheduled, started, ended, phases, outcome, status, bytes_sent: 120, bytes_received: 900 });
+            recorder.record(
+                id,
+                &Sample { scheduled, started, ended, phases, outcome, status, bytes_sent: 120, bytes_received: 900, trace: None },
+            );
         }
     }
     recorder.drain(slice, begin, begin + 1_000_000_000)

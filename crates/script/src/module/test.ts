@@ -7,7 +7,7 @@ import { known, name as nameOf, nanoseconds, perSecond, show, whole } from "load
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
-  "insecure", "roots", "clientCertificate", "sources", "nameServers", "http2", "proxy", "connectionsPerSecond"];
+  "insecure", "roots", "clientCertificate", "sources", "nameServers", "http2", "proxy", "connectionsPerSecond", "traceparent"];
 
 class Test {
   readonly kind = "test";
@@ -42,6 +42,11 @@ function texts(value: any, what: string): string[] {
 function http2(value: unknown): string {
   if (value === undefined || value === "off" || value === "auto" || value === "only") return value ?? "off";
   throw new TypeError(`http2: ${show(value)} is not "off", "auto" or "only"`);
+}
+
+function flag(value: unknown, what: string): boolean {
+  if (value === undefined || typeof value === "boolean") return value ?? false;
+  throw new TypeError(`${what}: ${show(value)} is not true or false`);
 }
 
 function connectionRate(value: unknown): number {
@@ -99,6 +104,7 @@ export function test(definition: any): Test {
     name_servers: texts(options.nameServers, "nameServers"),
     http2: http2(options.http2),
     proxy: options.proxy === undefined ? null : nameOf(options.proxy, "proxy"),
+    traceparent: flag(options.traceparent, "traceparent"),
     connections_per_second: options.connectionsPerSecond === undefined ? null : connectionRate(options.connectionsPerSecond),
   };
   return new Test((file) => {

@@ -51,7 +51,7 @@ pub(crate) fn conclude<'js>(
         let mut recorder = desk.recorder.borrow_mut();
         recorder.record(issued.series, &sample);
         if let Some(error) = error {
-            recorder.error(issued.series, outcome, sample.ended, error);
+            recorder.failed(issued.series, &sample, error);
         }
     }
     if outcome.is_failure() {
@@ -76,6 +76,7 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
         status: last.result.as_ref().map_or(0, |response| response.status),
         bytes_sent: last.bytes_sent,
         bytes_received: last.bytes_received,
+        trace: last.trace.map(|parent| parent.trace),
     };
     if let Some(first) = before.first() {
         sample.started = first.exchange.started;

@@ -220,6 +220,7 @@ impl Drop for Flight {
             status: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            trace: None,
         };
         let mut recorder = self.user.desk.recorder.borrow_mut();
         recorder.request_ended(now);

@@ -265,11 +265,12 @@ fn record(cell: &SocketCell, issue: &Issue, times: Times, bytes: (u64, u64), fai
         status: 0,
         bytes_sent: bytes.0,
         bytes_received: bytes.1,
+        trace: None,
     };
     let mut recorder = user.desk.recorder.borrow_mut();
     recorder.record(issue.series, &sample);
     if let Some(failure) = failure {
-        recorder.error(issue.series, outcome, sample.ended, &failure.message);
+        recorder.failed(issue.series, &sample, &failure.message);
         drop(recorder);
         user.note_failure(issue.epoch, issue.group.as_ref());
     }

@@ -108,7 +108,7 @@ pub(super) fn conclude<'js>(ctx: &Ctx<'js>, asked: Asked, opening: ws::Opening) 
         let sample = sample(&exchange, &[], issue.due, outcome);
         recorder.record(issue.series, &sample);
         if let Some(error) = error {
-            recorder.error(issue.series, outcome, sample.ended, error);
+            recorder.failed(issue.series, &sample, error);
         }
     }
     if outcome.is_failure() {

@@ -1,0 +1,130 @@
+//! Signals of the system: what tells them apart, their last levels, and how much their counters have grown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use metrics::{Nanos, Signal, SignalKind, SignalPoint};
+
+use crate::totals::{Family, Kind, Labels, Unit, Value};
+
+/// A level that nobody has read for so long is no longer sent; observers that read more seldom than this show gaps.
+const LEVEL_KEPT_NS: u64 = 60_000_000_000;
+
+/// All signals of a run so far, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Signals(BTreeMap<String, State>);
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) kind: SignalKind,
+    pub(crate) labels: Labels,
+    last: SignalPoint,
+    /// Of a counter: growth since the first reading.
+    grown: f64,
+    /// Of a counter: growth per second since the reading before.
+    per_second: Option<f64>,
+}
+
+impl State {
+    /// What a chart of single readings shows: the level, or a counter's growth per second.
+    pub(crate) fn shown(&self) -> Option<f64> {
+        let shown = match self.kind {
+            SignalKind::Gauge => Some(self.last.value),
+            SignalKind::Counter => self.per_second,
+        };
+        shown.filter(|value| value.is_finite())
+    }
+
+    fn read(&mut self, point: SignalPoint) {
+        self.per_second = point.growth_since(&self.last);
+        // A counter that went back began anew.
+        self.grown += if point.value >= self.last.value { point.value - self.last.value } else { point.value };
+        self.last = point;
+    }
+}
+
+impl Signals {
+    pub(crate) fn add(&mut self, signal: &Signal, point: SignalPoint) {
+        match self.0.get_mut(&signal.name) {
+            Some(state) => state.read(point),
+            None => {
+                let state = State { kind: signal.kind, labels: labels(signal), last: point, grown: 0.0, per_second: None };
+                self.0.insert(signal.name.clone(), state);
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, signal: &Signal) -> Option<&State> {
+        self.0.get(&signal.name)
+    }
+
+    /// `now`: end of the last second.
+    pub(crate) fn families(&self, now: Nanos) -> [Family<'_>; 2] {
+        let of = |kind| self.0.values().filter(move |state| state.kind == kind);
+        let is_kept = |state: &&State| state.last.at + LEVEL_KEPT_NS >= now && state.last.value.is_finite();
+        let levels = of(SignalKind::Gauge).filter(is_kept).map(|state| (state.labels.clone(), Value::Number(state.last.value)));
+        let counters = of(SignalKind::Counter).filter(|state| state.grown.is_finite());
+        let counters = counters.map(|state| (state.labels.clone(), Value::Number(state.grown)));
+        let family = |stem, help, kind, points| Family { stem, help, kind, unit: Unit::One, points };
+        [
+            family("signal", "Level that an observer has read.", Kind::Gauge, levels.collect()),
+            family("signal_counter", "Growth of a counter since an observer first read it.", Kind::Counter, counters.collect()),
+        ]
+    }
+}
+
+/// `observer`, `signal`, `series` (where there are several of one name) and `unit`.
+fn labels(signal: &Signal) -> Labels {
+    let name = signal.name.strip_prefix(&*signal.observer).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&signal.name);
+    let (metric, series) = match name.strip_suffix('}').and_then(|name| name.split_once('{')) {
+        Some((metric, series)) => (metric, Some(series)),
+        None => (name, None),
+    };
+    let label = |name, value: &str| (name, Arc::from(value));
+    let mut labels = vec![label("observer", &signal.observer), label("signal", metric)];
+    labels.extend(series.map(|series| label("series", series)));
+    labels.push(label("unit", &signal.unit));
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signal(name: &str, kind: SignalKind) -> Signal {
+        Signal { name: name.to_owned(), observer: "shop: a/b".to_owned(), kind, unit: "bytes".to_owned(), help: String::new() }
+    }
+
+    fn values(signals: &Signals, now: Nanos) -> Vec<f64> {
+        let points = signals.families(now).into_iter().flat_map(|family| family.points);
+        points.map(|(_, value)| if let Value::Number(number) = value { number } else { f64::NAN }).collect()
+    }
+
+    #[test]
+    fn a_name_falls_into_its_labels() {
+        let said =
+            |name| labels(&signal(name, SignalKind::Gauge)).iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        assert_eq!(said("shop: a/b/heap"), ["observer=shop: a/b", "signal=heap", "unit=bytes"]);
+        assert_eq!(said("shop: a/b/heap{space=new}")[1..3], ["signal=heap", "series=space=new"]);
+        assert_eq!(said("other/x")[1], "signal=other/x");
+    }
+
+    #[test]
+    fn counters_grow_from_their_first_reading_also_when_they_begin_anew() {
+        let mut signals = Signals::default();
+        let counter = signal("shop: a/b/sent", SignalKind::Counter);
+        for (at, value) in [(1, 100.0), (2, 150.0), (4, 10.0), (6, 30.0)] {
+            signals.add(&counter, SignalPoint { at: at * 1_000_000_000, value });
+        }
+        assert_eq!(values(&signals, 0), [50.0 + 10.0 + 20.0]);
+        assert_eq!(signals.get(&counter).unwrap().shown(), Some(10.0));
+    }
+
+    #[test]
+    fn a_level_that_nobody_reads_any_more_is_a_gap() {
+        let mut signals = Signals::default();
+        signals.add(&signal("shop: a/b/heap", SignalKind::Gauge), SignalPoint { at: 1, value: 7.0 });
+        assert_eq!(values(&signals, LEVEL_KEPT_NS), [7.0]);
+        assert!(values(&signals, LEVEL_KEPT_NS + 2).is_empty());
+    }
+}

@@ -1,0 +1,197 @@
+//! `traceparent`: how the spans of a request in the systems it passes are found again (W3C Trace Context, section 3.2).
+//!
+//! Off, it costs a comparison. On, a request that does not vary is copied to the worker's send buffer with its line put in.
+
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+use metrics::TraceId;
+
+use super::message::Request;
+use crate::Network;
+use crate::random::{STEP, mix};
+
+pub(super) const NAME: &str = "traceparent";
+
+/// Version 00, trace, parent, and the flag that asks to keep the trace.
+const BYTES: usize = 55;
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// What a request's `traceparent` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceParent {
+    pub trace: TraceId,
+    pub span: NonZeroU64,
+}
+
+/// Where the ids of a run come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceSeed {
+    /// First half of every trace id; another one in every run.
+    run: u64,
+    /// Of the second half, and of the spans: equal seeds give equal ones.
+    seed: u64,
+}
+
+impl TraceSeed {
+    /// For a new run. `seed` is that of its random draws.
+    pub fn new(seed: u64) -> Self {
+        Self { run: RandomState::new().hash_one(seed).max(1), seed }
+    }
+}
+
+/// One worker's source of ids.
+#[derive(Debug)]
+pub(crate) struct Traces {
+    run: u64,
+    state: Cell<u64>,
+}
+
+impl Traces {
+    pub(crate) fn new(TraceSeed { run, seed }: TraceSeed, worker: u32) -> Self {
+        Self { run, state: Cell::new(mix(mix(seed).wrapping_add(u64::from(worker)))) }
+    }
+
+    fn carried(&self, request: &Request) -> Carried {
+        match request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME)) {
+            Some((_, value)) => Carried::Own(value.parse().ok()),
+            None => Carried::Added(self.next()),
+        }
+    }
+
+    fn next(&self) -> TraceParent {
+        let (first, second) = (self.state.get().wrapping_add(STEP), self.state.get().wrapping_add(STEP.wrapping_mul(2)));
+        self.state.set(second);
+        let trace = TraceId::new(self.run, mix(first)).expect("the half of the run is not zero");
+        TraceParent { trace, span: NonZeroU64::new(mix(second)).unwrap_or(NonZeroU64::MIN) }
+    }
+}
+
+/// How a request comes by its trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carried {
+    /// Traces are off.
+    Nothing,
+    /// It has a header, whatever that says.
+    Own(Option<TraceParent>),
+    Added(TraceParent),
+}
+
+impl Carried {
+    /// The header of the request where it has one, else new ids.
+    pub(super) fn by(request: &Request, network: &Network) -> Self {
+        network.traces.as_ref().map_or(Self::Nothing, |traces| traces.carried(request))
+    }
+
+    pub(super) fn parent(self) -> Option<TraceParent> {
+        match self {
+            Self::Nothing => None,
+            Self::Own(parent) => parent,
+            Self::Added(parent) => Some(parent),
+        }
+    }
+
+    /// What is to be put into the request.
+    pub(super) fn added(self) -> Option<TraceParent> {
+        match self {
+            Self::Added(parent) => Some(parent),
+            Self::Nothing | Self::Own(_) => None,
+        }
+    }
+}
+
+impl TraceParent {
+    /// The header's value.
+    pub fn value(&self) -> String {
+        format!("00-{}-{:016x}-01", self.trace, self.span)
+    }
+
+    /// Appends the header line without allocating.
+    pub(super) fn write_line(&self, out: &mut Vec<u8>) {
+        let (high, low) = self.trace.halves();
+        out.reserve(NAME.len() + BYTES + 4);
+        out.extend_from_slice(b"traceparent: 00-");
+        digits(high, out);
+        digits(low, out);
+        out.push(b'-');
+        digits(self.span.get(), out);
+        out.extend_from_slice(b"-01\r\n");
+    }
+}
+
+fn digits(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&std::array::from_fn::<u8, 16, _>(|place| DIGITS[(number >> (60 - 4 * place)) as usize & 15]));
+}
+
+impl FromStr for TraceParent {
+    type Err = ();
+
+    /// Reads a header's value of any version: what follows the known parts is left alone (section 4.3 of the standard).
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut parts = text.trim().split('-');
+        let (version, trace, span) = (parts.next().ok_or(())?, parts.next().ok_or(())?, parts.next().ok_or(())?);
+        if version.len() != 2 || version == "ff" || span.len() != 16 {
+            return Err(());
+        }
+        let span = u64::from_str_radix(span, 16).ok().and_then(NonZeroU64::new);
+        Ok(Self { trace: trace.parse().map_err(drop)?, span: span.ok_or(())? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_the_value_says() {
+        let traces = Traces::new(TraceSeed::new(7), 0);
+        for _ in 0..100 {
+            let parent = traces.next();
+            let mut line = Vec::new();
+            parent.write_line(&mut line);
+            let line = String::from_utf8(line).unwrap();
+            assert_eq!(line, format!("{NAME}: {}\r\n", parent.value()));
+            assert_eq!(parent.value().len(), BYTES);
+            assert_eq!(parent.value().parse(), Ok(parent));
+        }
+    }
+
+    #[test]
+    fn equal_seeds_repeat_all_but_the_half_of_the_run() {
+        let ids = |seed, worker| {
+            let seed = TraceSeed::new(seed);
+            let traces = Traces::new(seed, worker);
+            (seed.run, (0..1000).map(|_| traces.next()).map(|parent| (parent.trace.halves(), parent.span)).collect::<Vec<_>>())
+        };
+        let (first, second) = (ids(7, 0), ids(7, 0));
+        assert_ne!(first.0, second.0);
+        assert!(first.1.iter().zip(&second.1).all(|(a, b)| (a.0.1, a.1) == (b.0.1, b.1)));
+        assert!(first.1.iter().all(|((run, _), _)| *run == first.0));
+        let mut lows: Vec<u64> = [ids(7, 0), ids(7, 1), ids(8, 0)].iter().flat_map(|(_, ids)| ids).map(|((_, low), _)| *low).collect();
+        lows.sort_unstable();
+        lows.dedup();
+        assert_eq!(lows.len(), 3000);
+    }
+
+    #[test]
+    fn what_is_no_traceparent_is_told_from_one() {
+        // The example of the standard, section 3.2.3, and one of a version to come.
+        for right in
+            ["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x"]
+        {
+            assert_eq!(right.parse::<TraceParent>().unwrap().trace.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        }
+        for wrong in [
+            "",
+            "x",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+        ] {
+            assert!(wrong.parse::<TraceParent>().is_err(), "{wrong}");
+        }
+    }
+}
