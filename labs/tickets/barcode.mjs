@@ -2,10 +2,13 @@
 
 import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 
-/** `payload.signature`, both base64url: some 230 characters. */
-export function makeBarcode(privateKeyPem, { ticket, product, validUntil }) {
-  const payload = Buffer.from(JSON.stringify({ ticket, product, validUntil }));
-  return `${payload.toString("base64url")}.${sign(null, payload, createPrivateKey(privateKeyPem)).toString("base64url")}`;
+/** Makes barcodes with the issuer's private key: `payload.signature`, both base64url, some 230 characters. */
+export function createMaker(privateKeyPem) {
+  const key = createPrivateKey(privateKeyPem);
+  return ({ ticket, product, validUntil }) => {
+    const payload = Buffer.from(JSON.stringify({ ticket, product, validUntil }));
+    return `${payload.toString("base64url")}.${sign(null, payload, key).toString("base64url")}`;
+  };
 }
 
 /** Judges barcodes by the issuer's public key: `{ access, reason, ticket, product }`. */

@@ -9,7 +9,7 @@
 import Fastify from "fastify";
 import pg from "pg";
 import { listen } from "../service.mjs";
-import { makeBarcode } from "./barcode.mjs";
+import { createMaker } from "./barcode.mjs";
 import { exposeMetrics, watchPool } from "./metrics.mjs";
 import { readSettings } from "./settings.mjs";
 
@@ -17,6 +17,8 @@ const { DATABASE_URL, PRIVATE_KEY } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: readSettings(process.env).databaseConnections, application_name: "issuing" });
 pool.on("error", (error) => console.error(`database: ${error.message}`));
 const withConnection = watchPool(pool);
+
+const makeBarcode = createMaker(PRIVATE_KEY);
 
 const app = Fastify({ forceCloseConnections: true });
 exposeMetrics(app);
@@ -88,7 +90,7 @@ app.get("/v1/tickets/:id/barcode", { schema: { params: byId } }, async ({ params
   );
   if (found.rowCount === 0) return reply.code(409).send({ error: `ticket ${params.id} is not active` });
   const { product, until } = found.rows[0];
-  return { ticketId: params.id, barcode: makeBarcode(PRIVATE_KEY, { ticket: params.id, product, validUntil: until.getTime() }) };
+  return { ticketId: params.id, barcode: makeBarcode({ ticket: params.id, product, validUntil: until.getTime() }) };
 });
 
 function inTransaction(work) {

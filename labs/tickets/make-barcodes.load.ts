@@ -3,15 +3,17 @@
 //
 //   loadstone run labs/tickets/make-barcodes.load.ts -p barcodes=2000
 
-import { collect, failures, iterations, param, scenario, test } from "loadstone";
+import { collect, failures, generator, iterations, param, scenario, test } from "loadstone";
 import { activateTicket, createTicket, getBarcode } from "./steps/issuing";
 
-const barcodes = collect<{ ticket: string; barcode: string }>("barcodes.csv");
+const barcodes = collect<{ ticket: string; product: string; barcode: string }>("barcodes.csv");
+const numbers = generator((n) => n);
 
 const issue = scenario("Issue a ticket", async (user) => {
-  const ticket = await createTicket(user, "OneDay");
+  const product = numbers.next() % 100 === 0 ? "OneYear" : "OneDay"; // one traveller in a hundred has a yearly ticket
+  const ticket = await createTicket(user, product);
   await activateTicket(user, ticket);
-  barcodes.add({ ticket, barcode: await getBarcode(user, ticket) });
+  barcodes.add({ ticket, product, barcode: await getBarcode(user, ticket) });
 });
 
 export default test({

@@ -1,23 +1,24 @@
 // What a service tells Prometheus about itself: memory, CPU, event loop, garbage collection, and its database connections.
 
 import { collectDefaultMetrics, Counter, Gauge, register } from "prom-client";
+import { metricsOfAll } from "./processes.mjs";
 
 /** Adds `GET /metrics` to a service. */
 export function exposeMetrics(app) {
   collectDefaultMetrics();
-  app.get("/metrics", async (request, reply) => reply.type(register.contentType).send(await register.metrics()));
+  app.get("/metrics", async (request, reply) => reply.type(register.contentType).send(await metricsOfAll(register)));
+}
+
+/** Shows what `read` gives whenever somebody looks. */
+export function gauge(name, help, read) {
+  const collect = function () {
+    this.set(read());
+  };
+  return new Gauge({ name, help, collect });
 }
 
 /** Shows a pool of database connections, and how long is waited for one against how long it is used. */
 export function watchPool(pool) {
-  const gauge = (name, help, read) =>
-    new Gauge({
-      name,
-      help,
-      collect() {
-        this.set(read());
-      },
-    });
   gauge("db_pool_size", "Most connections the pool opens", () => pool.options.max);
   gauge("db_pool_connections", "Connections the pool has", () => pool.totalCount);
   gauge("db_pool_idle", "Connections that nobody uses", () => pool.idleCount);

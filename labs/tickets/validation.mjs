@@ -5,18 +5,20 @@
 //   tap     { barcode }                        → tap-response    { "access": true, … }
 //   notify  { ticket, access, confirm? }       → notify-response {} once it is stored, where `confirm` is true
 
-import { createHash } from "node:crypto";
 import Fastify from "fastify";
 import pg from "pg";
 import { WebSocketServer } from "ws";
 import { listen } from "../service.mjs";
 import { createJudge } from "./barcode.mjs";
 import { DecisionLog } from "./decisions.mjs";
+import { loseSome } from "./losses.mjs";
 import { exposeMetrics } from "./metrics.mjs";
+import { isStartedBy } from "./processes.mjs";
 import { readSettings } from "./settings.mjs";
 import { countValidators, tariffsAsJson } from "./validators.mjs";
 
 const SLOW_TAP_MS = 600;
+const SLOW_PRODUCT = "OneYear";
 
 const settings = readSettings(process.env);
 const judge = createJudge(process.env.PUBLIC_KEY);
@@ -24,12 +26,6 @@ const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 2, a
 pool.on("error", (error) => console.error(`database: ${error.message}`));
 const log = new DecisionLog(pool);
 const shared = JSON.parse(tariffsAsJson);
-
-/** The same barcodes are slow each time. */
-function isSlow(barcode) {
-  if (settings.slowTapShare === 0) return false;
-  return createHash("md5").update(barcode).digest().readUInt32LE() / 2 ** 32 < settings.slowTapShare;
-}
 
 /** A connection of a validator. */
 class Validator {
@@ -65,7 +61,7 @@ class Validator {
     const decision = judge(barcode);
     const tariff = this.tariffs.find(({ product }) => product === decision.product);
     const answer = () => this.answer("tap-response", { access: decision.access, reason: decision.reason, ticket: decision.ticket, zone: tariff?.zone });
-    if (isSlow(barcode)) setTimeout(answer, SLOW_TAP_MS);
+    if (settings.slowTaps && decision.product === SLOW_PRODUCT) setTimeout(answer, SLOW_TAP_MS);
     else answer();
   }
 
@@ -79,20 +75,25 @@ class Validator {
   }
 }
 
-const app = Fastify({ forceCloseConnections: true });
-exposeMetrics(app);
-const sockets = new WebSocketServer({ server: app.server, path: "/validate/json/v1", maxPayload: 16 * 1024, perMessageDeflate: false });
-countValidators(sockets, log);
-sockets.on("connection", (socket) => {
-  const validator = new Validator(socket);
-  socket.on("message", (data) => {
-    try {
-      validator.receive(data.toString());
-    } catch (error) {
-      socket.close(1008, error.message.slice(0, 100));
-    }
+async function serve() {
+  const app = Fastify({ forceCloseConnections: true });
+  exposeMetrics(app);
+  const sockets = new WebSocketServer({ server: app.server, path: "/validate/json/v1", maxPayload: 16 * 1024, perMessageDeflate: false });
+  countValidators(sockets, log);
+  sockets.on("connection", (socket) => {
+    const validator = new Validator(socket);
+    loseSome(socket, settings);
+    socket.on("message", (data) => {
+      try {
+        validator.receive(data.toString());
+      } catch (error) {
+        socket.close(1008, error.message.slice(0, 100));
+      }
+    });
+    // A broken connection closes by itself; without this the process would end.
+    socket.on("error", () => {});
   });
-  // A broken connection closes by itself; without this the process would end.
-  socket.on("error", () => {});
-});
-await listen(app);
+  await listen(app);
+}
+
+if (!isStartedBy(settings.processes)) await serve();

@@ -1,6 +1,6 @@
 // What the validation service knows of its validators: the tariffs they are sent, and how many are connected.
 
-import { Gauge } from "prom-client";
+import { gauge } from "./metrics.mjs";
 
 const ZONES = 2500;
 
@@ -13,14 +13,6 @@ export const tariffsAsJson = JSON.stringify(
 
 /** Shows connections and decisions in the service's metrics. */
 export function countValidators(sockets, log) {
-  const gauge = (name, help, read) =>
-    new Gauge({
-      name,
-      help,
-      collect() {
-        this.set(read());
-      },
-    });
   gauge("validators_connected", "Open connections of validators", () => sockets.clients.size);
   gauge("decisions_waiting", "Decisions not yet stored", () => log.waiting);
   gauge("decisions_stored", "Decisions stored since the start", () => log.stored);

@@ -15,13 +15,14 @@ export async function connect(user: User): Promise<Socket> {
   return socket;
 }
 
-/** Asks whether a barcode opens the gate. */
-export async function tap(socket: Socket, barcode: string): Promise<Decision> {
+/** Asks whether a barcode opens the gate; `undefined` when no answer came. */
+export async function tap(socket: Socket, barcode: string): Promise<Decision | undefined> {
   const answer = await socket.request(template("../messages/tap.txt", { barcode }), {
     name: "Tap response",
     match: /^tap-response/m,
     within: "5s",
   });
+  if (!answer.ok) return undefined;
   return { ticket: answer.regex(/"ticket" *: *"([^"]*)"/)[1], access: answer.regex(/"access" *: *(true|false)/)[1] === "true" };
 }
 

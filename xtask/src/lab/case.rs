@@ -8,32 +8,47 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// What `loadstone run --json` concluded, and what the run took of the machine.
-pub(crate) struct Concluded {
-    summary: Value,
-    /// Processor time of the generator, its kernel's share included.
+/// What a generator took of the machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    /// Processor time, the kernel's share included.
     pub(crate) cpu_seconds: f64,
     pub(crate) memory_peak_bytes: f64,
 }
 
-/// Runs a load test with parameters and keeps its run in `runs`. What a run that missed its thresholds, or is not valid, says counts as well.
-pub(crate) fn run(binary: &Path, script: &Path, runs: &Path, parameters: &[(&str, String)]) -> Result<Concluded> {
+/// What `loadstone run --json` concluded, and what the run took.
+pub(crate) struct Concluded {
+    summary: Value,
+    pub(crate) used: Used,
+}
+
+/// Runs a load test with parameters and keeps its run in `runs`; `workers` where it is not to be one for each core. What a run that missed its
+/// thresholds, or is not valid, says counts as well.
+pub(crate) fn run(binary: &Path, script: &Path, runs: &Path, parameters: &[(&str, String)], workers: Option<u32>) -> Result<Concluded> {
     let mut command = Command::new(binary);
     command.arg("run").arg(script).arg("--json").arg("--quiet").arg("--runs").arg(runs);
     for (name, value) in parameters {
         command.arg("-p").arg(format!("{name}={value}"));
     }
+    if let Some(workers) = workers {
+        command.arg("--workers").arg(workers.to_string());
+    }
     fs::create_dir_all(runs).with_context(|| format!("creating {}", runs.display()))?;
     let output = runs.join("last.json");
-    let child = command.stdin(Stdio::null()).stdout(File::create(&output)?).spawn();
-    let child = child.with_context(|| format!("cannot start {}", binary.display()))?;
+    let used = use_up(command.stdout(File::create(&output)?), &[0, 3, 4])?;
+    Ok(Concluded { summary: serde_json::from_slice(&fs::read(&output)?).context("what `loadstone run --json` wrote")?, used })
+}
+
+/// Runs a generator to its end; an error unless it ends with one of these codes.
+pub(crate) fn use_up(command: &mut Command, codes: &[i32]) -> Result<Used> {
+    let child = command.stdin(Stdio::null()).spawn();
+    let child = child.with_context(|| format!("cannot start {}", command.get_program().display()))?;
     let (code, usage) = reap(&child)?;
-    if !matches!(code, Some(0 | 3 | 4)) {
-        bail!("`loadstone run {}` ended with {code:?}", script.display());
+    if !code.is_some_and(|code| codes.contains(&code)) {
+        bail!("{command:?} ended with {code:?}");
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok(Concluded {
-        summary: serde_json::from_slice(&fs::read(&output)?).context("what `loadstone run --json` wrote")?,
+    Ok(Used {
         cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
         // Linux counts in kilobytes (getrusage(2)).
         memory_peak_bytes: usage.ru_maxrss as f64 * 1024.0,
@@ -69,10 +84,12 @@ impl Concluded {
         format!("{}/{}", results.iter().filter(|result| result["state"] == "passed").count(), results.len())
     }
 
-    /// The row of that name in `requests`, `flows` or `groups`.
+    /// The row of that name in `requests`, `flows` or `groups`; of several, in different groups, that with the highest count.
     pub(crate) fn row(&self, list: &str, name: &str) -> Result<&Value> {
         let rows = self.summary[list].as_array().into_iter().flatten();
-        rows.into_iter().find(|row| row["name"] == name).with_context(|| format!("the run has no {name:?} among its {list}"))
+        rows.filter(|row| row["name"] == name)
+            .max_by_key(|row| row["count"].as_u64())
+            .with_context(|| format!("the run has no {name:?} among its {list}"))
     }
 }
 
@@ -143,7 +160,7 @@ mod tests {
             { "rule": "generator", "claim": "The load generator limits the results" },
             { "rule": "effective-concurrency", "claim": "one at a time" },
         ] } } });
-        let concluded = Concluded { summary, cpu_seconds: 0.0, memory_peak_bytes: 0.0 };
+        let concluded = Concluded { summary, used: Used { cpu_seconds: 0.0, memory_peak_bytes: 0.0 } };
         assert_eq!(concluded.findings().collect::<Vec<_>>(), [("effective-concurrency", "one at a time")]);
     }
 

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+mod parts;
+mod peers;
+
+use self::parts::{ISSUING, PARTS, Part, VALIDATION};
 use super::case::{self, Concluded};
 use super::system::System;
 use crate::command_reference;
@@ -19,102 +23,22 @@ pub(crate) struct Options {
     /// The case's own lengths: ten minutes of validation, 4,300,000 notifications.
     #[arg(long)]
     long: bool,
+    /// Instead: what a connected validator takes of Loadstone, k6 and Gatling, as far as `cargo xtask bench --install` has installed them.
+    #[arg(long)]
+    peers: bool,
     /// Use this binary instead of building one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 }
-
-type Pairs = &'static [(&'static str, &'static str)];
-
-struct Part {
-    name: &'static str,
-    faults: Pairs,
-    script: &'static str,
-    /// Which request's times are shown.
-    request: &'static str,
-    load: Pairs,
-    /// What `--long` changes of it.
-    long: Pairs,
-    /// The rule that comes first; none where nothing is wrong.
-    expected: Option<&'static str>,
-}
-
-const ISSUING: &str = "issuing";
-const VALIDATION: &str = "validation";
-const NOTIFICATIONS: &str = "notifications";
-
-const PARTS: &[Part] = &[
-    Part { name: "issuing, 1,000 a minute", faults: &[], script: ISSUING, request: "Create ticket", load: &[], long: &[], expected: None },
-    Part {
-        name: "issuing, as many as it takes",
-        faults: &[],
-        script: ISSUING,
-        request: "Create ticket",
-        load: &[("travellers", "40"), ("thinkTime", "0ms"), ("runTime", "30s")],
-        long: &[("runTime", "2m")],
-        expected: Some("cpu"),
-    },
-    Part {
-        name: "DB_POOL=2",
-        faults: &[("DB_POOL", "2")],
-        script: ISSUING,
-        request: "Create ticket",
-        load: &[("travellersPerSecond", "50"), ("thinkTime", "100ms"), ("runTime", "60s")],
-        long: &[],
-        expected: Some("connection-pool"),
-    },
-    Part {
-        name: "3,400 validators",
-        faults: &[],
-        script: VALIDATION,
-        request: "Tap response",
-        load: &[("validators", "3400"), ("runTime", "60s")],
-        long: &[("runTime", "10m")],
-        expected: None,
-    },
-    Part {
-        name: "PER_CONNECTION_HEAP=high",
-        faults: &[("PER_CONNECTION_HEAP", "high")],
-        script: VALIDATION,
-        request: "Tap response",
-        load: &[("validators", "2000"), ("rampUp", "60s"), ("runTime", "30s")],
-        long: &[],
-        expected: Some("memory-per-connection"),
-    },
-    Part {
-        name: "SLOW_TAP=1%",
-        faults: &[("SLOW_TAP", "1%")],
-        script: VALIDATION,
-        request: "Tap response",
-        load: &[("validators", "500"), ("rampUp", "10s"), ("runTime", "60s")],
-        long: &[],
-        expected: Some("two-kinds"),
-    },
-    Part {
-        name: "up to 16,000 validators",
-        faults: &[],
-        script: VALIDATION,
-        request: "Tap response",
-        load: &[("validators", "16000"), ("steps", "8"), ("runTime", "160s")],
-        long: &[("runTime", "8m")],
-        expected: Some("cpu"),
-    },
-    Part {
-        name: "43,000 validators deliver",
-        faults: &[],
-        script: NOTIFICATIONS,
-        request: "Deliver",
-        load: &[("validators", "43000"), ("decisions", "5")],
-        long: &[("decisions", "100")],
-        expected: None,
-    },
-];
 
 pub(crate) fn tickets(workspace: &Workspace, options: &Options) -> Result<()> {
     let binary = match &options.binary {
         Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
         None => command_reference::build_binary(workspace)?,
     };
+    if options.peers {
+        return peers::compare(workspace, &binary);
+    }
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| name.to_lowercase().contains(&word.to_lowercase()));
     let chosen: Vec<&Part> = PARTS.iter().filter(|part| wanted(part.name)).collect();
     if chosen.is_empty() {
@@ -167,26 +91,26 @@ pub(crate) fn tickets(workspace: &Workspace, options: &Options) -> Result<()> {
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, part: &Part, long: bool) -> Result<Concluded> {
-    let system = System::start(workspace, "tickets", part.faults)?;
+    let system = System::start(workspace, "tickets", part.lab)?;
     let script = |name: &str| workspace.root.join(format!("labs/tickets/{name}.load.ts"));
     let address = |service: &str| Ok::<_, anyhow::Error>(("target", system.address(service)?.to_owned()));
     let mut parameters = vec![address(if part.script == ISSUING { "issuing" } else { "validation" })?];
     match part.script {
         ISSUING => parameters.push(("database", system.address("database")?.to_owned())),
         // The service knows only barcodes that were issued since it was started.
-        VALIDATION => drop(case::run(binary, &script("make-barcodes"), runs, &[address("issuing")?])?),
+        VALIDATION => drop(case::run(binary, &script("make-barcodes"), runs, &[address("issuing")?], None)?),
         _ => {}
     }
     let own = part.load.iter().chain(if long { part.long } else { &[] });
     parameters.extend(own.map(|(name, value)| (*name, (*value).to_owned())));
     for (_, value) in parameters.iter_mut().filter(|(name, _)| *name == "validators") {
-        *value = as_many_as_fit(value.parse()?)?.to_string();
+        *value = as_many_as_fit(value.parse()?, part.workers.unwrap_or(1))?.to_string();
     }
-    case::run(binary, &script(part.script), runs, &parameters)
+    case::run(binary, &script(part.script), runs, &parameters, part.workers)
 }
 
-/// Fewer validators where one process may not have that many connections, on either side.
-fn as_many_as_fit(validators: u64) -> Result<u64> {
+/// Fewer validators where so many processes of a service may not have that many connections.
+fn as_many_as_fit(validators: u64, processes: u32) -> Result<u64> {
     /// Open files of a service besides its connections.
     const SPARE: u64 = 1000;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -194,7 +118,7 @@ fn as_many_as_fit(validators: u64) -> Result<u64> {
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         bail!("reading the limit on open files: {}", std::io::Error::last_os_error());
     }
-    let fit = limit.rlim_max.saturating_sub(SPARE);
+    let fit = limit.rlim_max.saturating_sub(SPARE).saturating_mul(processes.into());
     if fit < validators {
         eprintln!("  a process may open only {} files here (ulimit -Hn): {fit} validators instead of {validators}", limit.rlim_max);
     }
@@ -225,7 +149,7 @@ fn row(part: &Part, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
         times["max"].as_f64().map_or_else(|| "–".to_owned(), case::seconds),
         number(&request["failed"]),
         concluded.thresholds(),
-        format!("{:.0} MB, {:.0} s CPU", concluded.memory_peak_bytes / 1e6, concluded.cpu_seconds),
+        format!("{:.0} MB, {:.0} s CPU", concluded.used.memory_peak_bytes / 1e6, concluded.used.cpu_seconds),
         part.expected.unwrap_or("nothing").to_owned(),
         concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, _)| rule.to_owned()),
         if right { "yes" } else { "NO" }.to_owned(),

@@ -164,7 +164,7 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &Case) -> Re
         ("database", system.address("database")?.to_owned()),
         ("listen", format!("127.0.0.1:{}", free_port()?)),
     ]);
-    case::run(binary, &workspace.root.join(SCRIPT), runs, &parameters)
+    case::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
 }
 
 fn free_port() -> Result<u16> {

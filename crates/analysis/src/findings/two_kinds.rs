@@ -2,6 +2,10 @@
 //!
 //! A long tail is one thing, a second hump another: between the two almost nothing ends. Pauses of a process (collections, flushes) make a hump as well, but
 //! in a few seconds of the run only; a kind of request that is slow comes as often as chance lets it, in all of it.
+//!
+//! Which they are, groups tell: where a test groups a request by what it is about (a product, a tenant), the slow ones may be those of some groups.
+
+use std::collections::BTreeMap;
 
 use metrics::{Histogram, SeriesKind};
 
@@ -22,6 +26,10 @@ const VALLEY: f64 = 0.5;
 const VALLEY_SHARE_MAX: f64 = 0.1;
 /// Part of the seconds that chance would give at least one slow request, in which there must be one.
 const SPREAD_MIN: f64 = 0.7;
+/// Part of the slow ones that groups must hold to be named, and part of those groups' requests that must be slow.
+const NAMED_MIN: f64 = 0.9;
+/// Groups that are named one by one.
+const NAMES_MAX: usize = 5;
 
 /// A hump of slow requests. Nanoseconds.
 struct Hump {
@@ -31,31 +39,95 @@ struct Hump {
     others_ns: u64,
 }
 
+/// One request of a scenario, in whichever groups it is made.
+struct Request<'a> {
+    name: &'a str,
+    times: Histogram,
+    groups: Vec<&'a SeriesTally>,
+}
+
 pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    let humps = scene.tally.of_kind(SeriesKind::Request).filter_map(|series| Some((series, hump(&series.merged.service)?)));
-    let (series, hump) = humps.filter(|(series, hump)| is_spread(scene, series, hump)).max_by_key(|(_, hump)| hump.count)?;
-    let (name, all) = (&series.merged.key.name, series.merged.service.count());
+    let humps = requests(scene).into_iter().filter_map(|request| hump(&request.times).map(|hump| (request, hump)));
+    let (request, hump) = humps.filter(|(request, hump)| is_spread(scene, request, hump)).max_by_key(|(_, hump)| hump.count)?;
+    let (name, all) = (request.name, request.times.count());
     let seconds = |ns: u64| units::seconds(ns as f64 / 1e9);
     let share = units::share(hump.count as f64 / all as f64);
-    let claim =
-        format!("{share} of \"{name}\" take {}, the others {}: two kinds of one request", seconds(hump.median_ns), seconds(hump.others_ns));
-    let valley = between(&series.merged.service, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
-    Some(
-        Draft::new(Standing::Fault, "two-kinds", Confidence::High, claim)
-            .rests_on(
-                format!(
-                    "{} of {} took {} or longer, and {} between half of that and that; they came in all parts of the run",
-                    units::count(hump.count),
-                    units::count(all),
-                    seconds(hump.from_ns),
-                    units::count(valley)
-                ),
-                vec!["response/p50".to_owned(), "response/max".to_owned()],
-                (0.0, scene.tally.duration_seconds()),
-            )
-            .or("Pauses of the target or of the network: set aside, because those come in a few seconds of a run and not in all of them.")
-            .try_next("Look at the slowest requests in the report: what they have in common (an argument, a product, a user) is the second kind. Give it a `name` of its own and run again."),
-    )
+    let slow = seconds(hump.median_ns);
+    let others = seconds(hump.others_ns);
+    let known = slow_groups(&request, &hump);
+    let claim = match &known {
+        Some((groups, _)) => format!("{share} of \"{name}\" take {slow}, the others {others}: those of {groups}"),
+        None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
+    };
+    let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
+    let draft = Draft::new(Standing::Fault, "two-kinds", Confidence::High, claim)
+        .rests_on(
+            format!(
+                "{} of {} took {} or longer, and {} between half of that and that; they came in all parts of the run",
+                units::count(hump.count),
+                units::count(all),
+                seconds(hump.from_ns),
+                units::count(valley)
+            ),
+            vec!["response/p50".to_owned(), "response/max".to_owned()],
+            (0.0, scene.tally.duration_seconds()),
+        )
+        .or("Pauses of the target or of the network: set aside, because those come in a few seconds of a run and not in all of them.");
+    Some(match known {
+        Some((groups, evidence)) => draft
+            .rests_on(evidence, Vec::new(), (0.0, scene.tally.duration_seconds()))
+            .try_next(format!("Look at what the target does for {groups} and for nothing else.")),
+        None => draft.try_next(
+            "What the slowest have in common (an argument, a product, a user) is the second kind. Make the request in a group named after what you \
+             suspect, `user.group(product, …)`, and run again: the slow group is then named.",
+        ),
+    })
+}
+
+fn requests<'a>(scene: &'a Scene<'_>) -> Vec<Request<'a>> {
+    let mut requests: BTreeMap<(&str, &str), Request<'a>> = BTreeMap::new();
+    for series in scene.tally.of_kind(SeriesKind::Request) {
+        let key = &series.merged.key;
+        let request = requests.entry((&key.scenario, &key.name)).or_insert_with(|| Request {
+            name: &key.name,
+            times: Histogram::default(),
+            groups: Vec::new(),
+        });
+        request.times.merge(&series.merged.service);
+        request.groups.push(series);
+    }
+    requests.into_values().collect()
+}
+
+/// The groups to which the slow ones belong, in words, and what shows it; `None` where groups do not tell them apart.
+fn slow_groups(request: &Request<'_>, hump: &Hump) -> Option<(String, String)> {
+    let slow_of = |series: &SeriesTally| between(&series.merged.service, hump.from_ns, u64::MAX);
+    let is_slow = |series: &&SeriesTally| slow_of(series) as f64 >= NAMED_MIN * series.merged.service.count() as f64;
+    let (slow, others): (Vec<&SeriesTally>, Vec<&SeriesTally>) = request.groups.iter().copied().partition(is_slow);
+    let in_them: u64 = slow.iter().copied().map(slow_of).sum();
+    if slow.is_empty() || others.is_empty() || (in_them as f64) < NAMED_MIN * hump.count as f64 {
+        return None;
+    }
+    let names = named(&slow);
+    let all = |series: &[&SeriesTally]| series.iter().map(|series| series.merged.service.count()).sum::<u64>();
+    let evidence = format!(
+        "{} of the {} in {} are slow, and {} of the {} elsewhere",
+        units::count(in_them),
+        units::count(all(&slow)),
+        names,
+        units::count(hump.count - in_them),
+        units::count(all(&others))
+    );
+    Some((names, evidence))
+}
+
+/// The first groups by name.
+fn named(groups: &[&SeriesTally]) -> String {
+    let names: Vec<String> = groups.iter().take(NAMES_MAX).map(|series| format!("\"{}\"", series.merged.key.group)).collect();
+    match groups.len() - names.len() {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
 }
 
 /// The largest hump above a valley, if there is one.
@@ -90,14 +162,15 @@ fn between(times: &Histogram, low: u64, high: u64) -> u64 {
 }
 
 /// Whether slow ones come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.
-fn is_spread(scene: &Scene<'_>, series: &SeriesTally, hump: &Hump) -> bool {
-    let share = hump.count as f64 / series.merged.service.count() as f64;
+fn is_spread(scene: &Scene<'_>, request: &Request<'_>, hump: &Hump) -> bool {
+    let share = hump.count as f64 / request.times.count() as f64;
     let (mut expected, mut found) = (0.0, 0.0);
     for slice in &scene.run.slices {
-        for second in slice.series.iter().filter(|second| second.key == series.merged.key && second.service.count() > 0) {
-            expected += 1.0 - (1.0 - share).powf(second.service.count() as f64);
-            found += f64::from(u8::from(second.service.max() >= hump.from_ns));
-        }
+        let of_it = slice.series.iter().filter(|second| request.groups.iter().any(|series| series.merged.key == second.key));
+        let (count, longest) =
+            of_it.fold((0, 0), |(count, longest), second| (count + second.service.count(), second.service.max().max(longest)));
+        expected += 1.0 - (1.0 - share).powf(count as f64);
+        found += f64::from(u8::from(longest >= hump.from_ns));
     }
     expected >= 5.0 && found >= SPREAD_MIN * expected
 }

@@ -82,11 +82,21 @@ impl Slice {
         self
     }
 
+    /// A passed request of a group.
+    pub(crate) fn request_in(mut self, group: &str, name: &str, service: u64) -> Self {
+        self.record_as(&SeriesKey { group: group.into(), ..key(SeriesKind::Request, name) }, 0, service, Outcome::Passed);
+        self
+    }
+
     pub(crate) fn record(&mut self, kind: SeriesKind, name: &str, lag: u64, service: u64, outcome: Outcome) {
+        self.record_as(&key(kind, name), lag, service, outcome);
+    }
+
+    fn record_as(&mut self, key: &SeriesKey, lag: u64, service: u64, outcome: Outcome) {
         // Far enough from zero that lag can be taken off.
         let started = self.begin() + 1_000 * SECOND;
-        let id = self.recorder.series(&key(kind, name));
-        if kind == SeriesKind::Request {
+        let id = self.recorder.series(key);
+        if key.kind == SeriesKind::Request {
             self.recorder.generator().in_flight_ns += service;
         }
         let phases = Phases { wait: service, ..Phases::default() };

@@ -46,6 +46,27 @@ fn one_request_in_a_hundred_that_is_slow_is_a_second_kind() {
 }
 
 #[test]
+fn the_group_whose_requests_are_the_slow_ones_is_named() {
+    let run = |slow: fn(u64) -> bool| {
+        let slice = |second: u32| {
+            let mut slice = Slice::new(second).arrivals(100);
+            for n in (0..100).map(|n| u64::from(second) * 100 + n) {
+                let group = if n * 7919 % 6000 < 60 { "yearly" } else { "daily" };
+                let time = if slow(n) { 600 * MS + n * 31 % 10 * MS } else { usual(n) };
+                slice = slice.request_in(group, "Tap", time);
+            }
+            slice.done()
+        };
+        findings(&made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())).remove(0).claim
+    };
+    let claim = run(|n| n * 7919 % 6000 < 60);
+    assert!(claim.starts_with("1 % of \"Tap\" take 60") && claim.ends_with(": those of \"yearly\""), "{claim}");
+    // Slow ones in both groups: they are not told apart by them.
+    let claim = run(|n| n * 7907 % 6000 < 60);
+    assert!(claim.ends_with(": two kinds of one request"), "{claim}");
+}
+
+#[test]
 fn pauses_and_long_tails_are_no_second_kind() {
     // As many slow ones, but all in one second of ten.
     let pauses = minute(|n| if n / 100 % 10 == 0 && n % 100 < 10 { 600 * MS } else { usual(n) }, |_| 10);

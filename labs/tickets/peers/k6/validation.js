@@ -1,6 +1,6 @@
 // The same test as ../../validation.load.ts, for k6. Feeds on the same barcodes.csv.
 //
-//   k6 run -e VALIDATORS=3400 -e RUN_TIME=2m labs/tickets/peers/k6/validation.js
+//   k6 run -e VALIDATORS=3400 -e RUN_TIME_SECONDS=120 labs/tickets/peers/k6/validation.js
 import { WebSocket } from "k6/websockets";
 import { check } from "k6";
 import exec from "k6/execution";
@@ -10,15 +10,15 @@ import { Counter, Rate, Trend } from "k6/metrics";
 const target = (__ENV.TARGET || "ws://127.0.0.1:8081") + "/validate/json/v1";
 const validators = Number(__ENV.VALIDATORS || 3400);
 const tapsPerMinute = Number(__ENV.TAPS_PER_MINUTE || 25);
-const runTime = __ENV.RUN_TIME || "2m";
-const rampUp = __ENV.RAMP_UP || "30s";
+const runTime = Number(__ENV.RUN_TIME_SECONDS || 120);
+const rampUp = Number(__ENV.RAMP_UP_SECONDS || 30);
 
 const barcodes = new SharedArray("barcodes", () =>
   open("../../barcodes.csv")
     .split("\n")
     .slice(1)
     .filter((line) => line !== "")
-    .map((line) => line.split(",")[1]),
+    .map((line) => line.split(",")[2]),
 );
 const tapTime = new Trend("tap_time", true);
 const taps = new Counter("taps");
@@ -30,8 +30,8 @@ export const options = {
       executor: "ramping-vus",
       startVUs: 0,
       stages: [
-        { duration: rampUp, target: validators },
-        { duration: runTime, target: validators },
+        { duration: `${rampUp}s`, target: validators },
+        { duration: `${runTime}s`, target: validators },
       ],
       gracefulStop: "30s",
     },
@@ -51,6 +51,7 @@ export default function () {
   let timer;
 
   function tap() {
+    if (exec.instance.currentTestRunDuration >= (rampUp + runTime) * 1000) return socket.close();
     if (waiting) return;
     waiting = true;
     tapped = Date.now();

@@ -1,0 +1,129 @@
+//! What the ticket lab is made to do, and what must be found first.
+
+/// Names and values.
+pub(super) type Pairs = &'static [(&'static str, &'static str)];
+
+/// One run of the lab.
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    /// Environment of the lab's services.
+    pub(super) lab: Pairs,
+    /// Workers of the generator, where it takes more than one for each core.
+    pub(super) workers: Option<u32>,
+    pub(super) script: &'static str,
+    /// Which request's times are shown.
+    pub(super) request: &'static str,
+    pub(super) load: Pairs,
+    /// What `--long` changes of it.
+    pub(super) long: Pairs,
+    /// The rule that comes first; none where nothing is wrong.
+    pub(super) expected: Option<&'static str>,
+}
+
+pub(super) const ISSUING: &str = "issuing";
+pub(super) const VALIDATION: &str = "validation";
+pub(super) const NOTIFICATIONS: &str = "notifications";
+
+pub(super) const PARTS: &[Part] = &[
+    Part {
+        name: "issuing, 1,000 a minute",
+        lab: &[],
+        workers: None,
+        script: ISSUING,
+        request: "Create ticket",
+        load: &[],
+        long: &[],
+        expected: None,
+    },
+    Part {
+        name: "issuing, as many as it takes",
+        lab: &[],
+        workers: None,
+        script: ISSUING,
+        request: "Create ticket",
+        load: &[("travellers", "40"), ("thinkTime", "0ms"), ("runTime", "30s")],
+        long: &[("runTime", "2m")],
+        expected: Some("cpu"),
+    },
+    Part {
+        name: "DB_POOL=2",
+        lab: &[("DB_POOL", "2")],
+        workers: None,
+        script: ISSUING,
+        request: "Create ticket",
+        load: &[("travellersPerSecond", "50"), ("thinkTime", "100ms"), ("runTime", "60s")],
+        long: &[],
+        expected: Some("connection-pool"),
+    },
+    Part {
+        name: "3,400 validators",
+        lab: &[],
+        workers: None,
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "3400"), ("runTime", "60s")],
+        long: &[("runTime", "10m")],
+        expected: None,
+    },
+    Part {
+        name: "PER_CONNECTION_HEAP=high",
+        lab: &[("PER_CONNECTION_HEAP", "high")],
+        workers: None,
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "2000"), ("rampUp", "60s"), ("runTime", "30s")],
+        long: &[],
+        expected: Some("memory-per-connection"),
+    },
+    Part {
+        name: "SLOW_TAP=1%",
+        lab: &[("SLOW_TAP", "1%")],
+        workers: None,
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "500"), ("rampUp", "10s"), ("runTime", "60s")],
+        long: &[],
+        expected: Some("two-kinds"),
+    },
+    Part {
+        name: "up to 16,000 validators",
+        lab: &[],
+        workers: None,
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "16000"), ("steps", "8"), ("runTime", "160s")],
+        long: &[("runTime", "8m")],
+        expected: Some("cpu"),
+    },
+    Part {
+        name: "DROP=10%",
+        lab: &[("DROP", "10%")],
+        workers: None,
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "500"), ("rampUp", "10s"), ("runTime", "60s")],
+        long: &[],
+        expected: None,
+    },
+    Part {
+        name: "SILENT=10%",
+        lab: &[("SILENT", "10%")],
+        workers: None,
+        script: VALIDATION,
+        request: "Tap response",
+        load: &[("validators", "500"), ("rampUp", "10s"), ("runTime", "60s")],
+        long: &[],
+        expected: None,
+    },
+    // Where a process may open 20,000 files, three of a service and three workers have room for them.
+    Part {
+        name: "43,000 validators deliver",
+        lab: &[("WORKERS", "3")],
+        workers: Some(3),
+        script: NOTIFICATIONS,
+        request: "Deliver",
+        load: &[("validators", "43000"), ("decisions", "5")],
+        long: &[("decisions", "100"), ("within", "20m")],
+        expected: None,
+    },
+];
