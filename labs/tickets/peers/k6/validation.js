@@ -1,7 +1,7 @@
 // The same test as ../../validation.load.ts, for k6. Feeds on the same barcodes.csv.
 //
 //   k6 run -e VALIDATORS=3400 -e RUN_TIME_SECONDS=120 labs/tickets/peers/k6/validation.js
-import { WebSocket } from "k6/websockets";
+import { WebSocket } from "k6/experimental/websockets";
 import { check } from "k6";
 import exec from "k6/execution";
 import { SharedArray } from "k6/data";

@@ -107,6 +107,8 @@ fn gatling(lab: &Lab<'_>, validators: u32) -> Result<Option<Command>> {
     fs::create_dir_all(&classes)?;
     let simulation = sources.join("src/test/java/tickets/ValidationSimulation.java");
     process::run(Command::new("javac").args(["-cp", &jars, "-d"]).arg(&classes).arg(simulation)).context("compiling the simulation")?;
+    // Without it every step is logged.
+    fs::copy(lab.workspace.root.join("bench/gatling/logback.xml"), classes.join("logback.xml"))?;
     let resources = sources.join("src/test/resources");
     let mut command = Command::new("java");
     command.args(["--add-opens", "java.base/java.lang=ALL-UNNAMED", "-cp"]);

@@ -49,9 +49,9 @@ public class ValidationSimulation extends Simulation {
     setUp(validator.injectOpen(rampUsers(VALIDATORS).during(RAMP_UP)))
         .protocols(protocol)
         .assertions(
-            details("Tap", "Tap response").allRequests().count().gte(1000L),
-            details("Tap", "Tap response").responseTime().max().lte(500),
-            details("Tap", "Tap response").responseTime().percentile(99.0).lt(50),
+            details("Tap", "Tap answered").allRequests().count().gte(1000L),
+            details("Tap", "Tap answered").responseTime().max().lte(500),
+            details("Tap", "Tap answered").responseTime().percentile(99.0).lt(50),
             global().successfulRequests().percent().is(100.0));
   }
 }
