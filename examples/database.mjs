@@ -5,8 +5,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.mjs";
-
-const START_LIMIT_MS = 60_000;
+import { stopServer, untilReady } from "./server-process.mjs";
 
 /**
  * Creates a server with one user, called `name`, and starts it: on `port` (0: any free one), with `settings` as in postgresql.conf.
@@ -30,7 +29,9 @@ export async function startDatabase({ name, port: wanted = 0, settings = {} }) {
       stdio: ["ignore", "ignore", "pipe"],
       detached: true,
     });
-    return { url: `postgres://${name}@127.0.0.1:${port}/postgres`, ready: untilReady(server), stop: () => stop(server, folder) };
+    const ready = untilReady(server, server.stderr, { name: "PostgreSQL", sign: "ready to accept connections", kill: "SIGQUIT" });
+    // SIGINT is a fast shutdown: clients are disconnected, data are written.
+    return { url: `postgres://${name}@127.0.0.1:${port}/postgres`, ready, stop: () => stopServer(server, "SIGINT", folder) };
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     throw error;
@@ -62,38 +63,4 @@ function unprivilegedUser() {
     }
   }
   throw new Error("PostgreSQL does not run as root, and there is no user `postgres` or `nobody` to run it as");
-}
-
-function untilReady(server) {
-  return new Promise((resolve, reject) => {
-    let log = "";
-    const late = setTimeout(() => fail(`was not ready within ${START_LIMIT_MS / 1000} s`), START_LIMIT_MS);
-    const fail = (why) => {
-      clearTimeout(late);
-      server.kill("SIGQUIT");
-      reject(new Error(`PostgreSQL ${why}. Its last lines:\n${log.split("\n").slice(-10).join("\n")}`));
-    };
-    server.once("error", (error) => fail(`did not start: ${error.message}`));
-    server.once("exit", (code) => fail(`ended with code ${code}`));
-    server.stderr.setEncoding("utf8");
-    server.stderr.on("data", (text) => {
-      log = (log + text).slice(-4000);
-      if (!log.includes("ready to accept connections")) return;
-      clearTimeout(late);
-      server.removeAllListeners("exit");
-      server.stderr.removeAllListeners("data");
-      server.stderr.resume();
-      resolve();
-    });
-  });
-}
-
-async function stop(server, folder) {
-  if (server.exitCode === null && server.signalCode === null) {
-    const ended = new Promise((resolve) => server.once("exit", resolve));
-    // A fast shutdown: clients are disconnected, data are written.
-    server.kill("SIGINT");
-    await ended;
-  }
-  rmSync(folder, { recursive: true, force: true });
 }

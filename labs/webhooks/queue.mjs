@@ -5,8 +5,8 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../examples/free-port.mjs";
+import { stopServer, untilReady } from "../../examples/server-process.mjs";
 
-const START_LIMIT_MS = 60_000;
 const PROJECT = join(import.meta.dirname, "pom.xml");
 const LIBRARIES = join(import.meta.dirname, "target", "dependency");
 
@@ -42,38 +42,6 @@ export async function startQueue({ port: wanted = 0 } = {}) {
   // One collector thread and a small heap: the machine belongs to the system under test.
   const java = ["-Xmx128m", "-XX:+UseSerialGC", `-Dconfig.file=${configuration}`, "-cp", join(LIBRARIES, "*"), "org.elasticmq.server.Main"];
   const server = spawn("java", java, { stdio: ["ignore", "pipe", "inherit"], detached: true });
-  return { url: `http://127.0.0.1:${port}/000000000000/payment-events`, ready: untilReady(server), stop: () => stop(server, folder) };
-}
-
-function untilReady(server) {
-  return new Promise((resolve, reject) => {
-    let log = "";
-    const late = setTimeout(() => fail(`was not ready within ${START_LIMIT_MS / 1000} s`), START_LIMIT_MS);
-    const fail = (why) => {
-      clearTimeout(late);
-      server.kill("SIGKILL");
-      reject(new Error(`the queue ${why}. Its last lines:\n${log.split("\n").slice(-10).join("\n")}`));
-    };
-    server.once("error", (error) => fail(`did not start: ${error.message}`));
-    server.once("exit", (code) => fail(`ended with code ${code}`));
-    server.stdout.setEncoding("utf8");
-    server.stdout.on("data", (text) => {
-      log = (log + text).slice(-4000);
-      if (!log.includes("=== ElasticMQ server")) return;
-      clearTimeout(late);
-      server.removeAllListeners("exit");
-      server.stdout.removeAllListeners("data");
-      server.stdout.resume();
-      resolve();
-    });
-  });
-}
-
-async function stop(server, folder) {
-  if (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
-    const ended = new Promise((resolve) => server.once("exit", resolve));
-    server.kill("SIGTERM");
-    await ended;
-  }
-  rmSync(folder, { recursive: true, force: true });
+  const ready = untilReady(server, server.stdout, { name: "the queue", sign: "=== ElasticMQ server", kill: "SIGKILL" });
+  return { url: `http://127.0.0.1:${port}/000000000000/payment-events`, ready, stop: () => stopServer(server, "SIGTERM", folder) };
 }
