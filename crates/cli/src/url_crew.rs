@@ -100,7 +100,7 @@ impl VirtualUser for UrlUser {
         }
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
         let flight = InFlight::begin(shared, scheduled);
-        let exchange = self.client.send_prepared(&shared.request).await;
+        let exchange = self.client.send_prepared_at(&shared.request, flight.began).await;
         IterationEnd::Ended(flight.end(&exchange))
     }
 }

@@ -148,15 +148,17 @@ async fn occupy<C: Crew>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) 
     let floor = Rc::clone(&ring.floor);
     let share = floor.context.share();
     let mut user = floor.recruit();
+    // The end of an iteration is the start of the next.
+    let mut now = floor.now();
     while place.wanted.get() && !floor.is_stopping() {
         // At the end of the load users may be awake before the one who stops them.
-        let now = floor.now();
         if now >= floor.load_end.get() || !quota.take() {
             break;
         }
         let local = ring.iterations.replace(ring.iterations.get() + 1);
-        if !floor.perform(&mut user, now, None, local * share.of + share.index).await {
-            floor.stop();
+        match floor.perform(&mut user, now, None, local * share.of + share.index).await {
+            Some(ended) => now = ended,
+            None => floor.stop(),
         }
     }
     place.occupied.set(false);

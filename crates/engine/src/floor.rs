@@ -104,17 +104,18 @@ impl<C: Crew> Floor<C> {
         self.crew.recruit(self.leaf, self.run.scenario, number * share.of + share.index)
     }
 
-    /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. `false`: there was nothing
-    /// left to do.
-    pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<Nanos>, sequence: u64) -> bool {
+    /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when it ended; `None`:
+    /// there was nothing left to do.
+    pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<Nanos>, sequence: u64) -> Option<Nanos> {
         let (scheduled, open) = (due.unwrap_or(started), due.is_some());
         let arrival = Arrival { scheduled, scenario: self.run.scenario, sequence };
         let mut record = IterationRecord { floor: self, scheduled, started, end: None };
         record.begin();
         let end = giving_way(user.iterate(Iteration { arrival, leaf: self.leaf, open, load_end: Rc::clone(&self.load_end) })).await;
-        record.end = Some(end);
+        let ended = self.now();
+        record.end = Some((end, ended));
         drop(record);
-        end != IterationEnd::Exhausted
+        (end != IterationEnd::Exhausted).then_some(ended)
     }
 
     fn set_active(&self, at: Nanos, active: u64) {
@@ -128,7 +129,7 @@ struct IterationRecord<'a, C: Crew> {
     floor: &'a Floor<C>,
     scheduled: Nanos,
     started: Nanos,
-    end: Option<IterationEnd>,
+    end: Option<(IterationEnd, Nanos)>,
 }
 
 impl<C: Crew> IterationRecord<'_, C> {
@@ -142,10 +143,10 @@ impl<C: Crew> IterationRecord<'_, C> {
 impl<C: Crew> Drop for IterationRecord<'_, C> {
     fn drop(&mut self) {
         let floor = self.floor;
-        let ended = floor.now();
+        let (end, ended) = self.end.map_or_else(|| (None, floor.now()), |(end, at)| (Some(end), at));
         floor.set_active(ended, floor.active().saturating_sub(1));
         let mut recorder = floor.context.recorder.borrow_mut();
-        let outcome = match self.end {
+        let outcome = match end {
             Some(IterationEnd::Ended(outcome)) => outcome,
             Some(IterationEnd::Exhausted) => {
                 let counts = recorder.leaf(floor.leaf);

@@ -180,7 +180,7 @@ async fn occupy<C: Crew>(desk: Rc<Desk<C>>, seat: Rc<Seat>) {
                 continue;
             }
         };
-        if !floor.perform(&mut user, floor.now(), Some(floor.begin + due.offset_ns), due.sequence).await {
+        if floor.perform(&mut user, floor.now(), Some(floor.begin + due.offset_ns), due.sequence).await.is_none() {
             floor.stop();
         }
         desk.under_way.set(desk.under_way.get() - 1);

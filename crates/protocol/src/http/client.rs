@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::{Outcome, Phases};
+use metrics::{Nanos, Outcome, Phases};
 
 use super::answer::{AnswerReader, Wanted};
 use super::flight::{Flight, Head, Outgoing, Times};
@@ -128,12 +128,17 @@ impl Client {
     /// Dropping the future closes the connection it is on. Time spent waiting for one of the user's own connections is
     /// not part of the exchange.
     pub fn send(&self, request: &Request) -> impl Future<Output = Exchange> {
-        self.perform(Source::Built(request), Traits::of(request))
+        self.perform(Source::Built(request), Traits::of(request), None)
     }
 
     /// Like [`Client::send`], without building the request again.
     pub fn send_prepared(&self, request: &PreparedRequest) -> impl Future<Output = Exchange> {
-        self.perform(Source::Prepared(request), request.traits)
+        self.perform(Source::Prepared(request), request.traits, None)
+    }
+
+    /// The same for a caller that has just read the clock.
+    pub fn send_prepared_at(&self, request: &PreparedRequest, now: Nanos) -> impl Future<Output = Exchange> {
+        self.perform(Source::Prepared(request), request.traits, Some(now))
     }
 
     /// Waits for the right to open a connection, where the network limits their rate and none to this origin lies ready.
@@ -148,7 +153,7 @@ impl Client {
         self.pool.close();
     }
 
-    async fn perform(&self, source: Source<'_>, traits: Traits) -> Exchange {
+    async fn perform(&self, source: Source<'_>, traits: Traits, mut now: Option<Nanos>) -> Exchange {
         let lane = self.pool.lane(source.origin());
         let mut opened = None;
         if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && source.origin().tls {
@@ -160,9 +165,12 @@ impl Client {
         }
         let place = match lane.try_enter(self.options.connections_max) {
             Some(place) => place,
-            None => Box::pin(lane.enter()).await,
+            None => {
+                now = None;
+                Box::pin(lane.enter()).await
+            }
         };
-        let mut exchange = opened.unwrap_or_else(|| begin(&self.network));
+        let mut exchange = opened.unwrap_or_else(|| begin_at(now.unwrap_or_else(|| self.network.clock().now())));
         let carried = Carried::by(source.request(), &self.network);
         exchange.trace = carried.parent();
         let is_added = carried.added().is_some();
@@ -209,8 +217,12 @@ impl Client {
 
 /// An exchange that starts now.
 pub(super) fn begin(network: &Network) -> Exchange {
+    begin_at(network.clock().now())
+}
+
+fn begin_at(started: Nanos) -> Exchange {
     Exchange {
-        started: network.clock().now(),
+        started,
         ended: 0,
         phases: Phases::default(),
         result: Err(Failure::new(Outcome::Interrupted, String::new())),

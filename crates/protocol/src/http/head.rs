@@ -80,26 +80,32 @@ struct Said {
     event_stream: bool,
 }
 
+/// As nearly all servers write it, or in any other case.
+#[inline]
+fn is(name: &str, usual: &str) -> bool {
+    name == usual || name.eq_ignore_ascii_case(usual)
+}
+
 impl Said {
     fn read(lines: &[httparse::Header<'_>]) -> Result<Self, Failure> {
         let mut said = Self::default();
         for line in lines {
             // The length tells nearly all names apart before any letter is compared.
             match line.name.len() {
-                10 if line.name.eq_ignore_ascii_case("connection") => {
+                10 if is(line.name, "Connection") => {
                     for token in tokens(line.value) {
                         said.close |= token.eq_ignore_ascii_case(b"close");
                         said.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                     }
                 }
-                10 if line.name.eq_ignore_ascii_case("set-cookie") => said.sets_cookies = true,
-                12 if line.name.eq_ignore_ascii_case("content-type") => {
+                10 if is(line.name, "Set-Cookie") => said.sets_cookies = true,
+                12 if is(line.name, "Content-Type") => {
                     let kind = line.value.split(|byte| *byte == b';').next().unwrap_or_default();
                     said.event_stream = kind.trim_ascii().eq_ignore_ascii_case(b"text/event-stream");
                 }
-                14 if line.name.eq_ignore_ascii_case("content-length") => said.add_length(line.value)?,
-                16 if line.name.eq_ignore_ascii_case("content-encoding") => said.encoded = true,
-                17 if line.name.eq_ignore_ascii_case("transfer-encoding") => said.add_coding(line.value)?,
+                14 if is(line.name, "Content-Length") => said.add_length(line.value)?,
+                16 if is(line.name, "Content-Encoding") => said.encoded = true,
+                17 if is(line.name, "Transfer-Encoding") => said.add_coding(line.value)?,
                 _ => {}
             }
         }

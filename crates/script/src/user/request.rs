@@ -144,7 +144,7 @@ async fn perform_prepared(mut flight: Flight, prepared: Rc<Prepared>) -> Done {
     let hops = if session.has_cookies() {
         Box::pin(session.send(prepared.wire.request().clone(), prepared.redirects)).await
     } else {
-        let exchange = session.client().send_prepared(&prepared.wire).await;
+        let exchange = session.client().send_prepared_at(&prepared.wire, flight.began).await;
         if session.is_last(&exchange, prepared.redirects) {
             flight.land(exchange.ended);
             return Done::Plain(Box::new(exchange));
