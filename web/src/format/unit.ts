@@ -61,5 +61,5 @@ export function clock(atSeconds: number): string {
 export function instant(rfc3339: string): string {
   const date = new Date(rfc3339);
   if (Number.isNaN(date.getTime())) return rfc3339;
-  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
