@@ -469,6 +469,16 @@ declare module "loadstone" {
     ws(url: string, options?: SocketOptions): Promise<Socket>;
 
     /**
+     * Opens a stream of server-sent events. Like a request its opening is measured under its name, and never throws. The time from there to the
+     * first event is measured as `NAME first event`.
+     *
+     * @example
+     * const prices = await user.events("/prices", { name: "Prices" });
+     * const first = await prices.receive({ name: "Price of 7", match: (event) => event.json("$.product") === 7, within: "5s" });
+     */
+    events(url: string, options?: EventsOptions): Promise<Events>;
+
+    /**
      * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
      * failed or the function throws. Groups may nest. When groups of one user run in parallel, make their requests through the
      * user that is passed to the function, so that each lands in its own group.
@@ -777,6 +787,76 @@ declare module "loadstone" {
     readonly error: string | undefined;
     /** The message as bytes. */
     readonly bytes: Uint8Array;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Server-sent events
+  // A stream belongs to the user that opened it, reads its events for as long as it is open, and is closed when the iteration ends. When the server
+  // ends it or the connection breaks, it is opened again, as browsers do: after the time that the server asked for (`retry`), or three seconds, and
+  // with the last id as `Last-Event-ID`. Every connection is a request under the stream's name. A break is an error, a server's end of the stream
+  // is none; an answer that is no stream of events ends it for good, and status 204 does so without being an error.
+
+  /** How a stream of events is opened. */
+  export interface EventsOptions {
+    /** Name of its connections in reports and thresholds. Default: `SSE` and the path, with parts that look like identifiers replaced. */
+    name?: string;
+    /** Header lines; they win over the scenario's and the test's. */
+    headers?: Headers;
+    /** Query parameters, as of a request. */
+    query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
+    /** Credentials; `null` sends none. */
+    auth?: Auth | null;
+    /** Time limit until the head of the answer has come. Default: the scenario's, then the test's. */
+    timeout?: Duration;
+    /** Default: "GET", and "POST" with a body. */
+    method?: string;
+    /** A body, as of a request: at most one of `json`, `form` and `body`. */
+    json?: unknown;
+    form?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
+    body?: string | Uint8Array | FileContent;
+    /** What becomes of events that nothing waits for, as of a {@link SocketOptions.unread}. Default: "keep". */
+    unread?: "keep" | "drop";
+    /** Whether it is opened again when it ends. Default: true. */
+    reconnect?: boolean;
+  }
+
+  /** A stream of server-sent events. */
+  export interface Events {
+    /** Whether events may come: it was opened, and has not ended for good. */
+    readonly open: boolean;
+    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    readonly error: string | undefined;
+    /** How many events have come. */
+    readonly received: number;
+    /** Waits for an event, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */
+    receive(options?: EventOptions): Promise<EventMessage>;
+    /**
+     * All further events, one after another, until the stream or the load ends.
+     *
+     * @example
+     * for await (const event of prices.messages()) if (event.event === "price") user.check("has a price", event.json("$.price") > 0);
+     */
+    messages(): AsyncIterable<EventMessage>;
+    /** Closes the connection. */
+    close(): Promise<void>;
+  }
+
+  /** Which event is waited for, and how long. */
+  export interface EventOptions {
+    /** Name in reports and thresholds. */
+    name?: string;
+    /** The data contains this text, matches this expression, or the event is accepted by this function. Default: any event. */
+    match?: string | RegExp | ((event: EventMessage) => boolean);
+    /** Time limit; passing it makes a timed-out request. Default: the scenario's `timeout`, then the test's `requestTimeout`. */
+    within?: Duration;
+  }
+
+  /** An event, or what is known when none came in time. Its data is the body that values are taken out of. */
+  export interface EventMessage extends Message {
+    /** Its kind: `"message"` where the server named none; `undefined` when there is no event. */
+    readonly event: string | undefined;
+    /** The last id that the server has given, or ""; `undefined` when there is no event. */
+    readonly id: string | undefined;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

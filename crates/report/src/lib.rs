@@ -20,7 +20,7 @@ mod view;
 mod words;
 
 pub use build::ViewBuilder;
-pub use exchange::{AnswerView, ExchangeView, exchange};
+pub use exchange::{AnswerView, ExchangeView, MessageView, exchange, message};
 pub use html::{history_page, html, live_page};
 pub use json::summary_json;
 pub use junit::junit;

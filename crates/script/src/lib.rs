@@ -20,7 +20,7 @@ mod stubs;
 mod user;
 
 pub use compile::Program;
-pub use crew::{ConsoleLine, Level, ScriptCrew, ScriptUser, Sink, Sinks, TraceSink, Traced};
+pub use crew::{ConsoleLine, Direction, Level, MessageSink, ScriptCrew, ScriptUser, Sink, Sinks, TraceSink, Traced, TracedMessage};
 pub use data::collection::Collected;
 pub use error::{Frame, Place, ScriptError};
 pub use load::{Loaded, load};

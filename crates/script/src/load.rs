@@ -164,7 +164,7 @@ pub(crate) fn install_common<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: 
 
 fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<(Declarations, Addresses)> {
     native.set("userPrototype", Object::new(ctx.clone())?)?;
-    for prototype in ["responsePrototype", "socketPrototype", "messagePrototype"] {
+    for prototype in ["responsePrototype", "socketPrototype", "eventsPrototype", "messagePrototype"] {
         native.set(prototype, Object::new(ctx.clone())?)?;
     }
     native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(journeys::outside(&ctx)) })?)?;

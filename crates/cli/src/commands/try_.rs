@@ -1,4 +1,4 @@
-//! `loadstone try`: each scenario once, every request and response shown, nothing recorded.
+//! `loadstone try`: each scenario once, every request, response and message shown, nothing recorded.
 
 use std::io::{IsTerminal, Write};
 use std::rc::Rc;
@@ -11,9 +11,9 @@ use metrics::{Outcome, SeriesKind};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use protocol::http::{Exchange, Headers};
 use report::terminal::{ColorChoice, Style};
-use report::{AnswerView, ExchangeView};
+use report::{AnswerView, ExchangeView, MessageView};
 use run::Mask;
-use script::{Inputs, Loaded, ScriptCrew, ScriptError, Sinks, StubConsole, Stubs, Traced};
+use script::{Direction, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, StubConsole, Stubs, Traced, TracedMessage};
 
 use super::run::console_text;
 use crate::args::TryArgs;
@@ -106,7 +106,7 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
 /// Shows everything that a worker tells, without secrets.
 fn showing(style: Style, mask: &Mask) -> Sinks {
     let mask = Rc::new(mask.clone());
-    let (of_console, of_errors) = (Rc::clone(&mask), Rc::clone(&mask));
+    let (of_console, of_errors, of_messages) = (Rc::clone(&mask), Rc::clone(&mask), Rc::clone(&mask));
     Sinks {
         console: Some(Rc::new(move |line| say(&of_console.text(&console_text(line))))),
         errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.text(&format!("{}\n", error.render()))))),
@@ -116,14 +116,32 @@ fn showing(style: Style, mask: &Mask) -> Sinks {
             say(mask.text(&shown).trim_end_matches('\n'));
             say("");
         })),
+        messages: Some(Rc::new(move |traced: &TracedMessage<'_>| {
+            say(of_messages.text(&report::message(&message_view(traced, &of_messages), &style)).trim_end_matches('\n'));
+            say("");
+        })),
+    }
+}
+
+fn masked_body(bytes: Vec<u8>, mask: &Mask) -> Vec<u8> {
+    String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| mask.text(&body).into_owned().into_bytes())
+}
+
+fn message_view(traced: &TracedMessage<'_>, mask: &Mask) -> MessageView {
+    MessageView {
+        scenario: traced.scenario.to_owned(),
+        name: traced.name.to_owned(),
+        sent: traced.direction == Direction::Sent,
+        body: masked_body(traced.body.to_vec(), mask),
+        event: traced.event.map(str::to_owned),
+        id: traced.id.map(str::to_owned),
     }
 }
 
 fn masked(view: ExchangeView, mask: &Mask) -> ExchangeView {
     let text = |text: String| mask.text(&text).into_owned();
     let lines = |lines: Vec<(String, String)>| lines.into_iter().map(|(name, value)| (name, text(value))).collect();
-    let body =
-        |bytes: Vec<u8>| String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| text(body).into_bytes());
+    let body = |bytes: Vec<u8>| masked_body(bytes, mask);
     ExchangeView {
         scenario: text(view.scenario),
         name: text(view.name),

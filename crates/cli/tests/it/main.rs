@@ -8,6 +8,7 @@ mod bodies;
 mod commands;
 mod data;
 mod ending;
+mod events;
 mod exchange;
 mod flows;
 mod harness;

@@ -10,6 +10,7 @@ use super::address::{self, basic_authorization, path_of};
 use super::cookies::Jar;
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
 use super::{Client, Failure, PreparedRequest};
+use crate::sse;
 use crate::ws::{self, Opening, SocketOptions};
 
 /// Origins a session remembers so that their requests share one name.
@@ -182,6 +183,20 @@ impl Session {
         self.add_headers(&mut request);
         self.add_cookies(&mut request);
         let opening = ws::open(self.client.network(), request.clone(), options).await;
+        if let Ok(response) = &opening.exchange.result {
+            self.take_cookies(&request, response);
+        }
+        opening
+    }
+
+    /// Asks for events with the session's header lines and cookies, from behind the event of this id on. Empty: from now on.
+    pub async fn open_events(&self, mut request: Request, last_id: &str) -> sse::Opening {
+        self.add_headers(&mut request);
+        self.add_cookies(&mut request);
+        if !last_id.is_empty() {
+            request.headers.push(("Last-Event-ID".to_owned(), last_id.to_owned()));
+        }
+        let opening = sse::open(self.client.network(), request.clone()).await;
         if let Ok(response) = &opening.exchange.result {
             self.take_cookies(&request, response);
         }

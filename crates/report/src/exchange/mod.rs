@@ -4,6 +4,9 @@
 
 mod body;
 mod mask;
+mod message;
+
+pub use message::{MessageView, message};
 
 use metrics::{Outcome, Phases};
 

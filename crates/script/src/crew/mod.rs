@@ -24,7 +24,7 @@ use protocol::{Network, NetworkOptions, Share};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 pub use actor::ScriptUser;
-pub use sinks::{ConsoleLine, Level, Sink, Sinks, TraceSink, Traced};
+pub use sinks::{ConsoleLine, Direction, Level, MessageSink, Sink, Sinks, TraceSink, Traced, TracedMessage};
 
 use crate::error::ScriptError;
 use crate::globals::console::{ConsoleSink, Level as ConsoleLevel};

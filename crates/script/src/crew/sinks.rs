@@ -39,11 +39,33 @@ pub struct Traced<'a> {
     pub error: Option<&'a str>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Sent,
+    Received,
+}
+
+/// One message of a WebSocket or a stream of events, whole.
+#[derive(Debug)]
+pub struct TracedMessage<'a> {
+    pub scenario: &'a str,
+    /// Name of what it came over.
+    pub name: &'a str,
+    pub direction: Direction,
+    pub body: &'a [u8],
+    /// Kind and id, of an event.
+    pub event: Option<&'a str>,
+    pub id: Option<&'a str>,
+}
+
 /// A receiver; `None`: nobody listens.
 pub type Sink<T> = Option<Rc<dyn Fn(&T)>>;
 
 /// Receives every request and answer whole.
 pub type TraceSink = Option<Rc<dyn Fn(&Traced<'_>)>>;
+
+/// Receives every message whole.
+pub type MessageSink = Option<Rc<dyn Fn(&TracedMessage<'_>)>>;
 
 /// Receivers on the worker's thread; each may be left out. They are called while users wait, so they return fast.
 #[derive(Clone, Default)]
@@ -52,6 +74,7 @@ pub struct Sinks {
     /// Every error of a script as it happens; the recorder has them grouped.
     pub errors: Sink<ScriptError>,
     pub trace: TraceSink,
+    pub messages: MessageSink,
 }
 
 impl Sinks {

@@ -15,4 +15,6 @@ function messages(this: any) {
   return new Messages(this);
 }
 
-Object.defineProperty(__loadstone.socketPrototype, "messages", { value: messages, writable: true, configurable: true });
+for (const prototype of [__loadstone.socketPrototype, __loadstone.eventsPrototype]) {
+  Object.defineProperty(prototype, "messages", { value: messages, writable: true, configurable: true });
+}

@@ -146,6 +146,10 @@ impl User {
         socket::open(&ctx, &self.cell, &self.realm(&ctx)?, self.group(), &url, options.0.as_ref())
     }
 
+    fn events<'js>(&self, ctx: Ctx<'js>, url: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        socket::listen(&ctx, &self.cell, &self.realm(&ctx)?, self.group(), &url, options.0.as_ref())
+    }
+
     fn pause<'js>(&self, ctx: Ctx<'js>, delay: Value<'js>) -> rquickjs::Result<Promise<'js>> {
         let written = delay.as_string().map(|text| text.to_string()).transpose()?;
         let written =

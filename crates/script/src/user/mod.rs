@@ -35,7 +35,7 @@ use crate::crew::desk::{Desk, RealmHandle};
 use class::User;
 use home::Home;
 use response::Response;
-use socket::{Message, Socket};
+use socket::{Events, Message, Socket};
 
 /// Puts prototypes and timers on a new realm.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>) -> rquickjs::Result<()> {
@@ -44,6 +44,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>
     native.set("userPrototype", prototype)?;
     native.set("responsePrototype", Class::<Response>::prototype(ctx)?)?;
     native.set("socketPrototype", Class::<Socket>::prototype(ctx)?)?;
+    native.set("eventsPrototype", Class::<Events>::prototype(ctx)?)?;
     native.set("messagePrototype", Class::<Message>::prototype(ctx)?)?;
     timers::install(ctx)?;
     journeys::install(ctx, native)?;

@@ -42,7 +42,8 @@ impl Options {
         Ok(options)
     }
 
-    fn take<'js>(&mut self, ctx: &Ctx<'js>, user: &UserCell, key: &str, value: Value<'js>) -> rquickjs::Result<()> {
+    /// Takes one option.
+    pub(super) fn take<'js>(&mut self, ctx: &Ctx<'js>, user: &UserCell, key: &str, value: Value<'js>) -> rquickjs::Result<()> {
         match key {
             "name" => self.name = Some(text(ctx, &value, "name")?),
             "headers" => self.headers = pairs(ctx, &value, "headers")?,

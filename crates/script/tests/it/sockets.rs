@@ -295,7 +295,7 @@ fn what_nobody_reads_is_bounded_or_forgotten() {
     let body = "const socket = await user.ws('/', { name: 'Connect' });\nawait socket.send('flood 1500');\nawait socket.closed;\nconsole.log(socket.error);";
     run(body, async |stage, _| {
         assert_eq!(stage.play(0).await, FAILED);
-        assert!(stage.texts()[0].contains("receive() or messages(), or open the socket with `unread: \"drop\"`"));
+        assert!(stage.texts()[0].contains("receive() or messages(), or open it with `unread: \"drop\"`"));
         assert_eq!(errors(&stage.drain())[0].1, Outcome::Script);
     });
     let body = "const socket = await user.ws('/', { unread: 'drop' });\nawait socket.send('flood 1500');\n\

@@ -92,6 +92,17 @@ pub(crate) fn http2() -> &'static str {
     })
 }
 
+/// Node's HTTP server with streams of events; its address. `/prices` sends three events and ends, and goes on behind the last id;
+/// `/broken` cuts its connection off; `/once` has one event and wants no second connection; `/nothing` is no stream.
+pub(crate) fn events() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.args(["-e", include_str!("events.js")]);
+        start(command, &["events: "]).remove(0)
+    })
+}
+
 /// A third party's echo server; its address.
 pub(crate) fn httpbin() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();

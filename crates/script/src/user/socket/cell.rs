@@ -1,4 +1,4 @@
-//! A socket that is open, or was: its reader, what has arrived and who waits.
+//! A socket or a stream of events that is open, or was: its reader, what has arrived and who waits.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,7 +16,8 @@ use protocol::ws::{self, Close, Payload, Received};
 use super::ear::{Ear, Waiter, Wanted};
 use crate::crew::cell::UserCell;
 use crate::crew::desk::RealmHandle;
-use crate::crew::op::{Done, Op, OpSlot};
+use crate::crew::op::{Done, Op, OpSlot, Work};
+use crate::crew::sinks::{Direction, TracedMessage};
 
 /// Most messages of one socket that wait unread.
 const UNREAD_MAX: usize = 1_000;
@@ -25,12 +26,35 @@ const UNREAD_BYTES_MAX: usize = 16 << 20;
 /// How long the server's answer to a close frame is waited for.
 const CLOSE_NS: u64 = 5_000_000_000;
 /// Items that one socket may read before the others get their turn.
-const READ_AT_ONCE_MAX: usize = 32;
+pub(super) const READ_AT_ONCE_MAX: usize = 32;
 /// Reported where a connection ended without a close frame, and where a close frame had no code (RFC 6455, section 7.4.1).
 const ABNORMAL: u16 = 1006;
 const NO_CODE: u16 = 1005;
 /// The close code of a user that leaves in the midst of things.
 const GOING_AWAY: u16 = 1001;
+
+/// What connects to the server.
+#[derive(Clone)]
+pub(super) enum Line {
+    Socket(Rc<ws::Socket>),
+    Events,
+}
+
+/// A message as it waits for somebody.
+#[derive(Debug, Clone)]
+pub(super) struct Arrived {
+    pub(super) payload: Payload,
+    /// When its last byte was read.
+    pub(super) at: Nanos,
+    /// Only of a server-sent event.
+    pub(super) labels: Option<Box<Labels>>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Labels {
+    pub(super) event: String,
+    pub(super) id: String,
+}
 
 /// How a socket ended, or why it never opened.
 #[derive(Debug, Clone)]
@@ -42,8 +66,18 @@ pub(super) struct End {
 }
 
 impl End {
-    fn broken(outcome: Outcome, message: impl Into<String>) -> Self {
+    pub(super) fn broken(outcome: Outcome, message: impl Into<String>) -> Self {
         Self { outcome, message: message.into(), code: ABNORMAL, reason: String::new() }
+    }
+
+    /// As the server, or the script, meant it.
+    pub(super) fn ordinary(message: &str) -> Self {
+        Self { outcome: Outcome::Closed, message: message.to_owned(), code: 1000, reason: String::new() }
+    }
+
+    pub(super) fn overfull() -> Self {
+        let advice = "read them with receive() or messages(), or open it with `unread: \"drop\"`";
+        Self::broken(Outcome::Script, format!("more messages wait unread than the {UNREAD_MAX} (or 16 MiB) that are kept: {advice}"))
     }
 
     fn closed(close: Close) -> Self {
@@ -58,7 +92,7 @@ impl End {
     }
 
     /// A server's ordinary farewell.
-    fn is_ordinary(&self) -> bool {
+    pub(super) fn is_ordinary(&self) -> bool {
         matches!(self.code, 1000 | NO_CODE)
     }
 }
@@ -80,8 +114,8 @@ pub(super) struct Identity {
 /// Held by the user for as long as it is open, and by the script's object.
 pub(crate) struct SocketCell {
     pub(super) identity: Identity,
-    line: RefCell<Option<Rc<ws::Socket>>>,
-    inbox: RefCell<VecDeque<(u64, ws::Message)>>,
+    line: RefCell<Option<Line>>,
+    inbox: RefCell<VecDeque<(u64, Arrived)>>,
     inbox_bytes: Cell<usize>,
     /// Number of the next message.
     number_next: Cell<u64>,
@@ -97,10 +131,10 @@ pub(crate) struct SocketCell {
 
 impl SocketCell {
     /// A socket that was opened, or `Err`: why it was not.
-    pub(super) fn new(identity: Identity, opened: Result<ws::Socket, (Outcome, String)>) -> Rc<Self> {
+    pub(super) fn new(identity: Identity, opened: Result<Line, End>) -> Rc<Self> {
         let (line, end) = match opened {
-            Ok(socket) => (Some(Rc::new(socket)), None),
-            Err((outcome, message)) => (None, Some(End::broken(outcome, message))),
+            Ok(line) => (Some(line), None),
+            Err(end) => (None, Some(end)),
         };
         Rc::new(Self {
             identity,
@@ -139,8 +173,15 @@ impl SocketCell {
         self.end.borrow().is_some()
     }
 
+    fn socket(&self) -> Option<Rc<ws::Socket>> {
+        match &*self.line.borrow() {
+            Some(Line::Socket(socket)) => Some(Rc::clone(socket)),
+            Some(Line::Events) | None => None,
+        }
+    }
+
     pub(super) fn line(&self) -> Result<Rc<ws::Socket>, Failure> {
-        let line = self.line.borrow().clone().filter(|_| !self.leaving.get());
+        let line = self.socket().filter(|_| !self.leaving.get());
         line.ok_or_else(|| match self.end() {
             Some(end) => Failure { outcome: end.outcome, message: end.message },
             None => Failure { outcome: Outcome::Closed, message: "the script closed the WebSocket".to_owned() },
@@ -149,8 +190,14 @@ impl SocketCell {
 
     /// Starts the reader: pings are answered and messages are timed whether or not the script is waiting for any.
     pub(super) fn listen(self: &Rc<Self>, realm: &Rc<RealmHandle>) {
-        let Some(line) = self.line.borrow().clone() else { return };
-        let slot = OpSlot::unheard(Box::pin(read(Rc::clone(self), line)), Rc::clone(realm));
+        if let Some(line) = self.socket() {
+            self.read_with(Box::pin(read(Rc::clone(self), line)), realm);
+        }
+    }
+
+    /// Has this work read for it until it ends.
+    pub(super) fn read_with(&self, work: Work, realm: &Rc<RealmHandle>) {
+        let slot = OpSlot::unheard(work, Rc::clone(realm));
         *self.reader.borrow_mut() = Rc::downgrade(&slot);
         self.identity.user.desk.queue(Op(slot));
     }
@@ -172,7 +219,7 @@ impl SocketCell {
     /// The first message from a number on that came in time and, where a text is given, contains it.
     pub(super) fn candidate(&self, from: u64, text: Option<&str>, due: Nanos) -> Option<u64> {
         let inbox = self.inbox.borrow();
-        let fits = |message: &ws::Message| match (text, &message.payload) {
+        let fits = |message: &Arrived| match (text, &message.payload) {
             (None, _) => true,
             (Some(text), Payload::Text(whole)) => whole.contains(text),
             (Some(text), Payload::Binary(bytes)) => String::from_utf8_lossy(bytes).contains(text),
@@ -181,7 +228,7 @@ impl SocketCell {
     }
 
     /// Takes a message out of the queue.
-    pub(super) fn take(&self, number: u64) -> Option<ws::Message> {
+    pub(super) fn take(&self, number: u64) -> Option<Arrived> {
         let mut inbox = self.inbox.borrow_mut();
         let at = inbox.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         let (_, message) = inbox.remove(at)?;
@@ -194,7 +241,7 @@ impl SocketCell {
     }
 
     /// Puts a message back that was not the one wanted.
-    pub(super) fn put_back(&self, number: u64, message: ws::Message) {
+    pub(super) fn put_back(&self, number: u64, message: Arrived) {
         self.inbox_bytes.set(self.inbox_bytes.get() + size(&message));
         let mut inbox = self.inbox.borrow_mut();
         let at = inbox.partition_point(|(other, _)| *other < number);
@@ -213,14 +260,28 @@ impl SocketCell {
         }
     }
 
-    fn keep(&self, message: ws::Message) {
+    /// A message has come.
+    pub(super) fn keep(&self, message: Arrived) {
+        self.show(Direction::Received, &message.payload, message.labels.as_deref());
         let number = self.number_next.replace(self.number_next.get() + 1);
         self.put_back(number, message);
         self.forget_unread();
         self.waiters.borrow().iter().for_each(|waiter| waiter.wake());
     }
 
-    fn is_overfull(&self) -> bool {
+    /// Shows a message to whoever follows every step.
+    pub(super) fn show(&self, direction: Direction, payload: &Payload, labels: Option<&Labels>) {
+        let user = &self.identity.user;
+        let Some(messages) = &user.desk.sinks.messages else { return };
+        let body = match payload {
+            Payload::Text(text) => text.as_bytes(),
+            Payload::Binary(bytes) => &bytes[..],
+        };
+        let (event, id) = labels.map_or((None, None), |labels| (Some(&*labels.event), Some(&*labels.id)));
+        messages(&TracedMessage { scenario: &user.card.name, name: &self.identity.name, direction, body, event, id });
+    }
+
+    pub(super) fn is_overfull(&self) -> bool {
         self.inbox.borrow().len() > UNREAD_MAX || self.inbox_bytes.get() > UNREAD_BYTES_MAX && self.inbox.borrow().len() > 1
     }
 
@@ -241,7 +302,7 @@ impl SocketCell {
         self.finish(End::broken(Outcome::Timeout, message));
     }
 
-    fn finish(&self, end: End) {
+    pub(super) fn finish(&self, end: End) {
         if self.has_ended() {
             return;
         }
@@ -249,13 +310,23 @@ impl SocketCell {
         let counted = self.waiters.borrow().iter().any(|waiter| waiter.is_measured());
         let lost = !self.leaving.get() && !end.is_ordinary();
         if lost && !counted {
-            let user = &self.identity.user;
-            user.desk.recorder.borrow_mut().error(self.identity.series, end.outcome, user.desk.clock.now(), &end.message);
-            user.note_failure(user.epoch(), None);
+            self.count_loss(end.outcome, &end.message);
         }
+        self.end_with(end);
+    }
+
+    /// Its end, where a loss is counted otherwise.
+    pub(super) fn end_with(&self, end: End) {
         *self.end.borrow_mut() = Some(end);
         self.release();
         self.waiters.borrow().iter().for_each(|waiter| waiter.wake());
+    }
+
+    /// Puts a loss into the list of errors and fails the iteration.
+    pub(super) fn count_loss(&self, outcome: Outcome, message: &str) {
+        let user = &self.identity.user;
+        user.desk.recorder.borrow_mut().error(self.identity.series, outcome, user.desk.clock.now(), message);
+        user.note_failure(user.epoch(), None);
     }
 
     /// Lets go of the connection.
@@ -271,7 +342,7 @@ impl SocketCell {
     /// Closes without waiting for the server: the close frame is written as far as the kernel takes it.
     pub(crate) fn leave(&self) {
         self.leaving.set(true);
-        if let Some(line) = self.line.borrow().clone() {
+        if let Some(line) = self.socket() {
             line.say_farewell(GOING_AWAY, "");
         }
         self.finish(End::broken(Outcome::Closed, "the user has left"));
@@ -279,10 +350,15 @@ impl SocketCell {
 
     /// Begins the closing handshake. [`SocketCell::closing`] waits for its end.
     pub(super) fn begin_closing(&self, code: u16, reason: &str) {
-        if !self.leaving.replace(true)
-            && let Some(line) = self.line.borrow().clone()
-        {
-            line.say_farewell(code, reason);
+        if self.leaving.replace(true) {
+            return;
+        }
+        let line = self.line.borrow().clone();
+        match line {
+            Some(Line::Socket(socket)) => socket.say_farewell(code, reason),
+            // A stream has no farewell.
+            Some(Line::Events) => self.finish(End::ordinary("the script closed the stream of events")),
+            None => {}
         }
     }
 
@@ -295,7 +371,7 @@ impl SocketCell {
     }
 }
 
-fn size(message: &ws::Message) -> usize {
+fn size(message: &Arrived) -> usize {
     match &message.payload {
         Payload::Text(text) => text.len(),
         Payload::Binary(bytes) => bytes.len(),
@@ -307,7 +383,7 @@ async fn read(cell: Rc<SocketCell>, line: Rc<ws::Socket>) -> Done {
     let mut items = 0;
     loop {
         match line.receive().await {
-            Ok(Received::Message(message)) => cell.keep(message),
+            Ok(Received::Message(message)) => cell.keep(Arrived { payload: message.payload, at: message.at, labels: None }),
             Ok(Received::Pong(pong)) => {
                 if let Ok(number) = pong.payload.as_slice().try_into().map(u64::from_be_bytes) {
                     cell.ponged.set((number, pong.at));
@@ -325,9 +401,7 @@ async fn read(cell: Rc<SocketCell>, line: Rc<ws::Socket>) -> Done {
         }
         if cell.is_overfull() {
             line.say_farewell(1008, "");
-            let advice = "read them with receive() or messages(), or open the socket with `unread: \"drop\"`";
-            let message = format!("more messages wait unread than the {UNREAD_MAX} (or 16 MiB) that are kept: {advice}");
-            cell.finish(End::broken(Outcome::Script, message));
+            cell.finish(End::overfull());
             return Done::Waited;
         }
         items += 1;
@@ -337,7 +411,7 @@ async fn read(cell: Rc<SocketCell>, line: Rc<ws::Socket>) -> Done {
     }
 }
 
-async fn give_way() {
+pub(super) async fn give_way() {
     let mut waited = false;
     poll_fn(|context| {
         if std::mem::replace(&mut waited, true) {

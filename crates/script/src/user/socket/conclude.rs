@@ -11,8 +11,8 @@ use super::cell::SocketCell;
 use super::ear::Heard;
 use super::matcher::{Matcher, THREW};
 use super::message::Message;
-use super::open;
 use super::step::{Happened, Issue, Pending, Step, Waiting, go_on, hear};
+use super::{events, open};
 use crate::realm::thrown;
 
 /// What is left to do for a promise.
@@ -27,6 +27,9 @@ pub(crate) fn settle<'js>(ctx: &Ctx<'js>, mut pending: Pending, happened: Happen
     let (resolve, reject) = (pending.resolve.clone(), pending.reject.clone());
     let undefined = || Value::new_undefined(ctx.clone());
     let told = match (std::mem::replace(&mut pending.step, Step::Next), happened) {
+        (Step::Listen(asked), Happened::Listening(opening)) => {
+            events::conclude(ctx, *asked, *opening).and_then(|events| events.into_js(ctx)).map(Told::With)
+        }
         (Step::Open(asked), Happened::Opened(opening)) => {
             open::conclude(ctx, *asked, *opening).and_then(|socket| socket.into_js(ctx)).map(Told::With)
         }
@@ -38,7 +41,7 @@ pub(crate) fn settle<'js>(ctx: &Ctx<'js>, mut pending: Pending, happened: Happen
         (Step::Next, Happened::Heard(waiting, Heard::Message(number), _)) => match waiting.ear.cell().take(number) {
             Some(message) => {
                 let cell = waiting.ear.cell();
-                let object = Message::new(&cell.identity.user.desk, &cell.identity.name, Ok(message.payload));
+                let object = Message::new(&cell.identity.user.desk, &cell.identity.name, Ok(message));
                 Class::instance(ctx.clone(), object).and_then(|message| turn(ctx, Some(message))).map(Told::With)
             }
             None => Ok(Told::Nothing(pending, Box::new(waiting))),
@@ -208,7 +211,7 @@ fn pick<'js>(
                 Payload::Text(text) => text.len(),
                 Payload::Binary(bytes) => bytes.len(),
             };
-            let object = Class::instance(ctx.clone(), Message::new(&cell.identity.user.desk, name, Ok(message.payload)))?;
+            let object = Class::instance(ctx.clone(), Message::new(&cell.identity.user.desk, name, Ok(message)))?;
             if matcher.accepts(ctx, &object)? {
                 return Ok(Some((object, at, bytes as u64)));
             }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use protocol::ws::Payload;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Ctx, Exception, JsLifetime, TypedArray, Value};
+use rquickjs::{Ctx, JsLifetime, TypedArray, Value};
+
+use super::cell::{Arrived, Labels};
 
 use crate::crew::desk::Desk;
-use crate::extract::ExtractError;
-use crate::user::body::to_js;
+use crate::user::body::Body;
 
 /// A message, or why there is none.
 #[rquickjs::class]
@@ -19,7 +20,7 @@ pub(crate) struct Message {
     desk: Rc<Desk>,
     /// The name it was waited for under, or the socket's.
     name: Arc<str>,
-    content: Result<Payload, String>,
+    content: Result<Arrived, String>,
 }
 
 impl<'js> Trace<'js> for Message {
@@ -32,23 +33,27 @@ unsafe impl<'js> JsLifetime<'js> for Message {
 }
 
 impl Message {
-    pub(super) fn new(desk: &Rc<Desk>, name: &Arc<str>, content: Result<Payload, String>) -> Self {
+    pub(super) fn new(desk: &Rc<Desk>, name: &Arc<str>, content: Result<Arrived, String>) -> Self {
         Self { desk: Rc::clone(desk), name: Arc::clone(name), content }
     }
 
     fn body(&self) -> &[u8] {
         match &self.content {
-            Ok(Payload::Text(text)) => text.as_bytes(),
-            Ok(Payload::Binary(bytes)) => bytes,
+            Ok(Arrived { payload: Payload::Text(text), .. }) => text.as_bytes(),
+            Ok(Arrived { payload: Payload::Binary(bytes), .. }) => bytes,
             Err(_) => &[],
         }
     }
 
     pub(super) fn body_text(&self) -> Cow<'_, str> {
         match &self.content {
-            Ok(Payload::Text(text)) => Cow::Borrowed(text),
+            Ok(Arrived { payload: Payload::Text(text), .. }) => Cow::Borrowed(text),
             _ => String::from_utf8_lossy(self.body()),
         }
+    }
+
+    fn labels(&self) -> Option<&Labels> {
+        self.content.as_ref().ok()?.labels.as_deref()
     }
 
     fn described(&self) -> String {
@@ -58,15 +63,9 @@ impl Message {
         }
     }
 
-    fn missing<'js>(&self, ctx: &Ctx<'js>, what: &str, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
-        fallback.0.ok_or_else(|| Exception::throw_message(ctx, &format!("{}: {what}", self.described())))
-    }
-
-    fn refused(&self, ctx: &Ctx<'_>, error: &ExtractError) -> rquickjs::Error {
-        match error {
-            ExtractError::Expression { .. } => Exception::throw_syntax(ctx, &error.to_string()),
-            ExtractError::Body(problem) => Exception::throw_message(ctx, &format!("{}: {problem}", self.described())),
-        }
+    /// What scripts read values out of.
+    fn read<T>(&self, read: impl FnOnce(&Body<'_>) -> T) -> T {
+        read(&Body { bytes: self.body(), content_type: &|| None, compiled: &self.desk.compiled, described: &|| self.described() })
     }
 }
 
@@ -83,6 +82,16 @@ impl Message {
     }
 
     #[qjs(get)]
+    fn event(&self) -> Option<String> {
+        self.labels().map(|labels| labels.event.clone())
+    }
+
+    #[qjs(get)]
+    fn id(&self) -> Option<String> {
+        self.labels().map(|labels| labels.id.clone())
+    }
+
+    #[qjs(get)]
     fn text<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<rquickjs::String<'js>> {
         rquickjs::String::from_str(ctx, &self.body_text())
     }
@@ -93,26 +102,11 @@ impl Message {
     }
 
     fn json<'js>(&self, ctx: Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
-        let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
-            return ctx.json_parse(self.body()).map_err(|_| {
-                ctx.catch();
-                Exception::throw_message(&ctx, &format!("{}: it is not JSON", self.described()))
-            });
-        };
-        let written = path.get::<String>()?;
-        let path = self.desk.compiled.borrow_mut().json(&written).map_err(|error| self.refused(&ctx, &error))?;
-        match path.first(self.body()) {
-            Ok(Some(value)) => to_js(&ctx, value),
-            Ok(None) => self.missing(&ctx, &format!("nothing at {written}"), fallback),
-            Err(error) if fallback.0.is_none() => Err(self.refused(&ctx, &error)),
-            Err(_) => self.missing(&ctx, "", fallback),
-        }
+        self.read(|body| body.json(&ctx, path, fallback))
     }
 
     fn json_all<'js>(&self, ctx: Ctx<'js>, path: String) -> rquickjs::Result<Value<'js>> {
-        let path = self.desk.compiled.borrow_mut().json(&path).map_err(|error| self.refused(&ctx, &error))?;
-        let all = path.all(self.body()).map_err(|error| self.refused(&ctx, &error))?;
-        ctx.json_parse(all)
+        self.read(|body| body.json_all(&ctx, &path))
     }
 
     /// For messages of what is written in TypeScript.

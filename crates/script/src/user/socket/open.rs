@@ -7,7 +7,7 @@ use protocol::http::Request;
 use protocol::ws::{self, SocketOptions};
 use rquickjs::{Class, Ctx, Exception, Persistent, Promise, Value};
 
-use super::cell::{Identity, SocketCell};
+use super::cell::{End, Identity, Line, SocketCell};
 use super::class::Socket;
 use super::options::Opening;
 use super::step::{Happened, Issue, Pending, Step};
@@ -120,6 +120,7 @@ pub(super) fn conclude<'js>(ctx: &Ctx<'js>, asked: Asked, opening: ws::Opening) 
     }
     let protocol = opened.as_ref().ok().and_then(ws::Socket::protocol).unwrap_or_default().to_owned();
     let identity = Identity { user: Rc::clone(&user), realm, name: issue.name, series: issue.series, protocol, drops_unread, kept: keep };
+    let opened = opened.map(|socket| Line::Socket(Rc::new(socket))).map_err(|(outcome, message)| End::broken(outcome, message));
     let cell = SocketCell::new(identity, opened);
     if let Some(realm) = cell.identity.realm.upgrade().filter(|_| cell.is_open()) {
         cell.listen(&realm);

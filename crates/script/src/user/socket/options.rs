@@ -3,6 +3,7 @@
 use rquickjs::{Array, Ctx, Exception, FromJs, Object, Value};
 
 use super::matcher::Matcher;
+use crate::crew::cell::UserCell;
 use crate::user::options::{self, Options};
 
 /// What `user.ws` was told beside the URL.
@@ -28,13 +29,7 @@ impl Opening {
                 "protocols" => opening.protocols = protocols(ctx, &value)?,
                 "compression" => opening.compression = switch(ctx, value, "compression")?,
                 "keep" => opening.keep = switch(ctx, value, "keep")?,
-                "unread" => {
-                    opening.drops_unread = match options::text(ctx, &value, "unread")?.as_str() {
-                        "keep" => false,
-                        "drop" => true,
-                        _ => return Err(wrong(ctx, "unread is \"keep\" or \"drop\"")),
-                    }
-                }
+                "unread" => opening.drops_unread = drops_unread(ctx, &value)?,
                 other => {
                     let known = "name, headers, auth, timeout, protocols, compression, unread, keep";
                     return Err(wrong(ctx, &format!("a WebSocket has no option `{other}`; known are: {known}")));
@@ -43,6 +38,37 @@ impl Opening {
             Ok(())
         })?;
         Ok(opening)
+    }
+}
+
+/// What `user.events` was told beside the URL.
+#[derive(Default)]
+pub(super) struct Listening {
+    pub(super) request: Options,
+    pub(super) method: Option<String>,
+    pub(super) drops_unread: bool,
+    pub(super) reconnects: Option<bool>,
+}
+
+impl Listening {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, user: &UserCell, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+        let mut listening = Self::default();
+        each(ctx, given, "events(…)", |key, value| {
+            match key {
+                "method" => listening.method = Some(options::text(ctx, &value, "method")?.to_ascii_uppercase()),
+                "unread" => listening.drops_unread = drops_unread(ctx, &value)?,
+                "reconnect" => listening.reconnects = Some(switch(ctx, value, "reconnect")?),
+                "name" | "headers" | "query" | "auth" | "timeout" | "json" | "form" | "body" => {
+                    listening.request.take(ctx, user, key, value)?;
+                }
+                other => {
+                    let known = "name, headers, query, auth, timeout, method, json, form, body, unread, reconnect";
+                    return Err(wrong(ctx, &format!("a stream of events has no option `{other}`; known are: {known}")));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(listening)
     }
 }
 
@@ -102,6 +128,14 @@ fn protocols<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<St
             Ok(name)
         })
         .collect()
+}
+
+fn drops_unread<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<bool> {
+    match options::text(ctx, value, "unread")?.as_str() {
+        "keep" => Ok(false),
+        "drop" => Ok(true),
+        _ => Err(wrong(ctx, "unread is \"keep\" or \"drop\"")),
+    }
 }
 
 fn switch<'js>(ctx: &Ctx<'js>, value: Value<'js>, what: &str) -> rquickjs::Result<bool> {

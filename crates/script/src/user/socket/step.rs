@@ -18,6 +18,7 @@ use super::options::Waited;
 use crate::crew::cell::UserCell;
 use crate::crew::group::Group;
 use crate::crew::op::{Done, OpSlot, Then, Work};
+use crate::crew::sinks::Direction;
 use crate::globals::bytes::bytes_of;
 use crate::user::request::Flight;
 
@@ -52,6 +53,7 @@ pub(crate) struct Pending {
 
 pub(super) enum Step {
     Open(Box<super::open::Asked>),
+    Listen(Box<super::events::Asked>),
     Send {
         cell: Rc<SocketCell>,
         issue: Option<Issue>,
@@ -74,6 +76,7 @@ pub(super) enum Step {
 /// How a step went.
 pub(crate) enum Happened {
     Opened(Box<ws::Opening>),
+    Listening(Box<super::events::Connecting>),
     Sent(Result<Sent, Failure>),
     Heard(Waiting, Heard, Nanos),
     /// What was to be sent first was not.
@@ -146,13 +149,15 @@ async fn send(ear: &Ear, message: &Payload) -> Result<Sent, Failure> {
             Payload::Binary(bytes) => line.send_binary(bytes).await,
         }
     });
-    poll_fn(|context| match sending.as_mut().poll(context) {
+    let sent = poll_fn(|context| match sending.as_mut().poll(context) {
         Poll::Ready(sent) => Poll::Ready(sent),
         Poll::Pending => {
             ear.poll_late(context).map(|()| Err(Failure { outcome: Outcome::Timeout, message: "timed out sending the message".to_owned() }))
         }
     })
-    .await
+    .await?;
+    ear.cell().show(Direction::Sent, message, None);
+    Ok(sent)
 }
 
 async fn send_and_hear(mut waiting: Waiting, message: Payload) -> Done {
