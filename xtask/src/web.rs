@@ -32,7 +32,19 @@ pub(crate) fn test(workspace: &Workspace, see: impl FnMut(&str)) -> Result<bool>
     install(workspace, FOLDER)?;
     // `loadstone ui` is tested as built beside it.
     let binary = workspace.target.join("debug/loadstone");
-    process::stream(workspace.command("npm").args(["test", "--silent", "--prefix", FOLDER]).env("LOADSTONE_BINARY", binary), see)
+    let mut command = workspace.command("npm");
+    command.args(["test", "--silent", "--prefix", FOLDER]).env("LOADSTONE_BINARY", binary).env("LOADSTONE_HOUR", hour(workspace)?);
+    process::stream(&mut command, see)
+}
+
+/// The report of a made-up hour, written by an example that the build of the tests has left beside the binary.
+fn hour(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.target.join("hour");
+    let example = workspace.target.join("debug/examples/hour");
+    process::run(workspace.command(&example.to_string_lossy()).arg(&folder))?;
+    // A run directory of some 60 MB, new every time.
+    fs::remove_dir_all(folder.join("runs")).with_context(|| format!("deleting the run in {}", folder.display()))?;
+    Ok(folder.join("report.html"))
 }
 
 /// `npm ci` in a folder, unless what is installed already is what its lock file asks for.
