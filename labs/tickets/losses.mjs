@@ -1,7 +1,7 @@
 // Connections that do not last, as on the road: some break off without a word, on some nobody listens any more.
 
 /** A connection that is to be lost is lost within this time of its beginning. */
-const LOST_WITHIN_MS = 20_000;
+const LOST_WITHIN_MS = 60_000;
 
 /** Loses this share of connections, whichever way. */
 export function loseSome(socket, { dropShare, silentShare }) {

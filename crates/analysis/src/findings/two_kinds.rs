@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{Histogram, SeriesKind};
+use metrics::{Histogram, Outcome, SeriesKind};
 
 use super::Scene;
 use super::draft::{Draft, Standing};
+use crate::summary::outcome;
 use crate::{Confidence, SeriesTally, units};
 
 /// Slow ones needed, and what part of all they may be.
@@ -26,7 +27,7 @@ const VALLEY: f64 = 0.5;
 const VALLEY_SHARE_MAX: f64 = 0.1;
 /// Part of the seconds that chance would give at least one slow request, in which there must be one.
 const SPREAD_MIN: f64 = 0.7;
-/// Part of the slow ones that groups must hold to be named, and part of those groups' requests that must be slow.
+/// Part of the slow ones that groups must hold to be named, and part of those groups' requests that must be slow; part that timeouts must be.
 const NAMED_MIN: f64 = 0.9;
 /// Groups that are named one by one.
 const NAMES_MAX: usize = 5;
@@ -48,7 +49,8 @@ struct Request<'a> {
 
 pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
     let humps = requests(scene).into_iter().filter_map(|request| hump(&request.times).map(|hump| (request, hump)));
-    let (request, hump) = humps.filter(|(request, hump)| is_spread(scene, request, hump)).max_by_key(|(_, hump)| hump.count)?;
+    let humps = humps.filter(|(request, hump)| !is_of_timeouts(request, hump) && is_spread(scene, request, hump));
+    let (request, hump) = humps.max_by_key(|(_, hump)| hump.count)?;
     let (name, all) = (request.name, request.times.count());
     let seconds = |ns: u64| units::seconds(ns as f64 / 1e9);
     let share = units::share(hump.count as f64 / all as f64);
@@ -97,6 +99,12 @@ fn requests<'a>(scene: &'a Scene<'_>) -> Vec<Request<'a>> {
         request.groups.push(series);
     }
     requests.into_values().collect()
+}
+
+/// Requests that found no answer within a limit all took that limit: it says nothing about how long they would have taken.
+fn is_of_timeouts(request: &Request<'_>, hump: &Hump) -> bool {
+    let timeouts: u64 = request.groups.iter().map(|series| outcome(&series.merged, Outcome::Timeout)).sum();
+    timeouts as f64 >= NAMED_MIN * hump.count as f64
 }
 
 /// The groups to which the slow ones belong, in words, and what shows it; `None` where groups do not tell them apart.

@@ -67,6 +67,21 @@ fn the_group_whose_requests_are_the_slow_ones_is_named() {
 }
 
 #[test]
+fn a_time_limit_makes_no_second_kind() {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(100);
+        for n in (0..100).map(|n| u64::from(second) * 100 + n) {
+            let late = n * 7919 % 6000 < 60;
+            let (time, outcome) = if late { (5 * SECOND, Outcome::Timeout) } else { (usual(n), Outcome::Passed) };
+            slice = slice.request("Tap", 0, time, outcome);
+        }
+        slice.done()
+    };
+    let run = made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect());
+    assert!(findings(&run).iter().all(|finding| finding.rule != "two-kinds"), "{:?}", findings(&run));
+}
+
+#[test]
 fn pauses_and_long_tails_are_no_second_kind() {
     // As many slow ones, but all in one second of ten.
     let pauses = minute(|n| if n / 100 % 10 == 0 && n % 100 < 10 { 600 * MS } else { usual(n) }, |_| 10);
