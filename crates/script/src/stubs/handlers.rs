@@ -102,7 +102,7 @@ impl Handlers {
         let print = move |level: ConsoleLevel, text: &str| sink(&line(level, text));
         let for_flows = Rc::clone(&scene);
         let (realm, scope, ()) = Realm::new(Rc::new(world), Rc::new(print), |ctx, native| {
-            for prototype in ["userPrototype", "socketPrototype", "messagePrototype"] {
+            for prototype in ["userPrototype", "socketPrototype", "eventsPrototype", "messagePrototype"] {
                 native.set(prototype, Object::new(ctx.clone())?)?;
             }
             native.set("responsePrototype", Class::<Received>::prototype(ctx)?)?;
