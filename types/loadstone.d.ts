@@ -70,6 +70,13 @@ declare module "loadstone" {
     roots?: readonly string[];
     /** PEM files of a client certificate chain and its key, relative to the test file. */
     clientCertificate?: { certificate: string; key: string };
+    /** Name that TLS asks for (SNI) and that certificates must carry, in place of each URL's host: for a target reached by address. Default: the host. */
+    serverName?: string;
+    /**
+     * Whether TLS connections resume the session of an earlier one to the same host, which saves the server most of a handshake. Users of one core
+     * share their sessions. `false`: every connection makes a full handshake, as first visits do. Default: true.
+     */
+    tlsResumption?: boolean;
     /**
      * Local addresses to connect from, taken in turn: single ones, ranges (`"127.0.0.1-127.0.0.20"`) and blocks (`"10.0.0.0/28"`). Needed beyond
      * some 28,000 connections to one address.

@@ -167,6 +167,18 @@ pub(crate) struct TlsArgs {
     /// PEM file of a certificate authority to trust; may be given several times.
     #[arg(long = "root", value_name = "FILE")]
     pub(crate) roots: Vec<PathBuf>,
+    /// PEM file of a client certificate, with its chain; --key has its key.
+    #[arg(long = "cert", value_name = "FILE", requires = "key")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// PEM file of the client certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+    /// Name that TLS asks for (SNI) and certificates must carry, in place of the URL's host.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server_name: Option<String>,
+    /// Make a full TLS handshake for every connection instead of resuming sessions.
+    #[arg(long)]
+    pub(crate) no_tls_resumption: bool,
     /// Local address, range (127.0.0.1-127.0.0.20) or block (10.0.0.0/28) to connect from; may be given several times, all are taken in turn.
     #[arg(long = "source", value_name = "ADDRESSES")]
     pub(crate) sources: Vec<SourceRange>,
@@ -192,6 +204,11 @@ impl TlsArgs {
     pub(crate) fn apply(&self, network: &mut NetworkOptions, seed: u64) {
         network.insecure |= self.insecure;
         network.roots.extend(self.roots.iter().cloned());
+        if let (Some(certificate), Some(key)) = (&self.certificate, &self.key) {
+            network.identity = Some((certificate.clone(), key.clone()));
+        }
+        network.server_name = self.server_name.clone().or_else(|| network.server_name.take());
+        network.full_handshakes |= self.no_tls_resumption;
         network.sources.extend(self.sources.iter().flat_map(|range| &range.0));
         match self.http2 {
             Some(Http2::Off) => network.versions = Versions::Http1,

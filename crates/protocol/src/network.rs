@@ -33,6 +33,10 @@ pub struct NetworkOptions {
     pub roots: Vec<PathBuf>,
     /// PEM files of a client certificate chain and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
+    /// Name that TLS asks for (SNI) and certificates must carry, in place of each URL's host.
+    pub server_name: Option<String>,
+    /// Every TLS connection makes a full handshake, as that of a visitor who was never there.
+    pub full_handshakes: bool,
     /// Local addresses to connect from, taken in turn; empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
     /// Name servers to ask instead of the machine's; empty: its own.
@@ -54,6 +58,8 @@ pub struct NetworkOptions {
 pub enum NetworkError {
     #[error("{path}: {problem}")]
     File { path: PathBuf, problem: String },
+    #[error("\"{0}\" is no server name: write a host name, such as \"www.example.org\"")]
+    ServerName(String),
 }
 
 /// Connections of one worker, for the recorder.

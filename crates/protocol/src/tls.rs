@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use metrics::Outcome;
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
@@ -24,6 +25,9 @@ pub(crate) struct Tls {
     insecure: bool,
     roots: Vec<CertificateDer<'static>>,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    /// In place of the host.
+    server_name: Option<ServerName<'static>>,
+    full_handshakes: bool,
     /// By what is offered: HTTP/1.1 alone, or HTTP/2 first.
     http1: OnceCell<Result<TlsConnector, Failure>>,
     http2: OnceCell<Result<TlsConnector, Failure>>,
@@ -46,7 +50,16 @@ impl Tls {
             Some((chain, key)) => Some((certificates(chain)?, private_key(key)?)),
             None => None,
         };
-        Ok(Self { insecure: options.insecure, roots, identity, http1: OnceCell::new(), http2: OnceCell::new() })
+        let named = |name: &String| ServerName::try_from(name.clone()).map_err(|_| NetworkError::ServerName(name.clone()));
+        Ok(Self {
+            insecure: options.insecure,
+            roots,
+            identity,
+            server_name: options.server_name.as_ref().map(named).transpose()?,
+            full_handshakes: options.full_handshakes,
+            http1: OnceCell::new(),
+            http2: OnceCell::new(),
+        })
     }
 
     pub(crate) async fn handshake(&self, host: &str, stream: Socket, offer: Offer) -> Result<TlsStream<Socket>, Failure> {
@@ -55,8 +68,11 @@ impl Tls {
             Offer::Http2First => self.http2.get_or_init(|| self.build(&["h2", "http/1.1"])),
         };
         let connector = connector.as_ref().map_err(Clone::clone)?;
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate could carry"))?;
+        let of_host = || {
+            ServerName::try_from(host.to_owned())
+                .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate could carry"))
+        };
+        let name = self.server_name.clone().map_or_else(of_host, Ok)?;
         connector.connect(name, stream).await.map_err(|error| handshake_failure(&error))
     }
 
@@ -77,6 +93,9 @@ impl Tls {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
+        if self.full_handshakes {
+            config.resumption = Resumption::disabled();
+        }
         Ok(TlsConnector::from(Arc::new(config)))
     }
 }

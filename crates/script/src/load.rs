@@ -131,6 +131,8 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
         insecure: settings.insecure,
         roots: settings.roots.iter().map(found).collect(),
         identity: settings.client_certificate.as_ref().map(|pair| (found(&pair.certificate), found(&pair.key))),
+        server_name: settings.server_name.clone(),
+        full_handshakes: !settings.tls_resumption,
         sources,
         name_servers: settings.name_servers.iter().map(|text| name_server(text)).collect::<Result<_, _>>()?,
         route,

@@ -80,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) insecure: bool,
     pub(crate) roots: Vec<String>,
     pub(crate) client_certificate: Option<ClientCertificate>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) tls_resumption: bool,
     pub(crate) sources: Vec<String>,
     pub(crate) name_servers: Vec<String>,
     pub(crate) http2: Http2,

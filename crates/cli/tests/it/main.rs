@@ -21,5 +21,6 @@ mod secrets;
 mod servers;
 mod systems;
 mod tables;
+mod tls;
 mod ui;
 mod url;

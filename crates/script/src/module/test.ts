@@ -7,7 +7,8 @@ import { known, name as nameOf, nanoseconds, perSecond, show, whole } from "load
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
-  "insecure", "roots", "clientCertificate", "sources", "nameServers", "http2", "proxy", "connectionsPerSecond", "traceparent"];
+  "insecure", "roots", "clientCertificate", "serverName", "tlsResumption", "sources", "nameServers", "http2", "proxy", "connectionsPerSecond",
+  "traceparent"];
 
 class Test {
   readonly kind = "test";
@@ -100,6 +101,8 @@ export function test(definition: any): Test {
     insecure: options.insecure ?? false,
     roots: options.roots ?? [],
     client_certificate: options.clientCertificate ?? null,
+    server_name: options.serverName === undefined ? null : nameOf(options.serverName, "serverName"),
+    tls_resumption: options.tlsResumption ?? true,
     sources: texts(options.sources, "sources"),
     name_servers: texts(options.nameServers, "nameServers"),
     http2: http2(options.http2),

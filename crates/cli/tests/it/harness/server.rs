@@ -103,6 +103,59 @@ pub(crate) fn events() -> &'static str {
     })
 }
 
+/// nginx over TLS that lets in who shows a certificate, with what it needs.
+pub(crate) struct Guarded {
+    /// `https://127.0.0.1:PORT`; its certificate is for `members.test` alone. It answers with what it knows of the connection.
+    pub(crate) address: String,
+    /// PEM files: the issuer of both sides' certificates, and a client's certificate and key.
+    pub(crate) root: String,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+pub(crate) fn guarded() -> &'static Guarded {
+    static SERVER: OnceLock<Guarded> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guarded-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = |name: &str, text: &str| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).expect("writing a file of the server");
+            path.display().to_string()
+        };
+        let issuer_key = rcgen::KeyPair::generate().expect("a key");
+        let mut issuer = rcgen::CertificateParams::default();
+        issuer.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        issuer.distinguished_name.push(rcgen::DnType::CommonName, "Test issuer");
+        let root = file("root.pem", &issuer.self_signed(&issuer_key).expect("a certificate").pem());
+        let issuer = rcgen::Issuer::new(issuer, issuer_key);
+        let signed = |name: &str| {
+            let key = rcgen::KeyPair::generate().expect("a key");
+            let mut parameters = rcgen::CertificateParams::new(vec![name.to_owned()]).expect("a name");
+            parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
+            let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
+            (file(&format!("{name}.pem"), &certificate.pem()), file(&format!("{name}.key"), &key.serialize_pem()))
+        };
+        let (own, own_key) = signed("members.test");
+        let (certificate, key) = signed("visitor.test");
+        let (port, place) = (free_port("127.0.0.1"), folder.display());
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path {place}/{name};")).join(" ");
+        let user = if rustix::process::getuid().is_root() { "user root;" } else { "" };
+        let configuration = format!(
+            "daemon off; {user} pid {place}/pid; events {{ worker_connections 200; }}\n\
+             http {{ access_log off; {temporary}\n\
+             server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {own}; ssl_certificate_key {own_key};\n\
+             ssl_client_certificate {root}; ssl_verify_client on; ssl_session_cache shared:sessions:1m;\n\
+             location / {{ return 200 '{{\"client\":\"$ssl_client_s_dn\",\"reused\":\"$ssl_session_reused\",\"name\":\"$ssl_server_name\"}}'; }} }} }}\n"
+        );
+        let mut command = Command::new("/usr/sbin/nginx");
+        command.args(["-p", &place.to_string(), "-c", &file("nginx.conf", &configuration), "-e", "stderr"]).stderr(Stdio::inherit());
+        start_quietly(command);
+        wait_until("nginx to listen", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Guarded { address: format!("https://127.0.0.1:{port}"), root, certificate, key }
+    })
+}
+
 /// A third party's echo server; its address.
 pub(crate) fn httpbin() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
