@@ -71,7 +71,7 @@ pub(crate) fn accuracy(workspace: &Workspace, options: &Options) -> Result<()> {
     let mut outcomes = Vec::new();
     for repeat in 0..repeats {
         for case in &cases {
-            let ((reported, account), stillness) = stillness::stillest(0.999, || {
+            let ((reported, account), stillness) = stillness::stillest(0.99, || {
                 // Another seed than the generator's: equal ones would draw service times as they draw the gaps between arrivals.
                 let truthful = Truthful::start(&server, &case.truth, 1_000 + repeat)?;
                 let reported = ours::run(&binary, case, &truthful.url, repeat + 1)?;

@@ -93,7 +93,7 @@ pub(crate) fn selftest(workspace: &Workspace, options: &Options) -> Result<()> {
 fn report(trials: &[&Trial], heard: &[Vec<Heard>]) -> Result<String> {
     let mut text = format!(
         "# Self-test of validity, {}\n\n{}\n\nStarved generators must be called suspect or invalid (or refuse the load), clean runs valid. A trial runs up to {} \
-         times for one in which the machine was away for at most 0.2 % of the time, by a timer at real-time priority; where there was none, it is not counted.\n\n\
+         times for one in which the machine was away for at most 0.5 % of the time, by a timer at real-time priority; where there was none, it is not counted.\n\n\
          | trial | runs | still | valid | suspect | invalid | refused | checks that spoke |\n|---|---|---|---|---|---|---|---|\n",
         machine::today()?,
         machine::facts()?,

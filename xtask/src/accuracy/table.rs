@@ -19,7 +19,7 @@ pub(super) fn ours(outcomes: &[Outcome]) -> Result<String> {
         "# Accuracy, {}\n\n{}\n\nGenerator on one core, server on another. `formula`: the closed form. `server`: where the process is random, the quantile of what the server did, which leaves \
          out the chance in the draws; the error is held against it, else against the formula. Within: at most 1 % or 100 µs. \
          Interval: the reported 95 % interval, and whether the formula's value lies in it (where the process is random). Away: the share of the time \
-         in which the machine was not there for a timer at real-time priority; a case is run up to {} times for one in which it was for all but a fifth of what p99.9 leaves out.\n\n",
+         in which the machine was not there for a timer at real-time priority; a case is run up to {} times for one in which it was for all but half of what p99 leaves out.\n\n",
         machine::today()?,
         machine::facts()?,
         stillness::TRIES,
@@ -32,7 +32,7 @@ pub(super) fn ours(outcomes: &[Outcome]) -> Result<String> {
         }
     }
     text += &format!(
-        "\n{} of {} percentiles within 1 % or 100 µs; where the machine was away for less than a fifth of what the percentile leaves out, {} of {}",
+        "\n{} of {} percentiles within 1 % or 100 µs; where the machine was away for less than half of what the percentile leaves out, {} of {}",
         count.within, count.judged, count.still_within, count.still
     );
     if count.intervals > 0 {
