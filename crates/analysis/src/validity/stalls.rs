@@ -1,12 +1,14 @@
-//! Did scripts or garbage collections keep everything else waiting?
+//! Was a worker held up, and everyone on it with it?
+
+use plan::Aggregate;
 
 use super::{Ground, Sheet, grade_of};
 use crate::{Grade, ValidityCheck, WorkerTally, units};
 
 const SHEET: Sheet = Sheet {
     id: "stalls",
-    title: "Script and GC stalls",
-    limits: "for p99 and p99.9: the share of time in which a stall delayed a worker by over a tenth of the percentile; suspect above a quarter of what lies beyond the percentile, invalid above all of it",
+    title: "Stalls of a worker",
+    limits: "for p99 and p99.9: the share of time in which a stall delayed a worker by over a tenth of the percentile; suspect above a quarter of what lies beyond the percentile, invalid above all of it; for p99.9 at most suspect, unless a threshold judges it",
 };
 
 pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
@@ -19,7 +21,8 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
     for (name, quantile, reported) in tails.into_iter().flatten() {
         let delayed = ground.tally.workers().iter().map(|worker| delayed_share(worker, reported / 10.0)).fold(0.0, f64::max);
         let part = delayed / (1.0 - quantile);
-        let grade = grade_of(part, 0.25, 1.0);
+        let worst_grade = if quantile <= 0.99 || is_judged(ground, quantile) { Grade::Invalid } else { Grade::Suspect };
+        let grade = grade_of(part, 0.25, 1.0).min(worst_grade);
         if grade > worst.0 || worst.2.is_empty() {
             worst = (grade, delayed, name, reported);
         }
@@ -35,9 +38,16 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
         units::share(delayed),
         units::seconds(reported)
     );
-    let advice =
-        "Scripts held their worker. Move heavy work (large JSON, hashing, loops) out of the iteration, or use more workers (--workers).";
-    SHEET.graded(grade, evidence, advice)
+    SHEET.graded(grade, evidence, ADVICE)
+}
+
+/// Neither the script nor the kernel tells which of these it was: a core that the hypervisor takes away counts as computing.
+const ADVICE: &str = "Something held a worker: heavy work in a script (large JSON, hashing, loops), a garbage collection, very many users due at once, or a machine that took the core away. Move heavy work out of the iteration, use more workers (--workers), or a machine that is not shared.";
+
+/// Does a threshold ask for this percentile, or one further out?
+fn is_judged(ground: &Ground<'_>, quantile: f64) -> bool {
+    let asks = |aggregate: Aggregate| matches!(aggregate, Aggregate::Quantile(asked) if asked >= quantile - 1e-9);
+    ground.plan.thresholds.iter().any(|threshold| asks(threshold.aggregate))
 }
 
 /// Share of the time in which something that came due had to wait longer than `over` seconds: of each stall the part that

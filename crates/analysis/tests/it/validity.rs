@@ -207,6 +207,27 @@ fn stalls_count_by_the_share_of_time_that_they_delay() {
 }
 
 #[test]
+fn a_p99_9_of_stalls_makes_a_run_invalid_only_when_a_threshold_judges_it() {
+    // Every other second a stall of 4 ms, with percentiles of 10 ms: 0.15 % of the time are late by more than 1 ms.
+    let graded = |judged: Option<f64>, grade| {
+        let mut plan = made::plan(made::open(1_000.0, 60));
+        plan.thresholds = judged
+            .map(|quantile| threshold(Metric::ResponseTime, Aggregate::Quantile(quantile), Comparison::Below, 1.0))
+            .into_iter()
+            .collect();
+        let run = run_with(plan, |second| {
+            let slice = Slice::new(second).arrivals(1_000).requests("A", 1_000, 10 * MS);
+            slice.generator(|generator| generator.stalls.record_n(4 * MS, u64::from(second % 2)))
+        });
+        assert_grade(&run, "stalls", Some(grade));
+    };
+    graded(None, Suspect);
+    graded(Some(0.99), Suspect);
+    graded(Some(0.999), Invalid);
+    graded(Some(0.9999), Invalid);
+}
+
+#[test]
 fn in_flight_must_agree_with_rate_times_time() {
     for (percent, grade) in [(100, Valid), (101, Valid), (99, Valid), (96, Suspect), (104, Suspect), (85, Invalid), (120, Invalid)] {
         let run = run_with(made::plan(made::open(100.0, 60)), |second| {
