@@ -73,7 +73,7 @@ pub(crate) fn accuracy(workspace: &Workspace, options: &Options) -> Result<()> {
         for case in &cases {
             let ((reported, account), stillness) = stillness::stillest(0.99, || {
                 // Another seed than the generator's: equal ones would draw service times as they draw the gaps between arrivals.
-                let truthful = Truthful::start(&server, &case.truth, 1_000 + repeat)?;
+                let truthful = Truthful::awake(&server, &case.truth, 1_000 + repeat)?;
                 let reported = ours::run(&binary, case, &truthful.url, repeat + 1)?;
                 Ok((reported, truthful.account()?))
             })?;

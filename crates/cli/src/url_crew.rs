@@ -146,7 +146,7 @@ impl<'a> InFlight<'a> {
             status,
             bytes_sent: exchange.bytes_sent,
             bytes_received: exchange.bytes_received,
-            trace: exchange.trace.map(|parent| parent.trace),
+            trace: exchange.trace.as_ref().map(|parent| parent.trace),
         };
         recorder.record(self.shared.series, &sample);
         if let Some(problem) = problem {

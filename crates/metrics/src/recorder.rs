@@ -29,6 +29,8 @@ pub struct Recorder {
     overflow: u64,
     in_flight: u64,
     in_flight_since: Nanos,
+    /// Of the integral, what was too much and lay before the slice. Request-nanoseconds.
+    in_flight_owed: u64,
 }
 
 impl Recorder {
@@ -50,6 +52,7 @@ impl Recorder {
             overflow: 0,
             in_flight: 0,
             in_flight_since: 0,
+            in_flight_owed: 0,
         }
     }
 
@@ -173,19 +176,32 @@ impl Recorder {
     }
 
     /// One more request in flight. Kept apart from the samples, so that the two can be held against each other.
+    ///
+    /// Beginnings and ends need not come in the order of their instants: in a long turn, an answer that was read early may be told after a request
+    /// that began later.
     pub fn request_began(&mut self, at: Nanos) {
         self.integrate_in_flight(at);
         self.in_flight += 1;
+        self.add_in_flight(self.in_flight_since - at);
     }
 
     pub fn request_ended(&mut self, at: Nanos) {
         self.integrate_in_flight(at);
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.in_flight_owed += self.in_flight_since - at;
+        self.add_in_flight(0);
     }
 
     fn integrate_in_flight(&mut self, at: Nanos) {
-        self.generator.in_flight_ns += self.in_flight * at.saturating_sub(self.in_flight_since);
+        self.add_in_flight(self.in_flight * at.saturating_sub(self.in_flight_since));
         self.in_flight_since = self.in_flight_since.max(at);
+    }
+
+    fn add_in_flight(&mut self, ns: u64) {
+        let sum = self.generator.in_flight_ns + ns;
+        let paid = sum.min(self.in_flight_owed);
+        self.generator.in_flight_ns = sum - paid;
+        self.in_flight_owed -= paid;
     }
 
     /// The counts of one leaf. For its active users use [`Recorder::users_active`].
@@ -361,6 +377,23 @@ mod tests {
         recorder.request_ended(500);
         assert_eq!(recorder.drain(0, 0, 1_000).generator[0].in_flight_ns, 400 + 300 + 500);
         assert_eq!(recorder.drain(1, 1_000, 2_000).generator[0].in_flight_ns, 1_000);
+    }
+
+    #[test]
+    fn in_flight_integral_is_right_though_instants_come_out_of_order() {
+        let mut recorder = Recorder::new(0, 2);
+        recorder.request_began(100);
+        recorder.request_began(300);
+        recorder.request_ended(250); // The first: 150.
+        recorder.request_began(200);
+        recorder.request_ended(400); // The second: 100.
+        assert_eq!(recorder.drain(0, 0, 1_000).generator[0].in_flight_ns, 150 + 100 + 800);
+        // The third ended before the slice did, which is known only now: what was too much is taken off what comes.
+        recorder.request_ended(900);
+        assert_eq!(recorder.drain(1, 1_000, 2_000).generator[0].in_flight_ns, 0);
+        recorder.request_began(2_000);
+        recorder.request_ended(2_300);
+        assert_eq!(recorder.drain(2, 2_000, 3_000).generator[0].in_flight_ns, 300 - 100);
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub struct ServerBuilder {
     seed: u64,
     drain: Duration,
     spin_ns: u64,
+    is_awake: bool,
     number: usize,
 }
 
@@ -108,6 +109,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Never sleeps: no arrival and no answer waits for a core to wake up. Costs a core.
+    pub fn awake(mut self, is_awake: bool) -> Self {
+        self.is_awake = is_awake;
+        self
+    }
+
     /// What [`crate::Call::server`] says.
     pub fn number(mut self, number: usize) -> Self {
         self.number = number;
@@ -141,6 +148,7 @@ impl Server {
             seed: 1,
             drain: Duration::from_millis(200),
             spin_ns: 0,
+            is_awake: false,
             number: 0,
         }
     }
@@ -199,7 +207,8 @@ fn run(
     report: &SyncSender<Result<SocketAddr, StubError>>,
 ) {
     // With a spin, the descriptor queue is looked at after every task, so that a spinning timer delays no arrival.
-    let event_interval = if builder.spin_ns > 0 { 1 } else { 61 };
+    let spins = builder.spin_ns > 0 || builder.is_awake;
+    let event_interval = if spins { 1 } else { 61 };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().event_interval(event_interval).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -207,6 +216,13 @@ fn run(
     };
     let drain = builder.drain;
     LocalSet::new().block_on(&runtime, async {
+        if builder.is_awake {
+            tokio::task::spawn_local(async {
+                loop {
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
         match set_up(builder) {
             Ok((listener, state, address)) => {
                 let _ = report.send(Ok(address));

@@ -95,7 +95,7 @@ pub(super) fn stalled(workspace: &Workspace, server: &Path, outcomes: &[Outcome]
             println!("{} is not installed; passed over", entry.program);
             continue;
         };
-        let truthful = Truthful::start(server, &case.truth, 1)?;
+        let truthful = Truthful::awake(server, &case.truth, 1)?;
         let fill = |url: &str, folder: &Path| entry.arguments.iter().map(|argument| fill(argument, case, url, folder)).collect::<Vec<_>>();
         let mut command = Command::new("taskset");
         command.args(["-c", &GENERATOR_CORE.to_string()]).arg(program).args(fill(&truthful.url, &workspace.root.join("bench")));

@@ -27,8 +27,17 @@ pub(crate) struct Truthful {
 impl Truthful {
     /// `truth`: a `Truth` of crates/stub.
     pub(crate) fn start(program: &Path, truth: &Value, seed: u64) -> Result<Self> {
+        Self::spawn(program, &[truth.to_string(), seed.to_string()])
+    }
+
+    /// One that never sleeps, so that what it adds of its own is not taken for an error of the generator.
+    pub(super) fn awake(program: &Path, truth: &Value, seed: u64) -> Result<Self> {
+        Self::spawn(program, &[truth.to_string(), seed.to_string(), "awake".to_owned()])
+    }
+
+    fn spawn(program: &Path, arguments: &[String]) -> Result<Self> {
         let mut command = Command::new("taskset");
-        command.args(["-c", &SERVER_CORE.to_string()]).arg(program).args([truth.to_string(), seed.to_string()]);
+        command.args(["-c", &SERVER_CORE.to_string()]).arg(program).args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the truth server")?;
         let mut says = BufReader::new(child.stdout.take().context("its standard output was asked for")?);
         let mut url = String::new();

@@ -16,7 +16,7 @@ const SHARE: f64 = 0.01;
 
 pub(super) fn ours(outcomes: &[Outcome]) -> Result<String> {
     let mut text = format!(
-        "# Accuracy, {}\n\n{}\n\nGenerator on one core, server on another. `formula`: the closed form. `server`: where the process is random, the quantile of what the server did, which leaves \
+        "# Accuracy, {}\n\n{}\n\nGenerator on one core, a server that never sleeps on another. `formula`: the closed form. `server`: where the process is random, the quantile of what the server did, which leaves \
          out the chance in the draws; the error is held against it, else against the formula. Within: at most 1 % or 100 µs. \
          Interval: the reported 95 % interval, and whether the formula's value lies in it (where the process is random). Away: the share of the time \
          in which the machine was not there for a timer at real-time priority; a case is run up to {} times for one in which it was for all but half of what p99 leaves out.\n\n",

@@ -78,6 +78,11 @@ impl Concluded {
         all.map(|finding| (text(&finding["rule"]), text(&finding["claim"]))).filter(|(rule, _)| *rule != "generator")
     }
 
+    /// `valid`, `suspect` or `invalid`, as the run calls its own measurement.
+    pub(crate) fn grade(&self) -> &str {
+        text(&self.summary["verdict"]["validity"]["grade"])
+    }
+
     /// Thresholds that held, of all.
     pub(crate) fn thresholds(&self) -> String {
         let results = self.summary["verdict"]["thresholds"].as_array().map(Vec::as_slice).unwrap_or_default();

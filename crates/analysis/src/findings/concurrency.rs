@@ -28,6 +28,9 @@ const SATURATED_MIN: usize = 4;
 /// Failed share of the plateau above which failures explain more than slots do.
 const FAILED_MAX: f64 = 0.20;
 
+/// Places from which on there is at least one, by an estimate that may be a little low.
+const ONE_PLACE: f64 = 0.9;
+
 /// A request whose throughput stopped following the load.
 struct Plateau<'a> {
     response: &'a LoadResponse,
@@ -43,6 +46,11 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
     }
     let limited: Vec<Plateau<'_>> = scene.responses.iter().filter_map(plateau).collect();
     let first = limited.first()?;
+    // Fewer than one place: requests are not held back for as long as they take, so no pool or lock stands on their way.
+    let (slots, half) = concurrency(&limited);
+    if slots + half < ONE_PLACE {
+        return None;
+    }
     let (from, to) = (first.high.from, first.high.to);
     let others = || scene.responses.iter().filter(|response| !limited.iter().any(|plateau| std::ptr::eq(plateau.response, *response)));
     let kept: Vec<Kept<'_>> = others()

@@ -41,7 +41,12 @@ pub(super) struct Ceiling<'a> {
 /// The stub whose callers are busiest.
 pub(super) fn ceiling<'a>(scene: &'a Scene<'a>) -> Option<Ceiling<'a>> {
     let stubs: Vec<&str> = scene.signals.observers_with("in_flight_max").collect();
-    let found = scene.waiting.iter().flat_map(|waiting| stubs.iter().filter_map(|stub| of_stub(scene, waiting, stub)));
+    // Closed load has no more calls than users: they are a ceiling of their own.
+    let found = scene
+        .waiting
+        .iter()
+        .filter(|waiting| waiting.closed.is_none())
+        .flat_map(|waiting| stubs.iter().filter_map(|stub| of_stub(scene, waiting, stub)));
     found.max_by(|a, b| a.busy().total_cmp(&b.busy()))
 }
 

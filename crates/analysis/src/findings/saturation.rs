@@ -6,9 +6,12 @@ use crate::{Confidence, units};
 
 /// Share of the machine's cores, or of a limit, from which it is used up.
 const FULL: f64 = 0.93;
-/// A process that uses just one core: how far from one, in what share of the readings.
-const ONE_CORE: (f64, f64) = (0.90, 1.06);
+/// A thread that has all of one core: what it uses, and at least that together with what it waits for a core, in what share of the readings.
+const ONE_CORE_USED: (f64, f64) = (0.80, 1.06);
+const ONE_CORE_WANTED: f64 = 0.90;
 const ONE_CORE_SHARE: f64 = 0.80;
+/// Median of both together: many threads on a crowded machine may use as much, but wait longer. Not every reading, as collectors of garbage wait, too.
+const ONE_THREAD_WANTED: f64 = 1.25;
 /// Share of the time that a control group was held back.
 const THROTTLED: f64 = 0.05;
 /// Share of the time that a disk was busy, and the requests that waited at it on average: a fast disk is busy long before it is full.
@@ -27,7 +30,16 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
 
 fn draft(waiting: &Waiting, rule: &str, confidence: Confidence, claim: String) -> Draft {
     let standing = if waiting.is_unstable() || waiting.flow.is_none() { Standing::Cause } else { Standing::Passing };
-    Draft::new(standing, rule, confidence, claim)
+    let draft = Draft::new(standing, rule, confidence, claim);
+    let Some(closed) = waiting.closed else { return draft };
+    let began = format!(
+        "requests took {} on average instead of {}, from {} on, when {} users were active",
+        units::seconds(closed.during_s),
+        units::seconds(closed.before_s),
+        units::seconds(waiting.from),
+        units::count(closed.users)
+    );
+    draft.rests_on(began, waiting.columns(), (waiting.from, waiting.to))
 }
 
 fn machine(scene: &Scene<'_>, waiting: &Waiting) -> Option<Draft> {
@@ -64,7 +76,13 @@ fn one_core(scene: &Scene<'_>, waiting: &Waiting) -> Option<Draft> {
     scene.signals.observers_with("run_delay").find_map(|observer| {
         let cpu = scene.signals.readings(observer, "cpu")?;
         let (mean, threads) = (cpu.mean(from, to)?, scene.signals.readings(observer, "threads")?.mean(from, to)?);
-        let at_one = cpu.share(from, to, |cores| cores >= ONE_CORE.0 && cores <= ONE_CORE.1)?;
+        let delay = scene.signals.readings(observer, "run_delay")?;
+        let both = cpu.beside(&delay, from, to);
+        let mut wanted: Vec<f64> = both.iter().map(|(used, waited)| used + waited).collect();
+        wanted.sort_by(f64::total_cmp);
+        let is_one_thread = *wanted.get(wanted.len() / 2)? <= ONE_THREAD_WANTED;
+        let full = |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED.0 && *used <= ONE_CORE_USED.1 && used + waited >= ONE_CORE_WANTED;
+        let at_one = if is_one_thread { both.iter().filter(full).count() as f64 / both.len() as f64 } else { 0.0 };
         let all = mean >= FULL * cores;
         if !all && at_one < ONE_CORE_SHARE {
             return None;
@@ -74,13 +92,12 @@ fn one_core(scene: &Scene<'_>, waiting: &Waiting) -> Option<Draft> {
         } else {
             format!("\"{observer}\" uses just one core, all of it, while work waits: one thread does the work")
         };
-        let delay = scene.signals.readings(observer, "run_delay").and_then(|readings| readings.mean(from, to)).unwrap_or(0.0);
         Some(
             draft(waiting, "cpu", if all { Confidence::High } else { Confidence::Medium }, claim)
                 .rests_on(
                     format!(
                         "{mean:.2} cores on average by {threads:.0} threads, which waited {} for a core each second",
-                        units::seconds(delay)
+                        units::seconds(delay.mean(from, to).unwrap_or(0.0))
                     ),
                     vec![format!("{observer}/cpu"), format!("{observer}/run_delay")],
                     (from, to),

@@ -104,6 +104,16 @@ impl Readings {
         self.between(from, to).count()
     }
 
+    /// Its values and those of another signal that were read at the same instants.
+    pub(crate) fn beside(&self, other: &Self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let mut others = other.between(from, to).peekable();
+        let together = self.between(from, to).filter_map(|(at, value)| {
+            while others.next_if(|(earlier, _)| *earlier < at).is_some() {}
+            others.next_if(|(same, _)| *same <= at).map(|(_, beside)| (value, beside))
+        });
+        together.collect()
+    }
+
     /// `None` without readings in the stretch.
     pub(crate) fn mean(&self, from: f64, to: f64) -> Option<f64> {
         let count = self.count(from, to);

@@ -41,6 +41,18 @@ pub(crate) struct Waiting {
     pub(crate) backlog: f64,
     /// Finished per second while anything waited, the time after the load included.
     pub(crate) throughput: f64,
+    /// Under closed load.
+    pub(crate) closed: Option<ClosedLoad>,
+}
+
+/// Where closed load began to wait: it asks for no more than what it gets, so its users and their times are all that shows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClosedLoad {
+    /// Active as the stretch began.
+    pub(crate) users: u64,
+    /// Time in the system in the best tenth of the load, and on average while work waited. Seconds.
+    pub(crate) before_s: f64,
+    pub(crate) during_s: f64,
 }
 
 impl Waiting {
@@ -82,6 +94,8 @@ struct Second {
     started: f64,
     finished: f64,
     open: f64,
+    /// Active users of closed load.
+    users: u64,
 }
 
 /// Of each flow, and of the requests, the longest stretch in which work waited; the flows first, since they see what users see.
@@ -103,22 +117,26 @@ fn of_flow(run: &run::Run, name: &str) -> Vec<Second> {
             started: flow.started as f64,
             finished: flow.finished as f64,
             open: flow.backlog as f64,
+            users: 0,
         })
     };
     run.slices.iter().map(second).filter(|second| second.to > second.from).collect()
 }
 
-/// Requests in flight of all workers together.
+/// Requests in flight of all workers together, while load was made: arrivals came due or, in a run that has none, requests ended.
 fn of_requests(run: &run::Run) -> Vec<Second> {
+    let is_open = run.slices.iter().flat_map(|slice| &slice.leaves).any(|leaf| leaf.arrivals_due > 0);
     let second = |slice: &metrics::Snapshot| {
         let length = (slice.end - slice.start).max(1) as f64;
         let ended: u64 = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();
+        let arrivals: u64 = slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum();
         Second {
             from: slice.start as f64 / 1e9,
             to: slice.end as f64 / 1e9,
-            started: slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum::<u64>() as f64,
+            started: if is_open { arrivals } else { ended } as f64,
             finished: ended as f64,
             open: slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length,
+            users: if is_open { 0 } else { slice.leaves.iter().map(|leaf| leaf.users_active).sum() },
         }
     };
     run.slices.iter().map(second).filter(|second| second.to > second.from && second.started > 0.0).collect()
@@ -145,6 +163,9 @@ fn stretch(flow: Option<&String>, seconds: &[Second], load_end: f64) -> Option<W
     let growths: Vec<f64> = loaded.iter().map(|second| second.started - second.finished).collect();
     let mean = |of: fn(&Second) -> f64, list: &[&Second]| list.iter().map(|second| of(second)).sum::<f64>() / list.len().max(1) as f64;
     let whole: Vec<&Second> = seconds[first..=last].iter().collect();
+    let throughput = mean(|second| second.finished, &whole);
+    let during_s = mean(|second| second.open, &whole) / throughput.max(1e-9);
+    let users = seconds[first].users;
     // A queue that has drained by itself while load went on is not growing, however it grew before.
     let is_over = loaded.last().zip(seconds.iter().rfind(|second| second.to <= load_end + 0.5)).is_some_and(|(a, b)| a.to + 5.0 < b.to);
     Some(Waiting {
@@ -156,7 +177,8 @@ fn stretch(flow: Option<&String>, seconds: &[Second], load_end: f64) -> Option<W
         finished: mean(|second| second.finished, &loaded),
         growth: if is_over || flow.is_none() { (0.0, f64::INFINITY) } else { mean_of_batches(&growths) },
         backlog: loaded.last().map_or(0.0, |second| second.open),
-        throughput: mean(|second| second.finished, &whole),
+        throughput,
+        closed: (users > 0).then_some(ClosedLoad { users, before_s: base, during_s }),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use analysis::{Findings, conclude};
 use metrics::{Signal, SignalKind, SignalPoint};
-use plan::Timing;
+use plan::{ClosedStage, LoadProfile, Timing};
 use run::{Run, SignalSeries};
 
 use crate::made::{self, MS, SECOND, Slice};
@@ -202,6 +202,48 @@ fn what_is_used_up_while_work_waits_is_named() {
         signals.iter().filter(|_| rule != "rate-limit").for_each(|(kind, name, value)| signal(&mut healthy, *kind, name, |_| *value));
         let findings = conclude(&healthy).verdict.findings;
         assert!(findings.findings.is_empty(), "{says}: {}", shown(&findings));
+    }
+}
+
+/// Validators that come by the hundred every 20 seconds and tap once a second each, before a service that can take 450 of them.
+fn sweep(capacity: u64) -> Run {
+    let users_at = |second: u32| 100 * (u64::from(second) / 20 + 1);
+    let slices = (0..160).map(|second| {
+        let users = users_at(second);
+        let (count, service) = if users <= capacity { (users, MS) } else { (capacity, SECOND * users / capacity) };
+        let slice = Slice::new(second).requests("Tap", count, service);
+        slice.leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users)).done()
+    });
+    let stages = (1..=8).map(|step| ClosedStage { from: 100 * step, to: 100 * step, duration_ns: 20 * SECOND }).collect();
+    made::run_of(made::plan(LoadProfile::Closed { stages }), slices.collect())
+}
+
+#[test]
+fn a_sweep_over_users_shows_where_a_thread_is_used_up() {
+    use SignalKind::{Counter, Gauge};
+    let found = |capacity: u64, waited: f64| {
+        let mut run = sweep(capacity);
+        let load = |second: u64| (100.0 * (second / 20 + 1) as f64 / 450.0).min(1.0);
+        // On a crowded machine a thread waits for its core, now and then longer.
+        signal(&mut run, Counter, "process:node/cpu", |second| load(second) * (0.93 - 0.02 * (second % 3) as f64));
+        signal(&mut run, Counter, "process:node/run_delay", |second| load(second) * waited * (1.0 + 0.1 * (second % 3) as f64));
+        signal(&mut run, Gauge, "process:node/threads", |_| 11.0);
+        conclude(&run).verdict.findings
+    };
+    let one_thread = found(450, 0.12);
+    let first = &one_thread.findings[0];
+    assert!(first.rule == "cpu" && first.claim.starts_with("\"process:node\" uses just one core"), "{}", shown(&one_thread));
+    assert_eq!(
+        first.evidence[0].text,
+        "requests took 1.44 s on average instead of 1 ms, from 80 s on, when 500 users were active",
+        "{}",
+        shown(&one_thread)
+    );
+    assert!(one_thread.findings.iter().all(|finding| finding.rule != "effective-concurrency"), "half a place: {}", shown(&one_thread));
+    // Eleven threads that share what is left of a crowded machine, and the same readings where nothing waits.
+    for (capacity, waited) in [(450, 2.0), (900, 0.12)] {
+        let found = found(capacity, waited);
+        assert!(found.findings.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
     }
 }
 

@@ -172,11 +172,11 @@ impl Client {
         };
         let mut exchange = opened.unwrap_or_else(|| begin_at(now.unwrap_or_else(|| self.network.clock().now())));
         let carried = Carried::by(source.request(), &self.network);
-        exchange.trace = carried.parent();
+        exchange.trace = carried.parent().map(Box::new);
         let is_added = carried.added().is_some();
         let mut may_reuse = true;
         loop {
-            let out = match source.outgoing(&self.network, exchange.trace.filter(|_| is_added)) {
+            let out = match source.outgoing(&self.network, exchange.trace.as_deref().copied().filter(|_| is_added)) {
                 Ok(out) => out,
                 Err(failure) => {
                     exchange.ended = exchange.started;

@@ -54,10 +54,10 @@ pub(crate) async fn send(network: &Rc<Network>, lane: &Rc<Lane>, request: &Reque
     loop {
         let (mut exchange, multiplex) = match join(network, lane, request, &traits, always).await {
             Joined::Connection(exchange, multiplex) => (exchange, multiplex),
-            Joined::Failed(exchange) => return Sent::Http2(Exchange { trace: carried.parent(), ..exchange }),
+            Joined::Failed(exchange) => return Sent::Http2(Exchange { trace: carried.parent().map(Box::new), ..exchange }),
             Joined::Http1(exchange) => return Sent::Http1(exchange),
         };
-        exchange.trace = carried.parent();
+        exchange.trace = carried.parent().map(Box::new);
         let timer = network.clock().timer();
         timer.reset(exchange.started.saturating_add(traits.timeout_ns));
         let result = stream(&multiplex, request, carried.added(), &traits, &timer, &mut exchange).await;

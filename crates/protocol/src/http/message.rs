@@ -72,5 +72,6 @@ pub struct Exchange {
     /// A new connection was opened for it.
     pub connected: bool,
     /// What its `traceparent` header said, where the network sends one.
-    pub trace: Option<TraceParent>,
+    /// In a box of its own: every exchange is moved some times, and few carry one.
+    pub trace: Option<Box<TraceParent>>,
 }

@@ -40,7 +40,7 @@ async fn take_over(network: &Rc<Network>, request: &Request, upgrade: bool) -> (
     let traits = Traits::of(request);
     let mut exchange = begin(network);
     let carried = Carried::by(request, network);
-    exchange.trace = carried.parent();
+    exchange.trace = carried.parent().map(Box::new);
     let mut head = network.take_send_buffer();
     let proxy = if upgrade { None } else { network.route().forwards(request.origin.tls) };
     if let Err(failure) = write_head(request, proxy, carried.added(), &mut head) {

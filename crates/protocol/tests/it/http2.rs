@@ -168,7 +168,7 @@ fn a_request_carries_the_trace_that_its_exchange_names() {
         let client = client(&network, Versions::Http2Always);
         let mut request = request("GET", address, "/", Bytes::new());
         let exchange = client.send(&request).await;
-        assert_eq!(passed(&exchange).headers.get("x-traceparent"), exchange.trace.map(|trace| trace.value()).as_deref());
+        assert_eq!(passed(&exchange).headers.get("x-traceparent"), exchange.trace.as_ref().map(|trace| trace.value()).as_deref());
         let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
         request.headers.push(("Traceparent".to_owned(), own.to_owned()));
         let exchange = client.send(&request).await;

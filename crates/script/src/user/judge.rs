@@ -76,7 +76,7 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
         status: last.result.as_ref().map_or(0, |response| response.status),
         bytes_sent: last.bytes_sent,
         bytes_received: last.bytes_received,
-        trace: last.trace.map(|parent| parent.trace),
+        trace: last.trace.as_ref().map(|parent| parent.trace),
     };
     if let Some(first) = before.first() {
         sample.started = first.exchange.started;

@@ -2,7 +2,7 @@
 //!
 //! Read [`Truth`] first: what the server does, each with a closed form in docs or literature. `GET /` is measured; `GET /truth`
 //! says what was asked of the server and what it did, and `DELETE /truth` starts afresh. Timing spins for the last
-//! [`SPIN_NS`] before an answer, so lateness is that of a thread wake-up. Deliberately absent: load and comparison.
+//! [`SPIN_NS`] before an answer, so lateness is that of a thread wake-up; with a core of its own it need not sleep at all. Deliberately absent: load and comparison.
 
 mod log;
 mod queue;
@@ -46,11 +46,13 @@ pub enum Truth {
 pub struct TruthOptions {
     pub listen: SocketAddr,
     pub seed: u64,
+    /// Never sleep ([`crate::ServerBuilder::awake`]).
+    pub awake: bool,
 }
 
 impl Default for TruthOptions {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 0)), seed: 1 }
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 0)), seed: 1, awake: false }
     }
 }
 
@@ -79,6 +81,7 @@ impl TruthServer {
             .listen(options.listen)
             .seed(options.seed)
             .spin_ns(SPIN_NS)
+            .awake(options.awake)
             .route("GET /truth", Behaviour::function(move |_| Response::json(200, &lock(&reading).report())))
             .route(
                 "DELETE /truth",

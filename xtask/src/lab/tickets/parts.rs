@@ -43,7 +43,8 @@ pub(super) const PARTS: &[Part] = &[
         request: "Create ticket",
         load: &[("travellers", "40"), ("thinkTime", "0ms"), ("runTime", "30s")],
         long: &[("runTime", "2m")],
-        expected: Some("cpu"),
+        // Twenty connections, each held for the round trips of an operation; on a machine that does other work, the processor comes first.
+        expected: Some("connection-pool"),
     },
     Part {
         name: "DB_POOL=2",
@@ -122,8 +123,9 @@ pub(super) const PARTS: &[Part] = &[
         workers: Some(3),
         script: NOTIFICATIONS,
         request: "Deliver",
-        load: &[("validators", "43000"), ("decisions", "5")],
+        load: &[("validators", "43000"), ("decisions", "25")],
         long: &[("decisions", "100"), ("within", "20m")],
-        expected: None,
+        // As fast as the service takes them, on a machine that has the generator, too.
+        expected: Some("cpu"),
     },
 ];
