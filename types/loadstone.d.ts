@@ -429,15 +429,21 @@ declare module "loadstone" {
 
   /** One virtual user: what it does goes through this object. */
   export interface User {
-    /** Number of this user within its load part: 0, 1, 2, …; unique across cores. */
+    /** Number of this user within its load part, from 0, and no other's on any core. A fixed number of users is numbered without gaps. */
     readonly number: number;
-    /** Number of this iteration within its load part: 0, 1, 2, …; unique across cores. */
+    /**
+     * Number of this iteration within its load part: 0, 1, 2, …, over all cores, none twice and none left out. In open load it is the arrival's: one that never
+     * starts, since the load was stopped, leaves its number unused.
+     */
     readonly iteration: number;
     /** Name of the scenario. */
     readonly scenario: string;
     /** This user's cookies: kept from answers and sent by themselves. */
     readonly cookies: Cookies;
-    /** Random draws that repeat with the run's seed, whatever other users do. */
+    /**
+     * Random draws that repeat with the run's seed, whatever other users do and on any number of cores. In open load each arrival has its own, in closed load
+     * each user's first, second, … iteration.
+     */
     readonly random: Random;
     /** Anything the user should remember for its next iterations, such as a token. In open load every arrival begins with an empty one; see {@link ScenarioOptions.fresh}. */
     readonly state: Record<string, any>;
@@ -1383,7 +1389,7 @@ declare module "loadstone" {
   export function failures(of?: Selection): CountMetric<number, Share>;
   /** Iterations that ended, of one scenario or all: their count, and their rate per second. */
   export function iterationCount(scenario?: string): CountMetric<number, Rate>;
-  /** Checks that failed, of one name or all: their count, and as `rate` their share of all. */
+  /** Checks, of one name or all: how many were made, and as `rate` the share of them that failed. */
   export function checks(name?: string): CountMetric<number, Share>;
 
   /**

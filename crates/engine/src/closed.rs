@@ -19,16 +19,21 @@ pub(crate) enum Quota {
     /// For as long as its place exists.
     Unlimited,
     PerUser(u64),
-    /// Taken from a count common to all users of all workers. One atomic add per iteration, and only in this profile.
-    Shared(Arc<AtomicU64>),
+    /// As many as are left of so many for all users of all workers.
+    Shared(u64),
 }
 
 impl Quota {
-    fn take(&mut self) -> bool {
+    /// The number of the user's next iteration, from the leaf's; `None` when it may run no more.
+    fn take(&mut self, numbers: &AtomicU64) -> Option<u64> {
+        if let Quota::PerUser(left) = self {
+            *left = left.checked_sub(1)?;
+        }
+        // Relaxed: the counter orders nothing but itself.
+        let number = numbers.fetch_add(1, Ordering::Relaxed);
         match self {
-            Quota::Unlimited => true,
-            Quota::PerUser(left) => left.checked_sub(1).map(|fewer| *left = fewer).is_some(),
-            Quota::Shared(left) => left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok(),
+            Quota::Shared(count) if number >= *count => None,
+            _ => Some(number),
         }
     }
 }
@@ -39,7 +44,8 @@ struct Ring<C: Crew> {
     places: RefCell<Vec<Rc<Place>>>,
     level: Cell<usize>,
     present: Cell<u64>,
-    iterations: Cell<u64>,
+    /// Numbers the leaf's iterations, common to all workers, so that none is left out. One atomic add per iteration of closed load.
+    numbers: Arc<AtomicU64>,
     spawner: Spawner,
 }
 
@@ -50,27 +56,21 @@ struct Place {
 }
 
 /// Runs a closed profile on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[ClosedStage]) {
+pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[ClosedStage], numbers: Arc<AtomicU64>) {
     let level = Level::new(stages);
     let tasks = Tasks::default();
-    let ring = Ring::new(floor, &tasks);
+    let ring = Ring::new(floor, numbers, &tasks);
     tasks.beside(follow(ring, level)).await;
 }
 
-/// Runs a counted profile on one worker. `shared_left` is the common count when the iterations are shared.
-pub(crate) async fn run_iterations<C: Crew>(
-    floor: Rc<Floor<C>>,
-    users: u64,
-    count: u64,
-    split: IterationSplit,
-    shared_left: Arc<AtomicU64>,
-) {
+/// Runs a counted profile on one worker.
+pub(crate) async fn run_iterations<C: Crew>(floor: Rc<Floor<C>>, users: u64, count: u64, split: IterationSplit, numbers: Arc<AtomicU64>) {
     let tasks = Tasks::default();
-    let ring = Ring::new(floor, &tasks);
+    let ring = Ring::new(floor, numbers, &tasks);
     let lead = async {
         ring.set_level(users, || match split {
             IterationSplit::PerUser => Quota::PerUser(count),
-            IterationSplit::Shared => Quota::Shared(Arc::clone(&shared_left)),
+            IterationSplit::Shared => Quota::Shared(count),
         });
         let floor = &ring.floor;
         let end = floor.run.profile.duration_ns().map_or(Nanos::MAX, |duration| floor.begin + duration);
@@ -98,15 +98,8 @@ async fn follow<C: Crew>(ring: Rc<Ring<C>>, level: Level) {
 }
 
 impl<C: Crew> Ring<C> {
-    fn new(floor: Rc<Floor<C>>, tasks: &Tasks) -> Rc<Self> {
-        Rc::new(Self {
-            floor,
-            places: RefCell::default(),
-            level: Cell::new(0),
-            present: Cell::new(0),
-            iterations: Cell::new(0),
-            spawner: tasks.spawner(),
-        })
+    fn new(floor: Rc<Floor<C>>, numbers: Arc<AtomicU64>, tasks: &Tasks) -> Rc<Self> {
+        Rc::new(Self { floor, places: RefCell::default(), level: Cell::new(0), present: Cell::new(0), numbers, spawner: tasks.spawner() })
     }
 
     /// Makes the level of all workers together `users`; this worker keeps the users whose index is its share.
@@ -146,17 +139,16 @@ impl<C: Crew> Ring<C> {
 
 async fn occupy<C: Crew>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) {
     let floor = Rc::clone(&ring.floor);
-    let share = floor.context.share();
     let mut user = floor.recruit();
     // The end of an iteration is the start of the next.
     let mut now = floor.now();
     while place.wanted.get() && !floor.is_stopping() {
         // At the end of the load users may be awake before the one who stops them.
-        if now >= floor.load_end.get() || !quota.take() {
+        if now >= floor.load_end.get() {
             break;
         }
-        let local = ring.iterations.replace(ring.iterations.get() + 1);
-        match floor.perform(&mut user, now, None, local * share.of + share.index).await {
+        let Some(number) = quota.take(&ring.numbers) else { break };
+        match floor.perform(&mut user, now, None, number).await {
             Some(ended) => now = ended,
             None => floor.stop(),
         }

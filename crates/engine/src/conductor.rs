@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use metrics::clock::Monotonic;
 use metrics::{Mark, MarkKind, Nanos, Snapshot};
-use plan::{IterationSplit, LoadProfile, TestPlan};
+use plan::TestPlan;
 use tokio::sync::mpsc;
 
 use crate::floor::WorkerContext;
@@ -191,7 +190,6 @@ impl Drop for LastWord {
 
 /// A run under way.
 struct Show<'a> {
-    plan: &'a TestPlan,
     tree: Tree,
     monotonic: Monotonic,
     commands: Vec<mpsc::Sender<Command>>,
@@ -213,14 +211,13 @@ struct Show<'a> {
 
 impl<'a> Show<'a> {
     fn new(
-        plan: &'a TestPlan,
+        plan: &TestPlan,
         monotonic: Monotonic,
         commands: Vec<mpsc::Sender<Command>>,
         on_event: &'a mut dyn FnMut(Event) -> Option<Control>,
     ) -> Self {
         Self {
             tree: Tree::new(&plan.load),
-            plan,
             monotonic,
             commands,
             on_event,
@@ -265,12 +262,8 @@ impl<'a> Show<'a> {
     fn begin_leaves(&mut self, leaves: Vec<u32>) {
         let at = self.monotonic.now() + LEAD_NS;
         for leaf in leaves {
-            let left = match self.plan.load.leaves().get(leaf as usize).map(|run| &run.profile) {
-                Some(LoadProfile::Iterations { count, split: IterationSplit::Shared, .. }) => *count,
-                _ => 0,
-            };
             self.running.insert(leaf, self.commands.len());
-            self.tell(&Command::Begin { leaf, at, shared_left: Arc::new(AtomicU64::new(left)) });
+            self.tell(&Command::Begin { leaf, at, numbers: Arc::default() });
             self.event(Event::LeafBegan { leaf, at });
         }
         self.finish_when_over();

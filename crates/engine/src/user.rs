@@ -13,7 +13,8 @@ pub struct Arrival {
     /// When it is due, on the run's clock. In closed load: when its user became free for it.
     pub scheduled: Nanos,
     pub scenario: ScenarioId,
-    /// Number of the iteration within its leaf, from 0, unique across workers.
+    /// Number of the iteration within its leaf, from 0, over all workers. Closed load: in the order in which they start, so that none is left
+    /// out. Open load: the arrival's; one that never starts, since the load was stopped, leaves its number unused.
     pub sequence: u64,
 }
 

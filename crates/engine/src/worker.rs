@@ -29,8 +29,8 @@ const BACKLOG_MAX: usize = 60;
 /// What the conductor tells a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
-    /// Start a leaf at an instant. `shared_left` counts down shared iterations.
-    Begin { leaf: u32, at: Nanos, shared_left: Arc<AtomicU64> },
+    /// Start a leaf at an instant. `numbers` has the number of its next iteration in closed load, for all workers.
+    Begin { leaf: u32, at: Nanos, numbers: Arc<AtomicU64> },
     /// Start no more iterations; let the running ones finish within their graceful stop.
     Stop,
     /// Interrupt all iterations.
@@ -137,11 +137,11 @@ pub(crate) async fn attend<C: Crew>(
         let mut floors: Vec<Rc<Floor<C>>> = Vec::new();
         while let Some(command) = commands.recv().await {
             match command {
-                Command::Begin { leaf, at, shared_left } => {
+                Command::Begin { leaf, at, numbers } => {
                     if let Some(run) = plan.load.leaves().get(leaf as usize) {
                         let floor = Rc::new(Floor::new(context.clone(), Rc::clone(&crew), &plan, leaf, (*run).clone(), at));
                         floors.push(Rc::clone(&floor));
-                        begin(&spawner, floor, shared_left, Rc::clone(&line));
+                        begin(&spawner, floor, numbers, Rc::clone(&line));
                     }
                 }
                 Command::Stop => each(&floors, |floor| floor.stop()),
@@ -177,7 +177,7 @@ async fn mark_stages<C: Crew>(floor: Rc<Floor<C>>) {
     }
 }
 
-fn begin<C: Crew>(spawner: &Spawner, floor: Rc<Floor<C>>, shared_left: Arc<AtomicU64>, line: Rc<Line>) {
+fn begin<C: Crew>(spawner: &Spawner, floor: Rc<Floor<C>>, numbers: Arc<AtomicU64>, line: Rc<Line>) {
     if floor.context.index == 0 {
         spawner.spawn(mark_stages(Rc::clone(&floor)));
     }
@@ -189,10 +189,10 @@ fn begin<C: Crew>(spawner: &Spawner, floor: Rc<Floor<C>>, shared_left: Arc<Atomi
         }
         match floor.run.profile.clone() {
             LoadProfile::Open { stages } => open::run(Rc::clone(&floor), &stages).await,
-            LoadProfile::Closed { stages } => closed::run(Rc::clone(&floor), &stages).await,
+            LoadProfile::Closed { stages } => closed::run(Rc::clone(&floor), &stages, numbers).await,
             LoadProfile::Iterations { users, count, split, .. } => {
                 if split == IterationSplit::PerUser || count > 0 {
-                    closed::run_iterations(Rc::clone(&floor), users, count, split, shared_left).await;
+                    closed::run_iterations(Rc::clone(&floor), users, count, split, numbers).await;
                 }
             }
         }

@@ -24,3 +24,4 @@ mod tables;
 mod tls;
 mod ui;
 mod url;
+mod workers;

@@ -1,7 +1,11 @@
 //! Runs with more connections than one table of descriptors holds: workers have tables of their own, and everything else works as ever.
 
 use std::fs;
-use std::time::Duration;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -47,6 +51,57 @@ fn ctrl_c_reaches_workers_with_tables_of_their_own() {
     run.signal(Signal::INT);
     let ended = run.ended().code(130);
     assert_eq!(ended.summary()["totals"]["iterations_interrupted"], 0, "what was running could finish\n{}", ended.everything());
+}
+
+#[test]
+fn a_second_ctrl_c_cuts_off_what_workers_with_tables_of_their_own_wait_for() {
+    let raw = slow(Duration::from_secs(300));
+    let folder = Folder::new();
+    let patience = ["--for", "100s", "--graceful-stop", "100s", "--timeout", "300s"];
+    let arguments = [&["run", raw.address.as_str(), "--users", "60", "--workers", "3"][..], &patience].concat();
+    let run = folder.start_command(folder.with_open_files(130, &arguments));
+    server::wait_until("users to be connected", || raw.connections() == 60);
+    run.signal(Signal::INT);
+    // The second signal must not be merged with the first one by the kernel.
+    thread::sleep(Duration::from_millis(300));
+    run.signal(Signal::INT);
+    #[expect(clippy::disallowed_methods, reason = "the test's own stopwatch")]
+    let begun = Instant::now();
+    let ended = run.ended().code(130);
+    assert!(begun.elapsed() < Duration::from_secs(60), "took {:?}", begun.elapsed());
+    assert_eq!(ended.summary()["totals"]["iterations_interrupted"], 60, "{}", ended.everything());
+}
+
+#[test]
+fn the_page_scales_and_stops_workers_with_tables_of_their_own() {
+    let raw = slow(Duration::from_millis(100));
+    let folder = Folder::new();
+    let arguments = ["run", &raw.address, "--users", "60", "--for", "100s", "--workers", "3", "--live"];
+    let mut command = folder.with_open_files(130, &arguments);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("asked for as a pipe")).lines().map_while(Result::ok);
+    let url = lines.find_map(|line| Some(line.split_once("Live page: http://")?.1.to_owned())).expect("the page is announced");
+    let (address, token) = url.trim().split_once("/?token=").expect("the form of the address");
+    // Read on, or it would block on a full pipe.
+    thread::spawn(move || lines.for_each(drop));
+    let steer = |action: &str| {
+        let body = format!(r#"{{"token":"{token}",{action}}}"#);
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+        let head = format!("POST /control HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}", body.len());
+        write!(stream, "{head}\r\n\r\n{body}").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 202 "), "{action}: {answer}");
+    };
+    server::wait_until("users to be connected", || raw.connections() == 60);
+    steer(r#""action":"scale","value":1.5"#);
+    server::wait_until("half as many again", || raw.connections() == 90);
+    steer(r#""action":"stop""#);
+    let code = child.wait().expect("its end").code();
+    let summary = fs::read_to_string(folder.runs()[0].join("summary.json")).expect("what was measured is kept");
+    let totals = &serde_json::from_str::<serde_json::Value>(&summary).expect("JSON")["totals"];
+    assert_eq!((code, &totals["users_max"], &totals["iterations_interrupted"]), (Some(130), &90.into(), &0.into()), "{summary}");
 }
 
 #[test]

@@ -19,13 +19,15 @@ struct Target {
     clock: Clock,
     answer_ns: fn(now: Nanos) -> u64,
     iterations_left: Rc<Cell<u64>>,
+    numbers: Rc<RefCell<Vec<u64>>>,
 }
 
 struct TestUser(Target);
 
 impl VirtualUser for TestUser {
-    async fn iterate(&mut self, _: Iteration) -> IterationEnd {
+    async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
         let target = &self.0;
+        target.numbers.borrow_mut().push(iteration.arrival.sequence);
         let Some(left) = target.iterations_left.get().checked_sub(1) else { return IterationEnd::Exhausted };
         target.iterations_left.set(left);
         let wait = (target.answer_ns)(target.clock.now());
@@ -54,15 +56,23 @@ struct Asked {
     graceful_stop_ns: u64,
     answer_ns: fn(Nanos) -> u64,
     iterations: u64,
-    /// Iterations common to all workers, for the profile that shares them.
-    shared: u64,
+    /// Numbers of the iterations that began, worker by worker.
+    numbers: Rc<RefCell<Vec<u64>>>,
     /// Commands given at instants, besides begin and finish.
     commands: Vec<(Nanos, Command)>,
 }
 
 impl Asked {
     fn new(profile: LoadProfile, answer_ns: fn(Nanos) -> u64) -> Self {
-        Self { profile, users_max: None, graceful_stop_ns: 30 * S, answer_ns, iterations: u64::MAX, shared: 0, commands: Vec::new() }
+        Self {
+            profile,
+            users_max: None,
+            graceful_stop_ns: 30 * S,
+            answer_ns,
+            iterations: u64::MAX,
+            numbers: Rc::default(),
+            commands: Vec::new(),
+        }
     }
 }
 
@@ -88,7 +98,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         secrets: plan::Secrets::default(),
     });
     let mut all: Option<Snapshot> = None;
-    let shared_left = Arc::new(AtomicU64::new(asked.shared));
+    let numbers: Arc<AtomicU64> = Arc::default();
     let mut slices = Vec::new();
     for index in 0..workers {
         let clock = Clock::virtual_time();
@@ -96,11 +106,15 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         let (to_worker, commands) = tokio::sync::mpsc::channel(64);
         let recorder = Rc::new(RefCell::new(Recorder::new(index, 100)));
         let context = WorkerContext { index, workers, clock: clock.clone(), recorder };
-        let crew =
-            Rc::new(Target { clock: clock.clone(), answer_ns: asked.answer_ns, iterations_left: Rc::new(Cell::new(asked.iterations)) });
+        let crew = Rc::new(Target {
+            clock: clock.clone(),
+            answer_ns: asked.answer_ns,
+            iterations_left: Rc::new(Cell::new(asked.iterations)),
+            numbers: Rc::clone(&asked.numbers),
+        });
         let line = Rc::new(Line { worker: index, reports });
         let later = asked.commands.clone();
-        let begin = Command::Begin { leaf: 0, at: 0, shared_left: Arc::clone(&shared_left) };
+        let begin = Command::Begin { leaf: 0, at: 0, numbers: Arc::clone(&numbers) };
         let script_clock = clock.clone();
         let script = async move {
             to_worker.send(begin).await.unwrap();
@@ -228,11 +242,29 @@ fn closed_users_loop_as_fast_as_the_target_lets_them() {
 fn counted_iterations_are_counted_exactly() {
     let counted = |split| {
         let profile = LoadProfile::Iterations { users: 3, count: 10, split, duration_max_ns: None };
-        let asked = Asked { shared: 10, ..Asked::new(profile, |_| MS) };
-        measured(&asked, 2).0.leaves[0].ended
+        measured(&Asked::new(profile, |_| MS), 2).0.leaves[0].ended
     };
     assert_eq!(counted(IterationSplit::PerUser), 30);
     assert_eq!(counted(IterationSplit::Shared), 10);
+}
+
+#[test]
+fn iterations_are_numbered_without_gaps_by_any_number_of_workers() {
+    // Workers with unlike numbers of users, so that they run unlike numbers of iterations.
+    let counted = |split| LoadProfile::Iterations { users: 5, count: 70, split, duration_max_ns: None };
+    let closed = LoadProfile::Closed {
+        stages: vec![ClosedStage { from: 0, to: 5, duration_ns: 4 * S }, ClosedStage { from: 5, to: 1, duration_ns: 4 * S }],
+    };
+    for profile in [counted(IterationSplit::PerUser), counted(IterationSplit::Shared), closed, rate(50.0, 3)] {
+        for workers in 1..=3 {
+            let asked = Asked::new(profile.clone(), |_| 70 * MS);
+            let (all, _) = measured(&asked, workers);
+            let mut numbers = asked.numbers.take();
+            numbers.sort_unstable();
+            assert!(numbers.len() >= 70 && all.leaves[0].started == numbers.len() as u64, "{workers} workers: {profile:?}");
+            assert!(numbers.iter().copied().eq(0..all.leaves[0].started), "{workers} workers: {profile:?} {numbers:?}");
+        }
+    }
 }
 
 #[test]

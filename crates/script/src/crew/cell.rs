@@ -102,7 +102,11 @@ impl UserCell {
         self.failed.set(false);
         self.end.set(None);
         self.groups.borrow_mut().clear();
-        let stream = Stream::Iteration { leaf: self.leaf, user: self.number, iteration: sequence };
+        let stream = if open {
+            Stream::Arrival { leaf: self.leaf, number: sequence }
+        } else {
+            Stream::Iteration { leaf: self.leaf, user: self.number, iteration: self.epoch.get().into() }
+        };
         self.random.restart(stream);
         let keep = self.card.keep;
         if !keep.connections.unwrap_or(true) {

@@ -1,7 +1,7 @@
 //! Random draws that a run can repeat.
 //!
-//! A stream is named by the run's seed and a few numbers (scenario, user, iteration), so that what one user draws does not
-//! depend on what others do or on how many cores there are. xoshiro256++ is fast and passes the usual batteries; it is no source of secrets.
+//! A stream is named by the run's seed and a few numbers, so that what is drawn depends neither on what other users do nor on how many cores
+//! there are. xoshiro256++ is fast and passes the usual batteries; it is no source of secrets.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -13,8 +13,10 @@ pub(crate) struct Draws(Xoshiro256PlusPlus);
 /// Streams of one seed that must differ from each other although their numbers may be the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// One iteration of one user of a leaf of the load tree.
+    /// Closed load: the first, second, … iteration of a user of a leaf of the load tree.
     Iteration { leaf: u32, user: u64, iteration: u64 },
+    /// Open load: an arrival of a leaf. Which user takes it is a matter of timing.
+    Arrival { leaf: u32, number: u64 },
     /// What a realm draws outside any user: module code, `Math.random`.
     Realm { number: u64 },
     /// The order of a shuffled feeder.
@@ -27,6 +29,7 @@ impl Draws {
             Stream::Iteration { leaf, user, iteration } => [1 << 32 | u64::from(leaf), user, iteration],
             Stream::Realm { number } => [2 << 32, number, 0],
             Stream::Shuffle { feeder } => [3 << 32, feeder, 0],
+            Stream::Arrival { leaf, number } => [4 << 32 | u64::from(leaf), number, 0],
         };
         Self(Xoshiro256PlusPlus::seed_from_u64(parts.iter().fold(mix(seed), |state, part| mix(state ^ mix(*part)))))
     }
@@ -115,6 +118,7 @@ mod tests {
                     for iteration in 0..20 {
                         assert!(seen.insert(user(seed, leaf, number, iteration)));
                     }
+                    assert!(seen.insert(Draws::new(seed, Stream::Arrival { leaf, number }).bits()));
                 }
             }
             for number in 0..20 {

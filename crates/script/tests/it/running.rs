@@ -1,7 +1,7 @@
 //! Scenarios played against a server in this process, iteration by iteration.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -493,26 +493,34 @@ fn a_pause_before_the_first_request_is_no_lateness() {
 }
 
 #[test]
-fn draws_repeat_with_the_iteration_and_state_with_the_user() {
+fn draws_repeat_with_the_arrival_or_the_users_own_count_and_state_with_the_user() {
     let text = scenario(
         "user.state.n = (user.state.n ?? 0) + 1;\nconsole.log(user.random.integer(0, 1e9), user.state.n, user.number, user.iteration);",
     );
     let play = || {
         run(&text, async |stage| {
-            let mut user = stage.user(3);
-            for sequence in [4, 5, 4] {
+            // Closed load: whatever numbers a user's iterations have, which depend on how fast the others are.
+            let (mut user, mut slower) = (stage.user(3), stage.user(3));
+            for sequence in [4, 5] {
                 user.iterate(stage.iteration(sequence, None)).await;
+                slower.iterate(stage.iteration(sequence + 3, None)).await;
             }
+            // Open load: whichever user takes an arrival.
             user.iterate(stage.iteration(4, Some(0))).await;
+            stage.user(8).iterate(stage.iteration(4, Some(0))).await;
+            user.iterate(stage.iteration(6, Some(0))).await;
             stage.texts()
         })
     };
     let lines = play();
     let column = |at: usize| lines.iter().map(|line| line.split(' ').nth(at).unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(lines, play());
-    assert_eq!((&column(0)[0], column(1)), (&column(0)[2], ["1", "2", "3", "1"].map(str::to_owned).to_vec()));
-    assert_ne!(column(0)[0], column(0)[1]);
-    assert_eq!((column(2)[0].as_str(), column(3)[1].as_str()), ("3", "5"));
+    let draws = column(0);
+    assert_eq!((&draws[0], &draws[2], &draws[4]), (&draws[1], &draws[3], &draws[5]));
+    assert_eq!(BTreeSet::from_iter(&draws).len(), 4, "{draws:?}");
+    assert_eq!(column(1), ["1", "1", "2", "2", "1", "1", "1"]);
+    assert_eq!(column(2), ["3", "3", "3", "3", "3", "8", "3"]);
+    assert_eq!(column(3), ["4", "7", "5", "8", "4", "4", "6"]);
 }
 
 #[test]

@@ -101,6 +101,12 @@ impl Ended {
         rows.iter().filter_map(|row| row["message"].as_str()).collect::<Vec<_>>().join("\n")
     }
 
+    /// What scripts wrote behind the word `row`, in order.
+    pub(crate) fn printed(&self) -> Vec<String> {
+        let lines = self.stdout.lines().chain(self.stderr.lines());
+        lines.filter_map(|line| Some(line.split_once("row ")?.1.trim().to_owned())).collect()
+    }
+
     /// For a failing test: all there is to see.
     pub(crate) fn everything(&self) -> String {
         let mut text = format!("ended with {}\n── stdout\n{}\n── stderr\n{}\n", self.status, self.stdout, self.stderr);
