@@ -1,6 +1,10 @@
 //! What the fuzz targets call: each reads arbitrary bytes whole and cut, and holds that both read the same.
 //!
-//! Behind the feature `fuzzing`, so that no parser becomes part of the crate's face.
+//! Behind the feature `fuzzing` and in this crate's own tests, so that no parser becomes part of the crate's face.
+
+mod chunked;
+
+pub use chunked::chunked;
 
 use crate::Failure;
 use crate::http::fuzzing::{AnswerReader, Wanted};

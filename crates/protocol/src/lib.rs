@@ -8,7 +8,7 @@ mod admission;
 mod connect;
 mod dns;
 mod failure;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod http;

@@ -3,9 +3,9 @@
 use crate::Failure;
 
 /// Most bytes of chunk extensions in one body, which carry nothing for us.
-const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
+pub(crate) const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
 /// Most bytes of trailers.
-const TRAILER_BYTES_MAX: u32 = 64 * 1024;
+pub(crate) const TRAILER_BYTES_MAX: u32 = 64 * 1024;
 
 /// Where in the coding the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,7 +34,8 @@ pub(crate) use trace::Traces;
 pub use trace::{TraceParent, TraceSeed};
 pub use wire::PreparedRequest;
 
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing {
     pub(crate) use super::answer::{AnswerReader, Wanted};
+    pub(crate) use super::chunked::{Chunked, EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX};
 }

@@ -128,7 +128,7 @@ impl Flow {
     }
 }
 
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing {
     pub(crate) use super::parser::EventParser;
 }

@@ -14,7 +14,7 @@ pub(crate) use deflate::Deflate;
 pub use open::{Opening, SocketOptions, open};
 pub use socket::{Close, Message, Payload, Pong, Received, Sent, Socket};
 
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing {
     pub(crate) use super::deflate::Deflate;
     pub(crate) use super::reader::{Item, MessageReader, Violation, unpacking};

@@ -1,0 +1,232 @@
+//! The chunked coding alone, held against a second decoder that is made to be read and not to be fast.
+
+use super::pieces;
+use crate::Failure;
+use crate::http::fuzzing::{Chunked, EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX};
+
+/// A chunked body whole, cut, and as [`plainly`] reads it: the same content, the same end, and no byte taken that comes after it.
+pub fn chunked(input: &[u8]) {
+    let (cuts, wire) = pieces(input);
+    let whole = read(wire, &mut std::iter::empty());
+    assert_eq!(whole, read(wire, &mut { cuts }), "whole and cut");
+    let (content, end) = plainly(wire);
+    assert_eq!(whole.content, content);
+    match (&whole.end, end) {
+        (Ok(Some(used)), End::After(bytes)) => assert_eq!(*used, bytes),
+        (Ok(None), End::Open) | (Err(_), End::Malformed) => {}
+        (said, plain) => panic!("the decoder says {said:?}, and it is {plain:?}"),
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Read {
+    content: Vec<u8>,
+    /// How many bytes the body has; `None` while its end is not there.
+    end: Result<Option<usize>, Failure>,
+}
+
+fn read(wire: &[u8], cuts: &mut dyn Iterator<Item = usize>) -> Read {
+    let (mut decoder, mut content, mut used, mut rest) = (Chunked::new(), Vec::new(), 0, wire);
+    while !rest.is_empty() && !decoder.is_done() {
+        let (piece, after) = rest.split_at(cuts.next().unwrap_or(usize::MAX).min(rest.len()));
+        let fed = decoder.feed(piece, |bytes| {
+            content.extend_from_slice(bytes);
+            Ok(())
+        });
+        match fed {
+            Ok(taken) => {
+                assert!(taken == piece.len() || decoder.is_done(), "it took {taken} of {} bytes and wants more", piece.len());
+                used += taken;
+            }
+            Err(failure) => return Read { content, end: Err(failure) },
+        }
+        rest = after;
+    }
+    Read { content, end: Ok(decoder.is_done().then_some(used)) }
+}
+
+/// How a body ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    /// After so many bytes.
+    After(usize),
+    /// All is well so far, and more must come.
+    Open,
+    Malformed,
+}
+
+/// RFC 9112, section 7.1, line by line over the whole input, with the limits that ours has: content and end.
+fn plainly(wire: &[u8]) -> (Vec<u8>, End) {
+    let mut content = Vec::new();
+    let end = match chunks(wire, &mut content) {
+        Ok(rest) => End::After(wire.len() - rest.len()),
+        Err(end) => end,
+    };
+    (content, end)
+}
+
+/// What stands behind the body.
+fn chunks<'a>(mut rest: &'a [u8], content: &mut Vec<u8>) -> Result<&'a [u8], End> {
+    let mut extensions = 0;
+    loop {
+        let (text, ended) = to_line_end(rest);
+        let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        if digits == 0 && !(text.is_empty() && ended.is_none()) {
+            return Err(End::Malformed);
+        }
+        let size = number(&text[..digits])?;
+        let blanks = text[digits..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        match &text[digits + blanks..] {
+            [] => {}
+            [b';', extension @ ..] => extensions += extension.len(),
+            _ => return Err(End::Malformed),
+        }
+        if extensions > EXTENSION_BYTES_MAX as usize {
+            return Err(End::Malformed);
+        }
+        rest = line_end(ended)?;
+        if size == 0 {
+            return trailers(rest);
+        }
+        let here = usize::try_from(size).unwrap_or(usize::MAX).min(rest.len());
+        content.extend_from_slice(&rest[..here]);
+        if here as u64 != size {
+            return Err(End::Open);
+        }
+        rest = line_end(Some(&rest[here..]))?;
+    }
+}
+
+fn trailers(mut rest: &[u8]) -> Result<&[u8], End> {
+    let mut bytes = 0;
+    loop {
+        let (text, ended) = to_line_end(rest);
+        bytes += text.len();
+        if bytes > TRAILER_BYTES_MAX as usize {
+            return Err(End::Malformed);
+        }
+        rest = line_end(ended)?;
+        if text.is_empty() {
+            return Ok(rest);
+        }
+    }
+}
+
+/// What stands before the next carriage return or line feed, and the rest from it on; nothing where neither has come.
+fn to_line_end(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+        Some(at) => (&bytes[..at], Some(&bytes[at..])),
+        None => (bytes, None),
+    }
+}
+
+/// What stands behind the carriage return and line feed that must be next.
+fn line_end(bytes: Option<&[u8]>) -> Result<&[u8], End> {
+    match bytes {
+        None | Some([] | [b'\r']) => Err(End::Open),
+        Some([b'\r', b'\n', rest @ ..]) => Ok(rest),
+        Some(_) => Err(End::Malformed),
+    }
+}
+
+/// A number in hexadecimal digits of any case, of any length, that fits 64 bits.
+fn number(digits: &[u8]) -> Result<u64, End> {
+    let text: String = digits.iter().map(|digit| char::from(*digit)).skip_while(|digit| *digit == '0').collect();
+    if text.is_empty() { Ok(0) } else { u64::from_str_radix(&text, 16).map_err(|_| End::Malformed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
+    use super::*;
+
+    /// The bytes that mean something, and two that do not.
+    const BYTES: &[u8] = b"\r\n;0123aF \tx\xff";
+
+    /// What a server may write before and behind the digits of a size.
+    fn around() -> impl Strategy<Value = (&'static str, &'static str)> {
+        (select(vec!["", "0", "000000000000000000"]), select(vec!["", " ", " \t", ";", ";a=b", " ;\"x y\""]))
+    }
+
+    /// A body and its content.
+    fn body() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+        let chunk = (vec(any::<u8>(), 1..40), any::<bool>(), around());
+        let trailers = vec(select(vec!["A: b", "Expires:", "x"]), 0..3);
+        (vec(chunk, 0..6), around(), trailers).prop_map(|(chunks, (before, behind), trailers)| {
+            let (mut wire, mut content) = (Vec::new(), Vec::new());
+            for (data, upper, (before, behind)) in chunks {
+                let size = if upper { format!("{:X}", data.len()) } else { format!("{:x}", data.len()) };
+                wire.extend(format!("{before}{size}{behind}\r\n").bytes());
+                wire.extend_from_slice(&data);
+                wire.extend_from_slice(b"\r\n");
+                content.extend(data);
+            }
+            wire.extend(format!("{before}0{behind}\r\n").bytes());
+            wire.extend(trailers.into_iter().flat_map(|trailer| format!("{trailer}\r\n").into_bytes()));
+            wire.extend_from_slice(b"\r\n");
+            (wire, content)
+        })
+    }
+
+    /// Lengths of pieces, as the fuzz target takes them from its input.
+    fn cuts() -> impl Strategy<Value = [u8; 4]> {
+        proptest::array::uniform4(0u8..12)
+    }
+
+    fn spoil(wire: &mut Vec<u8>, (place, how, byte): (Index, u8, u8)) {
+        let at = place.index(wire.len() + 1);
+        match how {
+            0 => wire.insert(at, byte),
+            1 => wire.truncate(at),
+            2 if at < wire.len() => wire[at] = byte,
+            _ if at < wire.len() => {
+                wire.remove(at);
+            }
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn a_body_is_read_as_it_was_written((mut wire, content) in body(), cuts in cuts(), behind in vec(any::<u8>(), 0..20)) {
+            let length = wire.len();
+            wire.extend(behind);
+            let mut lengths = cuts.iter().map(|cut| usize::from(*cut) + 1).cycle();
+            prop_assert_eq!(read(&wire, &mut lengths), Read { content, end: Ok(Some(length)) });
+        }
+
+        #[test]
+        fn a_spoilt_body_is_the_same_to_both((mut wire, _) in body(), cuts in cuts(), changes in vec((any::<Index>(), 0u8..4, select(BYTES)), 0..4)) {
+            changes.into_iter().for_each(|change| spoil(&mut wire, change));
+            chunked(&[&cuts[..], &wire].concat());
+        }
+
+        #[test]
+        fn any_bytes_are_the_same_to_both(wire in vec(select(BYTES), 0..40), cuts in cuts()) {
+            chunked(&[&cuts[..], &wire].concat());
+        }
+    }
+
+    #[test]
+    fn limits_are_where_they_are_said_to_be() {
+        let (extensions, trailers) = (EXTENSION_BYTES_MAX as usize, TRAILER_BYTES_MAX as usize);
+        let x = |count: usize| "x".repeat(count);
+        for over in [0, 1] {
+            for wire in [
+                format!("1;{}\r\na\r\n0\r\n\r\n", x(extensions + over)),
+                format!("1;{}\r\na\r\n0;{}\r\n\r\n", x(extensions - 9), x(9 + over)),
+                format!("0\r\n{}\r\n\r\n", x(trailers + over)),
+                format!("0\r\n{}\r\n{}\r\n\r\n", x(trailers - 9), x(9 + over)),
+                format!("{}\r\n", if over == 0 { "ffffffffffffffff" } else { "10000000000000000" }),
+            ] {
+                chunked(format!("\x03\x7f\0\x05{wire}").as_bytes());
+                assert_eq!(read(wire.as_bytes(), &mut std::iter::empty()).end.is_err(), over == 1, "{}", &wire[..20.min(wire.len())]);
+            }
+        }
+    }
+}

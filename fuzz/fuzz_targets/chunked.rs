@@ -1,0 +1,5 @@
+//! The chunked transfer coding, against a second decoder.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::chunked(input));

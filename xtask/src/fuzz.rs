@@ -1,0 +1,159 @@
+//! `cargo xtask fuzz`: every fuzz target for some minutes, and one table of what came of it.
+//!
+//! The targets stand in `fuzz/`, apart from the workspace; what they hold stands in `crates/protocol/src/fuzzing.rs`. The inputs that a target
+//! has found worth keeping stay in the target folder, and its next run begins with them. Read [`fuzz`] first.
+
+mod install;
+mod said;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::process;
+use crate::workspace::Workspace;
+use install::nightly;
+use said::Said;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How long each target runs. Minutes.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    minutes: u32,
+    /// Only this target. May be repeated.
+    #[arg(long = "only", value_name = "TARGET")]
+    only: Vec<String>,
+}
+
+/// Longest time for one input, on a machine that does other things as well. Seconds.
+const INPUT_SECONDS_MAX: u32 = 60;
+
+pub(crate) fn fuzz(workspace: &Workspace, options: &Options) -> Result<()> {
+    let targets = chosen(targets(workspace)?, &options.only)?;
+    let cargo_fuzz = install::install(workspace)?;
+    let place = Place::build(workspace, &cargo_fuzz, &targets)?;
+    let mut runs = Vec::new();
+    for target in &targets {
+        println!("{target}: {} min from now on", options.minutes);
+        runs.push(place.run(target, options.minutes)?);
+    }
+    println!("\n{}", table(&runs));
+    let problems: Vec<&str> = runs.iter().filter_map(|run| run.problem.as_deref()).collect();
+    if !problems.is_empty() {
+        bail!("{} of {} targets failed:\n  {}", problems.len(), runs.len(), problems.join("\n  "));
+    }
+    Ok(())
+}
+
+/// The names of all targets, in order.
+fn targets(workspace: &Workspace) -> Result<Vec<String>> {
+    let folder = workspace.root.join("fuzz/fuzz_targets");
+    let entries = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    let sources = paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let mut names: Vec<String> = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn chosen(all: Vec<String>, only: &[String]) -> Result<Vec<String>> {
+    if let Some(unknown) = only.iter().find(|name| !all.contains(name)) {
+        bail!("there is no fuzz target `{unknown}`; there are {}", all.join(", "));
+    }
+    Ok(all.into_iter().filter(|name| only.is_empty() || only.contains(name)).collect())
+}
+
+/// Where targets are built and run.
+struct Place {
+    folder: PathBuf,
+    binaries: PathBuf,
+}
+
+/// A target's run.
+struct Run {
+    target: String,
+    said: Said,
+    /// What went wrong, and how to see it again.
+    problem: Option<String>,
+}
+
+impl Place {
+    fn build(workspace: &Workspace, cargo_fuzz: &Path, targets: &[String]) -> Result<Self> {
+        let folder = workspace.target.join("fuzz");
+        let host = install::host()?;
+        for target in targets {
+            let mut build = nightly(cargo_fuzz);
+            build.current_dir(&workspace.root).args(["fuzz", "build", target, "--target", &host, "--target-dir"]).arg(&folder);
+            process::run(&mut build)?;
+        }
+        Ok(Self { binaries: folder.join(host).join("release"), folder })
+    }
+
+    fn run(&self, target: &str, minutes: u32) -> Result<Run> {
+        let (corpus, crashes) = (self.folder.join("corpus").join(target), self.folder.join("crashes"));
+        for folder in [&corpus, &crashes] {
+            fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+        }
+        let log = self.folder.join(format!("{target}.log"));
+        let binary = self.binaries.join(target);
+        let mut command = Command::new(&binary);
+        command
+            .arg(format!("-max_total_time={}", minutes * 60))
+            .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
+            .arg(format!("-artifact_prefix={}/{target}-", crashes.display()))
+            .arg("-print_final_stats=1")
+            .arg(&corpus);
+        let written = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written).status();
+        let status = status.with_context(|| format!("cannot start {}", binary.display()))?;
+        // A crash may put any bytes there.
+        let said = Said::read(&String::from_utf8_lossy(&fs::read(&log)?));
+        let problem = (!status.success()).then(|| match &said.crash {
+            Some(input) => format!("{target}: `{} {input}` fails again; the log is {}", binary.display(), log.display()),
+            None => format!("{target} ended with {status}; the log is {}", log.display()),
+        });
+        Ok(Run { target: target.to_owned(), said, problem })
+    }
+}
+
+fn table(runs: &[Run]) -> String {
+    let mut text =
+        "| target | executions | per second | coverage | features | inputs kept | crashes |\n|---|---|---|---|---|---|---|\n".to_owned();
+    for Run { target, said, problem } in runs {
+        let crashes = u32::from(problem.is_some());
+        text += &format!(
+            "| {target} | {} | {} | {} | {} | {} | {crashes} |\n",
+            said.executions, said.per_second, said.coverage, said.features, said.inputs
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_chosen_by_name() {
+        let all = || vec!["answer".to_owned(), "chunked".to_owned()];
+        assert_eq!(chosen(all(), &[]).unwrap(), all());
+        assert_eq!(chosen(all(), &["chunked".to_owned()]).unwrap(), ["chunked"]);
+        let error = chosen(all(), &["chunk".to_owned()]).unwrap_err().to_string();
+        assert_eq!(error, "there is no fuzz target `chunk`; there are answer, chunked");
+    }
+
+    #[test]
+    fn every_target_is_declared_and_every_declared_one_is_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
+        let names = targets(&Workspace { target: root.join("target"), root: root.clone() }).unwrap();
+        let manifest = fs::read_to_string(root.join("fuzz/Cargo.toml")).unwrap();
+        let mut declared: Vec<&str> =
+            manifest.lines().filter_map(|line| line.strip_prefix("path = \"fuzz_targets/")?.strip_suffix(".rs\"")).collect();
+        declared.sort_unstable();
+        assert_eq!(names, declared);
+        assert!(!names.is_empty());
+    }
+}
