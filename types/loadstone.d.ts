@@ -421,6 +421,16 @@ declare module "loadstone" {
     secret?: boolean;
   }
 
+  /**
+   * Hides a text that the script learns while it runs, such as the token in a login's answer: from this call on, no output and no file
+   * shows it (docs/run-directory.md, Secrets). Returns the text. Call it before the text is put anywhere else; a stub's function may, too.
+   *
+   * @example
+   * const login = await user.post("/login", { json: { name: "ann" } });
+   * const token = secret(login.json("$.token"));
+   */
+  export function secret<T extends string>(value: T): T;
+
   // ───────────────────────────────────────────────────────────────────────────
   // # The user
   // A failing target never throws. A request that was refused, timed out, got a status of 400 or more, or missed its

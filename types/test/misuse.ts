@@ -1,5 +1,5 @@
 // Every line under an @ts-expect-error must be rejected: tsc complains about a directive that expects nothing.
-import { arrivals, csv, failures, hash, iterations, once, param, responseTime, scenario, sequence, shared, test, users } from "loadstone";
+import { arrivals, csv, failures, hash, iterations, once, param, responseTime, scenario, secret, sequence, shared, test, users } from "loadstone";
 
 const s = scenario("S", async (user) => {
   // @ts-expect-error a number has no unit
@@ -64,6 +64,8 @@ responseTime().p99.below(200);
 responseTime().p98.below("200ms");
 // @ts-expect-error a share is a number or a percentage
 failures().rate.below("1/s");
+// @ts-expect-error a secret is a text
+secret(5);
 // @ts-expect-error no such hash
 hash("sha3", "x");
 // @ts-expect-error a test needs load

@@ -17,7 +17,7 @@ pub use flow::FlowSpec;
 pub use load::{Load, ScenarioId, ScenarioRun};
 pub use parameter::{Origin, Parameter, ParameterKind, ParameterValue};
 pub use profile::{ClosedStage, IterationSplit, LoadProfile, OpenStage, Timing};
-pub use secrets::{Secrets, is_credential};
+pub use secrets::{Secrets, is_credential, is_password};
 pub use threshold::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 pub use validate::PlanError;
 

@@ -1,15 +1,19 @@
 //! What must not be seen, and how it is found in texts.
 //!
-//! Read [`Secrets`]: it learns values, and hides them wherever they turn up, also percent-encoded, escaped as in JSON, in base64, or cut
-//! short before an ellipsis. Deliberately absent: hashes and encryptions of a value, and what a script spells differently on purpose.
+//! Read [`Secrets`]: it learns values, before a test runs and while it does, and hides them wherever they turn up, also percent-encoded,
+//! escaped as in JSON, in base64, or cut short before an ellipsis. Deliberately absent: hashes and encryptions of a value, and what a
+//! script spells differently on purpose.
 
 mod find;
+mod later;
 mod url;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
-use self::find::Secret;
+use self::find::Values;
+use self::later::Later;
 use crate::Parameter;
 
 /// A shorter value is no secret that could be told from other texts: masking every `1` would destroy more than it hides.
@@ -17,38 +21,61 @@ const LENGTH_MIN: usize = 3;
 /// Of a cookie's value: shorter ones are settings (`theme=dark`), not keys.
 const COOKIE_LENGTH_MIN: usize = 8;
 
-/// Words in the name of a field whose text is a credential.
-const CREDENTIAL_NAMES: [&str; 9] =
-    ["password", "passwd", "secret", "token", "authorization", "cookie", "apikey", "credential", "privatekey"];
+/// Words in the name of a field whose text is a password: as secret in a body as anywhere.
+const PASSWORD_NAMES: [&str; 5] = ["password", "passwd", "pwd", "passphrase", "secret"];
+/// Further words in the name of a field whose text is a credential. `key` alone is none: most keys are names of things.
+const CREDENTIAL_NAMES: [&str; 10] =
+    ["token", "authorization", "cookie", "credential", "signature", "apikey", "accesskey", "authkey", "subscriptionkey", "privatekey"];
 
-/// Whether a field, header or query parameter of this name holds a credential.
+/// Whether a field of this name holds a password.
+pub fn is_password(name: &str) -> bool {
+    names_one_of(&PASSWORD_NAMES, name)
+}
+
+/// Whether a field, header or query parameter of this name holds a credential; a password is one.
 pub fn is_credential(name: &str) -> bool {
+    is_password(name) || names_one_of(&CREDENTIAL_NAMES, name)
+}
+
+fn names_one_of(words: &[&str], name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    CREDENTIAL_NAMES.iter().any(|word| plain.contains(word))
+    words.iter().any(|word| plain.contains(word))
 }
 
 /// Values that no output may show. They are never serialised, and `Debug` shows how many there are.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Secrets {
-    /// Longest first, so that a secret that contains another is hidden whole.
-    values: Vec<Secret>,
+    values: Values,
+    /// Shared by all clones, so that what a script tells is hidden by whoever took these secrets over before.
+    later: Arc<Later>,
 }
+
+/// What is told while a test runs makes no other plan of it.
+impl PartialEq for Secrets {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for Secrets {}
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.values.len())
+        write!(f, "Secrets({})", self.values.len() + self.later.len())
     }
 }
 
 impl Secrets {
     /// A value that must not be seen. One below three characters is not looked for; one of three is hidden where it stands alone.
     pub fn learn(&mut self, value: &str) {
-        for text in [value, value.trim()] {
-            if text.chars().count() >= LENGTH_MIN && text != Parameter::MASK && !self.values.iter().any(|known| known.is(text)) {
-                let place = self.values.partition_point(|known| known.length() >= text.len());
-                self.values.insert(place, Secret::new(text));
-            }
+        for text in searched(value) {
+            self.values.insert(text.as_bytes().into());
         }
+    }
+
+    /// The same while the test runs, for all clones of these secrets. Of such values the newest 100,000 are kept.
+    pub fn learn_later(&self, value: &str) {
+        searched(value).for_each(|text| self.later.tell(text));
     }
 
     /// Passwords, and values of query parameters named like credentials, in the URLs of a text.
@@ -71,14 +98,17 @@ impl Secrets {
         }
     }
 
-    /// Everything that another has learnt.
-    pub fn extend(&mut self, other: &Secrets) {
-        other.values.iter().for_each(|secret| self.learn(secret.text()));
+    /// For all clones of these secrets, what another has learnt before its test runs.
+    pub fn extend_later(&self, other: &Secrets) {
+        other.values.iter().filter_map(|value| std::str::from_utf8(value).ok()).for_each(|value| self.later.tell(value));
     }
 
     /// The text with `•••` in place of secrets, and of passwords in URLs.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let hidden = find::hide(&self.values, text);
+        let mut spans = Vec::new();
+        self.values.find(text, &mut spans);
+        self.later.find(text, &mut spans);
+        let hidden = find::masked(text, spans);
         if hidden.contains("://") && hidden.contains(['@', '=']) {
             let masked = url::without_credentials(&hidden);
             if masked != *hidden {
@@ -87,6 +117,13 @@ impl Secrets {
         }
         hidden
     }
+}
+
+/// The value as it is and without white space around it, where that is long enough to be told from other texts.
+fn searched(value: &str) -> impl Iterator<Item = &str> {
+    let trimmed = value.trim();
+    let texts = std::iter::once(value).chain((trimmed != value).then_some(trimmed));
+    texts.filter(|text| text.chars().count() >= LENGTH_MIN && *text != Parameter::MASK)
 }
 
 #[cfg(test)]
@@ -135,6 +172,37 @@ mod tests {
         hidden.learn_header("Accept", "text/plain");
         assert_eq!(hidden.hide("p@ss1 p%40ss1 k3y-9 abc.def 0123456789"), "••• ••• ••• ••• •••");
         assert_eq!(hidden.hide("dark text/plain app"), "dark text/plain app");
+    }
+
+    #[test]
+    fn names_of_credentials_are_told_from_names_of_other_keys() {
+        for name in ["X-Api-Key", "access_key", "X-Amz-Signature", "Ocp-Apim-Subscription-Key", "X-CSRF-Token", "Set-Cookie", "db.pwd"] {
+            assert!(is_credential(name) && is_password(name) == (name == "db.pwd"), "{name}");
+        }
+        for name in ["key", "Idempotency-Key", "Sec-WebSocket-Key", "Content-Type", "author"] {
+            assert!(!is_credential(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_while_a_test_runs_is_hidden_by_those_who_took_the_secrets_over_before() {
+        let given = secrets(&["hunter2"]);
+        let shown = given.clone();
+        given.learn_later(" abc-hunter2-def\n");
+        given.learn_later("ab");
+        assert_eq!(shown.hide("ab hunter2 and abc-hunter2-def or YWJjLWh1bnRlcjItZGVm"), "ab ••• and ••• or •••");
+        assert_eq!(secrets(&["hunter2"]).hide("abc-hunter2-def"), "abc-•••-def", "other secrets are other secrets");
+        assert_eq!(given, secrets(&["hunter2"]));
+    }
+
+    #[test]
+    fn values_that_begin_alike_are_told_apart_however_many_there_are() {
+        let hidden = Secrets::default();
+        (0..2_000).for_each(|number| hidden.learn_later(&format!("eyJhbGciOiJIUzI1NiJ9.user-{number:04}.x")));
+        let text = "eyJhbGciOiJIUzI1NiJ9.user-1234.x eyJhbGciOiJIUzI1NiJ9.user-2000.x eyJhbGciOiJIUzI1NiJ9.us… eyJ…";
+        assert_eq!(hidden.hide(text), "••• eyJhbGciOiJIUzI1NiJ9.user-2000.x •••… eyJ…");
+        assert_eq!(hidden.hide("eyJhbGciOiJIUzI1NiJ9%2Euser%2D0007%2Ex"), "•••");
+        assert_eq!(hidden.hide(r"\u0065yJhbGciOiJIUzI1NiJ9.user-0007.x \ud83d\ude00"), r"••• \ud83d\ude00");
     }
 
     #[test]

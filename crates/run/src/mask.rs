@@ -34,6 +34,11 @@ impl Mask {
         Self { secrets }
     }
 
+    /// Of secrets alone, where there is no plan.
+    pub fn of_secrets(secrets: &Secrets) -> Self {
+        Self { secrets: secrets.clone() }
+    }
+
     pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }

@@ -26,12 +26,12 @@ impl Notes {
         disk::read_whole(&path)?.map_or_else(|| Ok(Self::default()), |bytes| parse(&path, &bytes))
     }
 
-    /// Replaces what was noted before. Of secrets only those can be known here that stand in URLs; they are masked.
+    /// Replaces what was noted before. What the mask hides, and passwords in URLs, are not written.
     ///
     /// # Errors
     /// [`RunError::Io`]; what was noted before is then still whole.
-    pub fn write(&self, directory: &Path) -> Result<(), RunError> {
-        let text = |text: &String| Mask::default().text(text).into_owned();
+    pub fn write(&self, directory: &Path, mask: &Mask) -> Result<(), RunError> {
+        let text = |text: &String| mask.text(text).into_owned();
         let shown = Self { note: self.note.as_ref().map(text), tags: self.tags.as_ref().map(|tags| tags.iter().map(text).collect()) };
         let mut bytes = serde_json::to_vec_pretty(&shown).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
         bytes.push(b'\n');

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use metrics::Nanos;
-use plan::TestPlan;
+use plan::{Secrets, TestPlan};
 use protocol::http::{TraceSeed, Versions};
 use protocol::{NetworkOptions, Proxy, Route, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
@@ -159,9 +159,14 @@ pub(crate) fn unix_path(target: &str) -> Option<&str> {
 }
 
 /// What a realm has both when planning and when running.
-pub(crate) fn install_common<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
+pub(crate) fn install_common<'js>(
+    ctx: &Ctx<'js>,
+    native: &Object<'js>,
+    inputs: &Arc<Inputs>,
+    secrets: &Secrets,
+) -> rquickjs::Result<Declarations> {
     native.set("target", Function::new(ctx.clone(), target)?)?;
-    parameters::install(ctx, native, inputs)
+    parameters::install(ctx, native, inputs, secrets)
 }
 
 fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<(Declarations, Addresses)> {
@@ -171,7 +176,7 @@ fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<
     }
     native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(journeys::outside(&ctx)) })?)?;
     let addresses = stubs::install_for_planning(ctx, native)?;
-    Ok((install_common(ctx, native, inputs)?, addresses))
+    Ok((install_common(ctx, native, inputs, &Secrets::default())?, addresses))
 }
 
 /// Checks a base URL; that of a bare origin comes back without a trailing slash.

@@ -102,9 +102,14 @@ pub(crate) struct Declared {
 
 pub(crate) type Declarations = Rc<RefCell<Declared>>;
 
-/// Puts `parameter(kind, name, options)` on the native object.
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<Declarations> {
-    let declarations = Declarations::default();
+/// Puts `parameter(kind, name, options)` and `secret(value)` on the native object. What they hide is added to these secrets.
+pub(crate) fn install<'js>(
+    ctx: &Ctx<'js>,
+    native: &Object<'js>,
+    inputs: &Arc<Inputs>,
+    secrets: &Secrets,
+) -> rquickjs::Result<Declarations> {
+    let declarations = Rc::new(RefCell::new(Declared { parameters: Vec::new(), secrets: secrets.clone() }));
     let (inputs, declared) = (Arc::clone(inputs), Rc::clone(&declarations));
     let declare = move |ctx: Ctx<'js>, kind: String, name: String, options: String| {
         let refused = |problem: String| Exception::throw_message(&ctx, &problem);
@@ -118,6 +123,8 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<In
         Ok(value)
     };
     native.set("parameter", Function::new(ctx.clone(), declare)?)?;
+    let secrets = secrets.clone();
+    native.set("secret", Function::new(ctx.clone(), move |value: String| secrets.learn_later(&value))?)?;
     Ok(declarations)
 }
 
@@ -149,8 +156,9 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Options, secrets: 
             return Err(format!("parameter `{name}` has no default and was not given: add `-p {name}=…` or set {variable}"));
         }
     };
-    // `true` and `false` say nothing, and would be hidden everywhere.
-    let is_hidden = declared.secret && kind != ParameterKind::Boolean;
+    // `true` and `false` say nothing, and would be hidden everywhere; what stands in for a value is nobody's.
+    let stands_in = default.is_none() && inputs.given(name).is_none();
+    let is_hidden = declared.secret && kind != ParameterKind::Boolean && !stands_in;
     if is_hidden {
         default.iter().chain([&text]).for_each(|text| secrets.learn(text));
     }

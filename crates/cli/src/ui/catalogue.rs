@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use plan::{Origin, ParameterKind};
+use plan::{Origin, ParameterKind, Secrets};
 use run::Mask;
 use script::{Inputs, Missing, ScriptError};
 use serde::Serialize;
@@ -45,6 +45,8 @@ pub(crate) struct Catalogue {
     /// Grows while tests run, and holds none.
     runs: PathBuf,
     seen: Mutex<Seen>,
+    /// What its tests hide: values of their own, of the environment, and of the forms.
+    secrets: Secrets,
 }
 
 /// The folder's files when the tests were read, and the tests.
@@ -56,7 +58,17 @@ struct Seen {
 
 impl Catalogue {
     pub(crate) fn new(folder: &Path, runs: &Path) -> Self {
-        Self { folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default() }
+        Self { folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default(), secrets: Secrets::default() }
+    }
+
+    /// What must not be shown of anything that someone writes about a run.
+    pub(crate) fn mask(&self) -> Mask {
+        Mask::of_secrets(&self.secrets)
+    }
+
+    /// Remembers what a run that someone asked for hides.
+    pub(crate) fn hide(&self, secrets: &Secrets) {
+        self.secrets.extend_later(secrets);
     }
 
     /// All tests by their path.
@@ -127,6 +139,7 @@ impl Catalogue {
                 TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load: Vec::new(), parameters: Vec::new() }
             }
             Ok(loaded) => {
+                self.hide(&loaded.plan.secrets);
                 let plan = Mask::of(&loaded.plan).plan(&loaded.plan);
                 let load = report::load_in_words(&plan);
                 TestFile { file, name: plan.name, error: None, load, parameters: plan.parameters.into_iter().map(field).collect() }

@@ -140,8 +140,9 @@ fn take(catalogue: &Catalogue, wish: Wish) -> Result<Order, String> {
     let (path, test) = catalogue.find(&wish.file)?;
     let mut inputs = Inputs::from_process(&[]).map_err(|problem| in_words(&problem))?;
     inputs.parameters = wish.parameters.clone().into_iter().collect();
-    script::load(&path, &inputs).map_err(|problem| in_words(&problem))?;
-    let secret = test.parameters.into_iter().filter(|field| field.secret).map(|field| field.name).collect();
+    let loaded = script::load(&path, &inputs).map_err(|problem| in_words(&problem))?;
+    catalogue.hide(&loaded.plan.secrets);
+    let secret = loaded.plan.parameters.into_iter().filter(|parameter| parameter.secret).map(|parameter| parameter.name).collect();
     Ok(Order { file: wish.file, path, name: test.name, parameters: wish.parameters, secret })
 }
 
@@ -165,7 +166,12 @@ async fn run(State(shared): State<Shared>, Path(name): Path<String>) -> Result<R
 
 async fn describe(State(shared): State<Shared>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, Refused> {
     let change: Change = read(&body)?;
-    aside(move || shared.archive.describe(&name, change)).await??;
+    let written = aside(move || {
+        // The tests tell what they hide when they are read; a folder that cannot be read has nothing to tell.
+        let _ = shared.catalogue.tests();
+        shared.archive.describe(&name, change, &shared.catalogue.mask())
+    });
+    written.await??;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -11,7 +11,7 @@ use crate::harness::{Folder, server};
 
 /// What must be seen nowhere: the part of each secret that survives every way of writing it, and base64 of the token behind no, one and two
 /// other bytes.
-const PLANTED: [&str; 11] = [
+const PLANTED: [&str; 14] = [
     "Zq7Token",
     "envKey55",
     "d3faultValue",
@@ -23,16 +23,28 @@ const PLANTED: [&str; 11] = [
     "pxN1Rva2Vu",
     "acTdUb2tlb",
     "Jhc2ljU2VjcmV0M",
+    // What users and stubs learn while the test runs.
+    "latePass6",
+    "bGF0ZVBhc3M2",
+    "latePass7",
 ];
-const TOKEN: &str = "Zq7Token/ä \"x\"";
+pub(crate) const TOKEN: &str = "Zq7Token/ä \"x\"";
 
-fn script(target: &str) -> String {
-    r#"import { arrivals, base64, failures, flow, flowTime, observe, param, requests, responseTime, scenario, shared, stub, test } from "loadstone";
+pub(crate) fn script(target: &str) -> String {
+    r#"import { arrivals, base64, failures, flow, flowTime, observe, param, requests, responseTime, scenario, secret, shared, stub, test } from "loadstone";
 const token = param.string("token", { secret: true, help: "such as d3faultValue" });
 const key = param.string("apiKey", { secret: true });
 const preset = param.string("preset", { secret: true, default: "d3faultValue" });
 const pin = param.number("pin", { secret: true, default: 31337 });
 const hook = stub.http({ name: `hook-${key}` });
+hook.on("POST /told", (request) => {
+  const learnt = secret(["late", "Pass7"].join(""));
+  console.log("stub", token, request.text, learnt);
+  return { json: { ok: true } };
+});
+hook.on("POST /broken", () => {
+  throw new Error(`stub error ${token}`);
+});
 const journey = flow(`Journey ${token}`, { timeout: "5s", drain: "0s", stages: [`Stage ${token}`] });
 console.log("top level", token);
 const visit = scenario(`Visit ${token}`, async (user) => {
@@ -43,6 +55,11 @@ const visit = scenario(`Visit ${token}`, async (user) => {
   await user.get(`/${encodeURIComponent(token)}/${pin}`, { query: { key }, expect: { text: `a text with ${token} in it` } });
   await user.post("/", { name: "Post", json: { token, note: `not ${key}` }, expect: { header: { "x-none": key } } });
   await user.get("http://ann:obsPassword3@127.0.0.1:1/refused");
+  const late = secret(["late", "Pass6"].join(""));
+  console.log("late", late, base64.encode(late), `Bearer ${late}`);
+  await user.get(`/${late}`, { name: `Late ${late}`, headers: { authorization: `Bearer ${late}` }, expect: { text: late } });
+  await user.post(`${hook.url}/told`, { name: "Told", json: { token, pin } });
+  await user.post(`${hook.url}/broken`, { name: "Broken" });
   user.check(`Check ${token}`, false);
   journey.start(`${token} ${user.iteration}`);
   journey.stage(`Stage ${token}`, `${token} ${user.iteration}`);
@@ -68,7 +85,7 @@ export default test({
 }
 
 #[track_caller]
-fn holds_none(what: &str, text: &str) {
+pub(crate) fn holds_none(what: &str, text: &str) {
     for secret in PLANTED {
         let found = text.find(secret).map(|at| text[..at].chars().rev().take(80).collect::<Vec<_>>().into_iter().rev().collect::<String>());
         assert!(found.is_none(), "{what} shows {secret} behind: {}", found.unwrap_or_default());
@@ -90,7 +107,7 @@ fn asked(address: &str, path: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn every_file(folder: &Path, look: &mut impl FnMut(&Path, String)) {
+pub(crate) fn every_file(folder: &Path, look: &mut impl FnMut(&Path, String)) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         look(&path, entry.file_name().to_string_lossy().into_owned());
@@ -99,6 +116,31 @@ fn every_file(folder: &Path, look: &mut impl FnMut(&Path, String)) {
         } else {
             look(&path, String::from_utf8_lossy(&std::fs::read(&path).expect("a file")).into_owned());
         }
+    }
+}
+
+/// What is hidden leaves the rest of its text as it was, and the judgement alone.
+#[track_caller]
+fn masks_stand_in_their_place(run: &Path) {
+    let summary = std::fs::read_to_string(run.join("summary.json")).expect("summary.json");
+    for part in
+        ["Request", "Late", "Group", "Visit", "Check", "Journey", "Stage", "Fail", "Error", "Shop"].map(|kind| format!("{kind} •••"))
+    {
+        assert!(summary.contains(&part), "{part} is missing: {summary}");
+    }
+    let verdict: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+    for threshold in verdict["verdict"]["thresholds"].as_array().expect("a list") {
+        assert_eq!(threshold["state"], "passed", "a threshold still finds what it is about: {threshold}");
+    }
+    let console = std::fs::read_to_string(run.join("console.log")).expect("console.log");
+    for part in [
+        "console ••• ••• {\"token\":\"•••\"} ••• •••",
+        "base64 ••• ",
+        "late ••• ••• Bearer •••",
+        "[stub] stub ••• {\"token\":\"•••\",\"pin\":•••} •••",
+        "stub error •••",
+    ] {
+        assert!(console.contains(part), "{part} is missing: {console}");
     }
 }
 
@@ -152,17 +194,7 @@ fn no_output_of_a_run_shows_a_secret_that_its_script_puts_everywhere() {
     for file in ["j.xml", "r.html", "s.md"] {
         holds_none(file, &std::fs::read_to_string(folder.path().join(file)).expect("it is written"));
     }
-    let summary = std::fs::read_to_string(run.join("summary.json")).expect("summary.json");
-    for part in ["Request •••", "Group •••", "Visit •••", "Check •••", "Journey •••", "Stage •••", "Fail •••", "Error •••", "Shop •••"]
-    {
-        assert!(summary.contains(part), "{part} is missing: {summary}");
-    }
-    let verdict: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
-    for threshold in verdict["verdict"]["thresholds"].as_array().expect("a list") {
-        assert_eq!(threshold["state"], "passed", "a threshold still finds what it is about: {threshold}");
-    }
-    let console = std::fs::read_to_string(run.join("console.log")).expect("console.log");
-    assert!(console.contains("console ••• ••• {\"token\":\"•••\"} ••• •••") && console.contains("base64 ••• "), "{console}");
+    masks_stand_in_their_place(&run);
 }
 
 #[test]
@@ -181,7 +213,7 @@ fn try_inspect_and_errors_show_no_secret() {
         holds_none(&arguments.join(" "), &format!("{}{}", ended.stdout, ended.stderr));
         ended
     };
-    ended(&["try", "shop.load.ts"]).code(3).says("q=•••").says("Fail •••").says("\"token\": \"•••\"");
+    ended(&["try", "shop.load.ts"]).code(3).says("q=•••").says("Fail •••").says("\"token\": \"•••\"").says("[stub] stub ••• ");
     ended(&["try", "cut.load.ts"]).code(3);
     ended(&["inspect", "shop.load.ts"]).code(0).says("Visit •••");
     ended(&["run", "wrong.load.ts"]).code(2).says("no •••, •••");

@@ -3,18 +3,22 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::{Folder, server};
+use crate::secrets;
 
 /// A running `loadstone ui` of a folder; killed with the test.
 struct Ui {
     child: Child,
     address: String,
     token: String,
+    /// Everything that it wrote to standard error behind its address.
+    said: Arc<Mutex<String>>,
 }
 
 impl Drop for Ui {
@@ -33,11 +37,13 @@ impl Ui {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut lines = BufReader::new(child.stderr.take().expect("asked for as a pipe")).lines().map_while(Result::ok);
         let line = lines.find(|line| line.contains("http://")).expect("the address is told");
+        let said = Arc::new(Mutex::new(String::new()));
+        let hearing = Arc::clone(&said);
         // Read on, or it would block on a full pipe.
-        std::thread::spawn(move || lines.for_each(drop));
+        std::thread::spawn(move || lines.for_each(|line| hearing.lock().expect("no panic in between").push_str(&(line + "\n"))));
         let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://")).expect("an address in the line");
         let (address, token) = url.split_once("/?token=").expect("the form of the address");
-        Self { child, address: address.to_owned(), token: token.to_owned() }
+        Self { child, address: address.to_owned(), token: token.to_owned(), said }
     }
 
     /// Status and body of a request with these further header lines.
@@ -240,4 +246,32 @@ fn a_run_ends_when_the_ui_that_started_it_is_killed() {
     let said = std::fs::read_to_string(run.join("console.log")).expect("a console");
     assert!(said.contains("the program that started the run has ended"), "{said}");
     server::wait_until("its report", || run.join("report.html").exists());
+}
+
+#[test]
+fn nothing_that_the_ui_serves_or_keeps_shows_a_secret() {
+    let folder = Folder::new().file("shop.load.ts", &secrets::script(server::nginx()));
+    let mut command = folder.command(&["ui", "--listen", "127.0.0.1:0"]);
+    command.env("LOADSTONE_API_KEY", "envKey55");
+    let ui = Ui::start(command);
+    secrets::holds_none("the list of tests", &ui.get("/api/tests").to_string());
+    let (status, refused) = ui.order("shop.load.ts", json!({ "token": secrets::TOKEN, "pin": "hdrSecret1" }));
+    assert!(status == 400 && refused.contains("-p pin=•••"), "{refused}");
+    secrets::holds_none("a refused form", &refused);
+    assert_eq!(ui.order("shop.load.ts", json!({ "token": secrets::TOKEN })).0, 202);
+    ui.queue_until("the run to end", |queue| {
+        secrets::holds_none("the queue", &json!(queue).to_string());
+        queue.is_empty()
+    });
+    let run = format!("/api/runs/{}", ui.get("/api/runs")[0]["id"].as_str().expect("an id"));
+    let note = format!("with {}, envKey55 and d3faultValue as ann:basicSecret2 at http://ann:obsPassword3@host/", secrets::TOKEN);
+    assert_eq!(ui.change("PATCH", &run, &json!({ "note": note, "tags": ["pin 31337"] })).0, 204);
+    let runs = ui.get("/api/runs");
+    assert_eq!(runs[0]["note"], "with •••, ••• and ••• as ann:••• at http://ann:•••@host/");
+    assert_eq!(runs[0]["tags"], json!(["pin •••"]));
+    for (what, text) in [("the list of runs", runs.to_string()), ("the report", ui.get(&run).to_string())] {
+        secrets::holds_none(what, &text);
+    }
+    secrets::every_file(&folder.path().join("runs"), &mut |path, text| secrets::holds_none(&path.display().to_string(), &text));
+    secrets::holds_none("standard error", &ui.said.lock().expect("no panic in between"));
 }

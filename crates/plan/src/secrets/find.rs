@@ -1,9 +1,13 @@
-//! One secret in a text, in whatever way it is spelt there.
+//! Secrets in a text, in whatever way they are spelt there.
+//!
+//! Values are kept in the order of their bytes, so that all that begin alike stand together. From each place of a text it is read on for as
+//! long as some value goes on like it: how long that takes hardly depends on how many values there are.
 
 use std::borrow::Cow;
-
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::{Bound, Range};
+use std::sync::Arc;
 
 use crate::Parameter;
 
@@ -12,164 +16,209 @@ const SEARCHED_LENGTH_MIN: usize = 4;
 /// What stands where a text was cut.
 const CUT: &str = "…";
 
-/// A value that must not be seen.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Secret {
-    text: String,
-    encoded: Vec<Encoded>,
-}
+/// Values that must not be seen.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Values(BTreeSet<Arc<[u8]>>);
 
-/// What base64 makes of a secret somewhere inside other bytes: the characters that depend on it alone.
-#[derive(Clone, PartialEq, Eq)]
-struct Encoded {
-    characters: String,
-    /// The character before (behind) these also holds bits of the secret.
-    before: bool,
-    behind: bool,
-}
-
-impl Secret {
-    pub(super) fn new(text: &str) -> Self {
-        let encoded = if is_short(text) {
-            Vec::new()
-        } else {
-            (0..3).flat_map(|shift| [encoded(&STANDARD_NO_PAD, text, shift), encoded(&URL_SAFE_NO_PAD, text, shift)]).collect()
-        };
-        Self { text: text.to_owned(), encoded }
-    }
-
-    pub(super) fn is(&self, text: &str) -> bool {
-        self.text == text
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(super) fn length(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Which bytes of the text show the secret, when they begin to at `at`.
-    fn at(&self, text: &str, at: usize) -> Option<(usize, usize)> {
-        // A backslash may be the secret's own or begin an escape: either reading counts.
-        if let Some(end) = [Reading::Plain, Reading::Escaped].iter().find_map(|reading| self.plain(text.as_bytes(), at, *reading)) {
-            return (!is_short(&self.text) || stands_alone(text, at, end)).then_some((at, end));
-        }
-        let (start, rest) = (text.as_bytes(), &text.as_bytes()[at..]);
-        self.encoded.iter().find(|encoded| rest.starts_with(encoded.characters.as_bytes())).map(|encoded| {
-            let end = at + encoded.characters.len();
-            let is_code = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte));
-            let from = at - usize::from(encoded.before && is_code(at.checked_sub(1).and_then(|before| start.get(before))));
-            let mut to = end + usize::from(encoded.behind && is_code(start.get(end)));
-            while start.get(to) == Some(&b'=') {
-                to += 1;
-            }
-            (from, to)
-        })
-    }
-
-    fn plain(&self, text: &[u8], at: usize, reading: Reading) -> Option<usize> {
-        let (mut place, mut secret) = (at, self.text.as_str());
-        while let Some(wanted) = secret.chars().next() {
-            if self.text.len() - secret.len() >= SEARCHED_LENGTH_MIN && text[place..].starts_with(CUT.as_bytes()) {
-                return Some(place);
-            }
-            place += character(&text[place..], wanted, reading)?;
-            secret = &secret[wanted.len_utf8()..];
-        }
-        Some(place)
-    }
-}
-
+/// How bytes stand for those of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    Plain,
-    Escaped,
+    /// As themselves, percent-encoded, or escaped as in JSON.
+    Written,
+    /// As themselves alone.
+    Decoded,
 }
 
-/// How many bytes of the text stand for this character, in any of the ways to write it.
-fn character(text: &[u8], wanted: char, reading: Reading) -> Option<usize> {
-    let mut buffer = [0; 4];
-    let bytes = wanted.encode_utf8(&mut buffer).as_bytes();
-    if reading == Reading::Escaped
-        && let Some(length) = escaped(text, wanted)
-    {
-        return Some(length);
-    }
-    if text.starts_with(bytes) {
-        return Some(bytes.len());
-    }
-    if wanted == ' ' && text.first() == Some(&b'+') {
-        return Some(1);
-    }
-    let is_percent = |index: usize, byte: &u8| {
-        let code = text.get(index * 3..index * 3 + 3)?;
-        let digits = code.strip_prefix(b"%").and_then(|digits| std::str::from_utf8(digits).ok())?;
-        (u8::from_str_radix(digits, 16) == Ok(*byte)).then_some(())
-    };
-    bytes.iter().enumerate().try_for_each(|(index, byte)| is_percent(index, byte)).map(|()| bytes.len() * 3)
+/// Some bytes of a text, and what they stand for.
+struct Piece {
+    bytes: [u8; 4],
+    length: usize,
+    /// How many bytes of the text say so.
+    taken: usize,
 }
 
-/// The same for the escapes of JSON.
-fn escaped(text: &[u8], wanted: char) -> Option<usize> {
-    let rest = text.strip_prefix(b"\\")?;
-    let short = match wanted {
-        '"' | '\\' | '/' => wanted as u8,
-        '\n' => b'n',
-        '\r' => b'r',
-        '\t' => b't',
-        '\u{8}' => b'b',
-        '\u{c}' => b'f',
-        _ => 0,
-    };
-    if short != 0 && rest.first() == Some(&short) {
-        return Some(2);
-    }
-    let mut units = [0; 2];
-    let units = wanted.encode_utf16(&mut units);
-    let is_unit = |index: usize, unit: &u16| {
-        let digits = text.get(index * 6..index * 6 + 6)?.strip_prefix(b"\\u")?;
-        (u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16) == Ok(*unit)).then_some(())
-    };
-    units.iter().enumerate().try_for_each(|(index, unit)| is_unit(index, unit)).map(|()| units.len() * 6)
-}
-
-fn is_short(text: &str) -> bool {
-    text.chars().count() < SEARCHED_LENGTH_MIN
-}
-
-fn stands_alone(text: &str, start: usize, end: usize) -> bool {
-    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    !is_word(text[..start].chars().next_back()) && !is_word(text[end..].chars().next())
-}
-
-/// Base64 of the text behind `shift` other bytes. Three bytes make four characters, so shifts beyond two repeat (RFC 4648, section 4).
-fn encoded(alphabet: &impl Engine, text: &str, shift: usize) -> Encoded {
-    let whole = alphabet.encode([&b"\0\0"[..shift], text.as_bytes()].concat());
-    let bits = (shift + text.len()) * 8;
-    Encoded {
-        characters: whole[(shift * 8).div_ceil(6)..bits / 6].to_owned(),
-        before: !(shift * 8).is_multiple_of(6),
-        behind: !bits.is_multiple_of(6),
+impl Piece {
+    fn byte(byte: u8, taken: usize) -> Self {
+        Self { bytes: [byte, 0, 0, 0], length: 1, taken }
     }
 }
 
-/// The text with a mask in place of every secret.
-pub(super) fn hide<'a>(secrets: &[Secret], text: &'a str) -> Cow<'a, str> {
-    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
-    while at < text.len() && !secrets.is_empty() {
-        match text.is_char_boundary(at).then(|| secrets.iter().find_map(|secret| secret.at(text, at))).flatten() {
-            Some((start, end)) => {
-                out.push_str(&text[copied..start.max(copied)]);
-                out.push_str(Parameter::MASK);
-                (copied, at) = (end, end);
+impl Values {
+    /// False: it was there already.
+    pub(super) fn insert(&mut self, value: Arc<[u8]>) -> bool {
+        self.0.insert(value)
+    }
+
+    pub(super) fn remove(&mut self, value: &[u8]) {
+        self.0.remove(value);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.0.iter()
+    }
+
+    /// Adds the places of a text that show a value.
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+        if self.0.is_empty() {
+            return;
+        }
+        for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+            spans.extend(self.longest(text.as_bytes(), at, Reading::Written).map(|end| at..end));
+        }
+        self.find_in_base64(text.as_bytes(), spans);
+    }
+
+    /// Where what begins at `start` ends, if it is a value, whole or cut short.
+    fn longest(&self, text: &[u8], start: usize, reading: Reading) -> Option<usize> {
+        let begins =
+            self.first(text.get(start..=start)?).is_some() || reading == Reading::Written && other_meaning(&text[start..]).is_some();
+        if !begins {
+            return None;
+        }
+        let (mut longest, mut read, mut open) = (None, Vec::new(), Vec::new());
+        let go_on = |open: &mut Vec<_>, at: usize, known: usize| {
+            let rest = &text[at..];
+            let itself = rest.first().map(|byte| Piece::byte(*byte, 1));
+            let other = if reading == Reading::Written { other_meaning(rest) } else { None };
+            open.extend(itself.into_iter().chain(other).map(|piece| (at, known, piece)));
+        };
+        go_on(&mut open, start, 0);
+        while let Some((at, known, piece)) = open.pop() {
+            read.truncate(known);
+            read.extend_from_slice(&piece.bytes[..piece.length]);
+            let Some(value) = self.first(&read) else { continue };
+            let at = at + piece.taken;
+            let is_whole = value.len() == read.len();
+            let is_cut = reading == Reading::Written && read.len() >= SEARCHED_LENGTH_MIN && text[at..].starts_with(CUT.as_bytes());
+            let counts = is_cut || is_whole && (!is_short(value) || reading == Reading::Written && stands_alone(text, start, at));
+            if counts {
+                longest = longest.max(Some(at));
             }
-            None => at += 1,
+            go_on(&mut open, at, read.len());
+        }
+        longest
+    }
+
+    /// Of the values that begin so, the shortest or one of them.
+    fn first(&self, beginning: &[u8]) -> Option<&[u8]> {
+        let from: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(beginning), Bound::Unbounded);
+        self.0.range::<[u8], _>(from).next().map(|value| &**value).filter(|value| value.starts_with(beginning))
+    }
+
+    /// Four characters of base64 hold three bytes (RFC 4648, section 4). Where the encoding began is not known, so each of four
+    /// places is tried. What is found ends with the characters that hold any of its bits, and with the padding.
+    fn find_in_base64(&self, text: &[u8], spans: &mut Vec<Range<usize>>) {
+        let length_min = (SEARCHED_LENGTH_MIN * 8).div_ceil(6);
+        let mut begin = 0;
+        while begin < text.len() {
+            let length = text[begin..].iter().take_while(|character| sextet(**character).is_some()).count();
+            let shifts = if length < length_min { 0..0 } else { begin..begin + 4 };
+            for from in shifts {
+                let bytes = decoded(&text[from..begin + length]);
+                for at in 0..bytes.len() {
+                    let Some(end) = self.longest(&bytes, at, Reading::Decoded) else { continue };
+                    let end = from + (end * 8).div_ceil(6);
+                    let padding = text[end..].iter().take_while(|character| **character == b'=').count();
+                    spans.push(from + at * 8 / 6..end + padding);
+                }
+            }
+            begin += length + 1;
         }
     }
-    if copied == 0 {
+}
+
+/// What a text's beginning stands for, where that is not itself.
+fn other_meaning(rest: &[u8]) -> Option<Piece> {
+    match rest {
+        [b'+', ..] => Some(Piece::byte(b' ', 1)),
+        [b'%', digits @ ..] => Some(Piece::byte(u8::try_from(hexadecimal(digits.get(..2)?)?).ok()?, 3)),
+        [b'\\', b'u', ..] => unicode_escape(rest),
+        [b'\\', short, ..] => {
+            let byte = match short {
+                b'"' | b'\\' | b'/' => *short,
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'b' => 0x8,
+                b'f' => 0xc,
+                _ => return None,
+            };
+            Some(Piece::byte(byte, 2))
+        }
+        _ => None,
+    }
+}
+
+/// `\u00e4`, or two such that are one character.
+fn unicode_escape(rest: &[u8]) -> Option<Piece> {
+    let unit = |from: usize| hexadecimal(rest.get(from..)?.strip_prefix(b"\\u")?.get(..4)?);
+    let units = [unit(0), unit(6)].into_iter().map_while(|unit| u16::try_from(unit?).ok());
+    let character = char::decode_utf16(units).next()?.ok()?;
+    let mut bytes = [0; 4];
+    let length = character.encode_utf8(&mut bytes).len();
+    Some(Piece { bytes, length, taken: 6 * character.len_utf16() })
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
+}
+
+/// What a character of base64 holds, in either alphabet.
+fn sextet(character: u8) -> Option<u32> {
+    let place = match character {
+        b'A'..=b'Z' => character - b'A',
+        b'a'..=b'z' => character - b'a' + 26,
+        b'0'..=b'9' => character - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    };
+    Some(u32::from(place))
+}
+
+fn decoded(characters: &[u8]) -> Vec<u8> {
+    let (mut bits, mut held, mut bytes) = (0_u32, 0, Vec::with_capacity(characters.len()));
+    for sextet in characters.iter().filter_map(|character| sextet(*character)) {
+        bits = ((bits << 6) | sextet) & 0xffff;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(((bits >> held) & 0xff) as u8);
+        }
+    }
+    bytes
+}
+
+fn is_short(value: &[u8]) -> bool {
+    String::from_utf8_lossy(value).chars().count() < SEARCHED_LENGTH_MIN
+}
+
+fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    // A character has at most four bytes.
+    let before = String::from_utf8_lossy(&text[start.saturating_sub(4)..start]);
+    let behind = String::from_utf8_lossy(&text[end..text.len().min(end + 4)]);
+    !is_word(before.chars().next_back()) && !is_word(behind.chars().next())
+}
+
+/// The text with a mask in place of every span.
+pub(super) fn masked(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
+    if spans.is_empty() {
         return Cow::Borrowed(text);
+    }
+    spans.sort_unstable_by_key(|span| (span.start, Reverse(span.end)));
+    let (mut out, mut copied) = (String::with_capacity(text.len()), 0);
+    for span in spans {
+        if span.start >= copied {
+            out.push_str(&text[copied..span.start]);
+            out.push_str(Parameter::MASK);
+        }
+        // One that begins inside another is part of what is hidden.
+        copied = copied.max(span.end);
     }
     out.push_str(&text[copied..]);
     Cow::Owned(out)

@@ -1,16 +1,8 @@
 //! What must not be shown on a screen or in a CI log.
 
-use plan::Parameter;
+use plan::{Parameter, is_credential, is_password};
 
 const MASK: &str = Parameter::MASK;
-
-/// Does a header, field or query parameter of this name hold a secret?
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name == "authorization"
-        || name == "proxy-authorization"
-        || ["token", "secret", "key", "password", "passwd", "pwd", "signature"].iter().any(|part| name.contains(part))
-}
 
 /// A header's value: of credentials the scheme stays, of cookies their names and attributes.
 pub(super) fn header(name: &str, value: &str) -> String {
@@ -25,7 +17,7 @@ pub(super) fn header(name: &str, value: &str) -> String {
             None => MASK.to_owned(),
         },
         "location" | "referer" | "content-location" => url(value),
-        _ if is_secret(name) => MASK.to_owned(),
+        _ if is_credential(name) => MASK.to_owned(),
         _ => value.to_owned(),
     }
 }
@@ -56,7 +48,7 @@ pub(super) fn url(url: &str) -> String {
 /// `name=value` pairs joined by `&`, as in a query or a form; the values of secret names are masked.
 pub(super) fn form(pairs: &str) -> String {
     let masked = pairs.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
+        Some((name, _)) if is_credential(name) => format!("{name}={MASK}"),
         _ => pair.to_owned(),
     });
     masked.collect::<Vec<_>>().join("&")
@@ -79,8 +71,7 @@ pub(super) fn json(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
             for (name, field) in fields {
-                let name = name.to_ascii_lowercase();
-                if ["password", "passwd", "secret"].iter().any(|part| name.contains(part)) && !field.is_null() {
+                if is_password(name) && !field.is_null() {
                     *field = serde_json::Value::String(MASK.to_owned());
                 } else {
                     json(field);

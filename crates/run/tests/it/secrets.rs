@@ -30,6 +30,8 @@ fn no_file_of_the_directory_holds_a_secret() {
     recorder.check(id, true);
     writer.snapshot(&recorder.drain(0, 0, 1_000_000_000)).unwrap();
     writer.console("logged in with tok en/s3cret").unwrap();
+    plan.secrets.learn_later("session-s3cret-7");
+    writer.console("and got session-s3cret-7").unwrap();
     let directory = writer.finish(&RunEnd::Failed("http://admin:hunter2@127.0.0.1 is gone".to_owned())).unwrap();
     let mut seen = String::new();
     for file in fs::read_dir(directory).unwrap() {
@@ -39,5 +41,5 @@ fn no_file_of_the_directory_holds_a_secret() {
         assert!(!seen.contains(secret), "{secret} in {seen}");
     }
     assert!(seen.contains("admin:•••@127.0.0.1"), "{seen}");
-    assert!(seen.contains("logged in with •••"), "{seen}");
+    assert!(seen.contains("logged in with •••") && seen.contains("and got •••"), "{seen}");
 }

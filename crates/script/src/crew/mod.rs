@@ -112,7 +112,7 @@ impl Worker {
             turn_ns_max: loaded.turn_ns_max,
         };
         let (realm, scope, ()) = Realm::new(Rc::new(world), console(&self.desk), |ctx, native| {
-            install_common(ctx, native, &loaded.inputs)?;
+            install_common(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
             stubs::install_for_running(ctx, native, loaded)?;
             user::install(ctx, native, &self.desk)
         })?;

@@ -8,5 +8,5 @@ export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, users
 export { flow } from "loadstone:flows";
 export { checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, requests, responseTime, scheduleLag, serviceTime, signal } from "loadstone:thresholds";
 export { stub } from "loadstone:stubs";
-export { observe, param, test } from "loadstone:test";
+export { observe, param, secret, test } from "loadstone:test";
 export { milliseconds } from "loadstone:values";

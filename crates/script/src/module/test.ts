@@ -132,6 +132,13 @@ __loadstone.scenario = (name: string) => scenarios.find((scenario) => scenario.n
 
 const declare = (kind: string) => (name: string, options: any = {}) => __loadstone.parameter(kind, name, JSON.stringify(options));
 
+/** From now on, and until the run is over, no output shows this text. */
+export function secret<T extends string>(value: T): T {
+  if (typeof value !== "string") throw new TypeError(`secret(…): ${show(value)} is not a text`);
+  __loadstone.secret(value);
+  return value;
+}
+
 export const param = {
   number: declare("number"),
   string: declare("string"),

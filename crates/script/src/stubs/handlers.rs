@@ -106,7 +106,7 @@ impl Handlers {
                 native.set(prototype, Object::new(ctx.clone())?)?;
             }
             native.set("responsePrototype", Class::<Received>::prototype(ctx)?)?;
-            install_common(ctx, native, &loaded.inputs)?;
+            install_common(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
             install_for_running(ctx, native, loaded)?;
             let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
             native.set("flow", Function::new(ctx.clone(), tell)?)

@@ -1,0 +1,80 @@
+//! Secrets that become known while a test runs.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::find::Values;
+
+/// Values kept. Beyond it the oldest are forgotten, so that a test which runs for days and logs in with every visit stays small.
+const VALUES_MAX: usize = 100_000;
+
+/// Told by scripts on their threads, looked for by whoever writes or shows something.
+#[derive(Default)]
+pub(super) struct Later {
+    /// Not looked for yet. Apart from what is, so that a script never waits for a search.
+    told: Mutex<Vec<Arc<[u8]>>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    values: Values,
+    oldest_first: VecDeque<Arc<[u8]>>,
+}
+
+impl Later {
+    pub(super) fn tell(&self, value: &str) {
+        lock(&self.told).push(value.as_bytes().into());
+    }
+
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+        self.known().values.find(text, spans);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.known().values.len()
+    }
+
+    /// With everything that has been told by now.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        let mut known = lock(&self.known);
+        let told = std::mem::take(&mut *lock(&self.told));
+        told.into_iter().for_each(|value| known.keep(value, VALUES_MAX));
+        known
+    }
+}
+
+impl Known {
+    fn keep(&mut self, value: Arc<[u8]>, values_max: usize) {
+        if !self.values.insert(Arc::clone(&value)) {
+            return;
+        }
+        self.oldest_first.push_back(value);
+        if self.oldest_first.len() > values_max
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.values.remove(&oldest);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_forgotten_beyond_the_bound() {
+        let mut known = Known::default();
+        for value in ["first", "second", "first", "third", "fourth"] {
+            known.keep(value.as_bytes().into(), 3);
+        }
+        let mut spans = Vec::new();
+        known.values.find("first second third fourth", &mut spans);
+        assert_eq!(spans, [6..12, 13..18, 19..25]);
+    }
+}
