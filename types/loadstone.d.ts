@@ -816,7 +816,7 @@ declare module "loadstone" {
   // # Server-sent events
   // A stream belongs to the user that opened it, reads its events for as long as it is open, and is closed when the iteration ends. When the server
   // ends it or the connection breaks, it is opened again, as browsers do: after the time that the server asked for (`retry`), or three seconds, and
-  // with the last id as `Last-Event-ID`. Every connection is a request under the stream's name. A break is an error, a server's end of the stream
+  // with the last id as `Last-Event-ID`. Every connection, with the redirects before it, is a request under the stream's name. A break is an error, a server's end of the stream
   // is none; an answer that is no stream of events ends it for good, and status 204 does so without being an error.
 
   /** How a stream of events is opened. */
@@ -831,6 +831,8 @@ declare module "loadstone" {
     auth?: Auth | null;
     /** Time limit until the head of the answer has come. Default: the scenario's, then the test's. */
     timeout?: Duration;
+    /** Most redirects to follow each time it is opened; 0 follows none. Default: the test's `redirects`. */
+    redirects?: number;
     /** Default: "GET", and "POST" with a body. */
     method?: string;
     /** A body, as of a request: at most one of `json`, `form` and `body`. */

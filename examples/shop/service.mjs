@@ -1,6 +1,7 @@
 // The shop itself: a JSON API with bearer tokens over PostgreSQL. Nothing in it knows that it is load-tested.
 
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import { EventEmitter } from "node:events";
 import { promisify } from "node:util";
 import Fastify from "fastify";
 
@@ -71,6 +72,16 @@ function addOrders(app, pool) {
     request.customer = known.rows[0].customer_id;
   });
 
+  // Tells those who watch a customer's orders of new ones.
+  const news = new EventEmitter().setMaxListeners(0);
+  app.get("/orders/events", (request, reply) => {
+    reply.hijack();
+    const topic = `orders of ${request.customer}`;
+    const tell = (order) => reply.raw.write(`id: ${order.id}\nevent: created\ndata: ${JSON.stringify(order)}\n\n`);
+    news.on(topic, tell);
+    reply.raw.on("close", () => news.off(topic, tell));
+    reply.raw.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" }).flushHeaders();
+  });
   app.get("/orders", async (request) => {
     const found = await pool.query(`${ORDER} where o.customer_id = $1 order by o.id desc limit 20`, [request.customer]);
     return { orders: found.rows };
@@ -81,6 +92,7 @@ function addOrders(app, pool) {
     if (product.rows.length === 0) return reply.code(422).send({ error: `there is no product ${product_id}` });
     const made = await pool.query("insert into orders (customer_id, product_id, amount) values ($1, $2, $3) returning id", [request.customer, product_id, amount]);
     const order = await pool.query(`${ORDER} where o.id = $1`, [made.rows[0].id]);
+    news.emit(`orders of ${request.customer}`, order.rows[0]);
     return reply.code(201).header("location", `/orders/${order.rows[0].id}`).send(order.rows[0]);
   });
   app.get("/orders/:id", { schema: { params: orderId } }, async (request, reply) => {

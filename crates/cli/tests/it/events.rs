@@ -56,6 +56,38 @@ fn a_stream_ends_for_good_when_the_server_or_the_script_wants_it() {
 }
 
 #[test]
+fn a_stream_is_followed_to_where_it_redirects() {
+    let body = r#"
+        const moved = await user.events("/moved", { name: "Moved" });
+        const ids = [];
+        for await (const event of moved.messages()) if (ids.push(event.id) === 5) break;
+        user.check("each connection is led there, with the last id", ids.join() === "1,2,3,4,5");
+        await moved.close();
+        const seen = await user.events("/seen", { name: "Seen", json: { a: 1 }, reconnect: false });
+        user.check("303 asks with GET", (await seen.receive({ within: "5s" })).text === "GET");
+        const kept = await user.events("/kept", { name: "Kept", json: { a: 1 }, reconnect: false });
+        user.check("307 keeps method and body", (await kept.receive({ within: "5s" })).text === 'POST {"a":1}');"#;
+    let summary = once(server::events(), body).all_checks_held().summary();
+    let (connections, failed) = counted(&summary, "Moved");
+    assert!(connections >= 2 && failed == 0, "{connections} connections, {failed} failed");
+    assert_eq!((counted(&summary, "Seen"), counted(&summary, "Kept")), ((1, 0), (1, 0)), "a redirect is part of its request");
+}
+
+#[test]
+fn redirects_end_where_the_script_says_so() {
+    let body = r#"
+        const left = await user.events("/moved", { name: "Left", redirects: 0 });
+        user.check("none is followed", !left.open && left.error === "status 302 instead of a stream of events");
+        const loop = await user.events("/loop", { name: "Loop", redirects: 3 });
+        user.check("they do not end", !loop.open && loop.error.includes("the redirects do not end"));"#;
+    let ended = once(server::events(), body);
+    let summary = ended.summary();
+    let checks = summary["checks"].as_array().expect("a list of checks");
+    assert!(checks.len() == 2 && checks.iter().all(|check| check["failed"] == 0), "{}", ended.everything());
+    assert_eq!((counted(&summary, "Left"), counted(&summary, "Loop")), ((1, 1), (1, 1)));
+}
+
+#[test]
 fn what_goes_wrong_is_counted_once_and_by_kind() {
     let body = r#"
         const nothing = await user.events("/nothing");

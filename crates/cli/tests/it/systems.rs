@@ -41,6 +41,30 @@ fn customers_order_from_the_shop_over_tls() {
 }
 
 #[test]
+fn customers_are_told_of_their_orders() {
+    let shop = server::shop();
+    let ended = run(
+        "events.load.ts",
+        &[
+            format!("target={}", shop.address),
+            format!("certificate={}", shop.certificate),
+            "customers=3".to_owned(),
+            "runTime=3s".to_owned(),
+        ],
+    );
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    let summary = ended.summary();
+    let totals = &summary["totals"];
+    assert_eq!((&totals["requests_failed"], &totals["iterations_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
+    assert_eq!((&totals["checks_failed"], &summary["errors"]), (&0.into(), &serde_json::json!([])), "{}", ended.everything());
+    let rows = summary["requests"].as_array().unwrap();
+    let count = |name: &str| rows.iter().find(|row| row["name"] == name).and_then(|row| row["count"].as_u64()).unwrap_or_default();
+    let (streams, orders) = (count("Watch"), count("Create order"));
+    assert!(streams >= 3 && orders >= streams, "{streams} streams, {orders} orders\n{}", ended.everything());
+    assert_eq!(count("Told of the order"), orders, "{}", ended.everything());
+}
+
+#[test]
 fn visitors_read_static_files() {
     let ended = run("files.load.ts", &[format!("target={}", server::nginx()), "visitors=5".to_owned(), "runTime=2s".to_owned()]);
     assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());

@@ -10,7 +10,7 @@ use super::address::{self, basic_authorization, path_of};
 use super::cookies::Jar;
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
 use super::{Client, Failure, PreparedRequest};
-use crate::sse;
+use crate::sse::{self, EventStream};
 use crate::ws::{self, Opening, SocketOptions};
 
 /// Origins a session remembers so that their requests share one name.
@@ -150,32 +150,46 @@ impl Session {
     async fn follow(&self, mut request: Request, mut given_cookie: Option<String>, mut exchange: Exchange, redirects_max: u8) -> Hops {
         let mut before = Vec::new();
         loop {
-            if let Ok(response) = &exchange.result {
-                self.take_cookies(&request, response);
-            }
-            let next = match &exchange.result {
-                Ok(response) if redirects_max > 0 => redirected(&request, response, given_cookie),
-                _ => None,
-            };
-            let next = match next {
+            match self.next(&request, given_cookie, &exchange, before.len(), redirects_max) {
                 None => return Hops { last: Hop { request, exchange }, before },
-                Some(Ok(_)) if before.len() >= usize::from(redirects_max) => Err(Failure::protocol("the redirects do not end")),
-                Some(next) => next,
-            };
-            match next {
-                Ok((mut following, url)) => {
-                    following.origin = self.origin(&url);
-                    before.push(Hop { request, exchange });
-                    request = following;
-                    given_cookie = self.add_cookies(&mut request);
-                    exchange = self.client.send(&request).await;
-                }
-                Err(failure) => {
+                Some(Err(failure)) => {
                     exchange.result = Err(failure);
                     return Hops { last: Hop { request, exchange }, before };
                 }
+                Some(Ok((following, cookie))) => {
+                    before.push(Hop { request, exchange });
+                    (request, given_cookie) = (following, cookie);
+                    exchange = self.client.send(&request).await;
+                }
             }
         }
+    }
+
+    /// Keeps an answer's cookies. Gives the request that it redirects to, with the session's cookies, and the cookie that had been given with
+    /// it. `None`: the answer is the last. `Err`: it redirects once too often, or to what is no http URL.
+    fn next(
+        &self,
+        request: &Request,
+        given_cookie: Option<String>,
+        exchange: &Exchange,
+        followed: usize,
+        redirects_max: u8,
+    ) -> Option<Result<(Request, Option<String>), Failure>> {
+        let response = exchange.result.as_ref().ok()?;
+        self.take_cookies(request, response);
+        if redirects_max == 0 {
+            return None;
+        }
+        let (mut following, url) = match redirected(request, response, given_cookie)? {
+            Ok(following) => following,
+            Err(failure) => return Some(Err(failure)),
+        };
+        if followed >= usize::from(redirects_max) {
+            return Some(Err(Failure::protocol("the redirects do not end")));
+        }
+        following.origin = self.origin(&url);
+        let given_cookie = self.add_cookies(&mut following);
+        Some(Ok((following, given_cookie)))
     }
 
     /// Opens a WebSocket with the session's header lines and cookies.
@@ -189,18 +203,29 @@ impl Session {
         opening
     }
 
-    /// Asks for events with the session's header lines and cookies, from behind the event of this id on. Empty: from now on.
-    pub async fn open_events(&self, mut request: Request, last_id: &str) -> sse::Opening {
+    /// Asks for events with the session's header lines and cookies, from behind the event of this id on. Empty: from now on. Redirects are
+    /// followed as by [`Session::send`].
+    pub async fn open_events(&self, mut request: Request, last_id: &str, redirects_max: u8) -> (Hops, Option<EventStream>) {
         self.add_headers(&mut request);
-        self.add_cookies(&mut request);
+        let mut given_cookie = self.add_cookies(&mut request);
         if !last_id.is_empty() {
             request.headers.push(("Last-Event-ID".to_owned(), last_id.to_owned()));
         }
-        let opening = sse::open(self.client.network(), request.clone()).await;
-        if let Ok(response) = &opening.exchange.result {
-            self.take_cookies(&request, response);
+        let mut before = Vec::new();
+        loop {
+            let sse::Opening { mut exchange, stream } = sse::open(self.client.network(), request.clone()).await;
+            match self.next(&request, given_cookie, &exchange, before.len(), redirects_max) {
+                None => return (Hops { last: Hop { request, exchange }, before }, stream),
+                Some(Err(failure)) => {
+                    exchange.result = Err(failure);
+                    return (Hops { last: Hop { request, exchange }, before }, None);
+                }
+                Some(Ok((following, cookie))) => {
+                    before.push(Hop { request, exchange });
+                    (request, given_cookie) = (following, cookie);
+                }
+            }
         }
-        opening
     }
 
     /// Forgets all cookies.

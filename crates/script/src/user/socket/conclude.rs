@@ -9,9 +9,10 @@ use rquickjs::{Class, Ctx, IntoJs, Object, Value};
 
 use super::cell::SocketCell;
 use super::ear::Heard;
+use super::issue::Issue;
 use super::matcher::{Matcher, THREW};
 use super::message::Message;
-use super::step::{Happened, Issue, Pending, Step, Waiting, go_on, hear};
+use super::step::{Happened, Pending, Step, Waiting, go_on, hear};
 use super::{events, open};
 use crate::realm::thrown;
 

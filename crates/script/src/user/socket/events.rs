@@ -5,22 +5,21 @@ use std::sync::Arc;
 
 use metrics::{Nanos, Outcome, Phases, Sample};
 use protocol::Failure;
-use protocol::http::{Exchange, Request};
-use protocol::sse::{self, EventStream};
+use protocol::http::{Hops, Request};
+use protocol::sse::EventStream;
 use protocol::ws::Payload;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Class, Ctx, Exception, JsLifetime, Persistent, Promise, Value};
+use rquickjs::{Class, Ctx, Exception, JsLifetime, Promise, Value};
 
 use super::cell::{Arrived, End, Identity, Labels, Line, READ_AT_ONCE_MAX, SocketCell, give_way};
+use super::issue::Issue;
 use super::options::Listening;
-use super::step::{self, Happened, Issue, Pending, Step};
+use super::step::{self, Happened, Step};
 use crate::crew::cell::UserCell;
 use crate::crew::desk::RealmHandle;
 use crate::crew::group::Group;
-use crate::crew::op::{Done, Then};
-use crate::crew::sinks::Traced;
-use crate::user::judge::sample;
+use crate::crew::op::Done;
 use crate::user::name;
 use crate::user::request::{Flight, build, url_text};
 
@@ -36,6 +35,7 @@ pub(super) struct Source {
     opening: Issue,
     /// From a connection's start to its first event.
     first: Issue,
+    redirects_max: u8,
     reconnects: bool,
 }
 
@@ -48,7 +48,8 @@ pub(super) struct Asked {
 
 /// A connection being opened or open.
 pub(crate) struct Connecting {
-    opening: sse::Opening,
+    hops: Hops,
+    stream: Option<EventStream>,
     /// Under way until the first event has come.
     first: Flight,
 }
@@ -121,7 +122,7 @@ pub(in crate::user) fn listen<'js>(
     let listening = Listening::read(ctx, user, given)?;
     let default = if listening.request.body.is_empty() { "GET" } else { "POST" };
     let method = listening.method.as_deref().unwrap_or(default);
-    let (request, _) = build(ctx, user, method.into(), &url_text(ctx, url)?, &listening.request)?;
+    let (request, redirects_max) = build(ctx, user, method.into(), &url_text(ctx, url)?, &listening.request)?;
     let opening_name = match &listening.request.name {
         Some(name) => name.clone(),
         None => name::of_request("SSE", &request.path),
@@ -131,16 +132,11 @@ pub(in crate::user) fn listen<'js>(
     // The first event is due when the stream is.
     let first = Issue { due, ..Issue::new(user, group, &format!("{opening_name} first event")) };
     let reconnects = listening.reconnects.unwrap_or(true);
-    let source = Source { user: Rc::clone(user), request, opening, first, reconnects };
+    let source = Source { user: Rc::clone(user), request, opening, first, redirects_max, reconnects };
     let connecting = source.connect(due, "");
     let work = Box::pin(async move { Done::Socket(Box::new(Happened::Listening(Box::new(connecting.await)))) });
     let asked = Asked { realm: Rc::downgrade(realm), source, drops_unread: listening.drops_unread };
-    let (promise, resolve, reject) = ctx.promise()?;
-    let step = Step::Listen(Box::new(asked));
-    let pending = Pending { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject), step };
-    let slot = user.desk.submit(work, Then::Socket(Box::new(pending)), Some(user), realm);
-    user.track(&slot);
-    Ok(promise)
+    step::begin(ctx, user, realm, Step::Listen(Box::new(asked)), work)
 }
 
 /// Judges and records the opening and makes the object.
@@ -176,20 +172,21 @@ impl Source {
         let flight = |issue: &Issue| Flight::new(Rc::clone(&self.user), issue.series, due);
         let (mut opening_flight, mut first) = (flight(&self.opening), flight(&self.first));
         let (network, session) = (Rc::clone(&self.user.desk.network), Rc::clone(&self.user.session));
-        let (request, last_id) = (self.request.clone(), last_id.to_owned());
+        let (request, last_id, redirects_max) = (self.request.clone(), last_id.to_owned(), self.redirects_max);
         async move {
             network.admit().await;
             opening_flight.take_off();
             first.take_off();
-            let opening = session.open_events(request, &last_id).await;
-            opening_flight.land(opening.exchange.ended);
-            Connecting { opening, first }
+            let (hops, stream) = session.open_events(request, &last_id, redirects_max).await;
+            opening_flight.land(hops.last.exchange.ended);
+            Connecting { hops, stream, first }
         }
     }
 
     /// Records an opening. `Err`: why there is no stream.
     fn judge(&self, connecting: Connecting) -> Result<Connected, End> {
-        let Connecting { opening: sse::Opening { exchange, stream }, mut first } = connecting;
+        let Connecting { hops: Hops { last, before }, stream, mut first } = connecting;
+        let exchange = &last.exchange;
         let refused = match (&stream, &exchange.result) {
             (Some(_), _) => None,
             (None, Err(failure)) => Some((failure.outcome, failure.message.clone())),
@@ -197,9 +194,9 @@ impl Source {
             (None, Ok(response)) if response.status == 204 => None,
             (None, Ok(response)) => Some((Outcome::Status, format!("status {} instead of a stream of events", response.status))),
         };
-        self.record_opening(&exchange, refused.as_ref());
+        self.opening.record_opening(&self.user, (Some(&last.request), exchange), &before, refused.as_ref());
         match (stream, refused) {
-            (Some(stream), _) => Ok(Connected { stream, started: exchange.started, first: Some(first) }),
+            (Some(stream), _) => Ok(Connected { stream, started: before.first().unwrap_or(&last).exchange.started, first: Some(first) }),
             (None, refused) => {
                 // Nothing was cut off: no event could come.
                 first.land(exchange.ended);
@@ -208,28 +205,6 @@ impl Source {
                     None => End::ordinary("the server asked not to connect again (status 204)"),
                 })
             }
-        }
-    }
-
-    fn record_opening(&self, exchange: &Exchange, refused: Option<&(Outcome, String)>) {
-        let (user, issue) = (&self.user, &self.opening);
-        let outcome = refused.map_or(Outcome::Passed, |(outcome, _)| *outcome);
-        let error = refused.map(|(_, message)| message.as_str());
-        let desk = &user.desk;
-        {
-            let mut recorder = desk.recorder.borrow_mut();
-            let sample = sample(exchange, &[], issue.due, outcome);
-            recorder.record(issue.series, &sample);
-            if let Some(error) = error {
-                recorder.failed(issue.series, &sample, error);
-            }
-        }
-        if outcome.is_failure() {
-            user.note_failure(issue.epoch, issue.group.as_ref());
-        }
-        if let Some(trace) = &desk.sinks.trace {
-            let (scenario, name) = (&*user.card.name, &*issue.name);
-            trace(&Traced { scenario, user: user.number, name, request: &self.request, exchange, outcome, error });
         }
     }
 
@@ -254,7 +229,7 @@ impl Source {
         loop {
             clock.sleep_until(clock.now().saturating_add(retry_ns)).await;
             let connecting = self.connect(None, last_id).await;
-            let answered = connecting.opening.exchange.result.as_ref().ok().map(|response| response.status);
+            let answered = connecting.hops.last.exchange.result.as_ref().ok().map(|response| response.status);
             match (self.judge(connecting), answered) {
                 (Ok(connected), _) => return Ok(connected),
                 // Only an answer ends a stream for good; a connection that fails is tried again.

@@ -5,18 +5,17 @@ use std::rc::{Rc, Weak};
 use metrics::Outcome;
 use protocol::http::Request;
 use protocol::ws::{self, SocketOptions};
-use rquickjs::{Class, Ctx, Exception, Persistent, Promise, Value};
+use rquickjs::{Class, Ctx, Exception, Promise, Value};
 
 use super::cell::{End, Identity, Line, SocketCell};
 use super::class::Socket;
+use super::issue::Issue;
 use super::options::Opening;
-use super::step::{Happened, Issue, Pending, Step};
+use super::step::{Happened, Step, begin};
 use crate::crew::cell::UserCell;
 use crate::crew::desk::RealmHandle;
 use crate::crew::group::Group;
-use crate::crew::op::{Done, Then};
-use crate::crew::sinks::Traced;
-use crate::user::judge::sample;
+use crate::crew::op::Done;
 use crate::user::name;
 use crate::user::request::{build, url_text};
 
@@ -71,12 +70,7 @@ pub(in crate::user) fn open<'js>(
         drops_unread: opening.drops_unread,
         keep: opening.keep,
     };
-    let (promise, resolve, reject) = ctx.promise()?;
-    let step = Step::Open(Box::new(asked));
-    let pending = Pending { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject), step };
-    let slot = user.desk.submit(work, Then::Socket(Box::new(pending)), Some(user), realm);
-    user.track(&slot);
-    Ok(promise)
+    begin(ctx, user, realm, Step::Open(Box::new(asked)), work)
 }
 
 /// The handshake is a request to the http address of the same name.
@@ -98,26 +92,7 @@ pub(super) fn conclude<'js>(ctx: &Ctx<'js>, asked: Asked, opening: ws::Opening) 
         (None, Err(failure)) => Err((failure.outcome, failure.message.clone())),
         (None, Ok(response)) => Err((Outcome::Status, format!("status {} instead of a WebSocket", response.status))),
     };
-    let (outcome, error) = match &opened {
-        Ok(_) => (Outcome::Passed, None),
-        Err((outcome, error)) => (*outcome, Some(error.as_str())),
-    };
-    let desk = &user.desk;
-    {
-        let mut recorder = desk.recorder.borrow_mut();
-        let sample = sample(&exchange, &[], issue.due, outcome);
-        recorder.record(issue.series, &sample);
-        if let Some(error) = error {
-            recorder.failed(issue.series, &sample, error);
-        }
-    }
-    if outcome.is_failure() {
-        user.note_failure(issue.epoch, issue.group.as_ref());
-    }
-    if let (Some(trace), Some(request)) = (&desk.sinks.trace, &request) {
-        let (scenario, name) = (&*user.card.name, &*issue.name);
-        trace(&Traced { scenario, user: user.number, name, request, exchange: &exchange, outcome, error });
-    }
+    issue.record_opening(&user, (request.as_ref(), &exchange), &[], opened.as_ref().err());
     let protocol = opened.as_ref().ok().and_then(ws::Socket::protocol).unwrap_or_default().to_owned();
     let identity = Identity { user: Rc::clone(&user), realm, name: issue.name, series: issue.series, protocol, drops_unread, kept: keep };
     let opened = opened.map(|socket| Line::Socket(Rc::new(socket))).map_err(|(outcome, message)| End::broken(outcome, message));

@@ -58,11 +58,11 @@ impl Listening {
                 "method" => listening.method = Some(options::text(ctx, &value, "method")?.to_ascii_uppercase()),
                 "unread" => listening.drops_unread = drops_unread(ctx, &value)?,
                 "reconnect" => listening.reconnects = Some(switch(ctx, value, "reconnect")?),
-                "name" | "headers" | "query" | "auth" | "timeout" | "json" | "form" | "body" => {
+                "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" => {
                     listening.request.take(ctx, user, key, value)?;
                 }
                 other => {
-                    let known = "name, headers, query, auth, timeout, method, json, form, body, unread, reconnect";
+                    let known = "name, headers, query, auth, timeout, redirects, method, json, form, body, unread, reconnect";
                     return Err(wrong(ctx, &format!("a stream of events has no option `{other}`; known are: {known}")));
                 }
             }

@@ -3,46 +3,24 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use metrics::{Nanos, Outcome, SeriesId, SeriesKind};
+use metrics::{Nanos, Outcome};
 use protocol::Failure;
 use protocol::ws::{self, Payload, Sent};
 use rquickjs::{Ctx, Exception, Function, Persistent, Promise, Value};
 
 use super::cell::SocketCell;
 use super::ear::{Ear, Heard, Wanted};
+use super::issue::Issue;
 use super::matcher::Matcher;
 use super::options::Waited;
 use crate::crew::cell::UserCell;
-use crate::crew::group::Group;
-use crate::crew::op::{Done, OpSlot, Then, Work};
+use crate::crew::desk::RealmHandle;
+use crate::crew::op::{Done, Then, Work};
 use crate::crew::sinks::Direction;
 use crate::globals::bytes::bytes_of;
 use crate::user::request::Flight;
-
-/// Under which name a step is measured.
-pub(super) struct Issue {
-    pub(super) series: SeriesId,
-    pub(super) name: Arc<str>,
-    pub(super) due: Option<Nanos>,
-    pub(super) epoch: u32,
-    pub(super) group: Option<Rc<Group>>,
-}
-
-impl Issue {
-    pub(super) fn new(user: &UserCell, group: Option<Rc<Group>>, name: &str) -> Self {
-        let group_name = group.as_ref().map_or_else(|| user.desk.no_group.clone(), |group| group.name.clone());
-        let series = user.card.series(&user.desk.recorder, SeriesKind::Request, &group_name, name);
-        let name = user.desk.recorder.borrow().key(series).name.clone();
-        Self { series, name, due: user.take_due(), epoch: user.epoch(), group }
-    }
-
-    pub(super) fn flight(&self, user: &Rc<UserCell>) -> Flight {
-        Flight::new(Rc::clone(user), self.series, self.due)
-    }
-}
 
 /// What the script is told when a step is over.
 pub(crate) struct Pending {
@@ -314,19 +292,32 @@ fn submit<'js>(
     step: Step,
     work: impl Future<Output = Done> + 'static,
 ) -> rquickjs::Result<Promise<'js>> {
+    let Some(realm) = cell.identity.realm.upgrade() else { return Err(Exception::throw_message(ctx, "the run has ended")) };
+    begin(ctx, &cell.identity.user, &realm, step, Box::pin(work))
+}
+
+/// Hands a step of a user to the driver and returns its promise.
+pub(super) fn begin<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserCell>,
+    realm: &Rc<RealmHandle>,
+    step: Step,
+    work: Work,
+) -> rquickjs::Result<Promise<'js>> {
     let (promise, resolve, reject) = ctx.promise()?;
     let pending = Pending { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject), step };
-    if go_on(cell, pending, Box::pin(work)).is_none() {
-        return Err(Exception::throw_message(ctx, "the run has ended"));
-    }
+    drive(user, realm, pending, work);
     Ok(promise)
 }
 
-/// Hands a step, or the rest of it, to the driver. `None`: the run has ended.
-pub(super) fn go_on(cell: &SocketCell, pending: Pending, work: Work) -> Option<Rc<OpSlot>> {
-    let user = &cell.identity.user;
-    let realm = cell.identity.realm.upgrade()?;
-    let slot = user.desk.submit(work, Then::Socket(Box::new(pending)), Some(user), &realm);
+/// Hands the rest of a step to the driver, unless the run has ended.
+pub(super) fn go_on(cell: &SocketCell, pending: Pending, work: Work) {
+    if let Some(realm) = cell.identity.realm.upgrade() {
+        drive(&cell.identity.user, &realm, pending, work);
+    }
+}
+
+fn drive(user: &Rc<UserCell>, realm: &Rc<RealmHandle>, pending: Pending, work: Work) {
+    let slot = user.desk.submit(work, Then::Socket(Box::new(pending)), Some(user), realm);
     user.track(&slot);
-    Some(slot)
 }
