@@ -1,7 +1,7 @@
 //! One user's requests and what comes back, through the script API, against go-httpbin: methods, encodings, redirects,
 //! cookies, credentials, extraction.
 
-use crate::harness::{once, once_with, server};
+use crate::harness::{Folder, once, once_with, server};
 
 #[test]
 fn every_method_arrives_as_such() {
@@ -218,4 +218,34 @@ fn expectations_judge_the_answer_without_throwing() {
     assert_eq!(ended.outcomes("expect"), 1, "{}", ended.everything());
     assert_eq!(ended.outcomes("status"), 1, "{}", ended.everything());
     assert_eq!(summary["totals"]["iterations_failed"], 1, "an iteration with a failed request has failed\n{}", ended.everything());
+}
+
+#[test]
+fn the_messages_of_a_websocket_are_shown_in_both_directions() {
+    let script = r#"import { test, scenario, once, param } from "loadstone";
+const name = param.string("name", { secret: true, default: "validator-s3" });
+const only = scenario("Only", async (user) => {
+  const socket = await user.ws("/validate/json/v1", { name: "Connect" });
+  const answer = await socket.request(`init\n${JSON.stringify({ validator: name })}`, { name: "Init", match: /^init-response/, within: "20s" });
+  user.check("it is known", answer.ok);
+  await socket.close();
+});
+export default test({ target: "TARGET", load: only.run(once()) });
+"#;
+    let folder = Folder::new().file("t.load.ts", &script.replace("TARGET", &server::tickets().validation));
+    let tried = folder.run(&["try", "t.load.ts"]).code(0).does_not_say("validator-s3");
+    let mut rest = tried.stdout.as_str();
+    for part in [
+        "Only › Connect",
+        "← 101",
+        "Only › Connect",
+        "→ message",
+        "{\"validator\":\"•••\"}",
+        "Only › Connect",
+        "← message",
+        "\"tariffs\": ",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part} is not there, or not in its place:\n{}", tried.everything()));
+        rest = &rest[at + part.len()..];
+    }
 }
