@@ -4,7 +4,7 @@ use run::Run;
 
 use crate::summary::Numbers;
 use crate::validity::{Ground, RunStage};
-use crate::{Summary, Tally, Verdict, findings, thresholds, validity};
+use crate::{Summary, Tally, Verdict, findings, moved, thresholds, validity};
 
 /// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
@@ -15,5 +15,6 @@ pub fn conclude(run: &Run) -> Summary {
     let validity = validity::judge(&ground);
     let findings = findings::find(&findings::Scene::new(run, &tally, &validity));
     let thresholds = thresholds::evaluate(run);
-    numbers.into_summary(&run.info, &run.plan.name, Verdict { validity, thresholds, findings })
+    let signals = moved::rows(&run.signals, &findings);
+    numbers.into_summary(&run.info, &run.plan.name, signals, Verdict { validity, thresholds, findings })
 }

@@ -10,6 +10,7 @@ mod flows;
 mod interval;
 mod live;
 mod model;
+mod moved;
 mod percentile;
 mod summary;
 mod table;
@@ -22,8 +23,8 @@ pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{Live, LiveStatus, LiveTimes};
 pub use model::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, Summary, ThresholdResult, ThresholdState,
-    TimeStats, Totals, Validity, ValidityCheck, Verdict,
+    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, SignalRow, Summary, ThresholdResult,
+    ThresholdState, TimeStats, Totals, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;

@@ -163,7 +163,7 @@ impl Live {
     pub fn summary(&self, info: &RunInfo) -> Summary {
         let findings = Findings { findings: Vec::new(), remark: "Findings are made when the run is over.".to_owned() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
-        Numbers::so_far(&self.tally).into_summary(info, &self.plan.name, verdict)
+        Numbers::so_far(&self.tally).into_summary(info, &self.plan.name, Vec::new(), verdict)
     }
 
     fn response(&self) -> TimeStats {

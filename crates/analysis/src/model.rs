@@ -174,6 +174,20 @@ pub struct ErrorRow {
     pub trace: Option<TraceId>,
 }
 
+/// A signal of the system that is worth a look: a finding rests on it, or it moved while the run went on. Which are, docs/metrics.md says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SignalRow {
+    /// `process:8080/cpu`, as its observer calls it.
+    pub name: String,
+    /// Of the readings as shown, see [`metrics::Signal::unit_shown`]: those of a counter are its growth per second.
+    pub unit: String,
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+    /// When it was first that high. Seconds since the run began.
+    pub max_at_seconds: f64,
+}
+
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
@@ -216,6 +230,9 @@ pub struct Summary {
     pub flows: Vec<FlowRow>,
     pub checks: Vec<CheckRow>,
     pub errors: Vec<ErrorRow>,
+    /// A few of the system's own signals. Absent from the files of earlier versions.
+    #[serde(default)]
+    pub signals: Vec<SignalRow>,
     pub verdict: Verdict,
 }
 

@@ -9,7 +9,7 @@ use crate::censored::Times;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{SeriesTally, Tally};
-use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, Summary, TimeStats, Totals, Verdict};
+use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, SignalRow, Summary, TimeStats, Totals, Verdict};
 
 /// Rows of the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
@@ -62,7 +62,7 @@ impl Numbers {
         }
     }
 
-    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, verdict: Verdict) -> Summary {
+    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, signals: Vec<SignalRow>, verdict: Verdict) -> Summary {
         Summary {
             schema: Summary::SCHEMA,
             id: info.id.clone(),
@@ -76,6 +76,7 @@ impl Numbers {
             flows: self.flows,
             checks: self.checks,
             errors: self.errors,
+            signals,
             verdict,
         }
     }

@@ -29,6 +29,20 @@ pub struct Signal {
     pub help: String,
 }
 
+impl Signal {
+    /// The unit of what is shown: a counter is shown as its rate. Seconds per second are a share of one core, of one lock, of one disk.
+    pub fn unit_shown(&self) -> &str {
+        match (self.kind, self.unit.as_str()) {
+            (SignalKind::Gauge, "seconds") => "s",
+            (SignalKind::Gauge, "per second") => "/s",
+            (SignalKind::Gauge, unit) => unit,
+            (SignalKind::Counter, "seconds") => "share",
+            (SignalKind::Counter, "bytes") => "bytes/s",
+            (SignalKind::Counter, _) => "/s",
+        }
+    }
+}
+
 /// One reading. A gap (the observer was silent) is simply the absence of points and is never filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SignalPoint {

@@ -14,7 +14,7 @@ mod queue;
 mod rate_limit;
 mod remark;
 mod saturation;
-mod signals;
+pub(crate) mod signals;
 mod two_kinds;
 mod waiting;
 

@@ -85,7 +85,7 @@ impl<'a> Signals<'a> {
 }
 
 impl Readings {
-    fn of(series: &SignalSeries) -> Self {
+    pub(crate) fn of(series: &SignalSeries) -> Self {
         let at = |ns: u64| ns as f64 / 1e9;
         let points = match series.signal.kind {
             SignalKind::Gauge => series.points.iter().map(|point| (at(point.at), point.value)).collect(),

@@ -5,6 +5,7 @@
 mod flows;
 mod progress;
 mod screen;
+mod signals;
 mod style;
 mod summary;
 mod table;

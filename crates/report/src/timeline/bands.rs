@@ -118,19 +118,6 @@ impl Track {
     fn title(&self) -> String {
         if self.signal.help.is_empty() { self.short().to_owned() } else { self.signal.help.clone() }
     }
-
-    /// The unit of what is drawn: a counter is drawn as its rate.
-    fn unit(&self) -> String {
-        match (self.signal.kind, self.signal.unit.as_str()) {
-            (SignalKind::Gauge, "seconds") => "s".to_owned(),
-            (SignalKind::Gauge, "per second") => "/s".to_owned(),
-            (SignalKind::Gauge, unit) => unit.to_owned(),
-            // Seconds per second: a share of one core, of one lock, of one disk.
-            (SignalKind::Counter, "seconds") => "share".to_owned(),
-            (SignalKind::Counter, "bytes") => "bytes/s".to_owned(),
-            (SignalKind::Counter, _) => "/s".to_owned(),
-        }
-    }
 }
 
 /// All signals of a run.
@@ -178,7 +165,13 @@ impl Tracks {
             match band.panels.iter_mut().find(|panel| panel.id == id) {
                 Some(panel) => panel.columns.extend(columns),
                 None => {
-                    band.panels.push(Panel { id, title: track.title(), unit: track.unit(), stacked: track.labels().is_some(), columns });
+                    band.panels.push(Panel {
+                        id,
+                        title: track.title(),
+                        unit: track.signal.unit_shown().to_owned(),
+                        stacked: track.labels().is_some(),
+                        columns,
+                    });
                 }
             }
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use analysis::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile, RequestRow, Summary,
-    ThresholdResult, ThresholdState, TimeStats, Totals, Validity, ValidityCheck, Verdict,
+    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile, RequestRow,
+    SignalRow, Summary, ThresholdResult, ThresholdState, TimeStats, Totals, Validity, ValidityCheck, Verdict,
 };
 use metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
@@ -329,6 +329,7 @@ pub(crate) fn summary() -> Summary {
         flows: Vec::new(),
         checks: vec![CheckRow { key: key(SeriesKind::Check, "Buy a ticket", "has a ticket id"), passed: 6000, failed: 0 }],
         errors: Vec::new(),
+        signals: Vec::new(),
         verdict: Verdict {
             validity: validity(Grade::Valid),
             thresholds: vec![
@@ -398,6 +399,20 @@ pub(crate) fn failed_summary() -> Summary {
     summary.errors = vec![
         ErrorRow { trace: TraceId::new(0x4bf9_2f35_77b3_4da6, 7), ..error(Outcome::Timeout, "no answer within 5s", 4, 31.5) },
         error(Outcome::Status, "503 Service Unavailable: {\"error\":\"no connection available from the pool\"}", 1200, 3.25),
+    ];
+    let signal = |name: &str, unit: &str, mean, min, max, max_at_seconds| SignalRow {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        mean,
+        min,
+        max,
+        max_at_seconds,
+    };
+    summary.signals = vec![
+        signal("postgres/sessions{wait=Lock:tuple}", "sessions", 5.25, 0.0, 8.0, 41.0),
+        signal("process:8080/cpu", "share", 0.35, 0.02, 0.61, 22.02),
+        signal("process:8080/memory", "bytes", 120_400_000.0, 64_000_000.0, 181_200_000.0, 59.98),
+        signal("stub:9099/hold", "s", 0.82, 0.1, 2.0, 3.0),
     ];
     summary.verdict.thresholds[1] = threshold(
         "response time p99 of \"Create ticket\" below 50 ms over 10 s",

@@ -84,6 +84,7 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         ("Drain", "/flows/0/drain"),
         ("Checks", "/checks/0"),
         ("Errors", "/errors/0"),
+        ("Signals", "/signals/0"),
         ("Verdict", "/verdict"),
         ("Validity", "/verdict/validity"),
         ("Validity checks", "/verdict/validity/checks/0"),

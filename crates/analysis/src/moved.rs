@@ -1,0 +1,153 @@
+//! The signals that a summary shows: those that findings rest on, then those that moved most. Definitions: docs/metrics.md.
+
+use run::SignalSeries;
+
+use crate::findings::signals::Readings;
+use crate::{Findings, SignalRow};
+
+const ROWS_MAX: usize = 8;
+/// Stretches of the run whose means tell whether a signal moved.
+const STRETCHES: usize = 10;
+/// Of fewer readings, three in a stretch, movement cannot be told from noise.
+const READINGS_MIN: usize = 3 * STRETCHES;
+/// Signals that moved less are left out, see [`movement`].
+const MOVEMENT_MIN: f64 = 0.1;
+
+pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalRow> {
+    let evidence: Vec<&String> =
+        findings.findings.iter().flat_map(|finding| &finding.evidence).flat_map(|evidence| &evidence.series).collect();
+    let mut found: Vec<(usize, f64, SignalRow)> = signals
+        .iter()
+        .filter_map(|series| {
+            let readings = Readings::of(series);
+            let points: Vec<(f64, f64)> = readings.between(0.0, f64::INFINITY).filter(|(_, value)| value.is_finite()).collect();
+            let place = evidence.iter().position(|name| **name == series.signal.name).unwrap_or(usize::MAX);
+            let movement = movement(&points);
+            let is_shown = place < usize::MAX || movement >= MOVEMENT_MIN;
+            if is_shown { Some((place, movement, row(series, &points)?)) } else { None }
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.total_cmp(&a.1)).then_with(|| a.2.name.cmp(&b.2.name)));
+    found.into_iter().take(ROWS_MAX).map(|(_, _, row)| row).collect()
+}
+
+/// `None` without readings.
+fn row(series: &SignalSeries, points: &[(f64, f64)]) -> Option<SignalRow> {
+    let (first_at, first) = *points.first()?;
+    let (mut sum, mut min, mut max, mut max_at_seconds) = (0.0_f64, first, first, first_at);
+    for (at, value) in points {
+        sum += value;
+        min = value.min(min);
+        if *value > max {
+            (max, max_at_seconds) = (*value, *at);
+        }
+    }
+    let (name, unit) = (series.signal.name.clone(), series.signal.unit_shown().to_owned());
+    Some(SignalRow { name, unit, mean: sum / points.len() as f64, min, max, max_at_seconds })
+}
+
+/// How far a signal moved beyond how much it wavers: the share of its variance that lies between ten stretches of the run, less what chance
+/// alone would give (epsilon squared; Kelley 1935), times the distance of the highest stretch's mean from the lowest one's in parts of
+/// the larger. 0 for a signal that stays or wavers, 1 for one that begins at nothing and grows steadily.
+fn movement(points: &[(f64, f64)]) -> f64 {
+    let (Some((first, _)), Some((last, _))) = (points.first(), points.last()) else { return 0.0 };
+    if points.len() < READINGS_MIN || last <= first {
+        return 0.0;
+    }
+    let mut stretches = [(0.0_f64, 0.0_f64); STRETCHES];
+    for (at, value) in points {
+        let stretch = (at - first) / (last - first) * STRETCHES as f64;
+        let (sum, count) = &mut stretches[(stretch as usize).min(STRETCHES - 1)];
+        *sum += value;
+        *count += 1.0;
+    }
+    let stretches: Vec<(f64, f64)> = stretches.iter().filter(|(_, count)| *count > 0.0).map(|(sum, count)| (sum / count, *count)).collect();
+    let (all, groups) = (points.len() as f64, stretches.len() as f64);
+    let mean = points.iter().map(|(_, value)| value).sum::<f64>() / all;
+    let total: f64 = points.iter().map(|(_, value)| (value - mean).powi(2)).sum();
+    let between: f64 = stretches.iter().map(|(stretch, count)| count * (stretch - mean).powi(2)).sum();
+    let (low, high) =
+        stretches.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (stretch, _)| (stretch.min(low), stretch.max(high)));
+    let size = low.abs().max(high.abs());
+    if total <= 0.0 || size <= 0.0 {
+        return 0.0;
+    }
+    let explained = 1.0 - (1.0 - between / total) * (all - 1.0) / (all - groups);
+    explained.max(0.0) * (high - low) / size
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics::{Signal, SignalKind, SignalPoint};
+
+    use super::*;
+    use crate::{Confidence, Evidence, Finding};
+
+    fn series(name: &str, kind: SignalKind, unit: &str, value: impl Fn(u64) -> f64) -> SignalSeries {
+        SignalSeries {
+            signal: Signal { name: name.to_owned(), observer: "o".to_owned(), kind, unit: unit.to_owned(), help: String::new() },
+            points: (0..60).map(|second| SignalPoint { at: second * 1_000_000_000, value: value(second) }).collect(),
+        }
+    }
+
+    fn gauge(name: &str, value: impl Fn(u64) -> f64) -> SignalSeries {
+        series(name, SignalKind::Gauge, "1", value)
+    }
+
+    fn resting_on(name: &str) -> Findings {
+        let evidence = Evidence { text: String::new(), series: vec![name.to_owned()], from_seconds: 0.0, to_seconds: 60.0 };
+        let finding = Finding {
+            rule: String::new(),
+            claim: String::new(),
+            confidence: Confidence::Low,
+            evidence: vec![evidence],
+            alternatives: Vec::new(),
+            next: String::new(),
+        };
+        Findings { findings: vec![finding], remark: String::new() }
+    }
+
+    fn nothing() -> Findings {
+        Findings { findings: Vec::new(), remark: String::new() }
+    }
+
+    fn names(signals: &[SignalSeries], findings: &Findings) -> Vec<String> {
+        rows(signals, findings).into_iter().map(|row| row.name).collect()
+    }
+
+    #[test]
+    fn what_findings_rest_on_comes_first_and_then_what_moved_most() {
+        let signals = [
+            gauge("steady", |_| 5.0),
+            // Each number from 1 to 60 once, in the order of a Lehmer generator.
+            gauge("wavering", |second| (0..second).fold(7_u64, |value, _| value * 6 % 61) as f64),
+            gauge("a step", |second| if second < 30 { 4.0 } else { 5.0 }),
+            gauge("growing", |second| second as f64),
+            gauge("named", |_| 1.0),
+        ];
+        assert_eq!(names(&signals, &resting_on("named")), ["named", "growing", "a step"]);
+        assert_eq!(names(&signals, &nothing()), ["growing", "a step"]);
+        let many: Vec<SignalSeries> = (0..20).map(|number| gauge(&format!("{number}"), |second| second as f64)).collect();
+        assert_eq!(names(&many, &nothing()).len(), ROWS_MAX);
+    }
+
+    #[test]
+    fn a_counter_is_shown_by_its_growth() {
+        // 2 s of CPU time for each second from the 30th on, 0.5 s before.
+        let cpu =
+            series("p/cpu", SignalKind::Counter, "seconds", |second| second.min(30) as f64 * 0.5 + second.saturating_sub(30) as f64 * 2.0);
+        let rows = rows(&[cpu], &nothing());
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.unit.as_str(), row.min, row.max, row.max_at_seconds), ("share", 0.5, 2.0, 31.0));
+        assert!((row.mean - (30.0 * 0.5 + 29.0 * 2.0) / 59.0).abs() < 1e-9, "{row:?}");
+    }
+
+    #[test]
+    fn what_is_no_number_and_too_few_readings_show_nothing() {
+        let mut short = gauge("short", |second| second as f64);
+        short.points.truncate(READINGS_MIN - 1);
+        assert_eq!(names(&[short.clone(), gauge("none", |_| f64::NAN)], &nothing()), [] as [&str; 0]);
+        assert_eq!(names(&[short], &resting_on("short")), ["short"]);
+        assert_eq!(names(&[gauge("none", |_| f64::NAN)], &resting_on("none")), [] as [&str; 0]);
+    }
+}
