@@ -48,7 +48,8 @@ pub(super) fn url(url: &str) -> String {
 /// `name=value` pairs joined by `&`, as in a query or a form; the values of secret names are masked.
 pub(super) fn form(pairs: &str) -> String {
     let masked = pairs.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if is_credential(name) => format!("{name}={MASK}"),
+        // Many services take theirs as `key`; what is shown once may be masked too often, unlike what is searched for everywhere.
+        Some((name, _)) if is_credential(name) || name.eq_ignore_ascii_case("key") => format!("{name}={MASK}"),
         _ => pair.to_owned(),
     });
     masked.collect::<Vec<_>>().join("&")
@@ -112,6 +113,7 @@ mod tests {
             ("https://token@host/", "https://token:•••@host/"),
             ("/path/with:colon@sign", "/path/with:colon@sign"),
             ("http://host?token=", "http://host?token=•••"),
+            ("http://host?key=AIza&keys=2", "http://host?key=•••&keys=2"),
         ] {
             assert_eq!(url(given), shown);
         }
