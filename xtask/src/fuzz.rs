@@ -122,8 +122,8 @@ impl Place {
 fn table(runs: &[Run]) -> String {
     let mut text =
         "| target | executions | per second | coverage | features | inputs kept | crashes |\n|---|---|---|---|---|---|---|\n".to_owned();
-    for Run { target, said, problem } in runs {
-        let crashes = u32::from(problem.is_some());
+    for Run { target, said, .. } in runs {
+        let crashes = u32::from(said.crash.is_some());
         text += &format!(
             "| {target} | {} | {} | {} | {} | {} | {crashes} |\n",
             said.executions, said.per_second, said.coverage, said.features, said.inputs
