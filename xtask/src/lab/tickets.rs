@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Only parts whose name contains this. May be repeated.
     #[arg(long = "only", value_name = "NAME")]
     only: Vec<String>,
-    /// The case's own lengths: ten minutes of validation, 4,300,000 notifications.
+    /// The case's own lengths: ten minutes of validation.
     #[arg(long)]
     long: bool,
     /// Instead: what a connected validator takes of Loadstone, k6 and Gatling, as far as `cargo xtask bench --install` has installed them.

@@ -123,7 +123,7 @@ fn of_flow(run: &run::Run, name: &str) -> Vec<Second> {
     run.slices.iter().map(second).filter(|second| second.to > second.from).collect()
 }
 
-/// Requests in flight of all workers together, while load was made: arrivals came due or, in a run that has none, requests ended.
+/// Requests in flight of all workers together, while load was made: arrivals came due or, in a run that has none, users were asked for.
 fn of_requests(run: &run::Run) -> Vec<Second> {
     let is_open = run.slices.iter().flat_map(|slice| &slice.leaves).any(|leaf| leaf.arrivals_due > 0);
     let second = |slice: &metrics::Snapshot| {
@@ -133,7 +133,11 @@ fn of_requests(run: &run::Run) -> Vec<Second> {
         Second {
             from: slice.start as f64 / 1e9,
             to: slice.end as f64 / 1e9,
-            started: if is_open { arrivals } else { ended } as f64,
+            started: match (is_open, slice.leaves.iter().any(|leaf| leaf.users_asked > 0)) {
+                (true, _) => arrivals as f64,
+                (false, true) => ended as f64,
+                (false, false) => 0.0,
+            },
             finished: ended as f64,
             open: slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length,
             users: if is_open { 0 } else { slice.leaves.iter().map(|leaf| leaf.users_active).sum() },

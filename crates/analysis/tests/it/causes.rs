@@ -208,6 +208,8 @@ fn what_is_used_up_while_work_waits_is_named() {
 /// Validators that come by the hundred every 20 seconds and tap once a second each, before a service that can take 450 of them.
 fn sweep(capacity: u64) -> Run {
     let users_at = |second: u32| 100 * (u64::from(second) / 20 + 1);
+    // Behind the load, some requests end that nobody waits for any more.
+    let tail = (160..190).map(|second| Slice::new(second).requests("Tap", 20, SECOND).done());
     let slices = (0..160).map(|second| {
         let users = users_at(second);
         let (count, service) = if users <= capacity { (users, MS) } else { (capacity, SECOND * users / capacity) };
@@ -215,7 +217,7 @@ fn sweep(capacity: u64) -> Run {
         slice.leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users)).done()
     });
     let stages = (1..=8).map(|step| ClosedStage { from: 100 * step, to: 100 * step, duration_ns: 20 * SECOND }).collect();
-    made::run_of(made::plan(LoadProfile::Closed { stages }), slices.collect())
+    made::run_of(made::plan(LoadProfile::Closed { stages }), slices.chain(tail).collect())
 }
 
 #[test]
@@ -223,7 +225,7 @@ fn a_sweep_over_users_shows_where_a_thread_is_used_up() {
     use SignalKind::{Counter, Gauge};
     let found = |capacity: u64, waited: f64| {
         let mut run = sweep(capacity);
-        let load = |second: u64| (100.0 * (second / 20 + 1) as f64 / 450.0).min(1.0);
+        let load = |second: u64| if second < 160 { (100.0 * (second / 20 + 1) as f64 / 450.0).min(1.0) } else { 0.05 };
         // On a crowded machine a thread waits for its core, now and then longer.
         signal(&mut run, Counter, "process:node/cpu", |second| load(second) * (0.93 - 0.02 * (second % 3) as f64));
         signal(&mut run, Counter, "process:node/run_delay", |second| load(second) * waited * (1.0 + 0.1 * (second % 3) as f64));

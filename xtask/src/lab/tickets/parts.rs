@@ -123,8 +123,8 @@ pub(super) const PARTS: &[Part] = &[
         workers: Some(3),
         script: NOTIFICATIONS,
         request: "Deliver",
-        load: &[("validators", "43000"), ("decisions", "25")],
-        long: &[("decisions", "100"), ("within", "20m")],
+        load: &[("validators", "43000"), ("decisions", "100"), ("within", "20m")],
+        long: &[],
         // As fast as the service takes them, on a machine that has the generator, too.
         expected: Some("cpu"),
     },
