@@ -4,6 +4,11 @@ use plan::{Parameter, is_credential, is_password};
 
 const MASK: &str = Parameter::MASK;
 
+/// Many services take a credential as some `key`. What is shown once may be masked too often, unlike what is then searched for everywhere.
+fn is_hidden(name: &str) -> bool {
+    is_credential(name) || name.to_ascii_lowercase().contains("key")
+}
+
 /// A header's value: of credentials the scheme stays, of cookies their names and attributes.
 pub(super) fn header(name: &str, value: &str) -> String {
     match name.to_ascii_lowercase().as_str() {
@@ -17,7 +22,7 @@ pub(super) fn header(name: &str, value: &str) -> String {
             None => MASK.to_owned(),
         },
         "location" | "referer" | "content-location" => url(value),
-        _ if is_credential(name) => MASK.to_owned(),
+        _ if is_hidden(name) => MASK.to_owned(),
         _ => value.to_owned(),
     }
 }
@@ -48,8 +53,7 @@ pub(super) fn url(url: &str) -> String {
 /// `name=value` pairs joined by `&`, as in a query or a form; the values of secret names are masked.
 pub(super) fn form(pairs: &str) -> String {
     let masked = pairs.split('&').map(|pair| match pair.split_once('=') {
-        // Many services take theirs as `key`; what is shown once may be masked too often, unlike what is searched for everywhere.
-        Some((name, _)) if is_credential(name) || name.eq_ignore_ascii_case("key") => format!("{name}={MASK}"),
+        Some((name, _)) if is_hidden(name) => format!("{name}={MASK}"),
         _ => pair.to_owned(),
     });
     masked.collect::<Vec<_>>().join("&")
@@ -96,6 +100,7 @@ mod tests {
             ("Cookie", "session=abc; theme=dark", "session=•••; theme=•••"),
             ("Set-Cookie", "session=abc; Path=/; HttpOnly", "session=•••; Path=/; HttpOnly"),
             ("X-Api-Key", "abc", "•••"),
+            ("X-Functions-Key", "abc", "•••"),
             ("X-CSRF-Token", "abc", "•••"),
             ("client-secret", "abc", "•••"),
             ("Location", "/callback?access_token=abc&state=1", "/callback?access_token=•••&state=1"),
@@ -113,7 +118,7 @@ mod tests {
             ("https://token@host/", "https://token:•••@host/"),
             ("/path/with:colon@sign", "/path/with:colon@sign"),
             ("http://host?token=", "http://host?token=•••"),
-            ("http://host?key=AIza&keys=2", "http://host?key=•••&keys=2"),
+            ("http://host?key=AIza&page=2", "http://host?key=•••&page=2"),
         ] {
             assert_eq!(url(given), shown);
         }
