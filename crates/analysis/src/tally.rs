@@ -75,6 +75,7 @@ pub struct WorkerTally {
     /// Wall time by CLOCK_MONOTONIC_RAW; 0 for all but worker 0.
     pub raw_ns: u64,
     pub timer_lag: Histogram,
+    pub read_lag: Histogram,
     pub stalls: Histogram,
     pub collections: Histogram,
     /// Highest share of CPU over [`WorkerTally::WINDOW`] consecutive slices, 0 to 1.
@@ -325,6 +326,7 @@ impl WorkerTally {
         self.in_flight_ns += slice.in_flight_ns;
         self.raw_ns += slice.raw_ns;
         self.timer_lag.merge(&slice.timer_lag);
+        self.read_lag.merge(&slice.read_lag);
         self.stalls.merge(&slice.stalls);
         self.collections.merge(&slice.collections);
         if self.recent.len() == Self::WINDOW {

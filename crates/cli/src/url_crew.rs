@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use engine::{Crew, Iteration, IterationEnd, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
-use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
+use metrics::{GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{Options, ScenarioId};
 use protocol::Network;
 use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
@@ -82,6 +82,10 @@ impl Crew for UrlCrew {
         UrlUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) }
     }
 
+    fn count_into(&self, slice: &mut GeneratorSlice) {
+        self.shared.network.count_into(slice);
+    }
+
     fn drive(&self) -> impl Future<Output = ()> + 'static {
         std::future::ready(())
     }
@@ -131,11 +135,6 @@ impl<'a> InFlight<'a> {
             }
             Err(failure) => (failure.outcome, 0, Some(failure.message.clone())),
         };
-        if exchange.connected || exchange.result.is_err() {
-            let generator = recorder.generator();
-            generator.connections = self.shared.network.connections().open;
-            generator.connections_opened += u64::from(exchange.connected && exchange.result.is_ok());
-        }
         recorder.request_ended(exchange.ended);
         let sample = Sample {
             scheduled: self.scheduled.unwrap_or(exchange.started),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 
-use metrics::{Nanos, Outcome};
+use metrics::{GeneratorSlice, Nanos, Outcome};
 use plan::ScenarioId;
 
 /// One iteration that is due.
@@ -55,6 +55,9 @@ pub trait Crew: 'static {
 
     /// A new user. `number` counts the users of the leaf from 0 and is unique across workers.
     fn recruit(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Self::User;
+
+    /// Writes down what the crew itself counts: its connections, and how late it read from them. Called at the end of each slice.
+    fn count_into(&self, slice: &mut GeneratorSlice);
 
     /// Work that must go on beside the users (a script engine's jobs and I/O). Polled on the worker's thread until the run ends.
     fn drive(&self) -> impl Future<Output = ()> + 'static;

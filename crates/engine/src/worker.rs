@@ -131,7 +131,7 @@ pub(crate) async fn attend<C: Crew>(
     let tasks = Tasks::default();
     let spawner = tasks.spawner();
     spawner.spawn(crew.drive());
-    let slicer = Rc::new(Slicer::new(context.clone(), Rc::clone(&line)));
+    let slicer = Rc::new(Slicer::new(context.clone(), Rc::clone(&crew), Rc::clone(&line)));
     spawner.spawn(Rc::clone(&slicer).tick());
     let lead = async {
         let mut floors: Vec<Rc<Floor<C>>> = Vec::new();
@@ -201,18 +201,19 @@ fn begin<C: Crew>(spawner: &Spawner, floor: Rc<Floor<C>>, numbers: Arc<AtomicU64
 }
 
 /// Drains the recorder at the end of each second.
-struct Slicer {
+struct Slicer<C> {
     context: WorkerContext,
+    crew: Rc<C>,
     line: Rc<Line>,
     meter: RefCell<HostMeter>,
     next: RefCell<(u32, Nanos)>,
     backlog: RefCell<VecDeque<Box<Snapshot>>>,
 }
 
-impl Slicer {
-    fn new(context: WorkerContext, line: Rc<Line>) -> Self {
+impl<C: Crew> Slicer<C> {
+    fn new(context: WorkerContext, crew: Rc<C>, line: Rc<Line>) -> Self {
         let meter = HostMeter::start(context.index == 0, context.clock.now());
-        Self { context, line, meter: RefCell::new(meter), next: RefCell::new((0, 0)), backlog: RefCell::default() }
+        Self { context, crew, line, meter: RefCell::new(meter), next: RefCell::new((0, 0)), backlog: RefCell::default() }
     }
 
     async fn tick(self: Rc<Self>) {
@@ -234,6 +235,7 @@ impl Slicer {
         let snapshot = {
             let mut recorder = self.context.recorder.borrow_mut();
             self.meter.borrow_mut().read_into(recorder.generator(), now);
+            self.crew.count_into(recorder.generator());
             recorder.drain(slice, start, end)
         };
         let mut backlog = self.backlog.borrow_mut();

@@ -47,6 +47,12 @@ pub fn raw_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// CLOCK_REALTIME: the time of day, since 1970. It may be set. Nanoseconds.
+pub fn wall_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// CPU time that the calling thread has used. Nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -252,7 +252,7 @@ impl Recorder {
         }
         let series = self.series.iter_mut().filter(|series| !series.is_empty()).map(SeriesSlice::take).collect();
         let leaves = self.leaves.iter_mut().map(LeafSlice::take).collect();
-        let kept = GeneratorSlice { worker: self.generator.worker, connections: self.generator.connections, ..GeneratorSlice::default() };
+        let kept = GeneratorSlice { worker: self.generator.worker, ..GeneratorSlice::default() };
         self.slow_floor_ns = 0;
         Snapshot {
             slice,

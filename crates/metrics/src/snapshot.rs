@@ -131,6 +131,9 @@ pub struct GeneratorSlice {
     /// How late timers fired.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub timer_lag: Histogram,
+    /// How long answers lay in the kernel until they were read. A sample: of every sixteenth connection, where the kernel stamps packets.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub read_lag: Histogram,
     /// Turns of the loop that kept everything else waiting for over a millisecond.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub stalls: Histogram,
@@ -231,7 +234,7 @@ impl Snapshot {
         }
         self.flows.iter_mut().for_each(FlowSlice::pack);
         for worker in &mut self.generator {
-            for histogram in [&mut worker.timer_lag, &mut worker.stalls, &mut worker.collections] {
+            for histogram in [&mut worker.timer_lag, &mut worker.read_lag, &mut worker.stalls, &mut worker.collections] {
                 *histogram = histogram.to_packed();
             }
         }

@@ -73,7 +73,7 @@ async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phas
     let addresses = looked_up??;
     let connected = within(limit, "connecting", first_to_answer(network, &addresses, port)).await;
     phases.connect = clock.now() - resolved;
-    Ok(Socket::Tcp(connected??))
+    Ok(network.socket(connected??))
 }
 
 fn unix_failure(error: &io::Error) -> Failure {

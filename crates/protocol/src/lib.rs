@@ -17,6 +17,7 @@ mod random;
 mod route;
 mod sources;
 pub mod sse;
+mod stamped;
 mod stream;
 mod tls;
 pub mod ws;

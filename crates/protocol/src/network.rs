@@ -7,13 +7,17 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use metrics::clock::Clock;
+use metrics::{GeneratorSlice, Histogram};
 use thiserror::Error;
+use tokio::net::TcpStream;
 
 use crate::admission::{Admission, Share};
 use crate::dns::Resolver;
 use crate::http::{TraceSeed, Traces, Versions};
 use crate::random;
 use crate::route::Route;
+use crate::stamped::Stamped;
+use crate::stream::Socket;
 use crate::tls::Tls;
 use crate::ws::Deflate;
 
@@ -23,6 +27,9 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 
 /// A send buffer that has grown beyond this is not kept for the next request.
 const SEND_BUFFER_KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// Of so many new connections one is read with the kernel's stamps, which costs a read more for each answer. The first is one.
+const STAMPED_EVERY: u64 = 16;
 
 /// How a worker reaches the network.
 #[derive(Debug, Clone, Default)]
@@ -88,6 +95,10 @@ pub struct Network {
     deflate: RefCell<Option<Box<Deflate>>>,
     random: Cell<u64>,
     counts: Cell<ConnectionCounts>,
+    /// Connections opened that [`Network::count_into`] has told of.
+    told: Cell<u64>,
+    connected: Cell<u64>,
+    read_lag: RefCell<Histogram>,
 }
 
 impl Network {
@@ -107,6 +118,9 @@ impl Network {
             deflate: RefCell::default(),
             random: Cell::new(random::STEP),
             counts: Cell::default(),
+            told: Cell::default(),
+            connected: Cell::default(),
+            read_lag: RefCell::default(),
         }))
     }
 
@@ -116,6 +130,32 @@ impl Network {
 
     pub fn connections(&self) -> ConnectionCounts {
         self.counts.get()
+    }
+
+    /// Writes down what was counted since the last call.
+    pub fn count_into(&self, slice: &mut GeneratorSlice) {
+        let counts = self.counts.get();
+        slice.connections = counts.open;
+        slice.connections_opened += counts.opened - self.told.replace(counts.opened);
+        let mut read_lag = self.read_lag.borrow_mut();
+        if !read_lag.is_empty() {
+            slice.read_lag.merge(&read_lag);
+            read_lag.clear();
+        }
+    }
+
+    /// Notes how long an answer, or a message that was waited for, had lain in the kernel when it was read.
+    pub(crate) fn read_after(&self, lag_ns: u64) {
+        self.read_lag.borrow_mut().record(lag_ns);
+    }
+
+    /// A new connection, stamped when it is its turn.
+    pub(crate) fn socket(&self, stream: TcpStream) -> Socket {
+        let number = self.connected.replace(self.connected.get() + 1);
+        if !number.is_multiple_of(STAMPED_EVERY) {
+            return Socket::Tcp(stream);
+        }
+        Stamped::new(stream).map_or_else(Socket::Tcp, |stamped| Socket::Stamped(Box::new(stamped)))
     }
 
     pub(crate) fn route(&self) -> &Route {

@@ -8,10 +8,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
+use crate::stamped::Stamped;
+
 /// What the kernel gives.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(TcpStream),
+    Stamped(Box<Stamped>),
     Unix(UnixStream),
 }
 
@@ -22,10 +25,19 @@ pub(crate) enum Stream {
 }
 
 impl Socket {
+    /// How long the bytes read last had lain in the kernel, if it stamped them; once. Nanoseconds.
+    fn take_lag_ns(&mut self) -> Option<u64> {
+        match self {
+            Self::Stamped(stamped) => stamped.take_lag_ns(),
+            Self::Tcp(_) | Self::Unix(_) => None,
+        }
+    }
+
     /// Reads what the kernel has reported, without waiting.
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_read(into),
+            Self::Stamped(stamped) => stamped.stream.try_read(into),
             Self::Unix(stream) => stream.try_read(into),
         }
     }
@@ -35,6 +47,7 @@ impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Stamped(stamped) => Pin::new(&mut **stamped).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
@@ -44,6 +57,7 @@ impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Stamped(stamped) => Pin::new(&mut stamped.stream).poll_write(context, bytes),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
@@ -51,6 +65,7 @@ impl AsyncWrite for Socket {
     fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Self::Stamped(stamped) => Pin::new(&mut stamped.stream).poll_write_vectored(context, slices),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
@@ -67,6 +82,7 @@ impl AsyncWrite for Socket {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Stamped(stamped) => Pin::new(&mut stamped.stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
@@ -89,6 +105,16 @@ impl Stream {
             // Many servers close without TLS's farewell; framing decides whether the answer was whole.
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(0)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        }
+    }
+
+    /// How long the last bytes that the kernel gave had lain there, if it stamped them; once. Nanoseconds.
+    ///
+    /// It says something of this program only where a reader was waiting when they arrived.
+    pub(crate) fn take_lag_ns(&mut self) -> Option<u64> {
+        match self {
+            Self::Plain(socket) => socket.take_lag_ns(),
+            Self::Tls(stream) => stream.get_mut().0.take_lag_ns(),
         }
     }
 

@@ -7,8 +7,8 @@ use crate::{Confidence, Evidence, Finding, Grade, ValidityCheck};
 const RULE: &str = "generator";
 
 /// Checks that speak of the generator's capacity; the others speak of the plan, the record or the target.
-const CAPACITY: [&str; 8] =
-    ["offered-rate", "closed-users", "schedule-lag", "worker-busy", "run-queue", "throttling", "stalls", "exhaustion"];
+const CAPACITY: [&str; 9] =
+    ["offered-rate", "closed-users", "schedule-lag", "read-lag", "worker-busy", "run-queue", "throttling", "stalls", "exhaustion"];
 
 pub(super) fn is_capacity(check: &ValidityCheck) -> bool {
     CAPACITY.contains(&check.id.as_str())

@@ -7,8 +7,10 @@ mod connecting;
 mod conservation;
 mod exhaustion;
 mod in_flight;
+mod lateness;
 mod observers;
 mod offered_rate;
+mod read_lag;
 mod run_queue;
 mod samples;
 mod schedule_lag;
@@ -48,11 +50,12 @@ pub(crate) enum RunStage<'a> {
 }
 
 /// In the order in which they are shown.
-const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 18] = [
+const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 19] = [
     offered_rate::check,
     users::open,
     users::closed,
     schedule_lag::check,
+    read_lag::check,
     worker_busy::check,
     run_queue::check,
     throttling::check,

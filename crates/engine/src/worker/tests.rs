@@ -7,7 +7,7 @@ use super::*;
 use crate::conductor::Input;
 use crate::turns::on_virtual_time;
 use crate::user::{Iteration, IterationEnd, VirtualUser};
-use metrics::{Outcome, SeriesSlice};
+use metrics::{GeneratorSlice, Outcome, SeriesSlice};
 use plan::{ClosedStage, Load, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Timing};
 
 const MS: u64 = 1_000_000;
@@ -44,6 +44,8 @@ impl Crew for Target {
     fn recruit(&self, _: u32, _: ScenarioId, _: u64) -> TestUser {
         TestUser(self.clone())
     }
+
+    fn count_into(&self, _: &mut GeneratorSlice) {}
 
     fn drive(&self) -> impl Future<Output = ()> + 'static {
         std::future::ready(())

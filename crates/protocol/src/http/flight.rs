@@ -147,6 +147,9 @@ impl<'a> Flight<'a> {
                 }
             };
             let now = network.clock().now();
+            if let Some(lag_ns) = self.connection.stream.take_lag_ns() {
+                network.read_after(lag_ns);
+            }
             if self.times.first_byte == 0 {
                 self.times.first_byte = now;
             }

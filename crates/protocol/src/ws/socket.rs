@@ -352,6 +352,13 @@ impl Line {
             Poll::Ready(Err(error)) => Failure::broken(&error),
             Poll::Ready(Ok(count)) => {
                 self.read_at = network.clock().now();
+                // What nobody waited for may lie there as long as the script likes.
+                if let Some(lag_ns) = connection.stream.take_lag_ns()
+                    && !self.waiting.is_empty()
+                    && self.out.is_empty()
+                {
+                    network.read_after(lag_ns);
+                }
                 let fed = self.reader.feed(&scratch[..count], unpacking(&mut network.deflate()));
                 return Poll::Ready(fed.map(|(used, item)| {
                     self.rest.extend_from_slice(&scratch[used..count]);

@@ -8,6 +8,7 @@ mod differential;
 mod events;
 mod exchange;
 mod http2;
+mod read_lag;
 mod routes;
 mod session;
 mod support;

@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::read_lag::read_lag;
 use super::support::{client, failed, get, passed, run_with};
 
 /// An issuer, what it signs, and its PEM file.
@@ -136,6 +137,22 @@ fn a_trusted_certificate_passes_and_sessions_are_resumed() {
             assert!(!second.connected && second.phases.tls == 0);
         }
         assert_eq!(network.connections().opened, 3);
+    });
+}
+
+#[test]
+fn what_comes_through_tls_is_stamped_too() {
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let address = serve(certificate.der().clone(), &key, None).await;
+        let client = client(&network);
+        passed(&client.send(&over_tls(address, "localhost")).await);
+        read_lag(&network);
+        let exchange = client.send(&over_tls(address, "localhost")).await;
+        passed(&exchange);
+        let lags = read_lag(&network);
+        assert!(lags.count() == 1 && lags.max() <= exchange.phases.wait, "{lags:?}");
     });
 }
 

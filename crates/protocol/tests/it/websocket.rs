@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use metrics::Outcome;
@@ -16,6 +18,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
+use super::read_lag::read_lag;
 use super::support::{failed, get, passed, run, serve};
 
 /// Accepts WebSockets with tungstenite and hands each to `handler`.
@@ -60,6 +63,35 @@ async fn next(socket: &Socket) -> Payload {
         Received::Message(message) => message.payload,
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_message_is_read_late_only_if_somebody_waited_for_it() {
+    const HELD: Duration = Duration::from_millis(40);
+    run(|network| async move {
+        let address = tungstenite(|mut stream| async move {
+            for text in ["first", "unasked"] {
+                stream.send(Theirs::text(text)).await.unwrap();
+                tokio::time::sleep(HELD).await;
+            }
+            while let Some(Ok(message)) = stream.next().await {
+                stream.send(message).await.unwrap();
+                // Client and server share this thread.
+                thread::sleep(HELD);
+            }
+        })
+        .await;
+        let socket = connect(&network, address).await;
+        assert_eq!(next(&socket).await, Payload::Text("first".to_owned()));
+        read_lag(&network);
+        tokio::time::sleep(HELD * 3).await;
+        assert_eq!(next(&socket).await, Payload::Text("unasked".to_owned()));
+        assert_eq!(read_lag(&network).count(), 0);
+        socket.send_text("asked").await.unwrap();
+        assert_eq!(next(&socket).await, Payload::Text("asked".to_owned()));
+        let lags = read_lag(&network);
+        assert!(lags.count() == 1 && lags.max() * 1004 / 1000 >= HELD.as_nanos() as u64, "{} of {}", lags.max(), lags.count());
+    });
 }
 
 #[test]
@@ -158,7 +190,7 @@ fn an_abandoned_receive_loses_nothing() {
     run(|network| async move {
         let address = echo().await;
         let socket = connect(&network, address).await;
-        let impatient = tokio::time::timeout(std::time::Duration::from_millis(5), socket.receive()).await;
+        let impatient = tokio::time::timeout(Duration::from_millis(5), socket.receive()).await;
         assert!(impatient.is_err());
         socket.send_text("still here").await.unwrap();
         assert_eq!(next(&socket).await, Payload::Text("still here".to_owned()));

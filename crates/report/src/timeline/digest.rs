@@ -24,6 +24,7 @@ pub(crate) struct Digest {
     pub(crate) response: Times,
     pub(crate) lag: Times,
     pub(crate) timer_lag: Times,
+    pub(crate) read_lag: Times,
     pub(crate) flows: Vec<(Arc<str>, Times)>,
     /// Counts by bin of the heat map, see [`bins::counts`].
     pub(crate) heat: Vec<(i32, u64)>,
@@ -35,6 +36,7 @@ impl Digest {
             response: Times::of(&step.response),
             lag: Times::of(&step.lag),
             timer_lag: Times::of(&step.timer_lag),
+            read_lag: Times::of(&step.read_lag),
             flows: step.flows.iter().map(|flow| (Arc::clone(&flow.name), Times::of(&flow.time))).collect(),
             heat: bins::counts(&step.response, bins::HEAT_PER_DECADE),
         }

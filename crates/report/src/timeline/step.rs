@@ -87,6 +87,7 @@ pub(crate) struct Step {
     pub(crate) response: Histogram,
     pub(crate) lag: Histogram,
     pub(crate) timer_lag: Histogram,
+    pub(crate) read_lag: Histogram,
     pub(crate) stall_ns_max: u64,
     pub(crate) failures: Vec<(Outcome, u64)>,
     /// Requests per second, second by second.
@@ -171,6 +172,7 @@ impl Step {
             self.in_flight_ns += worker.in_flight_ns;
             self.connections += worker.connections;
             self.timer_lag.merge(&worker.timer_lag);
+            self.read_lag.merge(&worker.read_lag);
             self.stall_ns_max = self.stall_ns_max.max(worker.stalls.max());
         }
     }
@@ -182,6 +184,7 @@ impl Step {
         self.response.merge(&other.response);
         self.lag.merge(&other.lag);
         self.timer_lag.merge(&other.timer_lag);
+        self.read_lag.merge(&other.read_lag);
         self.stall_ns_max = self.stall_ns_max.max(other.stall_ns_max);
         other.failures.iter().for_each(|(outcome, count)| add(&mut self.failures, outcome, *count));
         Range::merge(&mut self.request_rate, other.request_rate);

@@ -18,7 +18,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use engine::{Crew, IterationEnd, WorkerContext};
-use metrics::Outcome;
+use metrics::{GeneratorSlice, Outcome};
 use plan::ScenarioId;
 use protocol::{Network, NetworkOptions, Share};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
@@ -55,8 +55,6 @@ pub(crate) struct Worker {
     realms: RefCell<Vec<Rc<RealmHandle>>>,
     /// Realms with jobs left over from a user's turn.
     unfinished: RefCell<Vec<Unfinished>>,
-    /// Open, and opened since the start, as last recorded.
-    connections: Cell<(u64, u64)>,
 }
 
 impl Drop for Worker {
@@ -84,8 +82,7 @@ impl ScriptCrew {
     /// As [`ScriptCrew::new`].
     pub fn with_network(loaded: &Arc<Loaded>, context: &WorkerContext, network: Rc<Network>, sinks: Sinks) -> Result<Self, ScriptError> {
         let desk = Desk::new(context.clock.clone(), Rc::clone(&context.recorder), network, Arc::clone(loaded), sinks)?;
-        let worker =
-            Worker { desk: Rc::new(desk), realms: RefCell::default(), unfinished: RefCell::default(), connections: Cell::default() };
+        let worker = Worker { desk: Rc::new(desk), realms: RefCell::default(), unfinished: RefCell::default() };
         worker.open_realm()?;
         Ok(Self { worker: Rc::new(worker) })
     }
@@ -144,25 +141,13 @@ impl Worker {
         Ok(ScriptUser::new(Actor::new(user, scenario, cell, handle)))
     }
 
-    fn count_connections(&self) {
-        let counts = self.desk.network.connections();
-        let before = self.connections.replace((counts.open, counts.opened));
-        if before != (counts.open, counts.opened) {
-            let mut recorder = self.desk.recorder.borrow_mut();
-            let generator = recorder.generator();
-            generator.connections = counts.open;
-            generator.connections_opened += counts.opened - before.1;
-        }
-    }
-
     /// A wait on the run's clock.
     pub(crate) fn waiting(&self, ns: u64) -> Work {
         waiting(&self.desk, ns)
     }
 
-    /// Nothing is ready: a time to collect garbage where it has piled up, and to count connections.
+    /// Nothing is ready: a time to collect garbage where it has piled up.
     fn rest(&self) {
-        self.count_connections();
         for handle in self.realms.borrow().iter() {
             if let Some(took_ns) = handle.realm.collect_if_due(&self.desk.clock) {
                 self.desk.recorder.borrow_mut().generator().collections.record(took_ns);
@@ -240,6 +225,10 @@ impl Crew for ScriptCrew {
             // The first realm was opened from the same program; only a machine without memory gets here.
             Err(error) => panic!("a further realm could not be opened: {error}"),
         }
+    }
+
+    fn count_into(&self, slice: &mut GeneratorSlice) {
+        self.worker.desk.network.count_into(slice);
     }
 
     fn drive(&self) -> impl Future<Output = ()> + 'static {

@@ -78,7 +78,9 @@ impl Stage {
     }
 
     pub(crate) fn drain(&self) -> Snapshot {
-        self.recorder.borrow_mut().drain(0, 0, self.clock.now())
+        let mut recorder = self.recorder.borrow_mut();
+        self.crew.count_into(recorder.generator());
+        recorder.drain(0, 0, self.clock.now())
     }
 }
 

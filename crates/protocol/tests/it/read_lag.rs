@@ -1,0 +1,127 @@
+//! How long answers lay unread, by the kernel's own stamps.
+
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use metrics::{GeneratorSlice, Histogram};
+use protocol::Network;
+use protocol::http::{BodyUse, Request};
+
+use super::support::{Peer, client, get, passed, run, serve};
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const HELD: Duration = Duration::from_millis(40);
+
+/// What was counted since the last call.
+pub(crate) fn read_lag(network: &Network) -> Histogram {
+    let mut slice = GeneratorSlice::default();
+    network.count_into(&mut slice);
+    slice.read_lag
+}
+
+/// Answers, and holds the thread that server and client share: the answer lies there at least for so long.
+async fn answer_and_hold(mut peer: Peer, _: usize) {
+    while peer.request().await.is_some() {
+        peer.send(ANSWER).await;
+        thread::sleep(HELD);
+    }
+}
+
+#[test]
+fn an_answer_that_lay_there_is_known_by_the_time() {
+    run(|network| async move {
+        let address = serve(answer_and_hold).await;
+        let client = client(&network);
+        // Stamping begins a moment after the first connection has asked for it.
+        passed(&client.send(&get(address, "/")).await);
+        read_lag(&network);
+        for _ in 0..3 {
+            let exchange = client.send(&get(address, "/")).await;
+            passed(&exchange);
+            let lags = read_lag(&network);
+            assert_eq!(lags.count(), 1);
+            let held = HELD.as_nanos() as u64;
+            // The histogram's buckets are 0.4 % wide.
+            assert!(lags.max() * 1004 / 1000 >= held && lags.max() <= exchange.phases.wait, "{} of {}", lags.max(), exchange.phases.wait);
+        }
+    });
+}
+
+#[test]
+fn a_read_in_time_lags_by_little() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            while peer.request().await.is_some() {
+                peer.send(ANSWER).await;
+            }
+        })
+        .await;
+        let client = client(&network);
+        for _ in 0..200 {
+            passed(&client.send(&get(address, "/")).await);
+        }
+        let lags = read_lag(&network);
+        assert!(lags.count() > 100 && lags.quantile(0.5).unwrap() < 5_000_000, "{:?} of {}", lags.quantile(0.5), lags.count());
+    });
+}
+
+#[test]
+fn one_connection_of_sixteen_is_asked() {
+    run(|network| async move {
+        let address = serve(answer_and_hold).await;
+        passed(&client(&network).send(&get(address, "/")).await);
+        read_lag(&network);
+        // The second to the thirty-third connection; the seventeenth and the thirty-third are stamped.
+        for _ in 0..32 {
+            let request = Request { body_use: BodyUse::Discard, ..get(address, "/") };
+            passed(&client(&network).send(&request).await);
+        }
+        assert_eq!(read_lag(&network).count(), 2);
+    });
+}
+
+#[test]
+fn bytes_that_nobody_waited_for_are_not_late() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            for _ in 0..2 {
+                peer.request().await;
+                peer.send(ANSWER).await;
+            }
+            tokio::time::sleep(HELD).await;
+            peer.send("unasked").await;
+            peer.request().await;
+        })
+        .await;
+        let client = client(&network);
+        for _ in 0..2 {
+            passed(&client.send(&get(address, "/")).await);
+        }
+        read_lag(&network);
+        tokio::time::sleep(HELD * 3).await;
+        // Finds the connection spoilt, and opens another, which is not stamped.
+        let exchange = client.send(&get(address, "/")).await;
+        assert!(exchange.connected);
+        assert_eq!(read_lag(&network).count(), 0);
+    });
+}
+
+#[test]
+fn connections_are_counted_between_two_calls() {
+    run(|network| async move {
+        let address = serve(answer_and_hold).await;
+        let counted = |network: &Rc<Network>| {
+            let mut slice = GeneratorSlice::default();
+            network.count_into(&mut slice);
+            (slice.connections, slice.connections_opened)
+        };
+        let first = client(&network);
+        passed(&first.send(&get(address, "/")).await);
+        let second = client(&network);
+        passed(&second.send(&get(address, "/")).await);
+        assert_eq!(counted(&network), (2, 2));
+        drop(first);
+        assert_eq!(counted(&network), (1, 0));
+    });
+}
