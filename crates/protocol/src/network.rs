@@ -16,7 +16,7 @@ use crate::dns::Resolver;
 use crate::http::{TraceSeed, Traces, Versions};
 use crate::random;
 use crate::route::Route;
-use crate::stamped::Stamped;
+use crate::stamped::{Stamped, Stamping};
 use crate::stream::Socket;
 use crate::tls::Tls;
 use crate::ws::Deflate;
@@ -99,6 +99,7 @@ pub struct Network {
     told: Cell<u64>,
     connected: Cell<u64>,
     read_lag: RefCell<Histogram>,
+    stamping: Option<Stamping>,
 }
 
 impl Network {
@@ -121,6 +122,7 @@ impl Network {
             told: Cell::default(),
             connected: Cell::default(),
             read_lag: RefCell::default(),
+            stamping: Stamping::begin(),
         }))
     }
 
@@ -152,7 +154,7 @@ impl Network {
     /// A new connection, stamped when it is its turn.
     pub(crate) fn socket(&self, stream: TcpStream) -> Socket {
         let number = self.connected.replace(self.connected.get() + 1);
-        if !number.is_multiple_of(STAMPED_EVERY) {
+        if self.stamping.is_none() || !number.is_multiple_of(STAMPED_EVERY) {
             return Socket::Tcp(stream);
         }
         Stamped::new(stream).map_or_else(Socket::Tcp, |stamped| Socket::Stamped(Box::new(stamped)))

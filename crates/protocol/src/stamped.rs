@@ -4,16 +4,34 @@
 //! enters this machine's network stack, also on loopback, and is on CLOCK_REALTIME.
 
 use std::io::{self, IoSliceMut};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use metrics::clock::wall_ns;
 use nix::cmsg_space;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, setsockopt, socket, sockopt};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use tokio::io::{AsyncRead, Interest, ReadBuf};
 use tokio::net::TcpStream;
+
+/// Has the kernel stamp what arrives, for as long as it lives.
+///
+/// A connection that asks for stamps would do. But the kernel patches its own code when the first socket asks and when the last one goes,
+/// which stops all cores for a moment: not with every short-lived connection.
+#[derive(Debug)]
+pub(crate) struct Stamping {
+    _socket: OwnedFd,
+}
+
+impl Stamping {
+    /// `None` where the kernel does not stamp.
+    pub(crate) fn begin() -> Option<Self> {
+        let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).ok()?;
+        Some(Self { _socket: socket })
+    }
+}
 
 /// A connection that is read with the kernel's stamps.
 #[derive(Debug)]
@@ -34,8 +52,8 @@ impl Stamped {
         }
     }
 
-    /// How long the last byte of the latest read had lain there; once. `None` for a packet without a stamp, such as the first after
-    /// stamping was asked for, and where the clock was set in between.
+    /// How long the last byte of the latest read had lain there; once. `None` for a packet without a stamp, such as one that came
+    /// just when stamping had been asked for, and where the clock was set in between.
     pub(crate) fn take_lag_ns(&mut self) -> Option<u64> {
         self.lag_ns.take()
     }

@@ -33,7 +33,7 @@ fn an_answer_that_lay_there_is_known_by_the_time() {
     run(|network| async move {
         let address = serve(answer_and_hold).await;
         let client = client(&network);
-        // Stamping begins a moment after the first connection has asked for it.
+        // Stamping begins a moment after the network has asked for it.
         passed(&client.send(&get(address, "/")).await);
         read_lag(&network);
         for _ in 0..3 {
