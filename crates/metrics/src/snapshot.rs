@@ -131,7 +131,8 @@ pub struct GeneratorSlice {
     /// How late timers fired.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub timer_lag: Histogram,
-    /// How long answers lay in the kernel until they were read. A sample: of every sixteenth connection, where the kernel stamps packets.
+    /// How long answers lay in the kernel until they were read. All of them at a low rate, a sample at a high one, where
+    /// the kernel stamps packets.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub read_lag: Histogram,
     /// Turns of the loop that kept everything else waiting for over a millisecond.

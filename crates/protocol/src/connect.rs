@@ -14,6 +14,7 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 use crate::route::Route;
 use crate::stream::{Socket, Stream};
+use crate::tcp::Tcp;
 use crate::tls::Offer;
 use crate::{Failure, Network};
 
@@ -73,7 +74,7 @@ async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phas
     let addresses = looked_up??;
     let connected = within(limit, "connecting", first_to_answer(network, &addresses, port)).await;
     phases.connect = clock.now() - resolved;
-    Ok(network.socket(connected??))
+    Ok(Socket::Tcp(Tcp::new(connected??)))
 }
 
 fn unix_failure(error: &io::Error) -> Failure {

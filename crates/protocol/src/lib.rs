@@ -15,10 +15,11 @@ pub mod http;
 mod network;
 mod random;
 mod route;
+mod sampling;
 mod sources;
 pub mod sse;
-mod stamped;
 mod stream;
+mod tcp;
 mod tls;
 pub mod ws;
 

@@ -9,15 +9,14 @@ use std::rc::Rc;
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Histogram};
 use thiserror::Error;
-use tokio::net::TcpStream;
 
 use crate::admission::{Admission, Share};
 use crate::dns::Resolver;
 use crate::http::{TraceSeed, Traces, Versions};
 use crate::random;
 use crate::route::Route;
-use crate::stamped::{Stamped, Stamping};
-use crate::stream::Socket;
+use crate::sampling::Sampling;
+use crate::tcp::Stamping;
 use crate::tls::Tls;
 use crate::ws::Deflate;
 
@@ -27,9 +26,6 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 
 /// A send buffer that has grown beyond this is not kept for the next request.
 const SEND_BUFFER_KEPT_BYTES_MAX: usize = 256 * 1024;
-
-/// Of so many new connections one is read with the kernel's stamps, which costs a read more for each answer. The first is one.
-const STAMPED_EVERY: u64 = 16;
 
 /// How a worker reaches the network.
 #[derive(Debug, Clone, Default)]
@@ -97,9 +93,9 @@ pub struct Network {
     counts: Cell<ConnectionCounts>,
     /// Connections opened that [`Network::count_into`] has told of.
     told: Cell<u64>,
-    connected: Cell<u64>,
     read_lag: RefCell<Histogram>,
     stamping: Option<Stamping>,
+    sampling: Sampling,
 }
 
 impl Network {
@@ -120,9 +116,9 @@ impl Network {
             random: Cell::new(random::STEP),
             counts: Cell::default(),
             told: Cell::default(),
-            connected: Cell::default(),
             read_lag: RefCell::default(),
             stamping: Stamping::begin(),
+            sampling: Sampling::default(),
         }))
     }
 
@@ -134,7 +130,7 @@ impl Network {
         self.counts.get()
     }
 
-    /// Writes down what was counted since the last call.
+    /// Writes down what was counted since the last call, a second ago.
     pub fn count_into(&self, slice: &mut GeneratorSlice) {
         let counts = self.counts.get();
         slice.connections = counts.open;
@@ -144,6 +140,7 @@ impl Network {
             slice.read_lag.merge(&read_lag);
             read_lag.clear();
         }
+        self.sampling.next_second();
     }
 
     /// Notes how long an answer, or a message that was waited for, had lain in the kernel when it was read.
@@ -151,13 +148,9 @@ impl Network {
         self.read_lag.borrow_mut().record(lag_ns);
     }
 
-    /// A new connection, stamped when it is its turn.
-    pub(crate) fn socket(&self, stream: TcpStream) -> Socket {
-        let number = self.connected.replace(self.connected.get() + 1);
-        if self.stamping.is_none() || !number.is_multiple_of(STAMPED_EVERY) {
-            return Socket::Tcp(stream);
-        }
-        Stamped::new(stream).map_or_else(Socket::Tcp, |stamped| Socket::Stamped(Box::new(stamped)))
+    /// Whether the next answer is to be read with the kernel's stamp.
+    pub(crate) fn takes_stamp(&self) -> bool {
+        self.stamping.is_some() && self.sampling.takes(|| self.random())
     }
 
     pub(crate) fn route(&self) -> &Route {

@@ -5,16 +5,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::stamped::Stamped;
+use crate::tcp::Tcp;
 
 /// What the kernel gives.
 #[derive(Debug)]
 pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Stamped(Box<Stamped>),
+    Tcp(Tcp),
     Unix(UnixStream),
 }
 
@@ -25,19 +24,23 @@ pub(crate) enum Stream {
 }
 
 impl Socket {
-    /// How long the bytes read last had lain in the kernel, if it stamped them; once. Nanoseconds.
+    fn stamp(&mut self, stamped: bool) {
+        if let Self::Tcp(tcp) = self {
+            tcp.stamp(stamped);
+        }
+    }
+
     fn take_lag_ns(&mut self) -> Option<u64> {
         match self {
-            Self::Stamped(stamped) => stamped.take_lag_ns(),
-            Self::Tcp(_) | Self::Unix(_) => None,
+            Self::Tcp(tcp) => tcp.take_lag_ns(),
+            Self::Unix(_) => None,
         }
     }
 
     /// Reads what the kernel has reported, without waiting.
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.try_read(into),
-            Self::Stamped(stamped) => stamped.stream.try_read(into),
+            Self::Tcp(tcp) => tcp.stream.try_read(into),
             Self::Unix(stream) => stream.try_read(into),
         }
     }
@@ -46,8 +49,7 @@ impl Socket {
 impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Stamped(stamped) => Pin::new(&mut **stamped).poll_read(context, buffer),
+            Self::Tcp(tcp) => Pin::new(tcp).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
@@ -56,16 +58,14 @@ impl AsyncRead for Socket {
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Stamped(stamped) => Pin::new(&mut stamped.stream).poll_write(context, bytes),
+            Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_write(context, bytes),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
     fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-            Self::Stamped(stamped) => Pin::new(&mut stamped.stream).poll_write_vectored(context, slices),
+            Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_write_vectored(context, slices),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
@@ -81,8 +81,7 @@ impl AsyncWrite for Socket {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Stamped(stamped) => Pin::new(&mut stamped.stream).poll_shutdown(context),
+            Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
@@ -108,7 +107,15 @@ impl Stream {
         }
     }
 
-    /// How long the last bytes that the kernel gave had lain there, if it stamped them; once. Nanoseconds.
+    /// Whether reads take the kernel's stamp from now on.
+    pub(crate) fn stamp(&mut self, stamped: bool) {
+        match self {
+            Self::Plain(socket) => socket.stamp(stamped),
+            Self::Tls(stream) => stream.get_mut().0.stamp(stamped),
+        }
+    }
+
+    /// How long the last bytes that a stamped read got had lain in the kernel; once. Nanoseconds.
     ///
     /// It says something of this program only where a reader was waiting when they arrived.
     pub(crate) fn take_lag_ns(&mut self) -> Option<u64> {

@@ -5,7 +5,7 @@ const OF_CHECK: Record<string, string[]> = {
   "offered-rate": ["rate/asked", "rate/achieved"],
   "closed-users": ["users/asked", "users/active"],
   "schedule-lag": ["generator_lag/p99", "phases/lag"],
-  "read-lag": ["generator_lag/read_p99"],
+  "read-lag": ["generator_lag/read_max"],
   "worker-busy": ["generator/busy/*"],
   "run-queue": ["generator/run_queue", "generator/steal"],
   throttling: ["generator/throttled", "generator/steal"],

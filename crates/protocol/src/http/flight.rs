@@ -62,6 +62,7 @@ pub(crate) struct Times {
 
 impl<'a> Flight<'a> {
     pub(crate) fn new(network: &'a Network, connection: &'a mut Connection, out: Outgoing<'a>, answer: AnswerReader) -> Self {
+        connection.stream.stamp(network.takes_stamp());
         Self {
             network,
             connection,

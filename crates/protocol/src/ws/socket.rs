@@ -345,6 +345,7 @@ impl Line {
     /// Reads once, keeping what follows the first item.
     fn poll_read(&mut self, network: &Network, context: &mut Context<'_>) -> Poll<Result<Option<Item>, Violation>> {
         let Some(connection) = &mut self.connection else { return Poll::Pending };
+        connection.stream.stamp(network.takes_stamp());
         let mut scratch = network.scratch();
         let failure = match connection.stream.poll_read(context, &mut scratch) {
             Poll::Pending => return Poll::Pending,

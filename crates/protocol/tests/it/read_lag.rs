@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use metrics::{GeneratorSlice, Histogram};
 use protocol::Network;
-use protocol::http::{BodyUse, Request};
 
 use super::support::{Peer, client, get, passed, run, serve};
 
@@ -62,22 +61,24 @@ fn a_read_in_time_lags_by_little() {
             passed(&client.send(&get(address, "/")).await);
         }
         let lags = read_lag(&network);
-        assert!(lags.count() > 100 && lags.quantile(0.5).unwrap() < 5_000_000, "{:?} of {}", lags.quantile(0.5), lags.count());
+        // However busy the machine, some are read at once; and no other clock's offset is in them.
+        assert!(lags.count() > 100 && lags.min() < 1_000_000, "{} of {}", lags.min(), lags.count());
     });
 }
 
 #[test]
-fn one_connection_of_sixteen_is_asked() {
+fn every_answer_of_every_connection_is_stamped_at_a_low_rate() {
     run(|network| async move {
         let address = serve(answer_and_hold).await;
         passed(&client(&network).send(&get(address, "/")).await);
         read_lag(&network);
-        // The second to the thirty-third connection; the seventeenth and the thirty-third are stamped.
-        for _ in 0..32 {
-            let request = Request { body_use: BodyUse::Discard, ..get(address, "/") };
-            passed(&client(&network).send(&request).await);
+        for _ in 0..20 {
+            let client = client(&network);
+            for _ in 0..2 {
+                passed(&client.send(&get(address, "/")).await);
+            }
         }
-        assert_eq!(read_lag(&network).count(), 2);
+        assert_eq!(read_lag(&network).count(), 40);
     });
 }
 
@@ -100,10 +101,11 @@ fn bytes_that_nobody_waited_for_are_not_late() {
         }
         read_lag(&network);
         tokio::time::sleep(HELD * 3).await;
-        // Finds the connection spoilt, and opens another, which is not stamped.
+        // Finds the connection spoilt, and opens another.
         let exchange = client.send(&get(address, "/")).await;
         assert!(exchange.connected);
-        assert_eq!(read_lag(&network).count(), 0);
+        let lags = read_lag(&network);
+        assert!(lags.count() == 1 && lags.max() <= exchange.phases.wait, "{} of {}", lags.max(), exchange.phases.wait);
     });
 }
 

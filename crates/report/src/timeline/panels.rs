@@ -222,7 +222,7 @@ fn generator_lag(axis: &Axis) -> Panel {
         over(axis, "generator_lag/p99", "schedule lag p99", |step| step.digest().lag.p99()),
         over(axis, "generator_lag/max", "schedule lag max", |step| step.digest().lag.max),
         over(axis, "generator_lag/timer_p99", "timers late, p99", |step| step.digest().timer_lag.p99()),
-        over(axis, "generator_lag/read_p99", "answers unread, p99", |step| step.digest().read_lag.p99()),
+        over(axis, "generator_lag/read_max", "answers unread, longest", |step| step.digest().read_lag.max),
         over(axis, "generator_lag/stall", "longest stall", |step| step.is_measured().then_some(step.stall_ns_max as f64 / 1e9)),
     ];
     panel("generator_lag", "How late the generator was", "s", columns)

@@ -102,6 +102,9 @@ pub(crate) fn slice(number: u32) -> Snapshot {
     requests.lag.record_n(MS / 2, 100);
     iterations.count = 100;
     iterations.outcomes = vec![(Outcome::Passed, 100)];
+    let mut read_lag = Histogram::new();
+    read_lag.record_n(MS / 10, 5);
+    read_lag.record(MS);
     let worker = |worker: u32, busy_ns: u64| GeneratorSlice {
         worker,
         wall_ns: SECOND,
@@ -109,6 +112,7 @@ pub(crate) fn slice(number: u32) -> Snapshot {
         in_flight_ns: 725 * MS,
         connections: 5,
         connections_opened: u64::from(number == 0) * 5,
+        read_lag: read_lag.clone(),
         ..GeneratorSlice::default()
     };
     Snapshot {

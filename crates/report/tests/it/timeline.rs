@@ -44,6 +44,7 @@ fn a_short_run_has_a_step_per_second() {
         ("generator/busy/0", 0.3),
         ("generator/busy/1", 0.5),
         ("generator_lag/p99", 0.0005),
+        ("generator_lag/read_max", 0.001),
     ] {
         assert_eq!(column(&view, id), vec![Some(value); 10], "{id}");
     }
