@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn usage_is_the_childs_own() {
         let idle = run_and_measure(Command::new("sleep").arg("0.05")).unwrap();
-        let busy = run_and_measure(Command::new("sh").args(["-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"])).unwrap();
+        let busy = run_and_measure(Command::new("sh").args(["-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"])).unwrap();
         assert!(busy.user_us + busy.system_us > 4.0 * (idle.user_us + idle.system_us));
         assert!(idle.memory_peak_bytes > 100_000.0);
     }

@@ -98,11 +98,12 @@ fn a_hopeless_threshold_ends_the_run_early() {
 fn a_script_that_computes_leaves_answers_unread_and_the_run_says_so() {
     let raw = Raw::answering(vec![send(OK)]);
     let body = r#"await user.get("/"); const end = Date.now() + 6; while (Date.now() < end);"#;
-    let ended = run("1", &raw, "iterations(240).users(2)", body, "").code(4);
+    let ended = run("1", &raw, "iterations(400).users(2)", body, "").code(4);
     let summary = ended.summary();
     let checks = summary["verdict"]["validity"]["checks"].as_array().expect("a list of checks");
     let check = checks.iter().find(|check| check["id"] == "read-lag").expect("the check");
     assert_eq!(check["grade"], "invalid", "{check}");
+    // Of some percentile above the median: the kernel begins to stamp when it finds the time.
     let evidence = check["evidence"].as_str().expect("a text");
-    assert!(evidence.starts_with("p95 of the time that answers lay unread was "), "{evidence}");
+    assert!(evidence.starts_with("p9") && evidence.contains(" of the time that answers lay unread was "), "{evidence}");
 }

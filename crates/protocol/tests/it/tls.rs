@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::read_lag::read_lag;
+use super::read_lag::{read_lag, stamps};
 use super::support::{client, failed, get, passed, run_with};
 
 /// An issuer, what it signs, and its PEM file.
@@ -146,6 +146,7 @@ fn what_comes_through_tls_is_stamped_too() {
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run_with(trusting(&authority), |network| async move {
         let address = serve(certificate.der().clone(), &key, None).await;
+        stamps(&network).await;
         let client = client(&network);
         passed(&client.send(&over_tls(address, "localhost")).await);
         read_lag(&network);

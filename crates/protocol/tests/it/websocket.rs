@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
-use super::read_lag::read_lag;
+use super::read_lag::{read_lag, stamps};
 use super::support::{failed, get, passed, run, serve};
 
 /// Accepts WebSockets with tungstenite and hands each to `handler`.
@@ -81,6 +81,7 @@ fn a_message_is_read_late_only_if_somebody_waited_for_it() {
             }
         })
         .await;
+        stamps(&network).await;
         let socket = connect(&network, address).await;
         assert_eq!(next(&socket).await, Payload::Text("first".to_owned()));
         read_lag(&network);
