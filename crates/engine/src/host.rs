@@ -1,6 +1,6 @@
 //! What the machine did to a worker: read once a second from /proc, put beside the worker's own counts.
 
-use metrics::clock::{raw_ns, thread_cpu_ns};
+use metrics::clock::{raw_ahead_ns, thread_cpu_ns};
 use metrics::{GeneratorSlice, Nanos};
 
 use crate::cgroup::CpuLimits;
@@ -13,7 +13,7 @@ pub(crate) struct HostMeter {
     at: Nanos,
     cpu_ns: u64,
     run_queue_ns: u64,
-    raw_ns: u64,
+    raw_ahead_ns: i64,
     steal_ns: u64,
     throttled_ns: u64,
     retransmits: u64,
@@ -29,13 +29,15 @@ impl HostMeter {
     }
 
     pub(crate) fn read_into(&mut self, slice: &mut GeneratorSlice, now: Nanos) {
-        slice.wall_ns += growth(&mut self.at, now);
+        let wall_ns = growth(&mut self.at, now);
+        slice.wall_ns += wall_ns;
         slice.busy_ns += growth(&mut self.cpu_ns, thread_cpu_ns());
         slice.run_queue_ns += growth(&mut self.run_queue_ns, run_queue_ns());
         if let Some(limits) = &self.machine {
             let snmp = read("/proc/net/snmp");
             let netstat = read("/proc/net/netstat");
-            slice.raw_ns += growth(&mut self.raw_ns, raw_ns());
+            let ahead_ns = raw_ahead_ns();
+            slice.raw_ns += wall_ns.saturating_add_signed(ahead_ns - std::mem::replace(&mut self.raw_ahead_ns, ahead_ns));
             slice.steal_ns += growth(&mut self.steal_ns, steal_ns());
             slice.throttled_ns += growth(&mut self.throttled_ns, limits.throttled_ns());
             slice.retransmits += growth(&mut self.retransmits, counter(&snmp, "Tcp:", "RetransSegs"));
@@ -81,6 +83,15 @@ mod tests {
         assert_eq!(counter(text, "Tcp:", "RetransSegs"), 12);
         assert_eq!(counter(text, "Tcp:", "OutSegs"), 0);
         assert_eq!(counter("", "Tcp:", "RetransSegs"), 0);
+    }
+
+    #[test]
+    fn reading_late_is_no_drift_of_a_clock() {
+        let mut meter = HostMeter::start(true, 0);
+        let mut slice = GeneratorSlice::default();
+        meter.read_into(&mut slice, 5_000_000_000);
+        // The five seconds are said, not waited for: only what the clocks really differ by since the start is in the difference.
+        assert!(slice.wall_ns.abs_diff(slice.raw_ns) < 1_000_000, "{} and {}", slice.wall_ns, slice.raw_ns);
     }
 
     #[test]

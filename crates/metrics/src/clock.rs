@@ -41,10 +41,16 @@ fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// CLOCK_MONOTONIC_RAW: the hardware's time, which NTP does not correct. Nanoseconds.
-pub fn raw_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// How far CLOCK_MONOTONIC_RAW, the hardware's time that NTP does not correct, is ahead of CLOCK_MONOTONIC. Nanoseconds.
+pub fn raw_ahead_ns() -> i64 {
+    let reading = |_| {
+        let before = monotonic_ns();
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
+        let after = monotonic_ns();
+        (after - before, time.tv_sec * 1_000_000_000 + time.tv_nsec - before.midpoint(after) as i64)
+    };
+    // The thread may lose its core between two clocks: the closest of a few readings is taken.
+    (0..5).map(reading).min_by_key(|(apart, _)| *apart).map_or(0, |(_, ahead)| ahead)
 }
 
 /// CLOCK_REALTIME: the time of day, since 1970. It may be set. Nanoseconds.

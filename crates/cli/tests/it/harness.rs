@@ -8,5 +8,5 @@ mod folder;
 pub(crate) mod raw;
 pub(crate) mod server;
 
-pub(crate) use ended::Ended;
+pub(crate) use ended::{Ended, fairly};
 pub(crate) use folder::{Folder, once, once_with};

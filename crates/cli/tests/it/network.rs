@@ -11,7 +11,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::harness::{Folder, server};
+use crate::harness::{Folder, fairly, server};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -143,8 +143,8 @@ fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
     let (parts, url) =
         (format!("target: \"http://127.0.0.1:{port}\", options: {{ connectionsPerSecond: 20 }}"), format!("http://127.0.0.1:{port}/x"));
     for ended in [
-        script(&parts, "iterations(1).users(41).perUser()").run(&["run", "t.load.ts", "--workers", "2"]),
-        Folder::new().run(&["run", &url, "--users", "41", "--for", "1s", "--connect-rate", "20", "--workers", "2"]),
+        fairly(|| script(&parts, "iterations(1).users(41).perUser()").run(&["run", "t.load.ts", "--workers", "2"])),
+        fairly(|| Folder::new().run(&["run", &url, "--users", "41", "--for", "1s", "--connect-rate", "20", "--workers", "2"])),
     ] {
         let summary = ended.summary();
         // 41 slots are two seconds apart from first to last, whatever the machine does; a worker takes every other one.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::harness::raw::{Raw, Step, send};
-use crate::harness::{Ended, Folder, server};
+use crate::harness::{Ended, Folder, fairly, server};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -78,8 +78,10 @@ fn a_limit_on_users_makes_arrivals_wait_and_loses_none() {
 #[test]
 fn a_stall_shows_in_full_in_open_load() {
     // Everything waits while the one request at the start takes 2 s: with maxUsers(1) the excess falls in a straight line.
-    let raw = Raw::by_request(|n| if n == 0 { vec![Step::Wait(Duration::from_secs(2)), send(OK)] } else { vec![send(OK)] });
-    let ended = run(&raw.address, "s.run(arrivals(50).for(\"5s\").maxUsers(1))", "");
+    let ended = fairly(|| {
+        let raw = Raw::by_request(|n| if n == 0 { vec![Step::Wait(Duration::from_secs(2)), send(OK)] } else { vec![send(OK)] });
+        run(&raw.address, "s.run(arrivals(50).for(\"5s\").maxUsers(1))", "")
+    });
     let median = ended.summary()["response"]["percentiles"][0]["value"].as_f64().unwrap();
     // R_q = max(0, D - (1 - q) T) with D = 2 s, T = 5 s: R_0.5 = 0, which it stays up to D = 2.5 s, and R_0.75 = 0.75 s.
     let p75 = ended.summary()["response"]["percentiles"][1]["value"].as_f64().unwrap();
@@ -90,9 +92,9 @@ fn a_stall_shows_in_full_in_open_load() {
 #[test]
 fn iterations_may_finish_within_the_graceful_stop_and_are_cut_off_after_it() {
     let slow = Raw::answering(vec![Step::Wait(Duration::from_secs(2)), send(OK)]);
-    let ended = run(&slow.address, "s.run(users(2).for(\"1s\").gracefulStop(\"20s\"))", "");
+    let ended = fairly(|| run(&slow.address, "s.run(users(2).for(\"1s\").gracefulStop(\"20s\"))", ""));
     assert_eq!(ended.outcomes("passed"), 2, "{}", ended.everything());
-    let ended = run(&slow.address, "s.run(users(2).for(\"1s\").gracefulStop(\"0s\"))", "");
+    let ended = fairly(|| run(&slow.address, "s.run(users(2).for(\"1s\").gracefulStop(\"0s\"))", ""));
     let totals = &ended.summary()["totals"];
     assert_eq!(totals["iterations_interrupted"], 2, "{}", ended.everything());
     assert_eq!(totals["requests_failed"], 0, "cut off is not failed\n{}", ended.everything());

@@ -18,6 +18,13 @@ pub(crate) struct Ended {
     pub(crate) checks_written: usize,
 }
 
+/// The first of up to five runs that does not call its measurement invalid, else the last. For what depends on time, which does not show
+/// while the machine is taken away.
+pub(crate) fn fairly(run: impl Fn() -> Ended) -> Ended {
+    let is_invalid = |ended: &Ended| ended.status.code() == Some(4);
+    (0..4).map(|_| run()).find(|ended| !is_invalid(ended)).unwrap_or_else(run)
+}
+
 impl Ended {
     /// Fails the test unless the exit code is this one.
     #[track_caller]
