@@ -151,7 +151,7 @@ test("runs wait their turn; two of them are laid over each other, noted, and one
   await page.getByLabel("Note").fill("with another rate");
   await page.getByLabel("Tags").fill("baseline, quiet");
   await page.getByLabel("Note").click();
-  await expect.poll(() => page.getByText("Saved").count()).toBe(1);
+  await expect.poll(() => page.getByText("Saved").count(), SLOW).toBe(1);
   await page.reload();
   expect(await page.getByLabel("Note").inputValue()).toBe("with another rate");
 
@@ -161,7 +161,7 @@ test("runs wait their turn; two of them are laid over each other, noted, and one
   await shot("runs");
   await page.getByRole("button", { name: /Delete Shop/ }).click();
   await page.getByRole("button", { name: "Delete for good" }).click();
-  await expect.poll(() => readdirSync(join(folder, "runs")).length).toBe(1);
+  await expect.poll(() => readdirSync(join(folder, "runs")).length, SLOW).toBe(1);
 });
 
 test("an address without the token looks and does not change", async () => {
