@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-/// About so many are taken in a second: enough for a p99 of each second, at a cost of less than a thousandth of a core.
+/// About so many are taken in a second: enough for a p99 of each second.
 const PER_SECOND: u32 = 2_000;
 
 /// Takes one of several at irregular distances, so that no rhythm of the load falls into step with it.
