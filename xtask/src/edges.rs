@@ -21,11 +21,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("loadstone-observe", &["loadstone-metrics"]),
     // Of the engine only the VirtualUser trait.
     ("loadstone-script", &["loadstone-engine", "loadstone-protocol", "loadstone-stub", "loadstone-plan", "loadstone-metrics"]),
-    ("loadstone-run", &["loadstone-plan", "loadstone-metrics"]),
-    ("loadstone-analysis", &["loadstone-run", "loadstone-plan", "loadstone-metrics"]),
-    ("loadstone-report", &["loadstone-analysis", "loadstone-run", "loadstone-plan", "loadstone-metrics"]),
+    ("loadstone-run-directory", &["loadstone-plan", "loadstone-metrics"]),
+    ("loadstone-analysis", &["loadstone-run-directory", "loadstone-plan", "loadstone-metrics"]),
+    ("loadstone-report", &["loadstone-analysis", "loadstone-run-directory", "loadstone-plan", "loadstone-metrics"]),
     ("loadstone-outputs", &["loadstone-plan", "loadstone-metrics"]),
-    ("loadstone-fleet", &["loadstone-plan", "loadstone-metrics", "loadstone-run"]),
+    ("loadstone-fleet", &["loadstone-plan", "loadstone-metrics", "loadstone-run-directory"]),
     (
         "loadstone",
         &[
@@ -38,7 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "loadstone-plan",
             "loadstone-protocol",
             "loadstone-report",
-            "loadstone-run",
+            "loadstone-run-directory",
             "loadstone-script",
             "loadstone-stub",
         ],
@@ -126,7 +126,10 @@ mod tests {
     fn tests_may_use_the_stub_and_nothing_else_beyond_the_table() {
         assert!(check("loadstone-protocol", "loadstone-stub", Some("dev")).is_empty());
         assert_eq!(check("loadstone-protocol", "loadstone-stub", None), ["loadstone-protocol → loadstone-stub"]);
-        assert_eq!(check("loadstone-protocol", "loadstone-run", Some("dev")), ["loadstone-protocol → loadstone-run (in tests)"]);
+        assert_eq!(
+            check("loadstone-protocol", "loadstone-run-directory", Some("dev")),
+            ["loadstone-protocol → loadstone-run-directory (in tests)"]
+        );
     }
 
     #[test]

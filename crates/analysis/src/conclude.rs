@@ -1,6 +1,6 @@
 //! The whole verdict on a run.
 
-use run::Run;
+use run_directory::Run;
 
 use crate::summary::Numbers;
 use crate::validity::{Ground, RunStage};

@@ -16,7 +16,6 @@ mod summary;
 mod table;
 mod tally;
 mod thresholds;
-pub mod units;
 mod validity;
 
 pub use conclude::conclude;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use metrics::{Histogram, SeriesKind, SignalNotice, Snapshot};
 use plan::TestPlan;
-use run::{HostFacts, RunInfo, SignalSeries};
+use run_directory::{HostFacts, RunInfo, SignalSeries};
 
 use crate::censored::Times;
 use crate::percentile::stats;

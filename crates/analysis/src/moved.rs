@@ -1,6 +1,6 @@
 //! The signals that a summary shows: those that findings rest on, then those that moved most. Definitions: docs/metrics.md.
 
-use run::SignalSeries;
+use run_directory::SignalSeries;
 
 use crate::findings::signals::Readings;
 use crate::{Findings, SignalRow};
@@ -85,7 +85,14 @@ mod tests {
 
     fn series(name: &str, kind: SignalKind, unit: &str, value: impl Fn(u64) -> f64) -> SignalSeries {
         SignalSeries {
-            signal: Signal { name: name.to_owned(), observer: "o".to_owned(), kind, unit: unit.to_owned(), help: String::new() },
+            signal: Signal {
+                name: name.to_owned(),
+                observer: "o".to_owned(),
+                kind,
+                unit: unit.to_owned(),
+                help: String::new(),
+                ..Signal::default()
+            },
             points: (0..60).map(|second| SignalPoint { at: second * 1_000_000_000, value: value(second) }).collect(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use run::{Run, RunInfo};
+use run_directory::{Run, RunInfo};
 
 use crate::censored::Times;
 use crate::interval::Intervals;

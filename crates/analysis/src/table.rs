@@ -1,6 +1,6 @@
-//! The rows of a summary as a table for other tools; `run::export` writes it.
+//! The rows of a summary as a table for other tools; `run_directory::export` writes it.
 
-use run::export::{Table, kind};
+use run_directory::export::{Table, kind};
 
 use crate::{RequestRow, Summary, TimeStats};
 

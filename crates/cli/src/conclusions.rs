@@ -6,7 +6,7 @@ use analysis::Summary;
 use anyhow::Context;
 use report::terminal::Closing;
 use report::{ReportView, RunState};
-use run::{Run, Writer, files};
+use run_directory::{Run, Writer, files};
 
 use crate::args::OutputArgs;
 use crate::session::shown;

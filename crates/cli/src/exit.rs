@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use run::Mask;
+use run_directory::Mask;
 use script::ScriptError;
 
 /// How a command ends, for the shell.

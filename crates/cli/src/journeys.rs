@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use metrics::{FlowBook, FlowDefinition, FlowEvent, Mark, MarkKind, Nanos, Snapshot};
 use plan::{FlowSpec, TestPlan};
-use report::number;
 use script::Stubs;
 
 /// Follows all flows of a plan.
@@ -74,8 +73,8 @@ impl Journeys {
             return None;
         }
         let left: Vec<String> =
-            open.iter().filter(|(_, open)| *open > 0).map(|(name, open)| format!("{name}: {} left open", number::count(*open))).collect();
-        let waited = number::seconds(waited_ns as f64 / 1e9);
+            open.iter().filter(|(_, open)| *open > 0).map(|(name, open)| format!("{name}: {} left open", units::count(*open))).collect();
+        let waited = units::seconds(waited_ns as f64 / 1e9);
         Some(if left.is_empty() {
             format!("no journey is open any more, {waited} after the load")
         } else {

@@ -8,7 +8,7 @@ use metrics::{Mark, MarkKind, Snapshot};
 use plan::TestPlan;
 
 use report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
-use run::{RunInfo, SignalSeries};
+use run_directory::{RunInfo, SignalSeries};
 
 /// What stands before the page's address on standard error. `loadstone ui` finds the page of a run by it.
 pub(crate) const ANNOUNCED: &str = "Live page: ";
@@ -74,7 +74,7 @@ impl LivePage {
     }
 
     /// Gives open pages the finished view.
-    pub(crate) fn finish(self, run: &run::Run, summary: &Summary) {
+    pub(crate) fn finish(self, run: &run_directory::Run, summary: &Summary) {
         self.server.finish(ReportView::build(run, summary));
     }
 }

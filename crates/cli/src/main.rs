@@ -21,8 +21,8 @@ mod signals;
 mod starter;
 mod stub_signals;
 mod ui;
-mod url_crew;
 mod url_plan;
+mod url_users;
 
 /// Also for QuickJS, through the C library's own names: see ARCHITECTURE.md, decisions.
 #[global_allocator]

@@ -42,7 +42,7 @@ pub(crate) fn parse(text: &str) -> Result<Threshold, UsageError> {
     .into_iter()
     .find_map(|(sign, comparison)| rest.strip_prefix(sign).map(|bound| (comparison, bound.trim())))
     .ok_or_else(|| wrong(format!("\"{text}\" has no bound")))?;
-    let seconds = |bound: &str| plan::duration::parse(bound).map(|ns| ns as f64 / 1e9);
+    let seconds = |bound: &str| units::duration::parse(bound).map(|ns| ns as f64 / 1e9);
     let number = |bound: &str| bound.parse::<f64>().map_err(|_| format!("\"{bound}\" is not a number"));
     let (metric, aggregate, value) = match name {
         "mean" | "avg" => (Metric::ResponseTime, Aggregate::Mean, seconds(bound)),

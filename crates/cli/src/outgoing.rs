@@ -5,7 +5,7 @@ use std::io::Write;
 use metrics::{Mark, MarkKind, Snapshot};
 use outputs::{Delivery, Destination, Outputs, RunLabels};
 use plan::TestPlan;
-use run::{RunInfo, SignalSeries};
+use run_directory::{RunInfo, SignalSeries};
 
 use crate::args::OutputArgs;
 use crate::exit::UsageError;

@@ -2,7 +2,7 @@
 
 use engine::Tables;
 use plan::{Load, LoadProfile, OpenStage, ScenarioRun};
-use report::number::count;
+use units::count;
 
 use crate::exit::UsageError;
 

@@ -1,4 +1,4 @@
-//! One run from start to verdict: the conductor's events go to the disk, to the live judgement and to the terminal; at the end the
+//! One run from start to verdict: the coordinator's events go to the disk, to the live judgement and to the terminal; at the end the
 //! run is read back from its directory and concluded.
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use analysis::{Change, Grade, Live, Summary};
 use anyhow::Context;
-use engine::{Conductor, Control, Controller, Crew, Ending, Event, StopReason, Tables, WorkerContext};
+use engine::{Control, Controller, Coordinator, Ending, Event, StopReason, Tables, UserFactory, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Mark, MarkKind, Nanos, Outcome, Snapshot};
 use observe::Observer;
@@ -17,7 +17,7 @@ use plan::TestPlan;
 use protocol::NetworkOptions;
 use report::RunState;
 use report::terminal::{Closing, Pace, Progress, Screen, Style};
-use run::{Mask, Reader, RunEnd, RunInfo, Writer};
+use run_directory::{Mask, Reader, RunEnd, RunInfo, Writer};
 use script::Stubs;
 
 use crate::args::OutputArgs;
@@ -35,7 +35,7 @@ use crate::signals::{Readings, Signals};
 use crate::starter::Starter;
 use crate::stub_signals::{self, StubSignals};
 
-/// What a run needs besides its plan and its crew.
+/// What a run needs besides its plan and its users.
 pub(crate) struct Session<'a> {
     pub(crate) plan: TestPlan,
     /// How its target is reached.
@@ -58,15 +58,18 @@ pub(crate) struct Session<'a> {
 
 impl Session<'_> {
     /// Makes the load and everything that follows from it. Returns how the command ends; errors come out without secrets.
-    pub(crate) fn perform<C: Crew>(self, recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync) -> anyhow::Result<Exit> {
+    pub(crate) fn perform<C: UserFactory>(
+        self,
+        make_factory: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
+    ) -> anyhow::Result<Exit> {
         let mask = Mask::of(&self.plan);
-        self.perform_masked(&mask, recruit).map_err(|error| exit::hiding(&mask, error))
+        self.perform_masked(&mask, make_factory).map_err(|error| exit::hiding(&mask, error))
     }
 
-    fn perform_masked<C: Crew>(
+    fn perform_masked<C: UserFactory>(
         mut self,
         mask: &Mask,
-        recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
+        make_factory: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
     ) -> anyhow::Result<Exit> {
         let tables = room::tables(&self.plan.load, self.workers, machine::raise_descriptor_limit())?;
         if let Some(exit) = preflight_or_exit(&self.plan, &self.network)? {
@@ -80,7 +83,7 @@ impl Session<'_> {
         let shown = mask.plan(&self.plan);
         let mut page = if self.output.live { Some(LivePage::start(writer.info(), &shown)?) } else { None };
         let outgoing = self.outgoing(&writer, &shown)?;
-        let (ending, trouble) = self.load(mask, writer, page.as_mut(), outgoing, tables, recruit)?;
+        let (ending, trouble) = self.load(mask, writer, page.as_mut(), outgoing, tables, make_factory)?;
         let run = Reader::open(&directory).and_then(Reader::run)?;
         let summary = analysis::conclude(&run);
         if let Some(page) = page {
@@ -121,22 +124,22 @@ impl Session<'_> {
     }
 
     /// Runs the load. What went wrong on the way but did not stop the conclusions comes second.
-    fn load<C: Crew>(
+    fn load<C: UserFactory>(
         &mut self,
         mask: &Mask,
         writer: Writer,
         page: Option<&mut LivePage>,
         outgoing: Option<Outgoing>,
         tables: Tables,
-        recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
+        make_factory: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
     ) -> anyhow::Result<(Ending, Option<anyhow::Error>)> {
         let monotonic = Monotonic::start();
         let plan = Arc::new(self.plan.clone());
-        let mut conductor = Conductor::new(Arc::clone(&plan), self.workers, monotonic).with_tables(tables);
+        let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers, monotonic).with_tables(tables);
         if !plan.flows.is_empty() {
-            conductor = conductor.lingering();
+            coordinator = coordinator.lingering();
         }
-        interrupt::watch(conductor.controller()).context("Ctrl-C cannot be watched")?;
+        interrupt::watch(coordinator.controller()).context("Ctrl-C cannot be watched")?;
         let stderr = std::io::stderr();
         let terminal = stderr.is_terminal();
         let pace = if self.output.quiet { Pace::Quiet } else { Pace::detect(terminal) };
@@ -157,11 +160,11 @@ impl Session<'_> {
             journeys: Journeys::new(&plan, self.stubs.clone()),
             closed: false,
             next_slice: 0,
-            controller: conductor.controller(),
+            controller: coordinator.controller(),
             starter: self.stops_with_stdin.then(Starter::watch).transpose()?,
             trouble: None,
         };
-        let ending = conductor.run(recruit, |event| match event {
+        let ending = coordinator.run(make_factory, |event| match event {
             Event::Slice(mut snapshot) => watch.slice(&mut snapshot, false),
             Event::LastSlice(mut snapshot) => watch.slice(&mut snapshot, true),
             Event::LoadEnded { at } => {
@@ -197,7 +200,7 @@ impl Session<'_> {
         Ok(signals)
     }
 
-    fn show(&self, run: &run::Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {
+    fn show(&self, run: &run_directory::Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {
         let mut stdout = std::io::stdout();
         if self.output.json {
             stdout.write_all(report::summary_json(summary).as_bytes())?;
@@ -211,7 +214,7 @@ impl Session<'_> {
     }
 }
 
-/// Follows the conductor. What comes to it from the load is masked before anything else sees it.
+/// Follows the coordinator. What comes to it from the load is masked before anything else sees it.
 struct Watch<'a, W: Write> {
     mask: &'a Mask,
     writer: Writer,
@@ -311,7 +314,7 @@ impl<W: Write> Watch<'_, W> {
     }
 
     /// Remembers the first time that the disk refused.
-    fn written(&mut self, written: Result<(), run::RunError>) {
+    fn written(&mut self, written: Result<(), run_directory::RunError>) {
         if let Err(error) = written
             && self.trouble.is_none()
         {

@@ -6,7 +6,7 @@ use metrics::clock::Monotonic;
 use metrics::{FlowEvent, Mark, MarkKind, Signal, SignalBatch, SignalNotice};
 use observe::{Observation, Observer};
 use plan::TestPlan;
-use run::{Mask, SignalSeries};
+use run_directory::{Mask, SignalSeries};
 
 use crate::exit::UsageError;
 
@@ -141,6 +141,7 @@ mod tests {
             kind: SignalKind::Gauge,
             unit: "1".to_owned(),
             help: "of http://app:hunter2@host/".to_owned(),
+            ..Signal::default()
         };
         let observer: Arc<str> = "shop".into();
         let message = "cannot reach http://app:hunter2@host/".to_owned();

@@ -59,7 +59,14 @@ impl SignalSource for StubSignals {
 fn signals(observer: &str) -> [Arc<Signal>; SIGNALS.len()] {
     SIGNALS.map(|(name, unit, help)| {
         let name = format!("{observer}/{name}");
-        Arc::new(Signal { name, observer: observer.to_owned(), kind: SignalKind::Gauge, unit: unit.to_owned(), help: help.to_owned() })
+        Arc::new(Signal {
+            name,
+            observer: observer.to_owned(),
+            kind: SignalKind::Gauge,
+            unit: unit.to_owned(),
+            help: help.to_owned(),
+            ..Signal::default()
+        })
     })
 }
 
@@ -82,7 +89,7 @@ fn points<'a>(second: &Second, signals: &'a [Arc<Signal>; SIGNALS.len()]) -> imp
 /// Calls that no route of a stub matched, in a sentence per stub: usually a wrong address somewhere.
 pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
     let sentence = |(name, recording): &(String, Recording)| {
-        let calls = report::number::counted(recording.unmatched, "call");
+        let calls = units::counted(recording.unmatched, "call");
         format!("stub:{name} had {calls} that none of its routes matched; they were answered with 404")
     };
     recordings.iter().filter(|(_, recording)| recording.unmatched > 0).map(sentence).collect()

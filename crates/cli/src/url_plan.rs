@@ -120,5 +120,5 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
 }
 
 fn duration(flag: &str, text: Option<&str>, default_ns: u64) -> Result<u64, UsageError> {
-    text.map_or(Ok(default_ns), |text| plan::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
+    text.map_or(Ok(default_ns), |text| units::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
 }

@@ -12,7 +12,7 @@ use crate::floor::Floor;
 use crate::level::Level;
 use crate::open::wait_until;
 use crate::tasks::{Spawner, Tasks};
-use crate::user::Crew;
+use crate::user::UserFactory;
 
 /// How many iterations a user may still run.
 pub(crate) enum Quota {
@@ -38,7 +38,7 @@ impl Quota {
     }
 }
 
-struct Ring<C: Crew> {
+struct Ring<C: UserFactory> {
     floor: Rc<Floor<C>>,
     /// This worker's users, by local index; `true` while wanted. A user whose place is no longer wanted leaves after its iteration.
     places: RefCell<Vec<Rc<Place>>>,
@@ -56,7 +56,7 @@ struct Place {
 }
 
 /// Runs a closed profile on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[ClosedStage], numbers: Arc<AtomicU64>) {
+pub(crate) async fn run<C: UserFactory>(floor: Rc<Floor<C>>, stages: &[ClosedStage], numbers: Arc<AtomicU64>) {
     let level = Level::new(stages);
     let tasks = Tasks::default();
     let ring = Ring::new(floor, numbers, &tasks);
@@ -64,7 +64,13 @@ pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[ClosedStage], nu
 }
 
 /// Runs a counted profile on one worker.
-pub(crate) async fn run_iterations<C: Crew>(floor: Rc<Floor<C>>, users: u64, count: u64, split: IterationSplit, numbers: Arc<AtomicU64>) {
+pub(crate) async fn run_iterations<C: UserFactory>(
+    floor: Rc<Floor<C>>,
+    users: u64,
+    count: u64,
+    split: IterationSplit,
+    numbers: Arc<AtomicU64>,
+) {
     let tasks = Tasks::default();
     let ring = Ring::new(floor, numbers, &tasks);
     let lead = async {
@@ -82,7 +88,7 @@ pub(crate) async fn run_iterations<C: Crew>(floor: Rc<Floor<C>>, users: u64, cou
     tasks.beside(lead).await;
 }
 
-async fn follow<C: Crew>(ring: Rc<Ring<C>>, level: Level) {
+async fn follow<C: UserFactory>(ring: Rc<Ring<C>>, level: Level) {
     let floor = Rc::clone(&ring.floor);
     let mut factor = 1.0f64;
     while !floor.is_stopping() && !floor.halted.get() {
@@ -97,7 +103,7 @@ async fn follow<C: Crew>(ring: Rc<Ring<C>>, level: Level) {
     ring.wind_down().await;
 }
 
-impl<C: Crew> Ring<C> {
+impl<C: UserFactory> Ring<C> {
     fn new(floor: Rc<Floor<C>>, numbers: Arc<AtomicU64>, tasks: &Tasks) -> Rc<Self> {
         Rc::new(Self { floor, places: RefCell::default(), level: Cell::new(0), present: Cell::new(0), numbers, spawner: tasks.spawner() })
     }
@@ -137,9 +143,9 @@ impl<C: Crew> Ring<C> {
     }
 }
 
-async fn occupy<C: Crew>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) {
+async fn occupy<C: UserFactory>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) {
     let floor = Rc::clone(&ring.floor);
-    let mut user = floor.recruit();
+    let mut user = floor.new_user();
     // The end of an iteration is the start of the next.
     let mut now = floor.now();
     while place.wanted.get() && !floor.is_stopping() {

@@ -11,7 +11,7 @@ use plan::{ScenarioRun, TestPlan};
 
 use crate::arrivals::Share;
 use crate::tasks::Bell;
-use crate::user::{Arrival, Crew, Iteration, IterationEnd, VirtualUser};
+use crate::user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};
 
 /// What every leaf of one worker has at hand.
 #[derive(Debug, Clone)]
@@ -29,9 +29,9 @@ impl WorkerContext {
 }
 
 /// One leaf on one worker.
-pub(crate) struct Floor<C: Crew> {
+pub(crate) struct Floor<C: UserFactory> {
     pub(crate) context: WorkerContext,
-    pub(crate) crew: Rc<C>,
+    pub(crate) factory: Rc<C>,
     pub(crate) leaf: u32,
     pub(crate) run: ScenarioRun,
     pub(crate) seed: u64,
@@ -48,16 +48,16 @@ pub(crate) struct Floor<C: Crew> {
     pub(crate) scales: RefCell<Vec<(Nanos, f64)>>,
     series: SeriesId,
     active: Cell<u64>,
-    recruited: Cell<u64>,
+    users_made: Cell<u64>,
 }
 
-impl<C: Crew> Floor<C> {
-    pub(crate) fn new(context: WorkerContext, crew: Rc<C>, plan: &TestPlan, leaf: u32, run: ScenarioRun, begin: Nanos) -> Self {
+impl<C: UserFactory> Floor<C> {
+    pub(crate) fn new(context: WorkerContext, factory: Rc<C>, plan: &TestPlan, leaf: u32, run: ScenarioRun, begin: Nanos) -> Self {
         let name: std::sync::Arc<str> = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| &scenario.name).into();
         let key = SeriesKey { kind: SeriesKind::Iteration, scenario: name.clone(), group: "".into(), name };
         let series = context.recorder.borrow_mut().series(&key);
         Self {
-            crew,
+            factory,
             leaf,
             seed: plan.options.seed.wrapping_add(u64::from(leaf).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             begin,
@@ -70,7 +70,7 @@ impl<C: Crew> Floor<C> {
             scales: RefCell::default(),
             series,
             active: Cell::new(0),
-            recruited: Cell::new(0),
+            users_made: Cell::new(0),
             context,
         }
     }
@@ -98,10 +98,10 @@ impl<C: Crew> Floor<C> {
     }
 
     /// A new user with a number of its own.
-    pub(crate) fn recruit(&self) -> C::User {
-        let number = self.recruited.replace(self.recruited.get() + 1);
+    pub(crate) fn new_user(&self) -> C::User {
+        let number = self.users_made.replace(self.users_made.get() + 1);
         let share = self.context.share();
-        self.crew.recruit(self.leaf, self.run.scenario, number * share.of + share.index)
+        self.factory.new_user(self.leaf, self.run.scenario, number * share.of + share.index)
     }
 
     /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when it ended; `None`:
@@ -125,14 +125,14 @@ impl<C: Crew> Floor<C> {
 }
 
 /// Counts an iteration from its start to its end, however it ends; being dropped without an end is an interruption.
-struct IterationRecord<'a, C: Crew> {
+struct IterationRecord<'a, C: UserFactory> {
     floor: &'a Floor<C>,
     scheduled: Nanos,
     started: Nanos,
     end: Option<(IterationEnd, Nanos)>,
 }
 
-impl<C: Crew> IterationRecord<'_, C> {
+impl<C: UserFactory> IterationRecord<'_, C> {
     fn begin(&self) {
         let floor = self.floor;
         floor.set_active(self.started, floor.active() + 1);
@@ -140,7 +140,7 @@ impl<C: Crew> IterationRecord<'_, C> {
     }
 }
 
-impl<C: Crew> Drop for IterationRecord<'_, C> {
+impl<C: UserFactory> Drop for IterationRecord<'_, C> {
     fn drop(&mut self) {
         let floor = self.floor;
         let (end, ended) = self.end.map_or_else(|| (None, floor.now()), |(end, at)| (Some(end), at));

@@ -12,10 +12,10 @@ use plan::{OpenStage, ScenarioRun};
 use crate::arrivals::{Arrivals, Due, Share};
 use crate::floor::Floor;
 use crate::tasks::{Bell, Spawner, Tasks};
-use crate::user::Crew;
+use crate::user::UserFactory;
 
 /// The users of an open leaf on one worker.
-struct Desk<C: Crew> {
+struct Desk<C: UserFactory> {
     floor: Rc<Floor<C>>,
     /// Free users, the last to finish on top: its connections are warm.
     free: RefCell<Vec<Rc<Seat>>>,
@@ -37,7 +37,7 @@ struct Seat {
 }
 
 /// Runs an open leaf on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[OpenStage]) {
+pub(crate) async fn run<C: UserFactory>(floor: Rc<Floor<C>>, stages: &[OpenStage]) {
     let users_max = floor.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX).max(1);
     let share = floor.context.share();
     // Fewer users than workers: the first workers have one user each and share all arrivals; the others have none.
@@ -61,7 +61,7 @@ pub(crate) async fn run<C: Crew>(floor: Rc<Floor<C>>, stages: &[OpenStage]) {
     tasks.beside(dispatch(desk, arrivals)).await;
 }
 
-async fn dispatch<C: Crew>(desk: Rc<Desk<C>>, mut arrivals: Arrivals) {
+async fn dispatch<C: UserFactory>(desk: Rc<Desk<C>>, mut arrivals: Arrivals) {
     let floor = Rc::clone(&desk.floor);
     let profile_end = floor.begin + floor.run.profile.duration_ns().unwrap_or(0);
     let mut stopped_at = None;
@@ -108,7 +108,7 @@ async fn dispatch<C: Crew>(desk: Rc<Desk<C>>, mut arrivals: Arrivals) {
 }
 
 /// Returns when the instant has come or the floor changed.
-pub(crate) async fn wait_until<C: Crew>(floor: &Floor<C>, deadline: Nanos) {
+pub(crate) async fn wait_until<C: UserFactory>(floor: &Floor<C>, deadline: Nanos) {
     let timer = floor.context.clock.sleep_until(deadline);
     std::future::poll_fn(|context| {
         if floor.changed.poll(context).is_ready() || timer.poll_due(context).is_ready() {
@@ -119,7 +119,7 @@ pub(crate) async fn wait_until<C: Crew>(floor: &Floor<C>, deadline: Nanos) {
     .await;
 }
 
-impl<C: Crew> Desk<C> {
+impl<C: UserFactory> Desk<C> {
     fn waiting(&self) -> u64 {
         self.due.get() - self.started.get()
     }
@@ -169,9 +169,9 @@ impl<C: Crew> Desk<C> {
 }
 
 /// One user: iteration after iteration, as arrivals are handed to its seat.
-async fn occupy<C: Crew>(desk: Rc<Desk<C>>, seat: Rc<Seat>) {
+async fn occupy<C: UserFactory>(desk: Rc<Desk<C>>, seat: Rc<Seat>) {
     let floor = Rc::clone(&desk.floor);
-    let mut user = floor.recruit();
+    let mut user = floor.new_user();
     loop {
         let due = match seat.assigned.take() {
             Some(due) => due,

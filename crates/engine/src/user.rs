@@ -50,13 +50,13 @@ pub trait VirtualUser {
 }
 
 /// Supplies one worker with users. Lives on that worker's thread.
-pub trait Crew: 'static {
+pub trait UserFactory: 'static {
     type User: VirtualUser + 'static;
 
     /// A new user. `number` counts the users of the leaf from 0 and is unique across workers.
-    fn recruit(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Self::User;
+    fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Self::User;
 
-    /// Writes down what the crew itself counts: its connections, and how late it read from them. Called at the end of each slice.
+    /// Writes down what the factory itself counts: its connections, and how late it read from them. Called at the end of each slice.
     fn count_into(&self, slice: &mut GeneratorSlice);
 
     /// Work that must go on beside the users (a script engine's jobs and I/O). Polled on the worker's thread until the run ends.

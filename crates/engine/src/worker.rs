@@ -1,4 +1,4 @@
-//! One worker: the leaves given to it, its crew's own work, and a snapshot each second.
+//! One worker: the leaves given to it, its factory's own work, and a snapshot each second.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,20 +13,20 @@ use plan::{IterationSplit, LoadProfile, TestPlan};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
 
-use crate::conductor::Tables;
+use crate::coordinator::Tables;
 use crate::floor::{Floor, WorkerContext};
 use crate::host::HostMeter;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
-use crate::user::Crew;
+use crate::user::UserFactory;
 use crate::{closed, descriptors, open, promptness, stages};
 
 /// Length of a slice.
 pub(crate) const SLICE_NS: Nanos = 1_000_000_000;
-/// Snapshots kept back while the conductor is busy; older ones are then merged.
+/// Snapshots kept back while the coordinator is busy; older ones are then merged.
 const BACKLOG_MAX: usize = 60;
 
-/// What the conductor tells a worker.
+/// What the coordinator tells a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Start a leaf at an instant. `numbers` has the number of its next iteration in closed load, for all workers.
@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Finish,
 }
 
-/// What a worker tells the conductor.
+/// What a worker tells the coordinator.
 #[derive(Debug)]
 pub(crate) enum Report {
     Slice(Box<Snapshot>),
@@ -52,23 +52,23 @@ pub(crate) enum Report {
     Broke(String),
 }
 
-/// A worker's way to the conductor.
+/// A worker's way to the coordinator.
 pub(crate) struct Line {
     pub(crate) worker: u32,
-    pub(crate) reports: SyncSender<crate::conductor::Input>,
+    pub(crate) reports: SyncSender<crate::coordinator::Input>,
 }
 
 impl Line {
     pub(crate) fn send(&self, report: Report) {
-        // The conductor outlives its workers; if it is gone, there is nobody to tell.
-        let _ = self.reports.send(crate::conductor::Input::Report(self.worker, report));
+        // The coordinator outlives its workers; if it is gone, there is nobody to tell.
+        let _ = self.reports.send(crate::coordinator::Input::Report(self.worker, report));
     }
 
     fn try_send(&self, snapshot: Box<Snapshot>) -> Result<(), Box<Snapshot>> {
-        match self.reports.try_send(crate::conductor::Input::Report(self.worker, Report::Slice(snapshot))) {
+        match self.reports.try_send(crate::coordinator::Input::Report(self.worker, Report::Slice(snapshot))) {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(input) | TrySendError::Disconnected(input)) => match input {
-                crate::conductor::Input::Report(_, Report::Slice(snapshot)) => Err(snapshot),
+                crate::coordinator::Input::Report(_, Report::Slice(snapshot)) => Err(snapshot),
                 _ => Ok(()),
             },
         }
@@ -89,12 +89,12 @@ pub(crate) fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_io().build()
 }
 
-/// The body of a worker's thread. `recruit` makes its crew.
-pub(crate) fn work<C: Crew>(
+/// The body of a worker's thread. `make_factory` makes its factory.
+pub(crate) fn work<C: UserFactory>(
     plan: &Arc<TestPlan>,
     Place { index, workers, runtime, tables }: Place,
     monotonic: Monotonic,
-    recruit: impl FnOnce(&WorkerContext) -> Result<C, String>,
+    make_factory: impl FnOnce(&WorkerContext) -> Result<C, String>,
     commands: Receiver<Command>,
     line: Line,
 ) {
@@ -108,12 +108,12 @@ pub(crate) fn work<C: Crew>(
     let recorder = Rc::new(RefCell::new(Recorder::new(index, plan.options.series_max)));
     let context = WorkerContext { index, workers, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let _inside = runtime.enter();
-    let crew = match recruit(&context) {
-        Ok(crew) => Rc::new(crew),
+    let factory = match make_factory(&context) {
+        Ok(factory) => Rc::new(factory),
         Err(problem) => return line.send(Report::Broke(problem)),
     };
     let line = Rc::new(line);
-    let body = attend(Arc::clone(plan), context, crew, commands, Rc::clone(&line));
+    let body = attend(Arc::clone(plan), context, factory, commands, Rc::clone(&line));
     match Turns::new(clock, recorder, body) {
         Ok(turns) => runtime.block_on(tokio::task::unconstrained(turns)),
         Err(error) => line.send(Report::Broke(format!("worker {index} has no timer: {error}"))),
@@ -121,17 +121,17 @@ pub(crate) fn work<C: Crew>(
 }
 
 /// Carries out commands until the last.
-pub(crate) async fn attend<C: Crew>(
+pub(crate) async fn attend<C: UserFactory>(
     plan: Arc<TestPlan>,
     context: WorkerContext,
-    crew: Rc<C>,
+    factory: Rc<C>,
     mut commands: Receiver<Command>,
     line: Rc<Line>,
 ) {
     let tasks = Tasks::default();
     let spawner = tasks.spawner();
-    spawner.spawn(crew.drive());
-    let slicer = Rc::new(Slicer::new(context.clone(), Rc::clone(&crew), Rc::clone(&line)));
+    spawner.spawn(factory.drive());
+    let slicer = Rc::new(Slicer::new(context.clone(), Rc::clone(&factory), Rc::clone(&line)));
     spawner.spawn(Rc::clone(&slicer).tick());
     let lead = async {
         let mut floors: Vec<Rc<Floor<C>>> = Vec::new();
@@ -139,7 +139,7 @@ pub(crate) async fn attend<C: Crew>(
             match command {
                 Command::Begin { leaf, at, numbers } => {
                     if let Some(run) = plan.load.leaves().get(leaf as usize) {
-                        let floor = Rc::new(Floor::new(context.clone(), Rc::clone(&crew), &plan, leaf, (*run).clone(), at));
+                        let floor = Rc::new(Floor::new(context.clone(), Rc::clone(&factory), &plan, leaf, (*run).clone(), at));
                         floors.push(Rc::clone(&floor));
                         begin(&spawner, floor, numbers, Rc::clone(&line));
                     }
@@ -157,7 +157,7 @@ pub(crate) async fn attend<C: Crew>(
     line.send(Report::Done);
 }
 
-fn each<C: Crew>(floors: &[Rc<Floor<C>>], change: impl Fn(&Floor<C>)) {
+fn each<C: UserFactory>(floors: &[Rc<Floor<C>>], change: impl Fn(&Floor<C>)) {
     for floor in floors {
         change(floor);
         floor.changed.ring();
@@ -165,7 +165,7 @@ fn each<C: Crew>(floors: &[Rc<Floor<C>>], change: impl Fn(&Floor<C>)) {
 }
 
 /// Marks the stages of a leaf as they begin, for as long as it goes on.
-async fn mark_stages<C: Crew>(floor: Rc<Floor<C>>) {
+async fn mark_stages<C: UserFactory>(floor: Rc<Floor<C>>) {
     let name = floor.scenario_name();
     for (offset_ns, text) in stages::boundaries(&floor.run.profile) {
         let at = floor.begin + offset_ns;
@@ -177,7 +177,7 @@ async fn mark_stages<C: Crew>(floor: Rc<Floor<C>>) {
     }
 }
 
-fn begin<C: Crew>(spawner: &Spawner, floor: Rc<Floor<C>>, numbers: Arc<AtomicU64>, line: Rc<Line>) {
+fn begin<C: UserFactory>(spawner: &Spawner, floor: Rc<Floor<C>>, numbers: Arc<AtomicU64>, line: Rc<Line>) {
     if floor.context.index == 0 {
         spawner.spawn(mark_stages(Rc::clone(&floor)));
     }
@@ -203,17 +203,17 @@ fn begin<C: Crew>(spawner: &Spawner, floor: Rc<Floor<C>>, numbers: Arc<AtomicU64
 /// Drains the recorder at the end of each second.
 struct Slicer<C> {
     context: WorkerContext,
-    crew: Rc<C>,
+    factory: Rc<C>,
     line: Rc<Line>,
     meter: RefCell<HostMeter>,
     next: RefCell<(u32, Nanos)>,
     backlog: RefCell<VecDeque<Box<Snapshot>>>,
 }
 
-impl<C: Crew> Slicer<C> {
-    fn new(context: WorkerContext, crew: Rc<C>, line: Rc<Line>) -> Self {
+impl<C: UserFactory> Slicer<C> {
+    fn new(context: WorkerContext, factory: Rc<C>, line: Rc<Line>) -> Self {
         let meter = HostMeter::start(context.index == 0, context.clock.now());
-        Self { context, crew, line, meter: RefCell::new(meter), next: RefCell::new((0, 0)), backlog: RefCell::default() }
+        Self { context, factory, line, meter: RefCell::new(meter), next: RefCell::new((0, 0)), backlog: RefCell::default() }
     }
 
     async fn tick(self: Rc<Self>) {
@@ -235,7 +235,7 @@ impl<C: Crew> Slicer<C> {
         let snapshot = {
             let mut recorder = self.context.recorder.borrow_mut();
             self.meter.borrow_mut().read_into(recorder.generator(), now);
-            self.crew.count_into(recorder.generator());
+            self.factory.count_into(recorder.generator());
             recorder.drain(slice, start, end)
         };
         let mut backlog = self.backlog.borrow_mut();

@@ -21,7 +21,7 @@ pub use outcome::Outcome;
 pub use recorder::{Recorder, SeriesId};
 pub use sample::{Phases, Sample};
 pub use series::{SeriesKey, SeriesKind};
-pub use signal::{NoticeKind, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint};
+pub use signal::{NoticeKind, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint};
 pub use snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
 pub use trace::TraceId;
 

@@ -73,7 +73,14 @@ impl Readings {
             }
             None => {
                 let name = format!("{}/{metric}", self.observer);
-                let signal = Signal { name, observer: self.observer.clone(), kind, unit: unit.to_owned(), help: help.to_owned() };
+                let signal = Signal {
+                    name,
+                    observer: self.observer.clone(),
+                    kind,
+                    unit: unit.to_owned(),
+                    help: help.to_owned(),
+                    ..Signal::default()
+                };
                 let signal = Arc::new(signal);
                 self.series.insert(metric.to_owned(), Arc::clone(&signal));
                 signal

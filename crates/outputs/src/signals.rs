@@ -92,7 +92,14 @@ mod tests {
     use super::*;
 
     fn signal(name: &str, kind: SignalKind) -> Signal {
-        Signal { name: name.to_owned(), observer: "shop: a/b".to_owned(), kind, unit: "bytes".to_owned(), help: String::new() }
+        Signal {
+            name: name.to_owned(),
+            observer: "shop: a/b".to_owned(),
+            kind,
+            unit: "bytes".to_owned(),
+            help: String::new(),
+            ..Signal::default()
+        }
     }
 
     fn values(signals: &Signals, now: Nanos) -> Vec<f64> {

@@ -4,7 +4,6 @@
 //! [`Secrets`] keeps what nobody may read out of all that is shown. Deliberately absent: clocks, I/O, anything measured.
 //! Everything here is plain data that serialises to `plan.json` in a run directory, and pure functions over it.
 
-pub mod duration;
 mod flow;
 mod load;
 mod parameter;

@@ -113,6 +113,7 @@ fn signal(n: u64) -> Signal {
         kind,
         unit: unit.to_owned(),
         help: format!("{metric} of {observer}"),
+        ..Signal::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use analysis::Summary;
 use metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoint, SlowSample, Snapshot};
 use plan::{Origin, Parameter, TestPlan};
-use run::{Run, RunEnd, RunInfo};
+use run_directory::{Run, RunEnd, RunInfo};
 
 use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
@@ -131,15 +131,15 @@ impl ViewBuilder {
 
     fn notes(&self, state: RunState) -> Vec<String> {
         let told = self.marks.iter().filter(|mark| matches!(mark.kind, MarkKind::Adjusted | MarkKind::Warning | MarkKind::Stopped));
-        let mut notes: Vec<String> = told.map(|mark| format!("At {}: {}", crate::number::seconds(seconds(mark.at)), mark.text)).collect();
+        let mut notes: Vec<String> = told.map(|mark| format!("At {}: {}", units::seconds(seconds(mark.at)), mark.text)).collect();
         if self.marks_left_out > 0 {
-            notes.push(format!("{} further marks are not shown.", crate::number::count(self.marks_left_out)));
+            notes.push(format!("{} further marks are not shown.", units::count(self.marks_left_out)));
         }
         if self.signals_left_out {
             notes.push("There were more signals than a report draws; the later ones are in the run directory only.".to_owned());
         }
         if self.series_overflow > 0 {
-            let samples = crate::number::counted(self.series_overflow, "sample");
+            let samples = units::counted(self.series_overflow, "sample");
             notes.push(format!("Too many different request names: {samples} stand under (other). Give varying requests a fixed name."));
         }
         for (from, to) in &self.gaps {

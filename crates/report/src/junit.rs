@@ -8,7 +8,6 @@ use std::time::Duration;
 use analysis::{CheckRow, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::number;
 use crate::view::RunState;
 
 /// The XML text. `state` and `state_detail` say how the run ended, see [`RunState::of`].
@@ -103,7 +102,7 @@ fn check(row: &CheckRow) -> TestCase {
     let total = row.passed + row.failed;
     let mut case = TestCase::new(format!("{}: {}", row.key.scenario, row.key.name), TestCaseStatus::success());
     if row.failed > 0 {
-        case.set_system_err(format!("{} of {} failed", number::count(row.failed), number::count(total)));
+        case.set_system_err(format!("{} of {} failed", units::count(row.failed), units::count(total)));
     }
     case.set_assertions(usize::try_from(total).unwrap_or(usize::MAX));
     case

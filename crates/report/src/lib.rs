@@ -13,7 +13,6 @@ mod junit;
 mod listing;
 mod live;
 mod markdown;
-pub mod number;
 pub mod terminal;
 mod timeline;
 mod view;

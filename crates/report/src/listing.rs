@@ -1,11 +1,10 @@
 //! Lists of runs: a table for people, JSON for machines.
 
 use analysis::{Grade, Summary};
-use run::Entry;
+use run_directory::Entry;
 use serde::Serialize;
 
 use crate::json::pretty;
-use crate::number;
 use crate::terminal::{Cell, Head, Paint, Row, Style, Table, grade_sign, tame};
 use crate::view::RunState;
 
@@ -107,14 +106,14 @@ fn cells(row: &RunRow) -> Vec<Cell> {
         (Some(met), Some(all)) if met == all => Cell { text: format!("✓ {met} of {all}"), paint: Some(Paint::Good) },
         (Some(met), Some(all)) => Cell { text: format!("✗ {met} of {all}"), paint: Some(Paint::Bad) },
     };
-    let failed = row.failed.map_or_else(none, number::count);
+    let failed = row.failed.map_or_else(none, units::count);
     vec![
         row.id.clone().into(),
         Cell { text: ended.to_owned(), paint: ended_paint },
-        row.duration_seconds.map_or_else(none, number::seconds).into(),
-        row.requests.map_or_else(none, number::count).into(),
+        row.duration_seconds.map_or_else(none, units::seconds).into(),
+        row.requests.map_or_else(none, units::count).into(),
         Cell { text: failed, paint: row.failed.filter(|failed| *failed > 0).map(|_| Paint::Bad) },
-        number::seconds_or_none(row.p95_seconds).into(),
+        units::seconds_or_none(row.p95_seconds).into(),
         validity,
         thresholds,
         tame(&row.tags.join(", ")).into(),

@@ -34,7 +34,7 @@ macro_rules! line {
 }
 
 fn headline(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
-    let after = number::seconds(summary.totals.duration_seconds);
+    let after = units::seconds(summary.totals.duration_seconds);
     let ended = match closing.state {
         RunState::Running => format!("running for {after}"),
         RunState::Completed => format!("ran for {after}"),
@@ -113,24 +113,24 @@ fn times(title: &str, rows: &[RequestRow], out: &mut String) {
     line!(out, "| {title} | Count | Rate | Failed | Mean | p50 | p95 | p99 | Max |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows.iter().take(ROWS_MAX) {
         let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
-        let at = |quantile| number::seconds_or_none(row.response.at(quantile));
-        let failed = if row.failed > 0 { format!("**{}**", number::count(row.failed)) } else { "0".to_owned() };
+        let at = |quantile| units::seconds_or_none(row.response.at(quantile));
+        let failed = if row.failed > 0 { format!("**{}**", units::count(row.failed)) } else { "0".to_owned() };
         line!(
             out,
             "| {} | {} | {} | {failed} | {} | {} | {} | {} | {} |",
             text(&format!("{group}{}", row.key.name)),
-            number::count(row.count),
-            number::rate(row.rate),
-            number::seconds_or_none(row.response.mean),
+            units::count(row.count),
+            units::rate(row.rate),
+            units::seconds_or_none(row.response.mean),
             at(0.5),
             at(0.95),
             at(0.99),
-            number::seconds_or_none(row.response.max),
+            units::seconds_or_none(row.response.max),
         );
     }
     out.push('\n');
     if rows.len() > ROWS_MAX {
-        line!(out, "… and {} more in the report.\n", number::count((rows.len() - ROWS_MAX) as u64));
+        line!(out, "… and {} more in the report.\n", units::count((rows.len() - ROWS_MAX) as u64));
     }
 }
 
@@ -144,14 +144,14 @@ fn flows(rows: &[FlowRow], out: &mut String) {
     );
     for flow in rows.iter().take(ROWS_MAX) {
         let at = |times, quantile| words::percentile(times, quantile);
-        let [started, finished, lost, open] = [flow.started, flow.finished, flow.timed_out, flow.open].map(number::count);
+        let [started, finished, lost, open] = [flow.started, flow.finished, flow.timed_out, flow.open].map(units::count);
         let (p50, p95, p99) = (at(&flow.time, 0.5), at(&flow.time, 0.95), at(&flow.time, 0.99));
-        let (max, backlog) = (number::seconds_or_none(flow.time.max), number::count(flow.backlog_max));
+        let (max, backlog) = (units::seconds_or_none(flow.time.max), units::count(flow.backlog_max));
         line!(out, "| {} | {started} | {finished} | {lost} | {open} | {p50} | {p95} | {p99} | {max} | {backlog} |", text(&flow.name));
         for stage in &flow.stages {
-            let [reached, open, backlog] = [stage.reached, stage.backlog, stage.backlog_max].map(number::count);
+            let [reached, open, backlog] = [stage.reached, stage.backlog, stage.backlog_max].map(units::count);
             let (p50, p95, p99) = (at(&stage.time, 0.5), at(&stage.time, 0.95), at(&stage.time, 0.99));
-            let max = number::seconds_or_none(stage.time.max);
+            let max = units::seconds_or_none(stage.time.max);
             line!(out, "| … until {} | | {reached} | | {open} | {p50} | {p95} | {p99} | {max} | {backlog} |", text(&stage.name));
         }
     }
@@ -166,7 +166,7 @@ fn checks(summary: &Summary, out: &mut String) {
     let failing: Vec<_> = summary.checks.iter().filter(|row| row.failed > 0).take(ROWS_MAX).collect();
     for row in &failing {
         let total = row.passed + row.failed;
-        line!(out, "- ❌ check **{}**: {} of {} failed", text(&row.key.name), number::count(row.failed), number::count(total));
+        line!(out, "- ❌ check **{}**: {} of {} failed", text(&row.key.name), units::count(row.failed), units::count(total));
     }
     if !failing.is_empty() {
         out.push('\n');
@@ -182,7 +182,7 @@ fn errors(summary: &Summary, out: &mut String) {
     line!(out, "| Count | Request | Error |\n|--:|---|---|");
     for row in rows.iter().take(ERRORS_MAX) {
         let message: String = row.message.chars().take(300).collect();
-        line!(out, "| {} | {} | {}: {} |", number::count(row.count), text(&row.key.name), row.outcome.label(), text(&message));
+        line!(out, "| {} | {} | {}: {} |", units::count(row.count), text(&row.key.name), row.outcome.label(), text(&message));
     }
     out.push('\n');
     if rows.len() > ERRORS_MAX {
@@ -195,13 +195,13 @@ fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     line!(
         out,
         "{} ({}), {} failed ({}), {}, {} sent, {} received",
-        number::counted(totals.requests, "request"),
-        number::rate(totals.request_rate),
-        number::count(totals.requests_failed),
-        number::share(totals.failure_share),
-        number::counted(totals.iterations, "iteration"),
-        number::bytes(totals.bytes_sent),
-        number::bytes(totals.bytes_received),
+        units::counted(totals.requests, "request"),
+        units::rate(totals.request_rate),
+        units::count(totals.requests_failed),
+        units::share(totals.failure_share),
+        units::counted(totals.iterations, "iteration"),
+        units::bytes(totals.bytes_sent),
+        units::bytes(totals.bytes_received),
     );
     for (what, place) in closing.places {
         line!(out, "\n{}: `{}`", text(what), place.replace('`', "'"));

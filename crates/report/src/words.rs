@@ -1,10 +1,9 @@
 //! The load, the machine and the flows in words.
 
 use analysis::{FlowRow, TimeStats};
-use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing, duration};
-use run::HostFacts;
-
-use crate::number;
+use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
+use run_directory::HostFacts;
+use units::duration;
 
 /// One line per leaf of the load: `Buy a ticket: 4 arrivals/s for 1m`. What follows something begins with `then`, what runs beside
 /// something with `and`.
@@ -32,7 +31,7 @@ fn describe(load: &Load, plan: &TestPlan, join: &str, lines: &mut Vec<String>) {
 fn leaf(run: &ScenarioRun) -> String {
     let mut text = profile(&run.profile);
     if let Some(users_max) = run.users_max {
-        text.push_str(&format!(" (at most {} at once)", number::counted(users_max, "user")));
+        text.push_str(&format!(" (at most {} at once)", units::counted(users_max, "user")));
     }
     text
 }
@@ -44,18 +43,18 @@ fn profile(profile: &LoadProfile) -> String {
         LoadProfile::Closed { stages } if stages.is_empty() => "nothing".to_owned(),
         LoadProfile::Closed { stages } => {
             let stage = |stage: &plan::ClosedStage| match (stage.from, stage.to) {
-                (from, to) if from == to => format!("{}{}", number::counted(to, "user"), lasting("for", stage.duration_ns)),
-                (from, to) => format!("{} → {} users{}", number::count(from), number::count(to), lasting("over", stage.duration_ns)),
+                (from, to) if from == to => format!("{}{}", units::counted(to, "user"), lasting("for", stage.duration_ns)),
+                (from, to) => format!("{} → {} users{}", units::count(from), units::count(to), lasting("over", stage.duration_ns)),
             };
             stages.iter().map(stage).collect::<Vec<_>>().join(", then ")
         }
         LoadProfile::Iterations { users, count, split, duration_max_ns } => {
             let whose = match split {
-                IterationSplit::Shared => format!("{} shared by", number::counted(*count, "iteration")),
-                IterationSplit::PerUser => format!("{} by each of", number::counted(*count, "iteration")),
+                IterationSplit::Shared => format!("{} shared by", units::counted(*count, "iteration")),
+                IterationSplit::PerUser => format!("{} by each of", units::counted(*count, "iteration")),
             };
             let limit = duration_max_ns.map_or_else(String::new, |ns| format!(", within {}", duration::format(ns)));
-            format!("{whose} {}{limit}", number::counted(*users, "user"))
+            format!("{whose} {}{limit}", units::counted(*users, "user"))
         }
     }
 }
@@ -63,13 +62,13 @@ fn profile(profile: &LoadProfile) -> String {
 fn open_stage(stage: &OpenStage) -> String {
     match stage {
         OpenStage::Burst { count: 1 } => "once".to_owned(),
-        OpenStage::Burst { count } => format!("{} at once", number::counted(*count, "arrival")),
+        OpenStage::Burst { count } => format!("{} at once", units::counted(*count, "arrival")),
         OpenStage::Rate { from, to, duration_ns, timing } => {
             let timing = if *timing == Timing::Poisson { " (Poisson)" } else { "" };
             if from == to {
-                format!("{} arrivals/s{timing}{}", number::number(*from), lasting("for", *duration_ns))
+                format!("{} arrivals/s{timing}{}", units::number(*from), lasting("for", *duration_ns))
             } else {
-                format!("{} → {} arrivals/s{timing}{}", number::number(*from), number::number(*to), lasting("over", *duration_ns))
+                format!("{} → {} arrivals/s{timing}{}", units::number(*from), units::number(*to), lasting("over", *duration_ns))
             }
         }
     }
@@ -83,10 +82,10 @@ fn lasting(word: &str, duration_ns: u64) -> String {
 pub(crate) fn host(facts: &HostFacts) -> String {
     let mut parts = vec![facts.hostname.clone(), facts.cpu.clone()];
     if facts.cores > 0 {
-        parts.push(number::counted(u64::from(facts.cores), "core"));
+        parts.push(units::counted(u64::from(facts.cores), "core"));
     }
     if facts.memory_bytes > 0 {
-        parts.push(number::memory(facts.memory_bytes));
+        parts.push(units::memory(facts.memory_bytes));
     }
     parts.push(facts.kernel.clone());
     parts.retain(|part| !part.is_empty());
@@ -97,8 +96,8 @@ pub(crate) fn host(facts: &HostFacts) -> String {
 pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return number::NONE.to_owned() };
     match (percentile.value, percentile.low) {
-        (Some(value), _) => number::seconds(value),
-        (None, Some(bound)) => format!("≥ {}", number::seconds(bound)),
+        (Some(value), _) => units::seconds(value),
+        (None, Some(bound)) => format!("≥ {}", units::seconds(bound)),
         (None, None) => number::NONE.to_owned(),
     }
 }
@@ -112,22 +111,22 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
     if let Some(drain) = &flow.drain
         && drain.open + drain.left > 0
     {
-        let after = format!("{} open when the load ended", number::count(drain.open.max(drain.left)));
+        let after = format!("{} open when the load ended", units::count(drain.open.max(drain.left)));
         lines.push(match drain.seconds {
-            Some(seconds) => format!("{after}; drained in {}", number::seconds(seconds)),
-            None => format!("{after}; {} still open when the run ended: they count as slower than all others", number::count(drain.left)),
+            Some(seconds) => format!("{after}; drained in {}", units::seconds(seconds)),
+            None => format!("{after}; {} still open when the run ended: they count as slower than all others", units::count(drain.left)),
         });
     } else if flow.open > 0 {
-        lines.push(format!("{} still open when the run ended: they count as slower than all others", number::count(flow.open)));
+        lines.push(format!("{} still open when the run ended: they count as slower than all others", units::count(flow.open)));
     }
     if flow.oldest_max > 0.0 && flow.backlog_max > 1 {
-        let (most, oldest) = (number::count(flow.backlog_max), number::seconds(flow.oldest_max));
-        let (when, then) = (number::seconds(flow.backlog_max_at_seconds), number::seconds(flow.oldest_max_at_seconds));
+        let (most, oldest) = (units::count(flow.backlog_max), units::seconds(flow.oldest_max));
+        let (when, then) = (units::seconds(flow.backlog_max_at_seconds), units::seconds(flow.oldest_max_at_seconds));
         lines.push(format!("at most {most} were open (at {when}), the oldest for {oldest} (at {then})"));
     }
     if let Some(worst) = flow.overtaken_worst {
-        let share = number::share(flow.overtaken_share);
-        lines.push(format!("{share} were overtaken, at worst by one that started {} later", number::seconds(worst)));
+        let share = units::share(flow.overtaken_share);
+        lines.push(format!("{share} were overtaken, at worst by one that started {} later", units::seconds(worst)));
     }
     let odd = [
         (flow.late, "finished after the timeout"),
@@ -136,7 +135,7 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
         (flow.unfollowed, "starts not followed: too many were open"),
     ];
     let odd: Vec<String> =
-        odd.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", number::count(*count))).collect();
+        odd.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", units::count(*count))).collect();
     if !odd.is_empty() {
         lines.push(odd.join(", "));
     }

@@ -5,21 +5,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Conductor, Event};
+use engine::{Coordinator, Event};
 use metrics::clock::Monotonic;
 use metrics::{SeriesKind, Snapshot};
-use script::{Inputs, ScriptCrew, Sinks};
+use script::{Inputs, ScriptUsers, Sinks};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("give a test file")?;
     let inputs = Inputs::from_process(&arguments.collect::<Vec<_>>()).map_err(|error| error.render())?;
     let loaded = Arc::new(script::load(Path::new(&file), &inputs).map_err(|error| error.render())?);
-    let conductor = Conductor::new(Arc::new(loaded.plan.clone()), 1, Monotonic::start());
+    let coordinator = Coordinator::new(Arc::new(loaded.plan.clone()), 1, Monotonic::start());
     let mut total = Snapshot::default();
     let before = cpu_seconds();
-    let ending = conductor.run(
-        |context| ScriptCrew::new(&loaded, context, Sinks::default()).map_err(|error| error.render()),
+    let ending = coordinator.run(
+        |context| ScriptUsers::new(&loaded, context, Sinks::default()).map_err(|error| error.render()),
         |event| {
             if let Event::Slice(slice) | Event::LastSlice(slice) = event {
                 total.merge(*slice);

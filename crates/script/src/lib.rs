@@ -1,6 +1,6 @@
 //! Scenarios in TypeScript: compiled, evaluated into a plan, and run as virtual users.
 //!
-//! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptCrew`] (the program → users for the engine).
+//! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptUsers`] (the program → users for the engine).
 //! Inside: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `module` (the `"loadstone"` module), `crew` (users,
 //! operations, the driver), `user` (the user object: requests and responses), `stubs` (simulated endpoints and their functions). Deliberately absent: sockets (`protocol`),
 //! arrivals (`engine`), percentiles.
@@ -20,7 +20,7 @@ mod stubs;
 mod user;
 
 pub use compile::Program;
-pub use crew::{ConsoleLine, Direction, Level, MessageSink, ScriptCrew, ScriptUser, Sink, Sinks, TraceSink, Traced, TracedMessage};
+pub use crew::{ConsoleLine, Direction, Level, MessageSink, ScriptUser, ScriptUsers, Sink, Sinks, TraceSink, Traced, TracedMessage};
 pub use data::collection::Collected;
 pub use error::{Frame, Place, ScriptError};
 pub use load::{Loaded, load};

@@ -8,7 +8,7 @@
 use super::Scene;
 use super::draft::{Draft, Standing};
 use super::load_response::{Block, LoadResponse, Part};
-use crate::{Confidence, Evidence, Finding, Grade, units};
+use crate::{Confidence, Evidence, Finding, Grade};
 
 /// Times longer under high load than under low that a limited request must be at least, and that an unaffected one may be at most.
 pub(super) const GROWN: f64 = 1.5;

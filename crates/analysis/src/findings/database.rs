@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, Standing};
 use super::{Scene, downstream};
-use crate::{Confidence, units};
+use crate::Confidence;
 
 /// Mean sessions that must wait for one thing, and their share of the active ones, for it to be what holds work up.
 const WAITING_MIN: f64 = 1.0;

@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, Standing};
 use super::{Scene, downstream};
-use crate::{Confidence, units};
+use crate::Confidence;
 
 /// How many times longer calls must be held, and by how much.
 const SLOWER: f64 = 1.5;

@@ -8,7 +8,7 @@ use super::draft::{Draft, Standing};
 use super::signals::{Readings, mean_of_batches};
 use super::waiting::Waiting;
 use super::{Scene, database};
-use crate::{Confidence, units};
+use crate::Confidence;
 
 /// Seconds at either end of the stretch that are left out: what waits builds up and runs dry there.
 const TRIMMED_S: f64 = 2.0;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use metrics::{SeriesKind, Snapshot};
 use plan::TestPlan;
-use run::Run;
+use run_directory::Run;
 
 use crate::Tally;
 

@@ -18,7 +18,7 @@ pub(crate) mod signals;
 mod two_kinds;
 mod waiting;
 
-use run::Run;
+use run_directory::Run;
 
 use crate::{Findings, Tally, Validity};
 use draft::Draft;

@@ -5,7 +5,7 @@
 
 use super::draft::{Draft, Standing};
 use super::{Scene, Waiting};
-use crate::{Confidence, FlowTally, units};
+use crate::{Confidence, FlowTally};
 
 /// A journey was starved when one that started so much later finished first: five medians, and two seconds at least.
 const MEDIANS: f64 = 5.0;

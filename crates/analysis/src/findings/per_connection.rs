@@ -2,7 +2,7 @@
 
 use super::Scene;
 use super::draft::{Draft, Standing};
-use crate::{Confidence, units};
+use crate::Confidence;
 
 /// Connections that must have come, for a slope to mean something.
 const CONNECTIONS_MIN: f64 = 100.0;

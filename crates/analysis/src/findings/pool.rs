@@ -3,7 +3,7 @@
 use super::draft::{Draft, Standing};
 use super::signals::Readings;
 use super::{Scene, saturation};
-use crate::{Confidence, units};
+use crate::Confidence;
 
 /// What pools call those who wait: `hikaricp_connections_pending`, `db_pool_waiting`, `cl_waiting_connections`.
 const WAITING: [&str; 2] = ["waiting", "pending"];

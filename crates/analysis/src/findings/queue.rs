@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, Standing};
 use super::{Scene, Waiting};
-use crate::{Confidence, FlowTally, units};
+use crate::{Confidence, FlowTally};
 
 pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
     let waiting = scene.waiting.iter().find(|waiting| waiting.is_unstable())?;

@@ -5,7 +5,7 @@ use metrics::SeriesKind;
 use super::draft::{Draft, Standing};
 use super::signals::mean_of_batches;
 use super::{Scene, database, downstream, saturation};
-use crate::{Confidence, units};
+use crate::Confidence;
 
 /// Share of a request's answers that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_MIN: f64 = 0.01;

@@ -1,11 +1,11 @@
 //! What to say when no rule has something to say: that nothing limits the target, where the evidence carries that, or what to observe next.
 
 use plan::LoadProfile;
-use run::RunEnd;
+use run_directory::RunEnd;
 
 use super::load_response::LoadResponse;
 use super::{Scene, concurrency};
-use crate::{Grade, units};
+use crate::Grade;
 
 /// Failed share above which failures are the first thing to look at.
 const FAILED_MAX: f64 = 0.001;

@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, Standing};
 use super::{Scene, Waiting, downstream};
-use crate::{Confidence, units};
+use crate::Confidence;
 
 /// Share of the machine's cores, or of a limit, from which it is used up.
 const FULL: f64 = 0.93;

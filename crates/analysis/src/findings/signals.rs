@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use metrics::SignalKind;
-use run::{Run, SignalSeries};
+use run_directory::{Run, SignalSeries};
 
 use crate::interval::student_t;
 

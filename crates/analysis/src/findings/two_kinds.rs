@@ -12,7 +12,7 @@ use metrics::{Histogram, Outcome, SeriesKind};
 use super::Scene;
 use super::draft::{Draft, Standing};
 use crate::summary::outcome;
-use crate::{Confidence, SeriesTally, units};
+use crate::{Confidence, SeriesTally};
 
 /// Slow ones needed, and what part of all they may be.
 const SLOW_MIN: u64 = 20;

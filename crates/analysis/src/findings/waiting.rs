@@ -99,7 +99,7 @@ struct Second {
 }
 
 /// Of each flow, and of the requests, the longest stretch in which work waited; the flows first, since they see what users see.
-pub(crate) fn find(run: &run::Run, tally: &Tally) -> Vec<Waiting> {
+pub(crate) fn find(run: &run_directory::Run, tally: &Tally) -> Vec<Waiting> {
     let load_end = tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     let names: Vec<String> = tally.flows().iter().map(|flow| flow.merged.name.to_string()).collect();
     let mut all: Vec<Waiting> = names.iter().filter_map(|name| stretch(Some(name), &of_flow(run, name), load_end)).collect();
@@ -108,7 +108,7 @@ pub(crate) fn find(run: &run::Run, tally: &Tally) -> Vec<Waiting> {
     all
 }
 
-fn of_flow(run: &run::Run, name: &str) -> Vec<Second> {
+fn of_flow(run: &run_directory::Run, name: &str) -> Vec<Second> {
     let second = |slice: &metrics::Snapshot| {
         let flow = slice.flows.iter().find(|flow| &*flow.name == name);
         flow.map_or_else(Second::default, |flow| Second {
@@ -124,7 +124,7 @@ fn of_flow(run: &run::Run, name: &str) -> Vec<Second> {
 }
 
 /// Requests in flight of all workers together, while load was made: arrivals came due or, in a run that has none, users were asked for.
-fn of_requests(run: &run::Run) -> Vec<Second> {
+fn of_requests(run: &run_directory::Run) -> Vec<Second> {
     let is_open = run.slices.iter().flat_map(|slice| &slice.leaves).any(|leaf| leaf.arrivals_due > 0);
     let second = |slice: &metrics::Snapshot| {
         let length = (slice.end - slice.start).max(1) as f64;

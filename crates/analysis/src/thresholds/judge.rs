@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use metrics::SignalKind;
-use run::SignalSeries;
+use run_directory::SignalSeries;
 
 use super::{Measured, Metric, Pool, SignalPoint, Snapshot, Threshold, ThresholdResult, ThresholdState, Window, pool, wording};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use metrics::{Histogram, SeriesKey, SignalPoint, Snapshot};
 use plan::{Aggregate, Metric, Threshold, Window};
-use run::{Run, SignalSeries};
+use run_directory::{Run, SignalSeries};
 
 use crate::interval::Intervals;
 use crate::{Tally, ThresholdResult, ThresholdState};

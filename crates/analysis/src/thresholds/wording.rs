@@ -7,7 +7,6 @@ use plan::{Aggregate, Comparison, Metric, Selector, Threshold};
 
 use super::{Measured, Worst, pool};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
-use crate::units;
 
 /// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms); bound below 50 ms (12,000 samples, 120 beyond it)`.
 pub(super) fn detail(threshold: &Threshold, worst: &Worst, interval: Option<(f64, f64)>, windows: (u32, u32), cut_off: bool) -> String {

@@ -1,7 +1,7 @@
 //! Did the clock that times were taken on run at the right speed?
 
 use super::{Ground, Sheet, grade_of};
-use crate::{ValidityCheck, units};
+use crate::ValidityCheck;
 
 /// Shorter runs are not judged: two clocks are read some hundred nanoseconds apart.
 const SECONDS_MIN: f64 = 2.0;

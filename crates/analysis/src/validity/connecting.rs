@@ -1,7 +1,7 @@
 //! Did requests for connections get lost?
 
 use super::{Ground, Sheet};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 
 const SHEET: Sheet = Sheet {
     id: "connecting",

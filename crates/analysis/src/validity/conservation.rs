@@ -1,7 +1,7 @@
 //! Every iteration that started must have ended, been interrupted, or still run.
 
 use super::{Ground, RunStage, Sheet};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 
 const SHEET: Sheet = Sheet {
     id: "conservation",

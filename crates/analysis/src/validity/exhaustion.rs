@@ -2,7 +2,7 @@
 
 use super::{Ground, Sheet};
 use crate::summary::outcome;
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 use metrics::{Outcome, SeriesKind};
 
 const SHEET: Sheet = Sheet {

@@ -1,7 +1,7 @@
 //! Little's law on the generator's own books: the time integral of the requests in flight is the sum of their times.
 
 use super::{Ground, RunStage, Sheet, grade_of};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 use metrics::SeriesKind;
 
 /// Difference per request that is never held against a run: the counter and the instants are taken on neighbouring lines of the

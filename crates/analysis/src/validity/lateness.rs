@@ -1,8 +1,8 @@
 //! How the generator's own lateness is held against the times that it reports: percentile with the same percentile.
 
 use super::grade_of;
+use crate::Grade;
 use crate::percentile::samples_needed;
-use crate::{Grade, units};
 
 /// Lateness below this is never held against a run. It is what an idle machine's timers and scheduler take (two to four context
 /// switches of tens of µs), it is contained in the response time, and no network path to a target repeats better.

@@ -24,7 +24,7 @@ mod worker_busy;
 
 use metrics::{SeriesKind, SignalNotice};
 use plan::TestPlan;
-use run::{HostFacts, RunEnd};
+use run_directory::{HostFacts, RunEnd};
 
 use crate::{Grade, Tally, TimeStats, Validity, ValidityCheck};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use metrics::{Nanos, NoticeKind};
 
 use super::{Ground, Sheet, grade_of};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 
 /// Part of the run for which an observer may be silent before the signals must be read with care.
 const SILENT_SHARE: f64 = 0.05;

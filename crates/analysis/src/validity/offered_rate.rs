@@ -1,9 +1,9 @@
 //! Open load: did as many arrivals start as came due, and as many come due as the plan asks for?
 
 use super::{Ground, RunStage, Sheet, grade_of};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 use plan::{LoadProfile, OpenStage, Timing};
-use run::RunEnd;
+use run_directory::RunEnd;
 
 const SHEET: Sheet = Sheet {
     id: "offered-rate",

@@ -1,7 +1,7 @@
 //! Did the generator get a core when it wanted one?
 
 use super::{Ground, Sheet, grade_of};
-use crate::{ValidityCheck, units};
+use crate::ValidityCheck;
 
 const SHEET: Sheet = Sheet {
     id: "run-queue",

@@ -3,7 +3,7 @@
 use super::{Ground, Sheet};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
 use crate::thresholds::samples_for;
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 use plan::{Aggregate, Window};
 
 const SHEET: Sheet = Sheet {

@@ -1,7 +1,7 @@
 //! Were all names kept apart?
 
 use super::{Ground, Sheet};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 
 const SHEET: Sheet = Sheet {
     id: "series",

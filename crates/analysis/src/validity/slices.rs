@@ -1,7 +1,7 @@
 //! Is every second of the run there?
 
 use super::{Ground, RunStage, Sheet, grade_of};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 
 const SHEET: Sheet = Sheet {
     id: "slices",

@@ -3,7 +3,7 @@
 use plan::Aggregate;
 
 use super::{Ground, Sheet, grade_of};
-use crate::{Grade, ValidityCheck, WorkerTally, units};
+use crate::{Grade, ValidityCheck, WorkerTally};
 
 const SHEET: Sheet = Sheet {
     id: "stalls",

@@ -2,7 +2,7 @@
 //! has percentiles that depend on how long it went on.
 
 use super::{Ground, Sheet};
-use crate::{Grade, Second, ValidityCheck, units};
+use crate::{Grade, Second, ValidityCheck};
 
 /// Seconds that the second half must have.
 const SECONDS_MIN: usize = 15;

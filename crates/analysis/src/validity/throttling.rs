@@ -1,7 +1,7 @@
 //! Did a CPU limit of the container stop the generator?
 
 use super::{Ground, Sheet, grade_of};
-use crate::{ValidityCheck, units};
+use crate::ValidityCheck;
 
 const SHEET: Sheet = Sheet {
     id: "throttling",

@@ -1,7 +1,7 @@
 //! Were there as many users as the load needed?
 
 use super::{Ground, Sheet, grade_of};
-use crate::{Grade, ValidityCheck, units};
+use crate::{Grade, ValidityCheck};
 use plan::{LoadProfile, ScenarioRun};
 
 const OPEN: Sheet = Sheet {

@@ -1,7 +1,7 @@
 //! Had the generator's workers CPU to spare?
 
 use super::{Ground, Sheet, grade_of};
-use crate::{ValidityCheck, units};
+use crate::ValidityCheck;
 
 const SHEET: Sheet = Sheet {
     id: "worker-busy",

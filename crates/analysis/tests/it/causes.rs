@@ -4,7 +4,7 @@
 use analysis::{Findings, conclude};
 use metrics::{Signal, SignalKind, SignalPoint};
 use plan::{ClosedStage, LoadProfile, Timing};
-use run::{Run, SignalSeries};
+use run_directory::{Run, SignalSeries};
 
 use crate::made::{self, MS, SECOND, Slice};
 use crate::pipeline::{Order, Pipeline, healthy, simulate};
@@ -139,7 +139,7 @@ fn the_causes_read_well() {
 fn signal(run: &mut Run, kind: SignalKind, name: &str, value: impl Fn(u64) -> f64) {
     run.signals.retain(|series| series.signal.name != name);
     let observer = name.split('/').next().unwrap().to_owned();
-    let signal = Signal { name: name.to_owned(), observer, kind, unit: "1".to_owned(), help: String::new() };
+    let signal = Signal { name: name.to_owned(), observer, kind, unit: "1".to_owned(), help: String::new(), ..Signal::default() };
     let mut total = 0.0;
     let points = (0..run.slices.len() as u64).map(|second| {
         total = value(second) + if kind == SignalKind::Counter { total } else { 0.0 };

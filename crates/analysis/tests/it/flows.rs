@@ -3,7 +3,7 @@
 use analysis::{FlowRow, Summary, ThresholdState, conclude, samples_needed};
 use metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Snapshot};
 use plan::{Aggregate, Comparison, FlowSpec, Metric, Selector, Threshold};
-use run::Run;
+use run_directory::Run;
 
 use crate::made::{MS, SECOND, open, plan, run_of, threshold};
 

@@ -5,7 +5,7 @@ use plan::{
     Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Selector,
     TestPlan, Threshold, Timing, Window,
 };
-use run::{HostFacts, Run, RunEnd, RunInfo};
+use run_directory::{HostFacts, Run, RunEnd, RunInfo};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MS: u64 = 1_000_000;

@@ -9,7 +9,7 @@ use metrics::{
     Signal, SignalKind, SignalPoint, Snapshot,
 };
 use plan::{LoadProfile, OpenStage, Timing};
-use run::{Run, SignalSeries};
+use run_directory::{Run, SignalSeries};
 
 use crate::coverage::Draws;
 use crate::made::{self, MS, SECOND};
@@ -165,7 +165,8 @@ impl Simulation<'_> {
     fn put(&mut self, kind: SignalKind, observer: &str, metric: &str, value: f64, at: u64) {
         let name = format!("{observer}/{metric}");
         let place = self.signals.iter().position(|series| series.signal.name == name).unwrap_or_else(|| {
-            let signal = Signal { name, observer: observer.to_owned(), kind, unit: "1".to_owned(), help: String::new() };
+            let signal =
+                Signal { name, observer: observer.to_owned(), kind, unit: "1".to_owned(), help: String::new(), ..Signal::default() };
             self.signals.push(SignalSeries { signal, points: Vec::new() });
             self.signals.len() - 1
         });

@@ -2,7 +2,7 @@
 
 use analysis::{Finding, conclude};
 use metrics::{Outcome, Signal, SignalKind, SignalPoint};
-use run::{Run, SignalSeries};
+use run_directory::{Run, SignalSeries};
 
 use crate::made::{self, MS, SECOND, Slice, open, plan};
 

@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use metrics::{Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind};
 use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
-use run::Run;
+use run_directory::Run;
 
 use crate::coverage::Draws;
 use crate::made::{self, SECOND};

@@ -3,7 +3,7 @@
 use analysis::{ThresholdResult, ThresholdState, Thresholds, evaluate};
 use metrics::{Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
 use plan::{Aggregate, Comparison, Metric, Selector, Threshold, Window};
-use run::SignalSeries;
+use run_directory::SignalSeries;
 
 use crate::made::{self, MS, SECOND, Slice, threshold};
 use Aggregate::{Count, Max, Mean, Min, Quantile, Rate};
@@ -215,6 +215,7 @@ fn signals_are_judged_by_their_points() {
         kind: SignalKind::Gauge,
         unit: "1".to_owned(),
         help: String::new(),
+        ..Signal::default()
     };
     let points = (0..20).map(|n| SignalPoint { at: n * SECOND, value: if n == 12 { 9.0 } else { 1.0 } }).collect();
     let mut plan = made::plan(made::open(1.0, 20));
@@ -236,7 +237,7 @@ fn signals_are_judged_by_their_points() {
 
 fn series(name: &str, kind: SignalKind, values: &[f64]) -> SignalSeries {
     let observer = name.split('/').next().unwrap().to_owned();
-    let signal = Signal { name: name.to_owned(), observer, kind, unit: "seconds".to_owned(), help: String::new() };
+    let signal = Signal { name: name.to_owned(), observer, kind, unit: "seconds".to_owned(), help: String::new(), ..Signal::default() };
     let points = values.iter().enumerate().map(|(second, value)| SignalPoint { at: second as u64 * SECOND, value: *value }).collect();
     SignalSeries { signal, points }
 }

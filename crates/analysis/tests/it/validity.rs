@@ -3,7 +3,7 @@
 use analysis::{Grade, ValidityCheck, conclude};
 use metrics::{NoticeKind, Outcome, SeriesKind, SignalNotice};
 use plan::{Aggregate, Comparison, LoadProfile, Metric, TestPlan};
-use run::Run;
+use run_directory::Run;
 
 use crate::made::{self, MS, SECOND, Slice, threshold};
 use Grade::{Invalid, Suspect, Valid};

@@ -19,7 +19,7 @@ pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> any
     if let Some(listen) = args.serve {
         return serve(listen);
     }
-    plan::duration::parse(&args.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
+    units::duration::parse(&args.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
     let shop = DemoShop::start(DemoOptions::default()).context("the demo shop cannot be started")?;
     let folder = tempfolder()?;
     let file = folder.join("demo.load.ts");

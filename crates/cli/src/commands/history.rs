@@ -7,8 +7,8 @@ use analysis::Summary;
 use anyhow::Context;
 use report::terminal::{Closing, ColorChoice, Style};
 use report::{RunRow, RunState};
-use run::export::{Format, flows, per_second, signals};
-use run::{History, Reader, Run, RunError};
+use run_directory::export::{Format, flows, per_second, signals};
+use run_directory::{History, Reader, Run, RunError};
 
 use crate::args::{ExportArgs, ExportFormat, ExportTable, ReportArgs, RunsArgs, ShowArgs};
 use crate::conclusions::Conclusions;
@@ -18,7 +18,7 @@ use crate::session::shown;
 /// A run directory by id, beginning, `latest`, or path.
 fn find(folder: &Path, asked: &str) -> anyhow::Result<PathBuf> {
     let path = Path::new(asked);
-    if path.join(run::files::RUN).is_file() {
+    if path.join(run_directory::files::RUN).is_file() {
         return Ok(path.to_owned());
     }
     Ok(History::of(folder).and_then(|history| history.find(asked)).map_err(|error| UsageError(error.to_string()))?)
@@ -97,12 +97,12 @@ pub(crate) fn export(args: &ExportArgs, out: &mut impl Write) -> anyhow::Result<
         ExportFormat::Parquet => Format::Parquet,
     };
     if args.output != Path::new("-") {
-        run::export::write(&table, format, &args.output)?;
+        run_directory::export::write(&table, format, &args.output)?;
         return Ok(Exit::Passed);
     }
     if format == Format::Parquet && std::io::stdout().is_terminal() {
         return Err(UsageError("Parquet is not for a terminal: name a file with --output".to_owned()).into());
     }
-    out.write_all(&run::export::encode(&table, format)?)?;
+    out.write_all(&run_directory::export::encode(&table, format)?)?;
     Ok(Exit::Passed)
 }

@@ -9,8 +9,8 @@ use engine::WorkerContext;
 use metrics::clock::Clock;
 use protocol::{Network, NetworkOptions, Share};
 use report::terminal::ColorChoice;
-use run::Mask;
-use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, Stubs};
+use run_directory::Mask;
+use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
 
 use crate::args::{OutputArgs, RunArgs, TlsArgs, UrlArgs};
 use crate::console::{Console, Sink};
@@ -18,8 +18,8 @@ use crate::exit::{Exit, UsageError};
 use crate::machine;
 use crate::session::Session;
 use crate::signals;
-use crate::url_crew::UrlCrew;
 use crate::url_plan::{self, UrlRequest};
+use crate::url_users::UrlUsers;
 
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     if args.what.contains("://") { run_url(args, color) } else { run_script(args, color) }
@@ -52,7 +52,7 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
         let share = Share { worker: context.index, workers: context.workers };
         let network =
             Network::new(context.clock.clone(), NetworkOptions { share, ..network.clone() }).map_err(|error| error.to_string())?;
-        UrlCrew::new(context, network, &request, &options)
+        UrlUsers::new(context, network, &request, &options)
     })
 }
 
@@ -149,7 +149,7 @@ impl ScriptRun<'_> {
             console,
         };
         let exit =
-            session.perform(|context: &WorkerContext| ScriptCrew::new(&loaded, context, sinks(&sink)).map_err(|error| error.render()))?;
+            session.perform(|context: &WorkerContext| ScriptUsers::new(&loaded, context, sinks(&sink)).map_err(|error| error.render()))?;
         for Collected { path, rows } in loaded.finish_collections().map_err(hiding)? {
             writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", mask.text(&path.display().to_string()))?;
         }

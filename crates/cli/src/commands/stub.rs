@@ -6,7 +6,6 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
-use report::number;
 use serde_json::{Map, Value, json};
 use stub::{Recording, RouteCounts, Second, StubSpec, now_ns};
 
@@ -162,12 +161,12 @@ fn live(seconds: &[Second], total: &Second) -> Option<String> {
     Some(format!(
         "{} s · {} · {} in flight (at most {}) · {} answered · {} rejected · {} faulted",
         last.number + 1,
-        number::rate(calls),
-        number::number(in_flight),
-        number::count(most),
-        number::count(total.answered),
-        number::count(total.rejected),
-        number::count(total.faulted),
+        units::rate(calls),
+        units::number(in_flight),
+        units::count(most),
+        units::count(total.answered),
+        units::count(total.rejected),
+        units::count(total.faulted),
     ))
 }
 
@@ -176,33 +175,33 @@ fn summary(recording: &Recording, served_ns: u64) -> String {
     let calls: u64 = recording.routes.iter().map(|route| route.requests).sum();
     let mut out = format!(
         "Served for {}: {} over {}, at most {} at once\n",
-        number::seconds(seconds),
-        number::counted(calls, "call"),
-        number::counted(recording.connections, "connection"),
-        number::count(recording.in_flight_max)
+        units::seconds(seconds),
+        units::counted(calls, "call"),
+        units::counted(recording.connections, "connection"),
+        units::count(recording.in_flight_max)
     );
     for route in &recording.routes {
         out.push_str(&format!("  {}\n", describe(route, seconds)));
     }
     if recording.unmatched > 0 {
-        out.push_str(&format!("  no route matched {}: they were answered with 404\n", number::counted(recording.unmatched, "call")));
+        out.push_str(&format!("  no route matched {}: they were answered with 404\n", units::counted(recording.unmatched, "call")));
     }
     out
 }
 
 fn describe(route: &RouteCounts, seconds: f64) -> String {
-    let mut parts = vec![number::counted(route.requests, "call"), number::rate(route.requests as f64 / seconds.max(1e-9))];
+    let mut parts = vec![units::counted(route.requests, "call"), units::rate(route.requests as f64 / seconds.max(1e-9))];
     let status = |(status, count): (&u16, &u64)| match status {
-        0 => format!("{} reset", number::count(*count)),
-        status => format!("{} × {status}", number::count(*count)),
+        0 => format!("{} reset", units::count(*count)),
+        status => format!("{} × {status}", units::count(*count)),
     };
     parts.extend(route.statuses.iter().map(status));
     if route.abandoned > 0 {
-        parts.push(format!("{} given up by their caller", number::count(route.abandoned)));
+        parts.push(format!("{} given up by their caller", units::count(route.abandoned)));
     }
     if route.answered() > 0 {
-        parts.push(format!("{} on average", number::seconds(route.served_ns / route.answered() as f64 / 1e9)));
-        parts.push(format!("at most {} at once", number::count(route.in_flight_max)));
+        parts.push(format!("{} on average", units::seconds(route.served_ns / route.answered() as f64 / 1e9)));
+        parts.push(format!("at most {} at once", units::count(route.in_flight_max)));
     }
     format!("{}: {}", route.route, parts.join(" · "))
 }

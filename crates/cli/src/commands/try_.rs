@@ -5,15 +5,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Conductor, Ending, Event, WorkerContext};
+use engine::{Coordinator, Ending, Event, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Outcome, SeriesKind};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use protocol::http::{Exchange, Headers};
 use report::terminal::{ColorChoice, Style};
 use report::{AnswerView, ExchangeView, MessageView};
-use run::Mask;
-use script::{Direction, Inputs, Loaded, ScriptCrew, ScriptError, Sinks, StubConsole, Stubs, Traced, TracedMessage};
+use run_directory::Mask;
+use script::{Direction, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, Traced, TracedMessage};
 
 use super::run::console_text;
 use crate::args::TryArgs;
@@ -47,11 +47,11 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Mask) -
     if let Some(stubs) = &stubs {
         stubs.begin(monotonic);
     }
-    let conductor = Conductor::new(Arc::clone(&plan), 1, monotonic);
-    crate::interrupt::watch(conductor.controller())?;
+    let coordinator = Coordinator::new(Arc::clone(&plan), 1, monotonic);
+    crate::interrupt::watch(coordinator.controller())?;
     let mut iterations = (0, 0);
-    let ending = conductor.run(
-        |context: &WorkerContext| ScriptCrew::new(&loaded, context, showing(style, mask)).map_err(|error| error.render()),
+    let ending = coordinator.run(
+        |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, mask)).map_err(|error| error.render()),
         |event| {
             if let Event::Slice(slice) | Event::LastSlice(slice) = event {
                 for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check) {
@@ -68,7 +68,7 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Mask) -
     if let Ending::Broke(problem) = ending {
         anyhow::bail!(problem);
     }
-    say(&format!("{} ran, {} failed. Nothing was recorded.", report::number::counted(iterations.0, "iteration"), iterations.1));
+    say(&format!("{} ran, {} failed. Nothing was recorded.", units::counted(iterations.0, "iteration"), iterations.1));
     if matches!(ending, Ending::Stopped(_)) {
         return Ok(Exit::Interrupted);
     }

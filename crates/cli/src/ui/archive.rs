@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use report::{ReportView, RunRow, RunState};
-use run::{History, Mask, Notes, Reader, RunError};
+use run_directory::{History, Mask, Notes, Reader, RunError};
 use serde::Deserialize;
 
 /// Views kept ready: two are laid over each other, and readers go back and forth.
@@ -143,7 +143,7 @@ fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
     }
 }
 
-fn goes_on(entry: &run::Entry) -> bool {
+fn goes_on(entry: &run_directory::Entry) -> bool {
     let silent = |written: SystemTime| written.elapsed().is_ok_and(|silence| silence > SILENCE);
     entry.end.is_none() && entry.written.is_some_and(|written| !silent(written))
 }

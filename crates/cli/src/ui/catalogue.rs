@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use plan::{Origin, ParameterKind, Secrets};
-use run::Mask;
+use run_directory::Mask;
 use script::{Inputs, Missing, ScriptError};
 use serde::Serialize;
 

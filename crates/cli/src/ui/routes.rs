@@ -13,7 +13,7 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use http_body_util::Full;
 use report::access::{Loopback, Token, guard};
-use run::RunError;
+use run_directory::RunError;
 use script::Inputs;
 use serde::Deserialize;
 

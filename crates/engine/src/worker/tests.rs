@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::mpsc::sync_channel;
 
 use super::*;
-use crate::conductor::Input;
+use crate::coordinator::Input;
 use crate::turns::on_virtual_time;
 use crate::user::{Iteration, IterationEnd, VirtualUser};
 use metrics::{GeneratorSlice, Outcome, SeriesSlice};
@@ -38,10 +38,10 @@ impl VirtualUser for TestUser {
     }
 }
 
-impl Crew for Target {
+impl UserFactory for Target {
     type User = TestUser;
 
-    fn recruit(&self, _: u32, _: ScenarioId, _: u64) -> TestUser {
+    fn new_user(&self, _: u32, _: ScenarioId, _: u64) -> TestUser {
         TestUser(self.clone())
     }
 
@@ -108,7 +108,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         let (to_worker, commands) = tokio::sync::mpsc::channel(64);
         let recorder = Rc::new(RefCell::new(Recorder::new(index, 100)));
         let context = WorkerContext { index, workers, clock: clock.clone(), recorder };
-        let crew = Rc::new(Target {
+        let factory = Rc::new(Target {
             clock: clock.clone(),
             answer_ns: asked.answer_ns,
             iterations_left: Rc::new(Cell::new(asked.iterations)),
@@ -130,7 +130,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         };
         let tasks = Tasks::default();
         tasks.spawner().spawn(script);
-        let body = tasks.beside(attend(Arc::clone(&plan), context, crew, commands, line));
+        let body = tasks.beside(attend(Arc::clone(&plan), context, factory, commands, line));
         on_virtual_time(&clock, 2_000 * S, body).expect("the worker ends");
         for input in inputs.try_iter() {
             if let Input::Report(_, Report::Slice(snapshot)) = input {

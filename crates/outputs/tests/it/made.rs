@@ -75,6 +75,7 @@ fn signals() -> [Signal; 6] {
         kind,
         unit: unit.to_owned(),
         help: String::new(),
+        ..Signal::default()
     };
     let (gauge, counter) = (SignalKind::Gauge, SignalKind::Counter);
     [

@@ -1,7 +1,6 @@
 //! One message of a WebSocket or a stream of events, shown whole.
 
 use super::{body, rule};
-use crate::number;
 use crate::terminal::{Paint, Style, tame};
 
 /// Everything that is shown of one message.
@@ -28,7 +27,7 @@ pub fn message(view: &MessageView, style: &Style) -> String {
     if let Some(id) = view.id.as_deref().filter(|id| !id.is_empty()) {
         head.push_str(&format!(" · id {}", tame(id)));
     }
-    let size = number::bytes(view.body.len() as u64);
+    let size = units::bytes(view.body.len() as u64);
     let body = body::render(&view.body, &[], style);
     let title = rule(&format!("{} › {}", view.scenario, view.name), style);
     format!("{title}\n{} · {size}\n{}\n", style.paint(Paint::Bold, &head), body.trim_end_matches('\n').trim_start_matches('\n'))

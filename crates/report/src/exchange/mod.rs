@@ -10,7 +10,6 @@ pub use message::{MessageView, message};
 
 use metrics::{Outcome, Phases};
 
-use crate::number;
 use crate::terminal::{Paint, Style, hang, shorten, tame, width_of};
 
 /// Everything that is shown of one exchange. Times are nanoseconds.
@@ -66,7 +65,7 @@ pub fn exchange(view: &ExchangeView, style: &Style) -> String {
 fn answered(view: &ExchangeView, answer: &AnswerView, style: &Style, out: &mut String) {
     let paint = if answer.status < 400 { Paint::Good } else { Paint::Bad };
     let status = style.paint(paint, &format!("← {}", answer.status));
-    out.push_str(&format!("{status} · {} · {}\n", number::seconds(view.response_ns as f64 / 1e9), number::bytes(answer.bytes_received)));
+    out.push_str(&format!("{status} · {} · {}\n", units::seconds(view.response_ns as f64 / 1e9), units::bytes(answer.bytes_received)));
     headers(&answer.headers, style, out);
     out.push_str(&body::render(&answer.body, &answer.headers, style));
     if view.outcome.is_failure() {
@@ -93,7 +92,7 @@ fn phases(view: &ExchangeView, style: &Style) -> String {
     let p = &view.phases;
     let all = [("name resolution", p.dns), ("connect", p.connect), ("TLS", p.tls), ("wait", p.wait), ("body", p.body)];
     let mut parts: Vec<String> =
-        all.iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| format!("{name} {}", number::seconds(*ns as f64 / 1e9))).collect();
+        all.iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| format!("{name} {}", units::seconds(*ns as f64 / 1e9))).collect();
     if !view.connected && view.answer.is_some() {
         parts.push("connection reused".to_owned());
     }

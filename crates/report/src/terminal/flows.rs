@@ -4,7 +4,6 @@ use analysis::{FlowRow, Summary, TimeStats};
 
 use super::style::{Paint, Style, hang};
 use super::table::{Cell, Head, Row, Table};
-use crate::number;
 use crate::words;
 
 /// Title and rank of what gives way, see [`Head`].
@@ -32,9 +31,9 @@ pub(crate) fn flows(summary: &Summary, style: &Style) -> String {
         table.rows.push(Row::Cells(cells(flow)));
         table.rows.extend(flow.stages.iter().map(|stage| {
             let mut cells: Vec<Cell> = vec![format!("  until {}", stage.name).into(), String::new().into()];
-            cells.extend([number::count(stage.reached).into(), String::new().into(), number::count(stage.backlog).into()]);
+            cells.extend([units::count(stage.reached).into(), String::new().into(), units::count(stage.backlog).into()]);
             cells.extend(times(&stage.time));
-            cells.push(number::count(stage.backlog_max).into());
+            cells.push(units::count(stage.backlog_max).into());
             Row::Cells(cells)
         }));
     }
@@ -48,16 +47,16 @@ pub(crate) fn flows(summary: &Summary, style: &Style) -> String {
 }
 
 fn cells(flow: &FlowRow) -> Vec<Cell> {
-    let bad = |count: u64, paint: Paint| Cell { text: number::count(count), paint: (count > 0).then_some(paint) };
-    let mut cells: Vec<Cell> = vec![flow.name.clone().into(), number::count(flow.started).into(), number::count(flow.finished).into()];
+    let bad = |count: u64, paint: Paint| Cell { text: units::count(count), paint: (count > 0).then_some(paint) };
+    let mut cells: Vec<Cell> = vec![flow.name.clone().into(), units::count(flow.started).into(), units::count(flow.finished).into()];
     cells.extend([bad(flow.timed_out, Paint::Bad), bad(flow.open, Paint::Doubt)]);
     cells.extend(times(&flow.time));
-    cells.push(number::count(flow.backlog_max).into());
+    cells.push(units::count(flow.backlog_max).into());
     cells
 }
 
 /// p50, p95, p99 and maximum; `≥ 3 s` where a percentile lies among journeys that did not finish.
 fn times(times: &TimeStats) -> Vec<Cell> {
     let at = |quantile| Cell::from(words::percentile(times, quantile));
-    vec![at(0.5), at(0.95), at(0.99), number::seconds_or_none(times.max).into()]
+    vec![at(0.5), at(0.95), at(0.99), units::seconds_or_none(times.max).into()]
 }

@@ -8,7 +8,6 @@ use plan::TestPlan;
 
 use super::grade_sign;
 use super::style::{Paint, Style, cut, shorten, width_of};
-use crate::number;
 use crate::timeline::digest::percentile;
 use crate::timeline::step::{FlowStep, Step};
 
@@ -104,7 +103,7 @@ impl Progress {
         parts.extend(self.grade.map(|grade| grade_sign(grade).1.to_owned()));
         let failed = self.thresholds.iter().filter(|(state, _)| *state == ThresholdState::Failed).count();
         if failed > 0 {
-            parts.push(format!("{} failed", number::counted(failed as u64, "threshold")));
+            parts.push(format!("{} failed", units::counted(failed as u64, "threshold")));
         }
         parts.join(" · ")
     }
@@ -139,7 +138,7 @@ impl Progress {
     }
 
     fn rates(&self, window: &Step) -> String {
-        let rate = |count: u64| window.rate(count).map_or_else(|| number::NONE.to_owned(), number::rate);
+        let rate = |count: u64| window.rate(count).map_or_else(|| number::NONE.to_owned(), units::rate);
         let requests = format!("{} requests", rate(window.response.count()));
         if !self.open.contains(&true) {
             return requests;
@@ -149,13 +148,13 @@ impl Progress {
 
     fn users(&self) -> String {
         let users = self.recent.back().map(|step| step.users).unwrap_or_default();
-        let mut text = number::counted(users.active, "user");
+        let mut text = units::counted(users.active, "user");
         // With open load beside it, the active users are not only those that the closed profile asks for.
         if !self.open.contains(&true) && users.asked != users.active {
-            text.push_str(&format!(" of {} asked", number::count(users.asked)));
+            text.push_str(&format!(" of {} asked", units::count(users.asked)));
         }
         if users.waiting > 0 {
-            text.push_str(&format!(" · {} waiting", number::counted(users.waiting, "arrival")));
+            text.push_str(&format!(" · {} waiting", units::counted(users.waiting, "arrival")));
         }
         text
     }
@@ -166,16 +165,16 @@ impl Progress {
         let flow = |flow: &FlowStep| {
             let now = last.and_then(|step| step.flows.iter().find(|now| now.name == flow.name)).unwrap_or(flow);
             let oldest =
-                if now.backlog > 0 { format!(", the oldest for {}", number::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
-            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", {} finish", number::rate(rate)));
-            format!("{}: {} open{oldest}{rate}", flow.name, number::count(now.backlog))
+                if now.backlog > 0 { format!(", the oldest for {}", units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
+            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", {} finish", units::rate(rate)));
+            format!("{}: {} open{oldest}{rate}", flow.name, units::count(now.backlog))
         };
         window.flows.iter().map(flow).collect()
     }
 
     fn failures(&self) -> String {
         let share = if self.requests == 0 { 0.0 } else { self.failed as f64 / self.requests as f64 };
-        format!("{} failed ({})", number::count(self.failed), number::share(share))
+        format!("{} failed ({})", units::count(self.failed), units::share(share))
     }
 
     fn threshold_line(&self, style: &Style) -> String {
@@ -214,7 +213,7 @@ fn labelled(name: &str, text: &str, style: &Style) -> String {
 
 /// The percentiles that have a value beyond them to be expected.
 fn percentiles(times: &Histogram) -> String {
-    let at = |quantile| number::seconds_or_none(percentile(times, quantile));
+    let at = |quantile| units::seconds_or_none(percentile(times, quantile));
     format!("p50 {} · p95 {} · p99 {}", at(0.5), at(0.95), at(0.99))
 }
 

@@ -4,7 +4,6 @@ use analysis::Summary;
 
 use super::style::Style;
 use super::table::{Cell, Head, Row, Table};
-use crate::number;
 
 /// Title and rank of what gives way, see [`Head`].
 const HEADS: [(&str, u8); 5] = [("Signals", 0), ("Mean", 0), ("Min", 2), ("Max", 0), ("Max at", 1)];
@@ -17,7 +16,7 @@ pub(crate) fn signals(summary: &Summary, style: &Style) -> String {
     let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| Head { title, keep: *keep, left: index == 0 }).collect();
     let rows = summary.signals.iter().map(|signal| {
         let value = |value: f64| Cell::from(in_unit(value, &signal.unit));
-        let at = Cell::from(number::seconds(signal.max_at_seconds));
+        let at = Cell::from(units::seconds(signal.max_at_seconds));
         Row::Cells(vec![signal.name.clone().into(), value(signal.mean), value(signal.min), value(signal.max), at])
     });
     Table { heads, rows: rows.collect() }.render(style)
@@ -25,15 +24,15 @@ pub(crate) fn signals(summary: &Summary, style: &Style) -> String {
 
 /// A value in a unit of [`metrics::Signal::unit_shown`].
 fn in_unit(value: f64, unit: &str) -> String {
-    let bytes = |value: f64| if value < 0.0 { format!("−{}", number::bytes(-value as u64)) } else { number::bytes(value as u64) };
+    let bytes = |value: f64| if value < 0.0 { format!("−{}", units::bytes(-value as u64)) } else { units::bytes(value as u64) };
     match unit {
-        "s" => number::seconds(value),
-        "share" => number::share(value),
-        "/s" => number::rate(value),
+        "s" => units::seconds(value),
+        "share" => units::share(value),
+        "/s" => units::rate(value),
         "bytes" => bytes(value),
         "bytes/s" => format!("{}/s", bytes(value)),
-        "" | "1" => number::number(value),
-        unit => format!("{} {unit}", number::number(value)),
+        "" | "1" => units::number(value),
+        unit => format!("{} {unit}", units::number(value)),
     }
 }
 

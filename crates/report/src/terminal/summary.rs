@@ -4,7 +4,6 @@ use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdS
 
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
 use super::{flows, signals, tables};
-use crate::number;
 use crate::view::RunState;
 
 /// What the summary says beside the numbers.
@@ -41,7 +40,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
 }
 
 fn headline(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
-    let after = number::seconds(summary.totals.duration_seconds);
+    let after = units::seconds(summary.totals.duration_seconds);
     let (ended, paint) = match closing.state {
         RunState::Running => (format!("running for {after}"), Paint::Dim),
         RunState::Completed => (format!("ran for {after}"), Paint::Dim),
@@ -76,7 +75,7 @@ fn validity(validity: &Validity, style: &Style) -> String {
     };
     let judged = validity.checks.iter().filter(|check| check.grade.is_some()).count();
     let lead = format!("{sign} {word} · ");
-    let checked = if validity.grade == Grade::Valid { format!(" ({})", number::counted(judged as u64, "check")) } else { String::new() };
+    let checked = if validity.grade == Grade::Valid { format!(" ({})", units::counted(judged as u64, "check")) } else { String::new() };
     let mut out = hang(&style.paint(paint, &lead), width_of(&lead), &format!("{meaning}{checked}"), style.width);
     // A check that warns without a grade says so by its advice.
     let speaks = |check: &&ValidityCheck| check.grade.is_some_and(|grade| grade > Grade::Valid || !check.advice.is_empty());
@@ -165,10 +164,10 @@ fn checks(summary: &Summary, style: &Style) -> String {
         let total = row.passed + row.failed;
         let (sign, paint) = if row.failed == 0 { ("✓", Paint::Good) } else { ("✗", Paint::Bad) };
         let result = if row.failed == 0 {
-            format!("{} passed", number::count(row.passed))
+            format!("{} passed", units::count(row.passed))
         } else {
-            let share = number::share(row.failed as f64 / total as f64);
-            format!("{} of {} failed ({share})", number::count(row.failed), number::count(total))
+            let share = units::share(row.failed as f64 / total as f64);
+            format!("{} of {} failed ({share})", units::count(row.failed), units::count(total))
         };
         let name = shorten(&row.key.name, style.width.saturating_sub(7 + width_of(&result)).max(8));
         out.push_str(&format!("  {} {name}   {result}\n", style.paint(paint, sign)));
@@ -187,9 +186,9 @@ fn errors(summary: &Summary, style: &Style) -> String {
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     let mut out = String::from("Errors\n");
     for row in rows.iter().take(ERRORS_MAX) {
-        let lead = format!("  {} × ", number::count(row.count));
+        let lead = format!("  {} × ", units::count(row.count));
         let trace = row.trace.map(|id| format!(", trace {id}")).unwrap_or_default();
-        let first = format!(" (first at {}{trace})", number::seconds(row.first_at_seconds));
+        let first = format!(" (first at {}{trace})", units::seconds(row.first_at_seconds));
         let text = format!("{}: {}: {}", row.key.name, row.outcome.label(), row.message);
         // Three lines of a message tell what it is; the report has the rest.
         let columns = style.width.saturating_sub(width_of(&lead));
@@ -205,23 +204,23 @@ fn errors(summary: &Summary, style: &Style) -> String {
 fn totals(summary: &Summary, style: &Style) -> String {
     let t = &summary.totals;
     let mut parts = vec![
-        format!("{} ({})", number::counted(t.requests, "request"), number::rate(t.request_rate)),
-        format!("{} failed ({})", number::count(t.requests_failed), number::share(t.failure_share)),
-        number::counted(t.iterations, "iteration"),
+        format!("{} ({})", units::counted(t.requests, "request"), units::rate(t.request_rate)),
+        format!("{} failed ({})", units::count(t.requests_failed), units::share(t.failure_share)),
+        units::counted(t.iterations, "iteration"),
     ];
     if t.iterations_failed > 0 {
-        parts.push(format!("{} failed", number::counted(t.iterations_failed, "iteration")));
+        parts.push(format!("{} failed", units::counted(t.iterations_failed, "iteration")));
     }
     if t.iterations_interrupted > 0 {
-        parts.push(format!("{} interrupted", number::counted(t.iterations_interrupted, "iteration")));
+        parts.push(format!("{} interrupted", units::counted(t.iterations_interrupted, "iteration")));
     }
     if t.arrivals_due > 0 {
-        parts.push(format!("{} of {} arrivals started", number::count(t.arrivals_started), number::count(t.arrivals_due)));
+        parts.push(format!("{} of {} arrivals started", units::count(t.arrivals_started), units::count(t.arrivals_due)));
     }
-    parts.push(format!("at most {}", number::counted(t.users_max, "user")));
-    parts.push(number::counted(t.connections_opened, "connection"));
-    parts.push(format!("{} sent", number::bytes(t.bytes_sent)));
-    parts.push(format!("{} received", number::bytes(t.bytes_received)));
+    parts.push(format!("at most {}", units::counted(t.users_max, "user")));
+    parts.push(units::counted(t.connections_opened, "connection"));
+    parts.push(format!("{} sent", units::bytes(t.bytes_sent)));
+    parts.push(format!("{} received", units::bytes(t.bytes_received)));
     // A figure and its words stay on one line.
     let glued: Vec<String> = parts.iter().map(|part| part.replace(' ', "\u{a0}")).collect();
     hang("Totals  ", 8, &glued.join("\u{a0}· "), style.width).replace('\u{a0}', " ")

@@ -4,7 +4,6 @@ use analysis::{Percentile, RequestRow, Summary, TimeStats};
 
 use super::style::{Paint, Style};
 use super::table::{Cell, Head, Row, Table};
-use crate::number;
 
 /// Rows of each kind that are shown; the report has them all.
 const ROWS_MAX: usize = 20;
@@ -39,7 +38,7 @@ pub(crate) fn times(summary: &Summary, style: &Style) -> String {
         let shown = busiest(rows);
         thin |= shown.iter().any(|row| has_thin_percentile(&row.response));
         if rows.len() > shown.len() {
-            left_out.push(format!("{} more {}", number::count((rows.len() - shown.len()) as u64), title.to_lowercase()));
+            left_out.push(format!("{} more {}", units::count((rows.len() - shown.len()) as u64), title.to_lowercase()));
         }
         if title == "Requests" { requests(&shown, &mut table) } else { others(title, &shown, &mut table) }
     }
@@ -90,27 +89,27 @@ fn busiest(rows: &[RequestRow]) -> Vec<&RequestRow> {
 fn cells(row: &RequestRow, indented: bool) -> Vec<Cell> {
     let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
     let indent = if indented { "  " } else { "" };
-    let failed = Cell { text: number::count(row.failed), paint: (row.failed > 0).then_some(Paint::Bad) };
-    let at = |quantile| Cell::from(number::seconds_or_none(row.response.at(quantile)));
+    let failed = Cell { text: units::count(row.failed), paint: (row.failed > 0).then_some(Paint::Bad) };
+    let at = |quantile| Cell::from(units::seconds_or_none(row.response.at(quantile)));
     let p99 = row.response.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
     vec![
         format!("{indent}{group}{}", row.key.name).into(),
-        number::count(row.count).into(),
-        number::rate(row.rate).into(),
+        units::count(row.count).into(),
+        units::rate(row.rate).into(),
         failed,
-        number::seconds_or_none(row.response.mean).into(),
+        units::seconds_or_none(row.response.mean).into(),
         at(0.5),
         at(0.95),
         at(0.99),
         p99.map_or_else(String::new, interval).into(),
-        number::seconds_or_none(row.response.max).into(),
+        units::seconds_or_none(row.response.max).into(),
     ]
 }
 
 /// `37.1–40.0 ms`, or with both units where they differ.
 pub(crate) fn interval(percentile: &Percentile) -> String {
     let (Some(low), Some(high)) = (percentile.low, percentile.high) else { return String::new() };
-    let (low, high) = (number::seconds(low), number::seconds(high));
+    let (low, high) = (units::seconds(low), units::seconds(high));
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
         _ => format!("{low}–{high}"),

@@ -14,7 +14,7 @@ use plan::{
     Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Origin, Parameter, ParameterKind, Scenario,
     ScenarioId, ScenarioRun, Selector, TestPlan, Threshold, Timing, Window,
 };
-use run::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
+use run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MS: u64 = 1_000_000;
@@ -180,7 +180,14 @@ pub(crate) fn run(seconds: u32) -> Run {
 
 pub(crate) fn signal(name: &str, observer: &str, kind: SignalKind, unit: &str, points: &[(u64, f64)]) -> SignalSeries {
     SignalSeries {
-        signal: Signal { name: name.to_owned(), observer: observer.to_owned(), kind, unit: unit.to_owned(), help: String::new() },
+        signal: Signal {
+            name: name.to_owned(),
+            observer: observer.to_owned(),
+            kind,
+            unit: unit.to_owned(),
+            help: String::new(),
+            ..Signal::default()
+        },
         points: points.iter().map(|(ms, value)| SignalPoint { at: ms * MS, value: *value }).collect(),
     }
 }

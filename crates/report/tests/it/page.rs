@@ -43,7 +43,8 @@ fn an_hour_with_fifty_requests_stays_under_five_megabytes() {
 #[test]
 fn a_seed_beyond_what_javascript_can_hold_is_text() {
     let mut run = fixtures::run(1);
-    let seed = |run: &run::Run| serde_json::to_value(ReportView::build(run, &fixtures::summary())).unwrap()["test"]["seed"].clone();
+    let seed =
+        |run: &run_directory::Run| serde_json::to_value(ReportView::build(run, &fixtures::summary())).unwrap()["test"]["seed"].clone();
     assert_eq!(seed(&run), 1);
     run.plan.options.seed = u64::MAX;
     assert_eq!(seed(&run), "18446744073709551615");

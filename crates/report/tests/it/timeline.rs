@@ -2,7 +2,7 @@
 
 use metrics::SignalKind;
 use report::{Column, ReportView, RunState, ViewBuilder};
-use run::RunEnd;
+use run_directory::RunEnd;
 
 use crate::fixtures::{self, MS, SECOND};
 

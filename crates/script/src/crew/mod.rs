@@ -1,6 +1,6 @@
 //! The users of one worker: realms to play them in, and the driver that keeps them going.
 //!
-//! Read [`ScriptCrew`] (what the engine holds), then `actor` (one user), `cell` (its state), `op` (what a script awaits) and
+//! Read [`ScriptUsers`] (what the engine holds), then `actor` (one user), `cell` (its state), `op` (what a script awaits) and
 //! `driver` (the loop). Deliberately absent: what the user object offers (`user`).
 
 pub(crate) mod actor;
@@ -17,7 +17,7 @@ use std::future::Future;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use engine::{Crew, IterationEnd, WorkerContext};
+use engine::{IterationEnd, UserFactory, WorkerContext};
 use metrics::{GeneratorSlice, Outcome};
 use plan::ScenarioId;
 use protocol::{Network, NetworkOptions, Share};
@@ -42,7 +42,7 @@ use op::{Done, Work};
 const USERS_PER_REALM: usize = 2_000;
 
 /// The users of one worker. Lives on the worker's thread.
-pub struct ScriptCrew {
+pub struct ScriptUsers {
     worker: Rc<Worker>,
 }
 
@@ -64,7 +64,7 @@ impl Drop for Worker {
     }
 }
 
-impl ScriptCrew {
+impl ScriptUsers {
     /// Evaluates the test file in a first realm of this worker.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl ScriptCrew {
     /// The same over a network that the caller made.
     ///
     /// # Errors
-    /// As [`ScriptCrew::new`].
+    /// As [`ScriptUsers::new`].
     pub fn with_network(loaded: &Arc<Loaded>, context: &WorkerContext, network: Rc<Network>, sinks: Sinks) -> Result<Self, ScriptError> {
         let desk = Desk::new(context.clock.clone(), Rc::clone(&context.recorder), network, Arc::clone(loaded), sinks)?;
         let worker = Worker { desk: Rc::new(desk), realms: RefCell::default(), unfinished: RefCell::default() };
@@ -93,9 +93,9 @@ impl ScriptCrew {
     }
 }
 
-impl std::fmt::Debug for ScriptCrew {
+impl std::fmt::Debug for ScriptUsers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ScriptCrew").field("realms", &self.worker.realms.borrow().len()).finish_non_exhaustive()
+        f.debug_struct("ScriptUsers").field("realms", &self.worker.realms.borrow().len()).finish_non_exhaustive()
     }
 }
 
@@ -130,7 +130,7 @@ impl Worker {
         roomy.map_or_else(|| self.open_realm(), Ok)
     }
 
-    fn recruit(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Result<ScriptUser, ScriptError> {
+    fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Result<ScriptUser, ScriptError> {
         let handle = self.roomy_realm()?;
         let card = Rc::clone(&self.desk.cards[scenario.0 as usize]);
         let cell = Rc::new(UserCell::new(Rc::clone(&self.desk), card, leaf, number));
@@ -216,11 +216,11 @@ fn iteration_failed<'js>(cell: &Rc<UserCell>, ctx: &Ctx<'js>, thrown: &Value<'js
     cell.finish(IterationEnd::Ended(Outcome::Script));
 }
 
-impl Crew for ScriptCrew {
+impl UserFactory for ScriptUsers {
     type User = ScriptUser;
 
-    fn recruit(&self, leaf: u32, scenario: ScenarioId, number: u64) -> ScriptUser {
-        match self.worker.recruit(leaf, scenario, number) {
+    fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> ScriptUser {
+        match self.worker.new_user(leaf, scenario, number) {
             Ok(user) => user,
             // The first realm was opened from the same program; only a machine without memory gets here.
             Err(error) => panic!("a further realm could not be opened: {error}"),

@@ -227,7 +227,7 @@ fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Pro
 }
 
 fn duration(ctx: Ctx<'_>, text: String) -> rquickjs::Result<f64> {
-    plan::duration::parse(&text).map(|ns| ns as f64).map_err(|message| Exception::throw_range(&ctx, &message))
+    units::duration::parse(&text).map(|ns| ns as f64).map_err(|message| Exception::throw_range(&ctx, &message))
 }
 
 /// The folder of the file that called a function of the module: what its relative paths are found from.

@@ -133,7 +133,7 @@ impl Expect {
         }
         let took_ns = exchange.ended.saturating_sub(exchange.started);
         match self.within_ns {
-            Some(within) if took_ns > within => Ok(failed(format!("the answer took longer than {}", plan::duration::format(within)))),
+            Some(within) if took_ns > within => Ok(failed(format!("the answer took longer than {}", units::duration::format(within)))),
             _ => Ok(None),
         }
     }

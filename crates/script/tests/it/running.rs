@@ -7,11 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Arrival, Crew, Iteration, IterationEnd, VirtualUser, WorkerContext};
+use engine::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser, WorkerContext};
 use metrics::clock::{Clock, Monotonic};
 use metrics::{FlowKey, FlowStep, Nanos, Outcome, Recorder, SeriesKind, SeriesSlice, Snapshot};
 use plan::ScenarioId;
-use script::{ConsoleLine, Inputs, ScriptCrew, ScriptUser, Sinks};
+use script::{ConsoleLine, Inputs, ScriptUser, ScriptUsers, Sinks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -19,7 +19,7 @@ use crate::folder::Folder;
 
 /// A worker with a script's crew, and what it wrote and measured.
 pub(crate) struct Stage {
-    crew: Rc<ScriptCrew>,
+    crew: Rc<ScriptUsers>,
     recorder: Rc<RefCell<Recorder>>,
     pub(crate) clock: Clock,
     lines: Rc<RefCell<Vec<ConsoleLine>>>,
@@ -40,12 +40,12 @@ impl Stage {
         let written = Rc::clone(&lines);
         let console: Rc<dyn Fn(&ConsoleLine)> = Rc::new(move |line| written.borrow_mut().push(line.clone()));
         let sinks = Sinks { console: Some(console), ..Sinks::default() };
-        let crew = Rc::new(ScriptCrew::new(&Arc::new(loaded), &context, sinks).unwrap_or_else(|error| panic!("{}", error.render())));
+        let crew = Rc::new(ScriptUsers::new(&Arc::new(loaded), &context, sinks).unwrap_or_else(|error| panic!("{}", error.render())));
         Self { crew, recorder, clock, lines, load_end: Rc::new(std::cell::Cell::new(Nanos::MAX)) }
     }
 
     pub(crate) fn user(&self, number: u64) -> ScriptUser {
-        self.crew.recruit(0, ScenarioId(0), number)
+        self.crew.new_user(0, ScenarioId(0), number)
     }
 
     pub(crate) fn iteration(&self, sequence: u64, scheduled: Option<Nanos>) -> Iteration {

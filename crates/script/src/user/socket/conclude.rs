@@ -114,7 +114,7 @@ fn ponged(issue: Option<&Issue>, happened: Happened) -> bool {
         }
         Ok((Heard::Late, at)) => {
             lost = true;
-            let message = format!("no pong came within {}: the connection is lost", plan::duration::format(waiting.within_ns));
+            let message = format!("no pong came within {}: the connection is lost", units::duration::format(waiting.within_ns));
             (Failure { outcome: Outcome::Timeout, message }, at)
         }
         Ok((_, at)) => (ended(&cell), at),
@@ -169,7 +169,7 @@ fn answered<'js>(
             };
         }
         Happened::Heard(waiting, Heard::Late, at) => {
-            let message = format!("{} came within {}", matcher.wanted(ctx), plan::duration::format(waiting.within_ns));
+            let message = format!("{} came within {}", matcher.wanted(ctx), units::duration::format(waiting.within_ns));
             (waiting, Failure { outcome: Outcome::Timeout, message }, at)
         }
         Happened::Heard(waiting, _, at) => {

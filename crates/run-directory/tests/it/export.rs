@@ -5,8 +5,8 @@ use std::fs::File;
 use metrics::{Signal, SignalKind, SignalPoint};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use run::export::{self, Format};
-use run::{Run, RunEnd, SignalSeries};
+use run_directory::export::{self, Format};
+use run_directory::{Run, RunEnd, SignalSeries};
 
 use crate::made;
 
@@ -18,6 +18,7 @@ fn run() -> Run {
         kind: SignalKind::Gauge,
         unit: "1".to_owned(),
         help: String::new(),
+        ..Signal::default()
     };
     let signals = vec![SignalSeries { signal, points: vec![SignalPoint { at: 500_000_000, value: 0.25 }] }];
     Run { info: made::info(), plan: made::plan("shop"), slices, signals, notices: Vec::new(), end: Some(RunEnd::Completed) }

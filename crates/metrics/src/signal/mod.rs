@@ -1,22 +1,27 @@
 //! Signals: time series of the system under test, as observers and stubs read them.
 
+mod role;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{FlowEvent, Nanos};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub use role::Role;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalKind {
     /// A level: memory, queue length, active sessions.
+    #[default]
     Gauge,
     /// An ever-growing total: CPU seconds, commits. Shown as its rate.
     Counter,
 }
 
 /// What a time series is. Its name is unique within a run: `observer/metric{label}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
     /// `process:8080/cpu`, `postgres/sessions{wait=Lock:tuple}`.
     pub name: String,
@@ -27,6 +32,15 @@ pub struct Signal {
     pub unit: String,
     /// One line for people.
     pub help: String,
+    /// What it means, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Which part of what the observer watches it tells of: the pool, the device, the queue. Empty: the whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// The labels in its name, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<(String, String)>,
 }
 
 impl Signal {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-use engine::{Crew, Iteration, IterationEnd, VirtualUser, WorkerContext};
+use engine::{Iteration, IterationEnd, UserFactory, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{Options, ScenarioId};
@@ -14,7 +14,7 @@ use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedR
 use crate::url_plan::UrlRequest;
 
 /// Supplies users that all send the same request.
-pub(crate) struct UrlCrew {
+pub(crate) struct UrlUsers {
     shared: Rc<Shared>,
     keep_alive: bool,
 }
@@ -28,7 +28,7 @@ struct Shared {
     expect_status: Option<u16>,
 }
 
-impl UrlCrew {
+impl UrlUsers {
     /// # Errors
     /// When the request cannot be written to the wire (a line break in a header).
     pub(crate) fn new(context: &WorkerContext, network: Rc<Network>, request: &UrlRequest, options: &Options) -> Result<Self, String> {
@@ -74,10 +74,10 @@ impl UrlCrew {
     }
 }
 
-impl Crew for UrlCrew {
+impl UserFactory for UrlUsers {
     type User = UrlUser;
 
-    fn recruit(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> UrlUser {
+    fn new_user(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> UrlUser {
         let options = ClientOptions { keep_alive: self.keep_alive, ..ClientOptions::default() };
         UrlUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) }
     }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::floor::WorkerContext;
 use crate::names::Names;
 use crate::tree::Tree;
-use crate::user::Crew;
+use crate::user::UserFactory;
 use crate::worker::{self, Command, Line, Place, Report, SLICE_NS, work};
 
 /// Time between telling the workers and the instant at which a leaf begins, so that all begin together.
@@ -30,7 +30,7 @@ pub enum Control {
     Halt(StopReason),
     /// Multiply the planned load; 0 pauses it.
     Scale(f64),
-    /// Nothing is waited for any more after the load, see [`Conductor::lingering`].
+    /// Nothing is waited for any more after the load, see [`Coordinator::lingering`].
     Release,
 }
 
@@ -56,7 +56,7 @@ pub enum Event {
         leaf: u32,
         at: Nanos,
     },
-    /// All load has ended as planned, and the run goes on until [`Control::Release`]; only where the conductor lingers.
+    /// All load has ended as planned, and the run goes on until [`Control::Release`]; only where the coordinator lingers.
     LoadEnded {
         at: Nanos,
     },
@@ -94,7 +94,7 @@ impl Controller {
 }
 
 /// A run about to start.
-pub struct Conductor {
+pub struct Coordinator {
     plan: Arc<TestPlan>,
     workers: u32,
     monotonic: Monotonic,
@@ -112,7 +112,7 @@ pub enum Tables {
     OneEach,
 }
 
-impl Conductor {
+impl Coordinator {
     /// `workers`: one per core that the generator may use.
     pub fn new(plan: Arc<TestPlan>, workers: u32, monotonic: Monotonic) -> Self {
         let (sender, inputs) = sync_channel(1024);
@@ -136,14 +136,14 @@ impl Conductor {
         Controller { inputs: self.sender.clone() }
     }
 
-    /// Runs the whole load on this and the workers' threads. `recruit` is called once on each worker's thread; `on_event` on
+    /// Runs the whole load on this and the workers' threads. `make_factory` is called once on each worker's thread; `on_event` on
     /// this one, and what it returns is carried out.
-    pub fn run<C: Crew>(
+    pub fn run<C: UserFactory>(
         self,
-        recruit: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
+        make_factory: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
         mut on_event: impl FnMut(Event) -> Option<Control>,
     ) -> Ending {
-        let Conductor { plan, workers, monotonic, inputs, sender, lingers, tables } = self;
+        let Coordinator { plan, workers, monotonic, inputs, sender, lingers, tables } = self;
         // All of them before any worker begins, see `descriptors`.
         let runtimes = match (0..workers).map(|_| worker::runtime()).collect::<Result<Vec<_>, _>>() {
             Ok(runtimes) => runtimes,
@@ -155,11 +155,11 @@ impl Conductor {
                 let (to_worker, from_conductor) = mpsc::channel(64);
                 commands.push(to_worker);
                 let line = Line { worker, reports: sender.clone() };
-                let (plan, recruit) = (&plan, &recruit);
+                let (plan, make_factory) = (&plan, &make_factory);
                 let spawned = std::thread::Builder::new().name(format!("worker-{worker}")).spawn_scoped(scope, move || {
                     let _last_word = LastWord { line: Line { worker, reports: line.reports.clone() } };
                     let place = Place { index: worker, workers, runtime, tables };
-                    work(plan, place, monotonic, recruit, from_conductor, line);
+                    work(plan, place, monotonic, make_factory, from_conductor, line);
                 });
                 if let Err(error) = spawned {
                     return Ending::Broke(format!("worker {worker} could not start: {error}"));
@@ -175,7 +175,7 @@ impl Conductor {
     }
 }
 
-/// Tells the conductor when a worker's thread unwinds.
+/// Tells the coordinator when a worker's thread unwinds.
 struct LastWord {
     line: Line,
 }

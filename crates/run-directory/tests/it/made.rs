@@ -2,7 +2,7 @@
 
 use metrics::{Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
 use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
-use run::{HostFacts, RunInfo};
+use run_directory::{HostFacts, RunInfo};
 
 pub(crate) fn info() -> RunInfo {
     RunInfo {

@@ -100,6 +100,13 @@ pub fn memory(value: u64) -> String {
     format!("{} TiB", three_digits(amount))
 }
 
+/// `0.99` → `p99`, `0.9999` → `p99.99`.
+pub fn percentile(quantile: f64) -> String {
+    let mut text = format!("{:.4}", quantile * 100.0);
+    text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    format!("p{text}")
+}
+
 /// `1 request`, `2 requests`.
 pub fn counted(value: u64, singular: &str) -> String {
     format!("{} {singular}{}", count(value), if value == 1 { "" } else { "s" })
@@ -182,6 +189,7 @@ mod tests {
         );
         assert_eq!([bytes(512), bytes(1200), bytes(3_400_000)], ["512 B", "1.20 kB", "3.40 MB"]);
         assert_eq!([memory(25_232_932_864), memory(0)], ["23.5 GiB", "0 B"]);
+        assert_eq!([percentile(0.5), percentile(0.999), percentile(0.9999), percentile(0.975)], ["p50", "p99.9", "p99.99", "p97.5"]);
         assert_eq!([counted(1, "request"), counted(1204, "request")], ["1 request", "1,204 requests"]);
     }
 

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 use metrics::{NoticeKind, Signal, SignalKind, SignalNotice, SignalPoint};
-use run::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
+use run_directory::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
 
 use crate::made;
 
@@ -16,6 +16,7 @@ fn signal(name: &str, at: &[u64]) -> SignalSeries {
             kind: SignalKind::Gauge,
             unit: "1".to_owned(),
             help: "cores busy".to_owned(),
+            ..Signal::default()
         },
         points: at.iter().map(|at| SignalPoint { at: *at, value: *at as f64 / 4.0 }).collect(),
     }

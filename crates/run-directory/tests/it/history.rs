@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use run::{History, Mask, Notes, Reader, RunEnd, RunError, RunInfo, Writer, files};
+use run_directory::{History, Mask, Notes, Reader, RunEnd, RunError, RunInfo, Writer, files};
 
 use crate::made;
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use metrics::{Outcome, Recorder, SeriesKind};
 use plan::{Origin, Parameter, ParameterKind};
-use run::{RunEnd, Writer};
+use run_directory::{RunEnd, Writer};
 
 use crate::made;
 

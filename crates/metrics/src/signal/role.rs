@@ -1,0 +1,130 @@
+//! What a signal means, whoever observed it.
+//!
+//! Observers write roles; rules read roles and never names. An observer of another database or runtime makes the rules speak
+//! by giving its signals these roles. A role without a reader is only a label, and a reader without a writer is silent.
+
+use serde::{Deserialize, Serialize};
+
+/// The meaning of a signal. Each says what one reading is; a counter's reading is its growth per second.
+///
+/// Signals with a [`Signal::part`](crate::Signal::part) tell of one part of what is observed: a pool, a device, a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    // The machine.
+    /// Cores that the machine has.
+    MachineCores,
+    /// Cores without work.
+    MachineIdle,
+    /// Cores without work while a process waits for a disk.
+    MachineIoWait,
+    /// Cores' worth of time taken by the hypervisor.
+    MachineSteal,
+    /// Threads that run or wait for a core.
+    MachineRunQueue,
+    /// Share of the time in which a disk had a request. Part: the device.
+    DiskBusy,
+    /// Requests at a disk, waiting or served. Part: the device.
+    DiskQueue,
+    /// TCP segments sent again, per second.
+    Retransmissions,
+    /// Connection requests (SYN) sent again, per second.
+    SynRetransmissions,
+
+    // A process, or all processes that serve one port.
+    /// Cores in use.
+    ProcessCpu,
+    /// Seconds per second that threads were ready to run and waited for a core.
+    ProcessRunDelay,
+    ProcessThreads,
+    /// Resident memory in bytes.
+    ProcessMemory,
+    ProcessDescriptors,
+    ProcessDescriptorsMax,
+
+    // A control group.
+    /// Share of the time in which the group was held back by its processor limit.
+    GroupThrottled,
+    /// Cores in use.
+    GroupCpu,
+    /// Cores that it may use.
+    GroupCpuMax,
+    /// Bytes in use.
+    GroupMemory,
+    /// Bytes that it may use.
+    GroupMemoryMax,
+
+    // A pool whose members are handed out one user at a time: connections, threads. Part: the pool.
+    PoolInUse,
+    /// Members that nobody uses.
+    PoolIdle,
+    /// Those who wait for a member.
+    PoolWaiting,
+    /// Members there are, used or not.
+    PoolSize,
+    /// Members there may be.
+    PoolSizeMax,
+    /// Seconds per second spent waiting for a member.
+    PoolWaitTime,
+    /// Seconds per second that members were in use.
+    PoolUseTime,
+
+    // A database's sessions, each in one state at a time.
+    /// Sessions with a statement running or waiting.
+    SessionsActive,
+    /// Sessions with a transaction open and no statement.
+    SessionsIdleInTransaction,
+    /// Sessions there may be.
+    SessionsMax,
+    /// Active sessions that compute.
+    SessionsOnCpu,
+    /// Active sessions by what they wait for: for a lock on rows or tables. Label `wait` names the event, as do the following.
+    SessionsWaitingForLock,
+    /// … until a commit's log is on disk, in the binary log, or at a replica.
+    SessionsWaitingForCommit,
+    /// … for data to be read from disk.
+    SessionsWaitingForRead,
+    /// … for the client, a timer or work: not held up by the database.
+    SessionsWaitingIdle,
+    /// … for anything else inside the database.
+    SessionsWaitingForOther,
+    /// Active sessions by statement. Label `statement`.
+    SessionsByStatement,
+    /// Sessions that another session blocks.
+    SessionsBlocked,
+    /// The same by statement. Labels `statement` and `by`.
+    SessionsBlockedBy,
+    /// Transactions committed per second.
+    Commits,
+    /// Of these, the observer's own.
+    ObserverCommits,
+
+    // A queue. Part: its name.
+    /// Jobs or messages that wait.
+    QueueLength,
+
+    // A language runtime.
+    /// Seconds that a task is late because the event loop is busy.
+    EventLoopDelay,
+    /// Share of the time spent collecting garbage.
+    GarbageCollection,
+    /// Heap in use after a collection, in bytes.
+    HeapUsed,
+    HeapMax,
+
+    // What the system calls: a stub of the test file.
+    /// Calls that arrived, per second.
+    Calls,
+    /// Calls in progress, mean over the second.
+    CallsInFlight,
+    /// Calls in progress, most at once.
+    CallsInFlightMax,
+    /// Mean time that a call took at the dependency. Seconds.
+    CallHold,
+    /// Calls answered as asked, per second.
+    CallsAnswered,
+    /// Calls turned away by a limit, per second.
+    CallsRejected,
+    /// Calls that met a fault, per second.
+    CallsFaulted,
+}
