@@ -8,7 +8,7 @@ use metrics::{
     SignalPoint, Snapshot,
 };
 use plan::{FlowSpec, Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
-use run::{HostFacts, Reader, RunEnd, RunInfo, SignalSeries, Writer};
+use run_directory::{HostFacts, Reader, RunEnd, RunInfo, SignalSeries, Writer};
 
 const SECONDS: u32 = 3600;
 const SECOND_NS: u64 = 1_000_000_000;

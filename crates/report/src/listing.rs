@@ -93,7 +93,7 @@ fn cells(row: &RunRow) -> Vec<Cell> {
         // A run that is still going on looks the same from outside.
         RunState::Killed => ("no end", Some(Paint::Bad)),
     };
-    let none = || number::NONE.to_owned();
+    let none = || units::NONE.to_owned();
     let validity = row.validity.map_or_else(
         || Cell::from(none()),
         |grade| {

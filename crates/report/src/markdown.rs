@@ -6,7 +6,7 @@ use analysis::{FlowRow, Grade, RequestRow, Summary, ThresholdState};
 
 use crate::terminal::Closing;
 use crate::view::RunState;
-use crate::{number, words};
+use crate::words;
 
 /// Rows of each table; a step summary may not grow past a megabyte.
 const ROWS_MAX: usize = 50;

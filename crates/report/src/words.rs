@@ -94,11 +94,11 @@ pub(crate) fn host(facts: &HostFacts) -> String {
 
 /// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` where it lies among journeys that did not finish.
 pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
-    let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return number::NONE.to_owned() };
+    let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return units::NONE.to_owned() };
     match (percentile.value, percentile.low) {
         (Some(value), _) => units::seconds(value),
         (None, Some(bound)) => format!("≥ {}", units::seconds(bound)),
-        (None, None) => number::NONE.to_owned(),
+        (None, None) => units::NONE.to_owned(),
     }
 }
 

@@ -85,7 +85,7 @@ impl Ground<'_> {
     pub(crate) fn tail(&self, highest: f64) -> Option<(String, f64, f64)> {
         let shown = self.response.percentiles.iter().rev().filter(|p| p.quantile <= highest + 1e-9);
         shown
-            .filter_map(|p| Some((crate::units::percentile(p.quantile), p.quantile, p.value?)))
+            .filter_map(|p| Some((units::percentile(p.quantile), p.quantile, p.value?)))
             .find(|(_, quantile, _)| *quantile >= 0.9)
             .or_else(|| Some(("maximum".to_owned(), 1.0 - 1.0 / self.response.count.max(2) as f64, self.response.max?)))
     }

@@ -26,7 +26,8 @@ fn minute(service: impl Fn(u64) -> u64, connections: impl Fn(u32) -> u64) -> Run
 
 fn add(run: &mut Run, kind: SignalKind, name: &str, value: impl Fn(u32) -> f64) {
     let observer = name.split('/').next().unwrap_or_default();
-    let signal = Signal { name: name.into(), observer: observer.into(), unit: String::new(), help: String::new(), kind };
+    let signal =
+        Signal { name: name.into(), observer: observer.into(), unit: String::new(), help: String::new(), kind, ..Signal::default() };
     let points = (0..SECONDS).map(|second| SignalPoint { at: u64::from(second) * SECOND + SECOND / 2, value: value(second) });
     let points = points.collect();
     run.signals.push(SignalSeries { signal, points });

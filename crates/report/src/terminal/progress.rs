@@ -138,7 +138,7 @@ impl Progress {
     }
 
     fn rates(&self, window: &Step) -> String {
-        let rate = |count: u64| window.rate(count).map_or_else(|| number::NONE.to_owned(), units::rate);
+        let rate = |count: u64| window.rate(count).map_or_else(|| units::NONE.to_owned(), units::rate);
         let requests = format!("{} requests", rate(window.response.count()));
         if !self.open.contains(&true) {
             return requests;
