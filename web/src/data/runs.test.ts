@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Parameter, RunRow } from "../feed/history";
-import { addressOf, placeOf } from "../history/place";
+import { addressFrom, hashOf } from "../history/address";
 import type { ReportView } from "../view";
 import { overlay } from "./overlay";
 import { chosen, missing, search, tagsOf } from "./runs";
@@ -32,9 +32,9 @@ test("a value is missing where there is no default, or where it was cleared", ()
 });
 
 test("addresses lead back to where they came from", () => {
-  expect(placeOf(addressOf("2026 a/b", "c"))).toEqual({ run: "2026 a/b", other: "c" });
-  expect(placeOf(addressOf("a"))).toEqual({ run: "a", other: null });
-  expect(placeOf("#/")).toEqual({ run: null, other: null });
+  expect(addressFrom(hashOf("2026 a/b", "c"))).toEqual({ run: "2026 a/b", other: "c" });
+  expect(addressFrom(hashOf("a"))).toEqual({ run: "a", other: null });
+  expect(addressFrom("#/")).toEqual({ run: null, other: null });
 });
 
 test("an overlay keeps both runs on one axis, whatever their steps", () => {
