@@ -120,7 +120,7 @@ test("the history is searched by words and tags", async () => {
 test("two runs are overlaid on the same charts", async () => {
   await page.getByRole("checkbox", { name: /Overlay Tickets/ }).check();
   await page.getByRole("checkbox", { name: /Overlay Demo shop/ }).check();
-  await page.getByRole("link", { name: "Overlay the two" }).click();
+  await page.getByRole("link", { name: "Overlay these two" }).click();
   await page.waitForSelector("#charts canvas");
   expect(await page.locator("h1").innerText()).toBe("Tickets: a morning's load");
   expect(await page.locator('[data-panel="response"] .legend').innerText()).toContain("p99, other run");
@@ -130,7 +130,7 @@ test("two runs are overlaid on the same charts", async () => {
   await expect.poll(() => page.locator("h1").innerText()).toBe("Tests and runs");
 });
 
-test("a note is kept, a run is deleted only after a second thought", async () => {
+test("a note is kept, and a run is deleted only after a confirmation", async () => {
   const [first] = server.runs;
   await page.getByRole("link", { name: "Tickets: a morning's load" }).click();
   await page.getByLabel("Note").fill("with 16 workers");

@@ -66,7 +66,7 @@ test("an invalid run says so first, in words, with evidence and advice", () =>
 test("a healthy run is said to be valid and passed", () =>
   reading("healthy", {}, async (page) => {
     expect(await page.getByTestId("verdict-validity").innerText()).toContain("Valid");
-    expect(await page.getByTestId("verdict-thresholds").innerText()).toContain("All 4 thresholds held");
+    expect(await page.getByTestId("verdict-thresholds").innerText()).toContain("All 4 thresholds met");
     expect(await page.locator("[data-check]").count()).toBe(0);
     expect(await page.getByText("No request failed.").count()).toBe(1);
   }));
@@ -256,6 +256,6 @@ test("text in a view can never become markup", async () => {
 test("a page without a run says what to do", async () => {
   const opened = await browser.newPage();
   await opened.goto(new URL("../dist/index.html", import.meta.url).href);
-  expect(await opened.getByRole("alert").innerText()).toContain("Make it again with `loadstone report`");
+  expect(await opened.getByRole("alert").innerText()).toContain("Recreate it with `loadstone report`");
   await opened.close();
 });
