@@ -16,7 +16,8 @@ function rowOf(view: ReportView): RunRow {
   const { thresholds, validity } = summary.verdict;
   return {
     id: test.id, directory: `runs/${test.id}`, test: test.name, started: test.started, state: test.state, duration_seconds: summary.totals.duration_seconds,
-    requests: summary.totals.requests, failed: summary.totals.requests_failed, p95_seconds: summary.response.percentiles.find((p) => p.quantile === 0.95)!.value,
+    requests: summary.totals.requests, failed: summary.totals.requests_failed,
+    p95_seconds: summary.response.percentiles.find((p) => p.quantile === 0.95)!.value,
     validity: validity.grade, thresholds: thresholds.length, thresholds_met: thresholds.filter((result) => result.state === "passed").length, tags: test.tags,
   };
 }
@@ -69,7 +70,9 @@ class HistoryServer {
     for await (const part of request) text += String(part);
     const body = text ? JSON.parse(text) : null;
     this.changes.push([request.method!, path, body]);
-    if (path === "/api/queue") this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null, problem: null }];
+    if (path === "/api/queue") {
+      this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null, problem: null }];
+    }
     if (request.method === "DELETE") this.runs = this.runs.filter((run) => path !== `/api/runs/${run.id}`);
     response.writeHead(204).end();
   }

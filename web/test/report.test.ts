@@ -237,7 +237,10 @@ test("on paper everything stands open, in light", () =>
     expect(await page.locator("html").getAttribute("data-theme")).toBe("light");
     // Nothing is cut off at the width of an A4 page within its margins, and no page stands nearly empty.
     await page.setViewportSize({ width: 703, height: 1000 });
-    const cut = await page.evaluate(() => [...document.querySelectorAll("main *")].filter((part) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".unseen")).map((part) => part.outerHTML.slice(0, 80)));
+    const cut = await page.evaluate(() => {
+      const beyond = (part: Element) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".unseen");
+      return [...document.querySelectorAll("main *")].filter(beyond).map((part) => part.outerHTML.slice(0, 80));
+    });
     expect(cut).toEqual([]);
     const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
     expect(pdf.match(/\/Type \/Page\b/g)!.length).toBeLessThan(8);

@@ -83,7 +83,8 @@ const shot = async (name: string) => { if (process.env.LOADSTONE_SHOTS) await pa
 
 /** Everything in the folder, as text. */
 function filesBelow(path: string): string {
-  return readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8")).join("\n");
+  const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8")).join("\n");
 }
 
 test("a form shows what its test declares, and says what the test refuses", async () => {

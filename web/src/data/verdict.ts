@@ -26,8 +26,9 @@ function validity(view: ReportView): VerdictAnswer {
   const judged = checks.filter((check) => check.grade !== null);
   const bad = judged.filter((check) => check.grade !== "valid");
   const { word, tone } = gradeWord(grade);
-  const summary = judged.length === 0 ? "Nothing to judge yet" : bad.length === 0 ? `All ${counted(judged.length, "check")} passed` : bad.map((check) => check.title).join(" · ");
-  return { id: "validity", question: isRunning(view) ? "Is the measurement valid?" : "Was the measurement valid?", word, tone: judged.length === 0 ? "none" : tone, summary };
+  const base = { id: "validity", question: isRunning(view) ? "Is the measurement valid?" : "Was the measurement valid?", word } as const;
+  if (judged.length === 0) return { ...base, tone: "none", summary: "Nothing to judge yet" };
+  return { ...base, tone, summary: bad.length === 0 ? `All ${counted(judged.length, "check")} passed` : bad.map((check) => check.title).join(" · ") };
 }
 
 function thresholds(view: ReportView): VerdictAnswer {
@@ -36,9 +37,14 @@ function thresholds(view: ReportView): VerdictAnswer {
   const pending = results.filter((result) => result.state === "pending");
   const base = { id: "thresholds", question: isRunning(view) ? "Does it meet its objectives?" : "Did it meet its objectives?" } as const;
   if (results.length === 0) return { ...base, word: "None set", tone: "none", summary: "The test declares no thresholds" };
-  if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${counted(results.length, "threshold")}: ${failed[0]!.threshold.label}` };
-  if (pending.length > 0) return { ...base, word: "Not yet decided", tone: "none", summary: results.length === 1 ? "The only threshold has not failed so far" : `None of the ${counted(results.length, "threshold")} has failed so far` };
-  return { ...base, word: "Passed", tone: "good", summary: results.length === 1 ? "The only threshold is met" : `All ${counted(results.length, "threshold")} met` };
+  const all = counted(results.length, "threshold");
+  const isOnly = results.length === 1;
+  if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${all}: ${failed[0]!.threshold.label}` };
+  if (pending.length > 0) {
+    const summary = isOnly ? "The only threshold has not failed so far" : `None of the ${all} has failed so far`;
+    return { ...base, word: "Not yet decided", tone: "none", summary };
+  }
+  return { ...base, word: "Passed", tone: "good", summary: isOnly ? "The only threshold is met" : `All ${all} met` };
 }
 
 function findings(view: ReportView): VerdictAnswer {
@@ -46,7 +52,8 @@ function findings(view: ReportView): VerdictAnswer {
   const base = { id: "findings", question: "What limits it?" } as const;
   if (found.length > 0) return { ...base, word: counted(found.length, "finding"), tone: "warn", summary: found[0]!.claim };
   const unclear = /^cannot tell/i.test(remark);
-  return { ...base, word: unclear ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found", tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No findings" };
+  const word = unclear ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found";
+  return { ...base, word, tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No findings" };
 }
 
 const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };
