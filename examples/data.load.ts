@@ -1,4 +1,4 @@
-// Data for a test: rows of a CSV file, a body from a template, and values that a set-up prepares for everybody.
+// Data for a test: rows of a CSV file, a body from a template, and values that a set-up prepares for all users.
 //
 //   node examples/shop/start.mjs                      (in another terminal)
 //   loadstone run examples/data.load.ts

@@ -7,7 +7,7 @@ import { checks, failures, param, responseTime, scenario, secret, test, users } 
 
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "where the shop listens" });
 const certificate = param.string("certificate", { default: "", help: "PEM file to trust, as `start.mjs --tls` prints it" });
-// The shop knows a hundred; two who share a name would be told of each other's orders.
+// The shop knows a hundred; two with the same name would receive each other's orders.
 const customers = param.number("customers", { default: 20, min: 1, max: 100, help: "customers at the same time" });
 const runTime = param.duration("runTime", { default: "30s" });
 

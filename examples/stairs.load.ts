@@ -1,4 +1,4 @@
-// How much can it take? One rate after another, each held for a while; the run ends as soon as the answers are too slow.
+// How much can it take? One rate after another, each held for a while; the run ends as soon as responses are too slow.
 //
 //   node examples/shop/start.mjs                      (in another terminal)
 //   loadstone run examples/stairs.load.ts -p to=400

@@ -52,7 +52,7 @@ export class Parts {
     const port = await listening(child, basename(file));
     child.once("exit", (code, signal) => {
       if (this.#stopping) return;
-      console.error(`${basename(file)} ended by itself (${signal ?? code})`);
+      console.error(`${basename(file)} exited unexpectedly (${signal ?? code})`);
       void this.stop(1);
     });
     return port;
@@ -69,10 +69,10 @@ export class Parts {
 
 function listening(child, name) {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`${name} did not listen within ${START_LIMIT_MS / 1000} s`)), START_LIMIT_MS);
+    const late = setTimeout(() => reject(new Error(`${name} was not listening after ${START_LIMIT_MS / 1000} s`)), START_LIMIT_MS);
     const early = (code, signal) => {
       clearTimeout(late);
-      reject(new Error(`${name} ended (${signal ?? code}) before it listened`));
+      reject(new Error(`${name} ended (${signal ?? code}) before it was listening`));
     };
     child.once("exit", early);
     child.once("message", ({ port }) => {

@@ -1,4 +1,4 @@
-// Settings of a lab as environment variables: read, or refused with what they take.
+// Settings of a lab as environment variables: read, or refused with what was expected.
 
 /** A number from 1 to 9999; `otherwise` where the variable is not set. */
 export function count(environment, name, otherwise) {
@@ -18,6 +18,6 @@ export function share(environment, name) {
 function read(environment, name, otherwise, form, takes, make) {
   const text = environment[name] ?? "";
   if (text === "") return otherwise;
-  if (!form.test(text)) throw new Error(`${name}=${text}: it takes ${takes}`);
+  if (!form.test(text)) throw new Error(`${name}=${text}: expected ${takes}`);
   return make(text);
 }

@@ -48,7 +48,7 @@ function reachable() {
 const begun = Date.now();
 while (!(await reachable())) {
   if (Date.now() - begun > START_LIMIT_MS) {
-    console.error(`nginx does not answer on port ${port} after ${START_LIMIT_MS / 1000} s`);
+    console.error(`nginx is not responding on port ${port} after ${START_LIMIT_MS / 1000} s`);
     nginx.kill("SIGTERM");
     break;
   }

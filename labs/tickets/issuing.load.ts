@@ -8,12 +8,12 @@ import { arrivals, failures, observe, once, param, requests, responseTime, scena
 import { activateTicket, createTicket, getBarcode, listProducts, showProduct } from "./steps/issuing";
 
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "the issuing service" });
-const database = param.string("database", { default: "postgres://tickets@127.0.0.1:8082/postgres", help: "its database, to be watched" });
+const database = param.string("database", { default: "postgres://tickets@127.0.0.1:8082/postgres", help: "the service's database, to observe" });
 const travellersPerSecond = param.number("travellersPerSecond", { default: 4, min: 0, help: "new travellers per second" });
-const travellers = param.number("travellers", { default: 0, min: 0, help: "instead of new ones: this many travellers who buy ticket after ticket" });
+const travellers = param.number("travellers", { default: 0, min: 0, help: "closed load instead: this many travellers who buy ticket after ticket" });
 const runTime = param.duration("runTime", { default: "1m", help: "how long travellers keep coming" });
 const thinkTime = param.delay("thinkTime", { default: "1s", help: "pause between two steps of a traveller" });
-const operations = param.number("operations", { default: 1000, help: "operations that must have been made" });
+const operations = param.number("operations", { default: 1000, help: "least number of operations" });
 
 const channel = shared<number>("channel", 0);
 

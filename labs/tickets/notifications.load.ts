@@ -1,4 +1,4 @@
-// The day after an outage: validators come back and deliver what they decided while they were alone.
+// The day after an outage: validators reconnect and deliver the decisions they made offline.
 //
 //   loadstone run labs/tickets/notifications.load.ts -p validators=43000 -p decisions=100
 
@@ -7,8 +7,8 @@ import { connect, deliver } from "./steps/validating";
 
 const target = param.url("target", { default: "http://127.0.0.1:8081", help: "the validation service" });
 const validators = param.number("validators", { default: 43000, min: 1 });
-const decisions = param.number("decisions", { default: 100, min: 1, help: "decisions of each validator" });
-const connectionsPerSecond = param.number("connectionsPerSecond", { default: 500, min: 1, help: "how fast they come back" });
+const decisions = param.number("decisions", { default: 100, min: 1, help: "decisions per validator" });
+const connectionsPerSecond = param.number("connectionsPerSecond", { default: 500, min: 1, help: "new connections per second as they come back" });
 const within = param.duration("within", { default: "2h", help: "time in which all must be delivered" });
 
 const validator = scenario("Validator", async (user) => {

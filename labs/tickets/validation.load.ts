@@ -8,11 +8,11 @@ import { connect, notify, tap } from "./steps/validating";
 
 const target = param.url("target", { default: "http://127.0.0.1:8081", help: "the validation service" });
 const validators = param.number("validators", { default: 3400, min: 1 });
-const tapsPerMinute = param.number("tapsPerMinute", { default: 25, min: 0, help: "scans per minute of each validator" });
+const tapsPerMinute = param.number("tapsPerMinute", { default: 25, min: 0, help: "scans per minute and validator" });
 const runTime = param.duration("runTime", { default: "2m", help: "how long all validators scan" });
-const rampUp = param.duration("rampUp", { default: "30s", help: "time in which the validators connect, one after another" });
-const connectionsPerSecond = param.number("connectionsPerSecond", { default: 500, min: 1, help: "most new connections per second, also after a loss" });
-const steps = param.number("steps", { default: 0, min: 0, help: "find the limit: this many steps up to all validators, instead of a ramp" });
+const rampUp = param.duration("rampUp", { default: "30s", help: "time over which the validators connect, one after another" });
+const connectionsPerSecond = param.number("connectionsPerSecond", { default: 500, min: 1, help: "most new connections per second, including reconnections" });
+const steps = param.number("steps", { default: 0, min: 0, help: "find the limit: climb to all validators in this many steps instead of a ramp" });
 
 const barcodes = csv<{ product: string; barcode: string }>("barcodes.csv").circular();
 

@@ -47,30 +47,30 @@ class Validator {
       case "notify":
         return this.notify(content);
       default:
-        throw new Error(`there is no message ${JSON.stringify(word)}`);
+        throw new Error(`unknown message ${JSON.stringify(word)}`);
     }
   }
 
   init({ validator }) {
     this.name = String(validator);
     if (settings.ownTariffs) this.tariffs = JSON.parse(tariffsAsJson);
-    this.answer("init-response", { tariffs: this.tariffs.length });
+    this.reply("init-response", { tariffs: this.tariffs.length });
   }
 
   tap({ barcode }) {
     const decision = judge(barcode);
     const tariff = this.tariffs.find(({ product }) => product === decision.product);
-    const answer = () => this.answer("tap-response", { access: decision.access, reason: decision.reason, ticket: decision.ticket, zone: tariff?.zone });
-    if (settings.slowTaps && decision.product === SLOW_PRODUCT) setTimeout(answer, SLOW_TAP_MS);
-    else answer();
+    const reply = () => this.reply("tap-response", { access: decision.access, reason: decision.reason, ticket: decision.ticket, zone: tariff?.zone });
+    if (settings.slowTaps && decision.product === SLOW_PRODUCT) setTimeout(reply, SLOW_TAP_MS);
+    else reply();
   }
 
   notify({ ticket, access, confirm }) {
-    const stored = confirm ? () => this.answer("notify-response", {}) : undefined;
+    const stored = confirm ? () => this.reply("notify-response", {}) : undefined;
     log.add({ validator: this.name, ticket: String(ticket), access: access === true, stored });
   }
 
-  answer(word, content) {
+  reply(word, content) {
     this.socket.send(`${word}\n${JSON.stringify(content, null, 1)}`);
   }
 }

@@ -39,7 +39,7 @@ async function match(pool, ledgerUrl, event) {
   ]);
   if (subscriptions.length === 0) return;
   const details = await fetch(`${ledgerUrl}/v1/ledger/${event.resource_id}`);
-  if (!details.ok) throw new Error(`the ledger answered ${details.status} for payment ${event.resource_id}`);
+  if (!details.ok) throw new Error(`the ledger returned ${details.status} for payment ${event.resource_id}`);
   const body = { event_id: event.event_id, event_type: event.event_type, resource_id: event.resource_id, payment: await details.json() };
   await pool.query(
     "insert into deliveries (subscription, event_id, body) select unnest($1::uuid[]), $2, $3 on conflict do nothing",

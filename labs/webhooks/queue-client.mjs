@@ -3,13 +3,13 @@
 /** A queue by its address. */
 export function openQueue(url) {
   const call = async (action, parameters) => {
-    const answer = await fetch(new URL(url).origin, {
+    const response = await fetch(new URL(url).origin, {
       method: "POST",
       headers: { "content-type": "application/x-amz-json-1.0", "x-amz-target": `AmazonSQS.${action}` },
       body: JSON.stringify({ QueueUrl: url, ...parameters }),
     });
-    if (!answer.ok) throw new Error(`${action}: the queue answered ${answer.status} ${await answer.text()}`);
-    return answer.json();
+    if (!response.ok) throw new Error(`${action}: the queue returned ${response.status} ${await response.text()}`);
+    return response.json();
   };
   return {
     send: (event) => call("SendMessage", { MessageBody: JSON.stringify(event) }),

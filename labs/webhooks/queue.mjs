@@ -28,7 +28,7 @@ export function installQueue() {
     execFileSync("mvn", copy, { cwd: import.meta.dirname, stdio: ["ignore", "inherit", "inherit"] });
   } catch (error) {
     if (error.code !== "ENOENT") throw error;
-    throw new Error("Maven is not installed, which brings the queue. Debian, Ubuntu: apt-get install maven; macOS: brew install maven");
+    throw new Error("Maven, which installs the queue, is missing. Debian, Ubuntu: apt-get install maven; macOS: brew install maven");
   }
 }
 

@@ -1,6 +1,6 @@
 // From messages to subscribers: senders that each take one pending message, POST it, and record the attempt.
 //
-// A sender keeps its message's row locked, in an open transaction, until the subscriber has answered: a sender that dies gives the
+// A sender keeps its message's row locked, in an open transaction, until the subscriber has responded: a sender that dies gives the
 // message back, and no message is sent by two at once. What that costs is what this lab is about.
 
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
@@ -93,7 +93,7 @@ function post(agent, url, value) {
       response.once("end", () => resolve({ status: response.statusCode }));
       response.once("error", (error) => resolve({ error: error.message }));
     });
-    request.once("timeout", () => request.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+    request.once("timeout", () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
     request.once("error", (error) => resolve({ error: error.message }));
     request.end(body);
   });

@@ -22,7 +22,7 @@ const port = (offset) => (flags.port === "0" ? 0 : Number(flags.port) + offset);
 const parts = new Parts();
 await parts.run(async () => {
   const settings = readSettings(process.env);
-  if (!/^\d{1,5}$/.test(flags.port)) throw new Error(`--port ${flags.port}: it takes a number`);
+  if (!/^\d{1,5}$/.test(flags.port)) throw new Error(`--port ${flags.port}: expected a number`);
   installPackages(here);
   installQueue();
   if (flags.install) process.exit(0);

@@ -7,23 +7,23 @@ import { arrivals, failures, flow, flowTime, observe, once, param, random, scena
 
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "the payments platform" });
 const service = param.url("service", { default: "http://127.0.0.1:8081", help: "the webhook service" });
-const database = param.string("database", { default: "postgres://webhooks@127.0.0.1:8082/postgres", help: "its database, to be watched" });
+const database = param.string("database", { default: "postgres://webhooks@127.0.0.1:8082/postgres", help: "the service's database, to observe" });
 const listen = param.string("listen", { default: "127.0.0.1:9099", help: "where the simulated subscriber listens" });
 
-const accounts = param.number("accounts", { default: 8, min: 1, help: "accounts that payments are made from" });
-const webhooks = param.number("webhooks", { default: 1, min: 1, help: "webhooks that each account has subscribed" });
-const delay = param.delay("delay", { default: "loguniform(100ms, 2s)", help: "time until the subscriber answers" });
-const slowShare = param.number("slowShare", { default: 0, min: 0, max: 1, help: "share of messages that it answers after 2 s instead" });
+const accounts = param.number("accounts", { default: 8, min: 1, help: "accounts that make payments" });
+const webhooks = param.number("webhooks", { default: 1, min: 1, help: "webhooks each account subscribes" });
+const delay = param.delay("delay", { default: "loguniform(100ms, 2s)", help: "time until the subscriber responds" });
+const slowShare = param.number("slowShare", { default: 0, min: 0, max: 1, help: "share of messages it responds to after 2 s instead" });
 
 // The last five can come from the environment under the names of the team that had this case, with LOADSTONE_ in front:
 // LOADSTONE_RAMPUP_USERS_FROM, RAMPUP_USERS_TO, RAMPUP_SECONDS, CONSTANT_USERS, CONSTANT_SECONDS. Their users arrive once a second.
 const rate = param.number("rate", { default: 20, min: 0, help: "payments per second" });
-const constantUsers = param.number("constantUsers", { default: rate, min: 0, help: "the same, under its other name" });
+const constantUsers = param.number("constantUsers", { default: rate, min: 0, help: "another name for rate" });
 const constantSeconds = param.number("constantSeconds", { default: 60, min: 1, help: "how long payments keep coming at that rate" });
-const rampupUsersFrom = param.number("rampupUsersFrom", { default: 0, min: 0, help: "payments per second at the start of the ramp before it" });
-const rampupUsersTo = param.number("rampupUsersTo", { default: constantUsers, min: 0, help: "payments per second at its end" });
-const rampupSeconds = param.number("rampupSeconds", { default: 5, min: 1, help: "its length" });
-const drain = param.duration("drain", { default: "15m", help: "how long to wait, after the payments, for messages that are on their way" });
+const rampupUsersFrom = param.number("rampupUsersFrom", { default: 0, min: 0, help: "payments per second at the start of the ramp that comes first" });
+const rampupUsersTo = param.number("rampupUsersTo", { default: constantUsers, min: 0, help: "payments per second at the end of the ramp" });
+const rampupSeconds = param.number("rampupSeconds", { default: 5, min: 1, help: "length of the ramp" });
+const drain = param.duration("drain", { default: "15m", help: "how long to wait after the payments for messages still in flight" });
 
 const subscriber = stub.http({ name: "subscriber", listen, delay });
 const timeToSend = flow("Time to send", { drain });

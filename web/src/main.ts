@@ -1,11 +1,11 @@
-// Where the page begins: reads the embedded JSON, chooses the feed (one run, or the history), mounts the app.
+// The entry point: reads the embedded JSON, chooses the feed (one run, or the history), mounts the app.
 
 import "./style/base.css";
 import { mount } from "svelte";
 import { screen } from "./state/screen.svelte";
 import App from "./App.svelte";
 import HistoryApp from "./history/HistoryApp.svelte";
-import { feedOf } from "./feed/feed";
+import { feedOf } from "./feed/embedded";
 
 const target = document.getElementById("page") as HTMLElement;
 

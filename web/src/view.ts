@@ -1,4 +1,4 @@
-// The page's only input: `ReportView` of crates/report/src/view.rs with what it holds of `analysis` and `metrics`,
+// The page's only input: `ReportView` of crates/report/src/view.rs, with the types of `analysis` and `metrics` inside it,
 // field for field. Times are seconds unless the name says otherwise.
 
 export type RunState = "running" | "completed" | "interrupted" | "aborted" | "failed" | "killed";
@@ -23,7 +23,7 @@ export interface TestView {
   duration_seconds: number;
   planned_seconds: number | null;
   loadstone: string;
-  /** Text where it would not fit a JavaScript number. */
+  /** A string if it does not fit a JavaScript number. */
   seed: number | string;
   workers: number;
   host: string;
@@ -161,7 +161,7 @@ export interface ErrorRow extends SeriesKey {
   message: string;
   count: number;
   first_at_seconds: number;
-  /** Trace id of the first, where requests carry one. */
+  /** Trace id of the first, if requests carry one. */
   trace?: string;
 }
 
@@ -192,7 +192,7 @@ export interface FlowStageRow {
   time: TimeStats;
 }
 
-/** A flow's journeys; the page shows these of its fields. */
+/** A flow's journeys: the fields that the page shows. */
 export interface FlowRow {
   name: string;
   started: number;
@@ -231,7 +231,7 @@ export interface SlowSample extends SeriesKey {
   body_ns: number;
   status: number;
   outcome: Outcome;
-  /** Trace id, where requests carry one. */
+  /** Trace id, if requests carry one. */
   trace?: string;
 }
 
@@ -243,7 +243,7 @@ export interface ReportView {
   distribution: [from: number, to: number, count: number][];
   sparks: (number | null)[][];
   slowest: SlowSample[];
-  /** Per row of `summary.flows`: what must be said of it in words. */
+  /** Notes in words, per row of `summary.flows`. */
   flow_notes: string[][];
   notes: string[];
 }

@@ -7,7 +7,9 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 
-const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const ARGUMENTS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
 
 /** The browser to test with: LOADSTONE_CHROMIUM, or the first of the usual names on the path. */
 export function chromiumPath(): string {
@@ -62,12 +64,13 @@ export async function open(browser: Browser, json: string, look: Look = {}): Pro
 
 /** Opens a report that lies on disk. */
 export async function openFile(browser: Browser, file: string, look: Look = {}): Promise<Opened> {
-  const context = await browser.newContext({ viewport: { width: look.width ?? 1280, height: look.height ?? 900 }, colorScheme: look.dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });
+  const viewport = { width: look.width ?? 1280, height: look.height ?? 900 };
+  const context = await browser.newContext({ viewport, colorScheme: look.dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => { if (message.type() === "error" || message.type() === "warning") complaints.push(`console: ${message.text()}`); });
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
-  page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`); });
+  page.on("request", (request) => { if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`); });
   await page.goto(pathToFileURL(file).href);
   await page.waitForSelector("#charts .plot");
   return { page, context, complaints, close: () => context.close() };

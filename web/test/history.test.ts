@@ -16,7 +16,8 @@ function rowOf(view: ReportView): RunRow {
   const { thresholds, validity } = summary.verdict;
   return {
     id: test.id, directory: `runs/${test.id}`, test: test.name, started: test.started, state: test.state, duration_seconds: summary.totals.duration_seconds,
-    requests: summary.totals.requests, failed: summary.totals.requests_failed, p95_seconds: summary.response.percentiles.find((p) => p.quantile === 0.95)!.value,
+    requests: summary.totals.requests, failed: summary.totals.requests_failed,
+    p95_seconds: summary.response.percentiles.find((p) => p.quantile === 0.95)!.value,
     validity: validity.grade, thresholds: thresholds.length, thresholds_met: thresholds.filter((result) => result.state === "passed").length, tags: test.tags,
   };
 }
@@ -69,7 +70,9 @@ class HistoryServer {
     for await (const part of request) text += String(part);
     const body = text ? JSON.parse(text) : null;
     this.changes.push([request.method!, path, body]);
-    if (path === "/api/queue") this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null, problem: null }];
+    if (path === "/api/queue") {
+      this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null, problem: null }];
+    }
     if (request.method === "DELETE") this.runs = this.runs.filter((run) => path !== `/api/runs/${run.id}`);
     response.writeHead(204).end();
   }
@@ -120,7 +123,7 @@ test("the history is searched by words and tags", async () => {
 test("two runs are overlaid on the same charts", async () => {
   await page.getByRole("checkbox", { name: /Overlay Tickets/ }).check();
   await page.getByRole("checkbox", { name: /Overlay Demo shop/ }).check();
-  await page.getByRole("link", { name: "Overlay the two" }).click();
+  await page.getByRole("link", { name: "Overlay these two" }).click();
   await page.waitForSelector("#charts canvas");
   expect(await page.locator("h1").innerText()).toBe("Tickets: a morning's load");
   expect(await page.locator('[data-panel="response"] .legend').innerText()).toContain("p99, other run");
@@ -130,7 +133,7 @@ test("two runs are overlaid on the same charts", async () => {
   await expect.poll(() => page.locator("h1").innerText()).toBe("Tests and runs");
 });
 
-test("a note is kept, a run is deleted only after a second thought", async () => {
+test("a note is kept, and a run is deleted only after a confirmation", async () => {
   const [first] = server.runs;
   await page.getByRole("link", { name: "Tickets: a morning's load" }).click();
   await page.getByLabel("Note").fill("with 16 workers");

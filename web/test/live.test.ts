@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { ReportView } from "../src/view.ts";
+import type { Column, ReportView } from "../src/view.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
 const TOKEN = "0123456789abcdef";
@@ -19,8 +19,12 @@ function after(seconds: number, state: ReportView["test"]["state"] = "running"):
   const { timeline } = view;
   timeline.seconds.length = seconds;
   timeline.heat.steps.length = seconds;
-  for (const panel of [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)]) for (const column of panel.columns) column.values.length = seconds;
+  for (const column of columnsOf(view)) column.values.length = seconds;
   return view;
+}
+
+function columnsOf({ timeline }: ReportView): Column[] {
+  return [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)].flatMap((panel) => panel.columns);
 }
 
 /** A live server in thirty lines: what crates/report/src/live does, as far as the page can see. */
@@ -48,7 +52,7 @@ class LiveServer {
     const { timeline } = view;
     timeline.seconds = timeline.seconds.slice(kept);
     timeline.heat.steps = timeline.heat.steps.slice(kept);
-    for (const panel of [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)]) for (const column of panel.columns) column.values = column.values.slice(kept);
+    for (const column of columnsOf(view)) column.values = column.values.slice(kept);
     this.event("delta", { kept, view });
   }
 

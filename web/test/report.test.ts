@@ -66,7 +66,7 @@ test("an invalid run says so first, in words, with evidence and advice", () =>
 test("a healthy run is said to be valid and passed", () =>
   reading("healthy", {}, async (page) => {
     expect(await page.getByTestId("verdict-validity").innerText()).toContain("Valid");
-    expect(await page.getByTestId("verdict-thresholds").innerText()).toContain("All 4 thresholds held");
+    expect(await page.getByTestId("verdict-thresholds").innerText()).toContain("All 4 thresholds met");
     expect(await page.locator("[data-check]").count()).toBe(0);
     expect(await page.getByText("No request failed.").count()).toBe(1);
   }));
@@ -237,7 +237,10 @@ test("on paper everything stands open, in light", () =>
     expect(await page.locator("html").getAttribute("data-theme")).toBe("light");
     // Nothing is cut off at the width of an A4 page within its margins, and no page stands nearly empty.
     await page.setViewportSize({ width: 703, height: 1000 });
-    const cut = await page.evaluate(() => [...document.querySelectorAll("main *")].filter((part) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".unseen")).map((part) => part.outerHTML.slice(0, 80)));
+    const cut = await page.evaluate(() => {
+      const beyond = (part: Element) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".unseen");
+      return [...document.querySelectorAll("main *")].filter(beyond).map((part) => part.outerHTML.slice(0, 80));
+    });
     expect(cut).toEqual([]);
     const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
     expect(pdf.match(/\/Type \/Page\b/g)!.length).toBeLessThan(8);
@@ -256,6 +259,6 @@ test("text in a view can never become markup", async () => {
 test("a page without a run says what to do", async () => {
   const opened = await browser.newPage();
   await opened.goto(new URL("../dist/index.html", import.meta.url).href);
-  expect(await opened.getByRole("alert").innerText()).toContain("Make it again with `loadstone report`");
+  expect(await opened.getByRole("alert").innerText()).toContain("Recreate it with `loadstone report`");
   await opened.close();
 });

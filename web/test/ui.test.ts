@@ -83,7 +83,8 @@ const shot = async (name: string) => { if (process.env.LOADSTONE_SHOTS) await pa
 
 /** Everything in the folder, as text. */
 function filesBelow(path: string): string {
-  return readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8")).join("\n");
+  const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8")).join("\n");
 }
 
 test("a form shows what its test declares, and says what the test refuses", async () => {
@@ -101,18 +102,18 @@ test("a form shows what its test declares, and says what the test refuses", asyn
   expect(await page.getByLabel("rate").inputValue()).toBe("500");
 });
 
-test("an empty field that needs a value is told beside it, and nothing starts", async () => {
+test("an empty field that needs a value says so, and nothing starts", async () => {
   await page.getByRole("button", { name: "Run …" }).click();
   expect(await page.getByText("1 value is missing").count()).toBe(1);
-  expect(await page.getByText("Needs a value").count()).toBe(0);
+  expect(await page.getByText("Enter a value").count()).toBe(0);
   await page.getByLabel("rate").fill("");
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  expect(await page.getByText(/^Needs a value/).allInnerTexts()).toEqual(["Needs a value; the default is 20.", "Needs a value: the test has no default for it."]);
+  expect(await page.getByText(/^Enter a value/).allInnerTexts()).toEqual(["Enter a value; the default is 20.", "Enter a value: there is no default."]);
   expect(await page.getByLabel("rate").evaluate((field) => field === document.activeElement)).toBe(true);
   await shot("form-empty");
   await page.getByLabel("rate").fill("20");
   await page.getByLabel("apiKey").fill(SECRET);
-  expect(await page.getByText("Needs a value").count()).toBe(0);
+  expect(await page.getByText("Enter a value").count()).toBe(0);
   expect(await page.locator("ol li").count()).toBe(0);
   expect(keys.size).toBe(0);
 });
@@ -141,7 +142,7 @@ test("runs wait their turn; two of them are laid over each other, noted, and one
   await expect.poll(async () => (await rows().allInnerTexts()).filter((row) => /Valid|Suspect|Invalid/.test(row)).length, SLOW).toBe(2);
 
   for (const box of await page.getByRole("checkbox", { name: /Overlay Shop/ }).all()) await box.check();
-  await page.getByRole("link", { name: "Overlay the two" }).click();
+  await page.getByRole("link", { name: "Overlay these two" }).click();
   await page.waitForSelector("#charts canvas");
   expect(await page.locator('[data-panel="rate"] .legend').innerText()).toContain("requests, other run");
   const table = page.getByRole("region", { name: "The two runs" });
@@ -164,9 +165,9 @@ test("runs wait their turn; two of them are laid over each other, noted, and one
   await expect.poll(() => readdirSync(join(folder, "runs")).length, SLOW).toBe(1);
 });
 
-test("an address without the token looks and does not change", async () => {
+test("an address without the token is read-only", async () => {
   await page.goto(page.url().replace(/\?token=\w+/, ""));
   await page.getByRole("heading", { name: "Shop" }).waitFor();
   expect(await page.getByRole("button", { name: "Run …" }).count()).toBe(0);
-  expect(await page.getByText("may look and not change").count()).toBe(1);
+  expect(await page.getByText("This page is read-only").count()).toBe(1);
 });

@@ -32,6 +32,6 @@ export async function activateTicket(user: User, ticket: string) {
 
 /** The barcode of an active ticket. */
 export async function getBarcode(user: User, ticket: string): Promise<string> {
-  const answer = await user.get(`/v1/tickets/${ticket}/barcode`, { name: "Get barcode", expect: { status: 200 } });
-  return answer.regex(/"barcode" *: *"([\w-]+\.[\w-]+)"/)[1];
+  const response = await user.get(`/v1/tickets/${ticket}/barcode`, { name: "Get barcode", expect: { status: 200 } });
+  return response.regex(/"barcode" *: *"([\w-]+\.[\w-]+)"/)[1];
 }

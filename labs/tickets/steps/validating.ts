@@ -15,15 +15,15 @@ export async function connect(user: User): Promise<Socket> {
   return socket;
 }
 
-/** Asks whether a barcode opens the gate; `undefined` when no answer came. */
+/** Asks whether a barcode opens the gate; `undefined` when no response came. */
 export async function tap(socket: Socket, barcode: string): Promise<Decision | undefined> {
-  const answer = await socket.request(template("../messages/tap.txt", { barcode }), {
+  const response = await socket.request(template("../messages/tap.txt", { barcode }), {
     name: "Tap response",
     match: /^tap-response/m,
     within: "5s",
   });
-  if (!answer.ok) return undefined;
-  return { ticket: answer.regex(/"ticket" *: *"([^"]*)"/)[1], access: answer.regex(/"access" *: *(true|false)/)[1] === "true" };
+  if (!response.ok) return undefined;
+  return { ticket: response.regex(/"ticket" *: *"([^"]*)"/)[1], access: response.regex(/"access" *: *(true|false)/)[1] === "true" };
 }
 
 /** Tells the service what was decided, and waits for nothing. */

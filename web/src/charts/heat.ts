@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 import type { HeatMap, Timeline } from "../view";
 import { heat as heatColour, type Theme } from "./palette";
 
-/** Strength of a cell: the square root spreads the many small counts apart without hiding the few large ones. */
+/** Strength of a cell, 0 to 1. The square root separates the many small counts without hiding the few large ones. */
 export function strength(count: number, largest: number): number {
   return largest > 0 ? Math.sqrt(count / largest) : 0;
 }

@@ -15,22 +15,22 @@ export interface ChartSettings {
   theme: Theme;
   width: number;
   height: number;
-  /** Width of the value axis, the same on all charts so that their times stand below each other. */
+  /** Width of the value axis, the same on all charts so that their times line up. */
   axisWidth: number;
   logarithmic: boolean;
-  /** No time labels, and as few value labels as can be. */
+  /** No time labels, and as few value labels as possible. */
   lane: boolean;
   /** Draw the timeline's heat map behind the lines. */
   heat: boolean;
   hidden: ReadonlySet<string>;
-  /** Read anew for every drawing, because they change without the chart being rebuilt. */
+  /** Read for every redraw, because they change without the chart being rebuilt. */
   now: () => { highlight: Highlight | null; marks: MarkView[]; visible: Interval; timeline: Timeline };
   onZoom: (from: number, to: number) => void;
   onReset: () => void;
   onCursor: (seconds: number | null) => void;
 }
 
-/** Room for half of the last time label. The overview keeps the same. */
+/** Room for half of the last time label. The overview uses the same. */
 const RIGHT = 20;
 
 const OTHER_DASHES = [[1, 3], [6, 3], [10, 3, 2, 3]];
@@ -80,7 +80,7 @@ function valueScale(settings: ChartSettings): uPlot.Scale {
     return { distr: 3, log: 10, range: (_, low, high) => (low > 0 && high > 0 ? [low / 1.2, Math.max(high * 1.2, low * 2)] : [0.001, 1]) };
   }
   return {
-    // Times, rates and shares are read against zero; a chart that leaves it out exaggerates.
+    // Times, rates and shares are read against zero; a chart without it exaggerates.
     range: (_, low, high) => {
       const top = high > 0 ? high * 1.06 : 1;
       return [Math.min(0, low ?? 0), settings.panel.unit === "share" && top > 0.9 ? Math.max(1, top) : top];
@@ -122,7 +122,7 @@ function axes(settings: ChartSettings): uPlot.Axis[] {
   ];
 }
 
-/** Only the powers of ten are named. */
+/** Only powers of ten are labelled. */
 function logTicks(ticks: number[], settings: ChartSettings): (string | null)[] {
   return ticks.map((tick) => (isDecade(tick) ? (ticksInUnit([tick], settings.panel.unit)[0] ?? null) : null));
 }
@@ -131,7 +131,7 @@ function isDecade(tick: number | null): boolean {
   return tick !== null && tick > 0 && Math.abs(Math.log10(tick) - Math.round(Math.log10(tick))) < 1e-6;
 }
 
-/** The space between a line's lowest and highest values, in the line's colour. */
+/** The area between a line's lowest and highest values, in the line's colour. */
 function rangeBands({ panel, theme }: ChartSettings): uPlot.Band[] {
   return ranges(panel).map(({ of, min, max }) => ({
     series: [max + 1, min + 1] as [number, number],
@@ -148,7 +148,7 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
     const { highlight } = settings.now();
     return !highlight || !panel.columns.some((column) => names(highlight, column.id)) || names(highlight, id) ? 1 : 0.22;
   };
-  // Over the heat, fewer lines say more.
+  // On top of the heat map, fewer lines say more.
   const isLeftOut = settings.heat && !/\/(p50|p95|p99)$/.test(id);
   const isAsked = id.endsWith("/asked");
   const isOther = id.startsWith(OTHER);
@@ -165,7 +165,7 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
   };
 }
 
-/** Values with a gap on either side: a line alone would not show them. */
+/** Values with a gap on either side, which a line alone would not show. */
 function alone(values: ArrayLike<number | null | undefined>): number[] {
   const found: number[] = [];
   for (let i = 0; i < values.length; i++) {

@@ -1,15 +1,15 @@
-// Colours of series, for both themes. Distinguishable with the common colour deficiencies: hues after Okabe and Ito,
-// kept apart in lightness too; percentiles, being ordered, are one hue from faint to strong.
+// Colours of series, for both themes. They can be told apart with common colour deficiencies: hues after Okabe and Ito,
+// which also differ in lightness. Percentiles are ordered, so they share one hue from faint to strong.
 
 export type Theme = "light" | "dark";
-type Pair = readonly [light: string, dark: string];
+type ThemePair = readonly [light: string, dark: string];
 
-const CATEGORIES: Pair[] = [
+const CATEGORIES: ThemePair[] = [
   ["#14727f", "#56bfcc"], ["#d9822b", "#f0a75a"], ["#6a5acd", "#a79cf5"], ["#c2477f", "#ee8cb8"],
   ["#5b8c2a", "#9fcb6b"], ["#2f74c0", "#7db4f0"], ["#8c6d46", "#cbab82"], ["#7a8791", "#97a5b0"],
 ];
 
-const NAMED: Record<string, Pair> = {
+const NAMED: Record<string, ThemePair> = {
   "rate/asked": ["#8794a0", "#8e9ca8"],
   "rate/achieved": ["#14727f", "#56bfcc"],
   "rate/requests": ["#6a5acd", "#a79cf5"],
@@ -39,11 +39,11 @@ const NAMED: Record<string, Pair> = {
 
 export const PHASE_NAMES = ["dns", "connect", "tls", "wait", "body"] as const;
 
-/** Colour of a column; `index` is its place among the columns of its panel. */
+/** Colour of a column; `index` is its position in its panel. */
 export function colour(columnId: string, index: number, theme: Theme): string {
-  // The other run of an overlay: one hue for all its lines, told apart by their dashes and places.
+  // The other run of an overlay: one hue for all its lines, told apart by dashes and position.
   if (columnId.startsWith("other/")) return theme === "light" ? "#c8502f" : "#f08a6c";
-  const pair = NAMED[columnId] ?? (CATEGORIES[index % CATEGORIES.length] as Pair);
+  const pair = NAMED[columnId] ?? (CATEGORIES[index % CATEGORIES.length] as ThemePair);
   return pair[theme === "light" ? 0 : 1];
 }
 

@@ -1,4 +1,4 @@
-// A chart in one sentence, for those who cannot see it.
+// A chart in one sentence, for readers who cannot see it.
 
 import { peak } from "../data/columns";
 import { clock, inUnit } from "../format/unit";

@@ -1,4 +1,4 @@
-// Questions about columns of the timeline.
+// Questions about the columns of the timeline: which are empty, which hold an instant, which a finding names.
 
 import { speaksOf } from "./evidence";
 import type { Column, Panel, Timeline } from "../view";
@@ -19,16 +19,17 @@ export function stepAt(timeline: Timeline, at: number): number {
   return low;
 }
 
-export interface Found {
+export interface FoundColumn {
   column: Column;
   panel: Panel;
   index: number;
 }
 
-/** The columns that a finding's evidence names, with the panel each stands in. */
-export function find(timeline: Timeline, names: readonly string[]): Found[] {
+/** The columns that a finding's evidence names, each with its panel. */
+export function find(timeline: Timeline, names: readonly string[]): FoundColumn[] {
   const panels = [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)];
-  return panels.flatMap((panel) => panel.columns.map((column, index) => ({ column, panel, index })).filter(({ column }) => names.some((name) => speaksOf(name, column.id))));
+  const columns = panels.flatMap((panel) => panel.columns.map((column, index) => ({ column, panel, index })));
+  return columns.filter(({ column }) => names.some((name) => speaksOf(name, column.id)));
 }
 
 /** The largest value between two instants and when it was. */
@@ -41,7 +42,7 @@ export function peak(timeline: Timeline, column: Column, from: number, to: numbe
   return best;
 }
 
-/** At most `points` values, each the largest of its part, so that no peak is lost. */
+/** At most `points` values, each the largest of its stretch, so that no peak is lost. */
 export function thin(values: readonly (number | null)[], points: number): (number | null)[] {
   const size = Math.max(1, Math.ceil(values.length / points));
   const out: (number | null)[] = [];

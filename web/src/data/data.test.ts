@@ -37,7 +37,12 @@ const timeline = {
   seconds: [0, 3, 6, 9],
   step_seconds: 3,
   panels: [{ id: "rate", title: "", unit: "/s", stacked: false, columns: [{ id: "rate/asked", label: "asked", values: [1, 5, null, 2] }] }],
-  bands: [{ observer: "pg", panels: [{ id: "s", title: "", unit: "1", stacked: true, columns: [{ id: "signal/pg/sessions", label: "s", values: [0, 0, null, 0] }] }] }],
+  bands: [
+    {
+      observer: "pg",
+      panels: [{ id: "s", title: "", unit: "1", stacked: true, columns: [{ id: "signal/pg/sessions", label: "s", values: [0, 0, null, 0] }] }],
+    },
+  ],
 } as unknown as Timeline;
 
 test("steps, peaks and names are found", () => {

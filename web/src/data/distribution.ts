@@ -1,6 +1,6 @@
 // The distribution of response times as bars and as the curve of its percentiles.
 
-export type Bar = [from: number, to: number, count: number];
+export type DistributionBar = [from: number, to: number, count: number];
 
 export interface CurvePoint {
   /** 1 / (1 − quantile): 2 at p50, 100 at p99. The axis is logarithmic in it. */
@@ -10,15 +10,15 @@ export interface CurvePoint {
 
 /**
  * Response time at each bin's cumulative share. Ends where less than one sample would lie beyond: at the last bin the
- * quantile would be 1 and the curve would run to infinity.
+ * quantile would be 1, and the curve would run to infinity.
  */
-export function curve(bars: readonly Bar[]): CurvePoint[] {
+export function curve(bars: readonly DistributionBar[]): CurvePoint[] {
   const total = bars.reduce((sum, [, , count]) => sum + count, 0);
   const points: CurvePoint[] = [];
   let seen = 0;
   for (const [from, to, count] of bars) {
     if (count === 0) continue;
-    // Up to here nothing is added: where bins are empty, the curve goes straight up.
+    // Nothing is added up to here: over empty bins the curve goes straight up.
     points.push({ x: total / Math.max(1, total - seen), seconds: from });
     seen += count;
     points.push({ x: total / Math.max(1, total - seen), seconds: to });
@@ -26,7 +26,7 @@ export function curve(bars: readonly Bar[]): CurvePoint[] {
   return points;
 }
 
-/** Powers of ten (and 2 and 5 between, when there are few) inside a range. */
+/** Powers of ten inside a range, with 2 and 5 (or 3) in between if there are few. */
 export function decades(low: number, high: number): number[] {
   if (!(low > 0) || !(high > low)) return [];
   const wide = Math.log10(high / low) > 3;

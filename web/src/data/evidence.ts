@@ -1,6 +1,6 @@
-// From the names in a finding's evidence to columns of the charts.
+// Maps the names in a finding's evidence to columns of the charts.
 
-/** Columns that a validity check looked at, so that a finding which rests on the check can be shown. A `*` stands for anything. */
+/** Columns that each validity check is about, so that a finding based on the check can be shown. A `*` stands for anything. */
 const OF_CHECK: Record<string, string[]> = {
   "offered-rate": ["rate/asked", "rate/achieved"],
   "closed-users": ["users/asked", "users/active"],
@@ -15,7 +15,7 @@ const OF_CHECK: Record<string, string[]> = {
   steady: ["response/p50", "response/p95"],
 };
 
-/** Does evidence that names `name` speak of this column? Signals are named as their observer does, without `signal/`. */
+/** Whether evidence that names `name` means this column. Signals are named as by their observer, without `signal/`. */
 export function speaksOf(name: string, columnId: string): boolean {
   if (name === columnId || `signal/${name}` === columnId) return true;
   const check = name.startsWith("validity/") ? OF_CHECK[name.slice("validity/".length)] : undefined;

@@ -3,10 +3,10 @@
 import type { Column, Panel, ReportView } from "../view";
 import { stepAt } from "./columns";
 
-/** The lines of another run that help a comparison; all of them would be a thicket. */
+/** The lines of another run that help to compare; all of them would be too many. */
 const COMPARED = new Set(["rate/requests", "response/p50", "response/p95", "response/p99", "users/active"]);
 
-/** Columns of the other run carry this before their own id. */
+/** Prefix of the other run's column ids. */
 export const OTHER = "other/";
 
 /** The view with the other run's lines laid over its own. The axis becomes as long as the longer of the two. */

@@ -1,4 +1,4 @@
-// Sorting and filtering of the table by request.
+// Sorting and filtering the table of requests.
 
 import type { RequestRow, TimeStats } from "../view";
 
@@ -9,7 +9,7 @@ export interface TableRow {
 
 export type SortKey = "name" | "count" | "rate" | "failed" | "mean" | "p50" | "p95" | "p99" | "max";
 
-export interface Sort {
+export interface TableSort {
   key: SortKey;
   descending: boolean;
 }
@@ -35,8 +35,8 @@ function valueOf(row: RequestRow, key: Exclude<SortKey, "name">): number | null 
   }
 }
 
-/** Rows without a value come last in both directions; equal ones keep their order. */
-export function sorted(rows: readonly TableRow[], sort: Sort): TableRow[] {
+/** Rows without a value come last in both directions; equal rows keep their order. */
+export function sorted(rows: readonly TableRow[], sort: TableSort): TableRow[] {
   const sign = sort.descending ? -1 : 1;
   const { key } = sort;
   if (key === "name") return rows.toSorted((a, b) => sign * a.row.name.localeCompare(b.row.name, "en", { numeric: true }));
@@ -47,7 +47,7 @@ export function sorted(rows: readonly TableRow[], sort: Sort): TableRow[] {
   });
 }
 
-/** Every word of the filter must stand in the row's name, group or scenario. */
+/** Every word of the filter must occur in the row's name, group or scenario. */
 export function matching(rows: readonly TableRow[], filter: string): TableRow[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter(({ row }) => {

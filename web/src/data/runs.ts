@@ -2,7 +2,7 @@
 
 import type { Parameter, RunRow } from "../feed/history";
 
-/** Every word must stand in the run's test, id, note or state; a word that begins with `#` must be one of its tags. */
+/** Every word must occur in the run's test, id, note, state, grade or tags; a word that begins with `#` must be one of its tags. */
 export function search(runs: readonly RunRow[], text: string): RunRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return runs.filter((run) => {
@@ -16,7 +16,7 @@ export function tagsOf(runs: readonly RunRow[]): string[] {
   return [...new Set(runs.flatMap((run) => run.tags))].toSorted((a, b) => a.localeCompare(b, "en"));
 }
 
-/** Names of the parameters that need a value and have none. */
+/** Names of the parameters that need a value but have none. */
 export function missing(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): string[] {
   const isEmpty = ({ name, default: usual, secret }: Parameter) => (values[name] ?? "") === "" && (usual === null || (usual !== "" && !secret));
   return parameters.filter(isEmpty).map(({ name }) => name);

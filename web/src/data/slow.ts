@@ -2,16 +2,16 @@
 
 import type { SlowSample } from "../view";
 
-export interface Part {
+export interface PhaseTime {
   name: string;
   seconds: number;
 }
 
 /**
- * The phases that happened, in order; first what no phase covers: waiting to be started by a late generator, and sending.
+ * The phases that happened, in order, after what no phase covers: waiting for a late generator, and sending.
  */
-export function parts(sample: SlowSample): Part[] {
-  const phases: Part[] = [
+export function parts(sample: SlowSample): PhaseTime[] {
+  const phases: PhaseTime[] = [
     { name: "dns", seconds: sample.dns_ns / 1e9 },
     { name: "connect", seconds: sample.connect_ns / 1e9 },
     { name: "tls", seconds: sample.tls_ns / 1e9 },

@@ -1,12 +1,12 @@
 // Stacking of columns for area charts.
 
-type Values = readonly (number | null)[];
+type ColumnValues = readonly (number | null)[];
 
 /**
- * Running sums over the columns, bottom first. A hidden column adds nothing. A step at which no column has a value stays a
- * gap; at one where only some have, the others count as zero.
+ * Running sums over the columns, bottom first. A hidden column adds nothing. A step without any value stays a gap; where only
+ * some columns have a value, the others count as zero.
  */
-export function stack(columns: readonly Values[], hidden: readonly boolean[]): (number | null)[][] {
+export function stack(columns: readonly ColumnValues[], hidden: readonly boolean[]): (number | null)[][] {
   const length = columns[0]?.length ?? 0;
   const sums: number[] = new Array(length).fill(0);
   const gaps = Array.from({ length }, (_, step) => columns.every((values) => values[step] == null));

@@ -1,11 +1,11 @@
-// The three answers in a few words each, for the strip at the top.
+// The three questions of a report and their answers, in a few words each, for the strip at the top. Read `answers` first.
 
 import { counted } from "../format/number";
 import { sentence } from "../format/prose";
 import { grade as gradeWord, type Tone } from "../format/words";
 import type { Grade, ReportView, ValidityCheck } from "../view";
 
-export interface Answer {
+export interface VerdictAnswer {
   id: "validity" | "thresholds" | "findings";
   question: string;
   word: string;
@@ -13,7 +13,7 @@ export interface Answer {
   summary: string;
 }
 
-export function answers(view: ReportView): Answer[] {
+export function answers(view: ReportView): VerdictAnswer[] {
   return [validity(view), thresholds(view), findings(view)];
 }
 
@@ -21,44 +21,51 @@ function isRunning(view: ReportView): boolean {
   return view.test.state === "running";
 }
 
-function validity(view: ReportView): Answer {
+function validity(view: ReportView): VerdictAnswer {
   const { grade, checks } = view.summary.verdict.validity;
   const judged = checks.filter((check) => check.grade !== null);
   const bad = judged.filter((check) => check.grade !== "valid");
   const { word, tone } = gradeWord(grade);
-  const summary = judged.length === 0 ? "Nothing to judge yet" : bad.length === 0 ? `All ${counted(judged.length, "check")} held` : bad.map((check) => check.title).join(" · ");
-  return { id: "validity", question: isRunning(view) ? "Is the measurement valid?" : "Was the measurement valid?", word, tone: judged.length === 0 ? "none" : tone, summary };
+  const base = { id: "validity", question: isRunning(view) ? "Is the measurement valid?" : "Was the measurement valid?", word } as const;
+  if (judged.length === 0) return { ...base, tone: "none", summary: "Nothing to judge yet" };
+  return { ...base, tone, summary: bad.length === 0 ? `All ${counted(judged.length, "check")} passed` : bad.map((check) => check.title).join(" · ") };
 }
 
-function thresholds(view: ReportView): Answer {
+function thresholds(view: ReportView): VerdictAnswer {
   const results = view.summary.verdict.thresholds;
   const failed = results.filter((result) => result.state === "failed" || result.state === "no_data");
   const pending = results.filter((result) => result.state === "pending");
   const base = { id: "thresholds", question: isRunning(view) ? "Does it meet its objectives?" : "Did it meet its objectives?" } as const;
   if (results.length === 0) return { ...base, word: "None set", tone: "none", summary: "The test declares no thresholds" };
-  if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${counted(results.length, "threshold")}: ${failed[0]!.threshold.label}` };
-  if (pending.length > 0) return { ...base, word: "Not decided yet", tone: "none", summary: results.length === 1 ? "The one threshold has not failed so far" : `None of the ${counted(results.length, "threshold")} has failed so far` };
-  return { ...base, word: "Passed", tone: "good", summary: results.length === 1 ? "The one threshold held" : `All ${counted(results.length, "threshold")} held` };
+  const all = counted(results.length, "threshold");
+  const isOnly = results.length === 1;
+  if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${all}: ${failed[0]!.threshold.label}` };
+  if (pending.length > 0) {
+    const summary = isOnly ? "The only threshold has not failed so far" : `None of the ${all} has failed so far`;
+    return { ...base, word: "Not yet decided", tone: "none", summary };
+  }
+  return { ...base, word: "Passed", tone: "good", summary: isOnly ? "The only threshold is met" : `All ${all} met` };
 }
 
-function findings(view: ReportView): Answer {
+function findings(view: ReportView): VerdictAnswer {
   const { findings: found, remark } = view.summary.verdict.findings;
   const base = { id: "findings", question: "What limits it?" } as const;
   if (found.length > 0) return { ...base, word: counted(found.length, "finding"), tone: "warn", summary: found[0]!.claim };
   const unclear = /^cannot tell/i.test(remark);
-  return { ...base, word: unclear ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found", tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No finding" };
+  const word = unclear ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found";
+  return { ...base, word, tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No findings" };
 }
 
 const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };
 
-/** Worst first; what could not be judged last. */
+/** Worst first; checks that could not be judged last. */
 export function worstFirst(checks: readonly ValidityCheck[]): ValidityCheck[] {
   const rank = (check: ValidityCheck) => (check.grade === null ? 3 : ORDER[check.grade]);
   return checks.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** What deserves to stand open when the report is opened: the worst answer, or nothing. A live page begins calm. */
-export function openAtFirst(view: ReportView): Answer["id"] | null {
+/** What to open first when the report is loaded: the worst answer, or nothing. A live page starts with everything closed. */
+export function openAtFirst(view: ReportView): VerdictAnswer["id"] | null {
   const { validity, findings, thresholds } = view.summary.verdict;
   if (isRunning(view)) return null;
   if (validity.grade === "invalid") return "validity";

@@ -1,24 +1,11 @@
-// Where views come from. The page draws whatever arrives; a finished report gets one view, a live run one a second.
+// Where views come from, as the page sees it: a finished report gets one view, a run in progress one a second. The page draws whatever arrives.
+// Read `Feed` first. Deliberately absent: how a view gets here (`embedded.ts`, `live.ts`) and how it is read (`read.ts`).
 
 import type { ReportView } from "../view";
-import type { HistorySource } from "./history";
-import { liveFeed } from "./live";
-
-/** What a server puts into the page instead of a view, to say that views come over the wire. */
-export interface LiveSource {
-  feed: "live";
-  /** Paths on the page's own origin. */
-  events: string;
-  control: string;
-  /** Proves to the server that whoever steers the run was given its address; empty when not. */
-  token: string;
-  /** Where all runs are listed, when this one is part of a history. */
-  home?: string;
-}
 
 export type Connection = "open" | "lost" | "ended";
 
-/** How the run stands after what was asked of it; `scale` is what the load is multiplied by while it is not paused. */
+/** The run as its controls left it; `scale` multiplies the planned load while the run is not paused. */
 export interface Steering {
   paused: boolean;
   scale: number;
@@ -29,46 +16,10 @@ export interface Controls {
 }
 
 export interface Feed {
-  /** `onView` is called once or many times; `onConnection` only where there is one to lose. Returns how to stop. */
+  /** Calls `onView` once or many times, and `onConnection` only if there is a connection to lose. Returns a function that stops it. */
   start(onView: (view: ReportView) => void, onConnection: (connection: Connection) => void, onSteering: (steering: Steering) => void): () => void;
-  /** Only a run that is under way can be steered. */
+  /** `null` unless the run is in progress and this page may steer it. */
   controls: Controls | null;
-  /** Where all runs are listed, when this one is part of a history. */
+  /** Address of the list of all runs, if this one is part of a history. */
   home: string | null;
-}
-
-export class UnreadableView extends Error {}
-
-/** What the page's embedded JSON asks for: one run to draw, or a history to choose from. */
-export function feedOf(text: string): Feed | HistorySource {
-  const embedded = parse(text);
-  if ("feed" in embedded) return embedded.feed === "live" ? liveFeed(embedded) : embedded;
-  const view = checked(embedded);
-  return {
-    controls: null,
-    home: null,
-    start(onView) {
-      onView(view);
-      return () => {};
-    },
-  };
-}
-
-function parse(text: string): ReportView | LiveSource | HistorySource {
-  try {
-    return readJson(text) as ReportView | LiveSource | HistorySource;
-  } catch {
-    throw new UnreadableView("This page holds no run: its data is missing or damaged. Make it again with `loadstone report`.");
-  }
-}
-
-/** A seed has 64 bits, a JavaScript number 53: long ones are read as text. Inside a JSON string the quotes would be escaped. */
-export function readJson(text: string): unknown {
-  return JSON.parse(text.replace(/"seed":(\d{16,})/, '"seed":"$1"'));
-}
-
-/** Refuses a schema that this page does not know, rather than drawing it wrongly. */
-export function checked(view: ReportView): ReportView {
-  if (view.version !== 1) throw new UnreadableView(`This page draws views of version 1, and was given version ${view.version}. Make it again with one version of loadstone.`);
-  return view;
 }

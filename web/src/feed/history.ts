@@ -1,15 +1,15 @@
-// The history of a folder: its tests, the queue of runs, the runs that are over. What `loadstone ui` serves, as the page
-// sees it. Paths below `api`; every request that changes something carries the token.
+// The history of a folder, as `loadstone ui` serves it: its tests, the queue of runs, the runs that are over. Read `HistoryClient` first. Paths are
+// below `api`; every request that changes something carries the token.
 
 import type { Grade, ReportView, RunState } from "../view";
-import { checked, readJson } from "./feed";
+import { checked, readJson } from "./read";
 
 /** What the server puts into the page in place of a view. */
 export interface HistorySource {
   feed: "history";
-  /** Path on the page's own origin, without a slash at its end. */
+  /** Path on the page's own origin, without a trailing slash. */
   api: string;
-  /** Proves that the reader was given the address; empty: the page looks and does not change. */
+  /** Shows that the reader was given the address. Empty: the page is read-only. */
   token: string;
 }
 
@@ -32,7 +32,10 @@ export interface RunRow {
 }
 
 /** `plan::ParameterKind`. */
-export type ParameterKind = "string" | "boolean" | "duration" | "url" | "delay" | { number: { min: number | null; max: number | null } } | { choice: { options: string[] } };
+export type ParameterKind =
+  | "string" | "boolean" | "duration" | "url" | "delay"
+  | { number: { min: number | null; max: number | null } }
+  | { choice: { options: string[] } };
 
 /** `plan::Parameter`, as far as a form needs it. */
 export interface Parameter {
@@ -61,18 +64,18 @@ export interface Queued {
   parameters: Record<string, string>;
   /** Path of the live page, once it runs. */
   live: string | null;
-  /** Why a failed one did not come about. */
+  /** Why a failed one did not start. */
   problem: string | null;
 }
 
-export class History {
+export class HistoryClient {
   constructor(private source: HistorySource) {}
 
   /** Without the token, nothing can be started, noted or deleted. */
   get mayChange(): boolean {
     return this.source.token !== "";
   }
-  /** The address of a live page, with what lets its reader steer the run. */
+  /** The address of a live page, with the token that lets its reader steer the run. */
   watching = (path: string) => (this.mayChange ? `${path}?token=${this.source.token}` : path);
 
   runs = () => this.get<RunRow[]>("runs");
@@ -82,7 +85,7 @@ export class History {
   view = async (id: string) => checked(await this.get<ReportView>(`runs/${encodeURIComponent(id)}`));
   /** `POST queue`. Only parameters that differ from their defaults are sent. */
   start = (file: string, parameters: Record<string, string>) => this.change("POST", "queue", { file, parameters });
-  /** `DELETE queue/ID`: what waits or failed is taken out, what runs is stopped. */
+  /** `DELETE queue/ID`: removes what is waiting or failed, stops what is running. */
   cancel = (id: string) => this.change("DELETE", `queue/${encodeURIComponent(id)}`);
   /** `PATCH runs/ID`. */
   describe = (id: string, change: { note?: string; tags?: string[] }) => this.change("PATCH", `runs/${encodeURIComponent(id)}`, change);
@@ -90,17 +93,22 @@ export class History {
   remove = (id: string) => this.change("DELETE", `runs/${encodeURIComponent(id)}`);
 
   private async get<T>(path: string): Promise<T> {
-    const answer = await fetch(`${this.source.api}/${path}`);
-    if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answered with status ${answer.status}.`);
-    return readJson(await answer.text()) as T;
+    const response = await fetch(`${this.source.api}/${path}`);
+    await refuseFailure(response);
+    return readJson(await response.text()) as T;
   }
 
   private async change(method: string, path: string, body?: unknown): Promise<void> {
-    const answer = await fetch(`${this.source.api}/${path}`, {
+    const response = await fetch(`${this.source.api}/${path}`, {
       method,
       headers: { "content-type": "application/json", "x-loadstone-token": this.source.token },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answered with status ${answer.status}.`);
+    await refuseFailure(response);
   }
+}
+
+/** Throws what the server said about an unsuccessful request. */
+async function refuseFailure(response: Response): Promise<void> {
+  if (!response.ok) throw new Error((await response.text()).trim() || `The server responded with status ${response.status}.`);
 }

@@ -1,9 +1,22 @@
-// A run under way: server-sent events, a whole view at first and then what changes of it. The browser reconnects by itself; the
-// first view after a gap is whole again, so nothing has to be caught up.
+// A run in progress, as server-sent events: first a whole view, then what changes of it. The browser reconnects by itself, and the first view
+// after a gap is whole again, so nothing has to be caught up.
 
-import { checked, readJson, type Feed, type LiveSource, type Steering } from "./feed";
-import { type Delta, joined } from "../data/delta";
 import type { ReportView } from "../view";
+import { type Delta, joined } from "./delta";
+import type { Feed, Steering } from "./feed";
+import { checked, readJson } from "./read";
+
+/** What the server puts into the page instead of a view, to say that views arrive over the wire. */
+export interface LiveSource {
+  feed: "live";
+  /** Paths on the page's own origin. */
+  events: string;
+  control: string;
+  /** Shows the server that whoever steers the run was given its address; empty if not. */
+  token: string;
+  /** Address of the list of all runs, if this one is part of a history. */
+  home?: string;
+}
 
 export function liveFeed(source: LiveSource): Feed {
   return {
@@ -19,7 +32,8 @@ export function liveFeed(source: LiveSource): Feed {
           onConnection("ended");
         }
       };
-      const listen = <T>(name: string, take: (data: T) => void) => events.addEventListener(name, (event) => take(readJson((event as MessageEvent<string>).data) as T));
+      const listen = <T>(name: string, take: (data: T) => void) =>
+        events.addEventListener(name, (event) => take(readJson((event as MessageEvent<string>).data) as T));
       events.addEventListener("open", () => onConnection("open"));
       events.addEventListener("error", () => onConnection(events.readyState === EventSource.CLOSED ? "ended" : "lost"));
       listen<ReportView>("view", draw);
@@ -27,15 +41,15 @@ export function liveFeed(source: LiveSource): Feed {
       listen<Steering>("steering", onSteering);
       return () => events.close();
     },
-    // Without the token that stands in the terminal's address, this page may only watch.
+    // Without the token from the terminal's address, this page may only watch.
     controls: source.token === "" ? null : {
       async send(action, value) {
-        const answer = await fetch(source.control, {
+        const response = await fetch(source.control, {
           method: "POST",
           headers: { "content-type": "application/json" },
           body: JSON.stringify({ token: source.token, action, ...(value === undefined ? {} : { value }) }),
         });
-        if (!answer.ok) throw new Error((await answer.text()) || `The run refused: status ${answer.status}`);
+        if (!response.ok) throw new Error((await response.text()) || `The run refused the command: status ${response.status}`);
       },
     },
   };

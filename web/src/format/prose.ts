@@ -1,6 +1,6 @@
-// Sentences of the tool as the page sets them: begun with a capital, numbers kept with their units, `names` set as code.
+// Sentences written by the tool, as the page typesets them: a capital first, numbers kept with their units, `names` as code.
 
-export interface Piece {
+export interface ProsePiece {
   text: string;
   code: boolean;
 }
@@ -8,7 +8,7 @@ export interface Piece {
 const UNITS = "%|ns|µs|ms|s|min|h|d|B|kB|MB|GB|TB|KiB|MiB|GiB";
 const NUMBER_AND_UNIT = new RegExp(`(\\d) (?=(?:${UNITS})(?![\\p{L}\\d/]))`, "gu");
 
-/** A number never stands at the end of a line with its unit on the next. */
+/** Keeps a number and its unit on the same line. */
 export function tied(text: string): string {
   return text.replace(NUMBER_AND_UNIT, "$1\u00a0");
 }
@@ -18,6 +18,6 @@ export function sentence(text: string): string {
   return /^[a-z]+(?=[\s,;:.]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
-export function pieces(text: string): Piece[] {
+export function pieces(text: string): ProsePiece[] {
   return sentence(text).split("`").map((part, i) => ({ text: tied(part), code: i % 2 === 1 })).filter((piece) => piece.text !== "");
 }

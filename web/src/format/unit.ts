@@ -16,14 +16,15 @@ export function inUnit(value: number | null | undefined, unit: Unit): string {
   }
 }
 
-/** Ticks of an axis: as short as their step allows, all in one unit. */
+/** Ticks of an axis, all in one unit and as short as their step allows. */
 export function ticksInUnit(ticks: number[], unit: Unit): string[] {
   const largest = Math.max(...ticks.map(Math.abs), 0);
   const step = ticks.length > 1 ? Math.abs((ticks[1] as number) - (ticks[0] as number)) : largest;
   switch (unit) {
     case "s":
     case "seconds": {
-      const [scale, name] = largest < 1e-6 ? [1e9, "ns"] : largest < 1e-3 ? [1e6, "µs"] : largest < 1 ? [1e3, "ms"] : largest < 120 ? [1, "s"] : [1 / 60, "min"];
+      const [scale, name] =
+        largest < 1e-6 ? [1e9, "ns"] : largest < 1e-3 ? [1e6, "µs"] : largest < 1 ? [1e3, "ms"] : largest < 120 ? [1, "s"] : [1 / 60, "min"];
       return ticks.map((tick) => (tick === 0 ? "0" : `${plain(tick * scale, step * scale)} ${name}`));
     }
     case "bytes":
@@ -49,7 +50,7 @@ function plain(value: number, step: number): string {
   return value.toFixed(decimals).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
 }
 
-/** A place on the time axis: `0:42`, `12:05`, `1:02:30`. */
+/** A position on the time axis: `0:42`, `12:05`, `1:02:30`. */
 export function clock(atSeconds: number): string {
   const whole = Math.floor(atSeconds + 1e-6);
   const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
@@ -57,7 +58,7 @@ export function clock(atSeconds: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
-/** RFC 3339 as people read it, in the reader's time zone. */
+/** An RFC 3339 instant for people, in the reader's time zone. */
 export function instant(rfc3339: string): string {
   const date = new Date(rfc3339);
   if (Number.isNaN(date.getTime())) return rfc3339;

@@ -1,5 +1,5 @@
-// Words for the identifiers of the view: outcomes, grades, states. One place, so that a kind of failure has one name on
-// the whole page.
+// Words for the identifiers of the view: outcomes, grades, states. One place, so that a kind of failure has the same name
+// everywhere.
 
 import type { Confidence, Grade, Outcome, RunState, ThresholdState } from "../view";
 
@@ -7,7 +7,7 @@ export type Tone = "good" | "warn" | "bad" | "none";
 
 const OUTCOMES: Record<Outcome, string> = {
   passed: "passed",
-  status: "status",
+  status: "unexpected status",
   expect: "expectation failed",
   timeout: "timed out",
   dns: "name not resolved",
@@ -16,7 +16,7 @@ const OUTCOMES: Record<Outcome, string> = {
   closed: "closed by the server",
   connect: "connection failed",
   tls: "TLS failed",
-  protocol: "malformed answer",
+  protocol: "malformed response",
   script: "script error",
   ports_exhausted: "generator out of ports",
   descriptors_exhausted: "generator out of descriptors",

@@ -7,7 +7,7 @@ import type { Evidence, ReportView } from "../view";
 
 export type Interval = readonly [from: number, to: number];
 
-/** Series and interval to bring out on every chart. */
+/** Series and interval to highlight on every chart. */
 export interface Highlight {
   label: string;
   series: string[];
@@ -19,7 +19,7 @@ export class Page {
   view: ReportView = $state.raw(undefined as unknown as ReportView);
   /** Visible interval of all charts, seconds; `null`: the whole run. */
   zoom: Interval | null = $state.raw(null);
-  /** Where the pointer stands on the time axis, seconds. */
+  /** Position of the pointer on the time axis, seconds. */
   cursor: number | null = $state(null);
   pinned: Highlight | null = $state.raw(null);
   pointed: Highlight | null = $state.raw(null);

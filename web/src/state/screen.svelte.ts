@@ -1,5 +1,5 @@
-// The document that the page stands in: its colours, whether it is being printed, whether its font is there.
-// One per document, therefore a single value and not a context.
+// The document around the page: its theme, whether it is being printed, whether its font has loaded.
+// There is one per document, so it is a single value and not a context.
 
 import { flushSync } from "svelte";
 
@@ -11,19 +11,19 @@ class Screen {
   choice: ThemeChoice = $state("auto");
   systemDark = $state(false);
   printing = $state(false);
-  /** The words and numbers are on the screen; the charts may take their time now. */
+  /** Words and numbers are on screen; charts may take their time now. */
   painted = $state(false);
-  /** Canvases write with the page's font only once it is there. */
+  /** Canvases use the page's font only once it has loaded. */
   fontReady = $state(false);
 
   dark = $derived(!this.printing && (this.choice === "auto" ? this.systemDark : this.choice === "dark"));
 
-  /** Follows the browser from now on. Called once, when the page begins. */
+  /** Follows the browser from now on. Called once, when the page starts. */
   watch(): void {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     this.systemDark = dark.matches;
     dark.addEventListener("change", () => (this.systemDark = dark.matches));
-    // The browser takes its picture right after the event: what must be on paper has to be there at once.
+    // The browser captures the page right after the event: what must be on paper has to be there at once.
     addEventListener("beforeprint", () => flushSync(() => (this.printing = true)));
     addEventListener("afterprint", () => (this.printing = false));
     this.choice = remembered();
@@ -39,7 +39,7 @@ class Screen {
   }
 }
 
-// A page from disk may be refused its storage; the choice then lasts as long as the page.
+// A page opened from disk may be denied storage; the choice then lasts as long as the page.
 function remembered(): ThemeChoice {
   try {
     const choice = localStorage.getItem(KEY);

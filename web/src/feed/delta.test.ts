@@ -8,7 +8,8 @@ const view = (seconds: number[], values: (number | null)[], extra: object = {}) 
     summary: { ...extra },
     timeline: {
       seconds, step_seconds: 1, marks: [], heat: { edges: [1, 2], steps: seconds.map((at) => [0, at]) },
-      panels: [{ id: "rate", columns: [column("rate/requests", values)] }], bands: [{ observer: "o", panels: [{ id: "signal", columns: [column("signal/a", values)] }] }],
+      panels: [{ id: "rate", columns: [column("rate/requests", values)] }],
+      bands: [{ observer: "o", panels: [{ id: "signal", columns: [column("signal/a", values)] }] }],
     },
   }) as unknown as ReportView;
 

@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
-import { type Feed, feedOf, readJson, UnreadableView } from "./feed";
+import { feedOf } from "./embedded";
+import type { Feed } from "./feed";
+import { readJson, UnreadableView } from "./read";
 
 test("a seed keeps all its digits", () => {
   expect(readJson('{"test":{"seed":11400714819323198485}}')).toEqual({ test: { seed: "11400714819323198485" } });
   expect(readJson('{"seed":42,"note":"a \\"seed\\":11400714819323198485"}')).toEqual({ seed: 42, note: 'a "seed":11400714819323198485' });
 });
 
-test("what is no view, or one of another version, is refused with what to do", () => {
+test("what is not a view, or a view of another version, is refused with what to do", () => {
   expect(() => feedOf("__LOADSTONE_VIEW__")).toThrow(UnreadableView);
   expect(() => feedOf('{"version":2}')).toThrow(/version 2/);
 });

@@ -1,9 +1,9 @@
-// The view of a running test, joined from the one before and what a second added: crates/report/src/live/delta.rs has the other half.
+// The next view of a run in progress, joined from the previous one and what a second added. Its other half is crates/report/src/live/delta.rs.
 
 import type { Panel, ReportView } from "../view";
 
 export interface Delta {
-  /** Leading steps of the view before that still hold. */
+  /** Leading steps of the previous view that are unchanged. */
   kept: number;
   /** Everything that varies over time begins at step `kept`. */
   view: ReportView;
@@ -13,7 +13,10 @@ export function joined({ timeline: before }: ReportView, { kept, view }: Delta):
   const { timeline } = view;
   const join = <T>(old: readonly T[] | undefined, added: readonly T[]): T[] => [...(old ?? []).slice(0, kept), ...added];
   const panels = (old: readonly Panel[] | undefined, now: readonly Panel[]): Panel[] =>
-    now.map((panel, p) => ({ ...panel, columns: panel.columns.map((column, c) => ({ ...column, values: join(old?.[p]?.columns[c]?.values, column.values) })) }));
+    now.map((panel, p) => {
+      const columns = panel.columns.map((column, c) => ({ ...column, values: join(old?.[p]?.columns[c]?.values, column.values) }));
+      return { ...panel, columns };
+    });
   return {
     ...view,
     timeline: {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Parameter, RunRow } from "../feed/history";
-import { addressOf, placeOf } from "../history/place";
+import { addressFrom, hashOf } from "../history/address";
 import type { ReportView } from "../view";
 import { overlay } from "./overlay";
 import { chosen, missing, search, tagsOf } from "./runs";
@@ -26,20 +26,24 @@ test("a form sends only what differs from the default, and never a secret nobody
 
 test("a value is missing where there is no default, or where it was cleared", () => {
   const parameter = (name: string, usual: string | null, secret = false): Parameter => ({ name, kind: "string", help: null, default: usual, secret });
-  const parameters = [parameter("target", null), parameter("rate", "4"), parameter("note", ""), parameter("key", "•••", true), parameter("word", null, true)];
+  const plain = [parameter("target", null), parameter("rate", "4"), parameter("note", "")];
+  const parameters = [...plain, parameter("key", "•••", true), parameter("word", null, true)];
   expect(missing(parameters, { target: "", rate: "", note: "", key: "", word: "" })).toEqual(["target", "rate", "word"]);
   expect(missing(parameters, { target: "http://x", rate: "4", note: "", key: "", word: "w" })).toEqual([]);
 });
 
 test("addresses lead back to where they came from", () => {
-  expect(placeOf(addressOf("2026 a/b", "c"))).toEqual({ run: "2026 a/b", other: "c" });
-  expect(placeOf(addressOf("a"))).toEqual({ run: "a", other: null });
-  expect(placeOf("#/")).toEqual({ run: null, other: null });
+  expect(addressFrom(hashOf("2026 a/b", "c"))).toEqual({ run: "2026 a/b", other: "c" });
+  expect(addressFrom(hashOf("a"))).toEqual({ run: "a", other: null });
+  expect(addressFrom("#/")).toEqual({ run: null, other: null });
 });
 
 test("an overlay keeps both runs on one axis, whatever their steps", () => {
-  const view = (seconds: number[], step: number, values: number[]) =>
-    ({ timeline: { seconds, step_seconds: step, bands: [], panels: [{ id: "rate", title: "", unit: "/s", stacked: false, columns: [{ id: "rate/requests", label: "requests", values }, { id: "rate/failures", label: "failed", values }] }] } }) as unknown as ReportView;
+  const view = (seconds: number[], step: number, values: number[]) => {
+    const columns = [{ id: "rate/requests", label: "requests", values }, { id: "rate/failures", label: "failed", values }];
+    const panels = [{ id: "rate", title: "", unit: "/s", stacked: false, columns }];
+    return { timeline: { seconds, step_seconds: step, bands: [], panels } } as unknown as ReportView;
+  };
   const laid = overlay(view([0, 2], 2, [10, 20]), view([0, 1, 2, 3, 4, 5], 1, [1, 2, 3, 4, 5, 6])).timeline;
   expect(laid.seconds).toEqual([0, 2, 4]);
   expect(laid.panels[0]!.columns.map(({ id, values }) => [id, values])).toEqual([

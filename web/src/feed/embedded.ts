@@ -1,0 +1,30 @@
+// What the server put into the page: one view, or a description of where views come from. Read `feedOf` first.
+
+import type { ReportView } from "../view";
+import type { Feed } from "./feed";
+import type { HistorySource } from "./history";
+import { liveFeed, type LiveSource } from "./live";
+import { checked, readJson, UnreadableView } from "./read";
+
+/** What the page's embedded JSON asks for: one run to draw, or a history to choose from. */
+export function feedOf(text: string): Feed | HistorySource {
+  const embedded = parse(text);
+  if ("feed" in embedded) return embedded.feed === "live" ? liveFeed(embedded) : embedded;
+  const view = checked(embedded);
+  return {
+    controls: null,
+    home: null,
+    start(onView) {
+      onView(view);
+      return () => {};
+    },
+  };
+}
+
+function parse(text: string): ReportView | LiveSource | HistorySource {
+  try {
+    return readJson(text) as ReportView | LiveSource | HistorySource;
+  } catch {
+    throw new UnreadableView("This page contains no run: its data is missing or damaged. Recreate it with `loadstone report`.");
+  }
+}
