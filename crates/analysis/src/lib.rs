@@ -5,6 +5,7 @@
 
 mod censored;
 mod conclude;
+mod facts;
 mod findings;
 mod flows;
 mod interval;
@@ -27,5 +28,5 @@ pub use model::{
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;
-pub use tally::{LeafTally, Second, SeriesTally, Tally, WorkerTally};
+pub use tally::{LeafTally, RunTally, Second, SeriesTally, WorkerTally};
 pub use thresholds::{Change, Thresholds, evaluate};

@@ -10,15 +10,15 @@ use crate::censored::Times;
 use crate::percentile::stats;
 use crate::summary::Numbers;
 use crate::thresholds::{Change, Thresholds};
-use crate::validity::{self, Ground, RunStage};
-use crate::{Findings, Grade, Summary, Tally, ThresholdResult, TimeStats, Totals, Validity, Verdict};
+use crate::validity::{self, CheckInput, RunStage};
+use crate::{Findings, Grade, RunTally, Summary, ThresholdResult, TimeStats, Totals, Validity, Verdict};
 
 /// Follows a run slice by slice. A push costs as much as the slice, whatever came before.
 #[derive(Debug)]
 pub struct Live {
     plan: TestPlan,
     host: HostFacts,
-    tally: Tally,
+    tally: RunTally,
     thresholds: Thresholds,
     notices: Vec<SignalNotice>,
     recent: VecDeque<Recent>,
@@ -76,7 +76,7 @@ impl Live {
         Self {
             plan: plan.clone(),
             host: host.clone(),
-            tally: Tally::default(),
+            tally: RunTally::default(),
             thresholds: Thresholds::new(&plan.thresholds),
             notices: Vec::new(),
             recent: VecDeque::new(),
@@ -115,14 +115,14 @@ impl Live {
         self.notices.push(notice.clone());
     }
 
-    pub fn tally(&self) -> &Tally {
+    pub fn tally(&self) -> &RunTally {
         &self.tally
     }
 
     /// The checks that can be judged so far.
     pub fn validity(&self) -> Validity {
         let response = self.response();
-        let ground = Ground {
+        let input = CheckInput {
             plan: &self.plan,
             host: &self.host,
             tally: &self.tally,
@@ -130,7 +130,7 @@ impl Live {
             response: &response,
             stage: RunStage::Running,
         };
-        validity::judge(&ground)
+        validity::judge(&input)
     }
 
     pub fn status(&self) -> LiveStatus {

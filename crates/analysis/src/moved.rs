@@ -2,7 +2,7 @@
 
 use run_directory::SignalSeries;
 
-use crate::findings::signals::Readings;
+use crate::facts::readings::SignalReadings;
 use crate::{Findings, SignalRow};
 
 const ROWS_MAX: usize = 8;
@@ -19,7 +19,7 @@ pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalR
     let mut found: Vec<(usize, f64, SignalRow)> = signals
         .iter()
         .filter_map(|series| {
-            let readings = Readings::of(series);
+            let readings = SignalReadings::of(series);
             let points: Vec<(f64, f64)> = readings.between(0.0, f64::INFINITY).filter(|(_, value)| value.is_finite()).collect();
             let place = evidence.iter().position(|name| **name == series.signal.name).unwrap_or(usize::MAX);
             let movement = movement(&points);

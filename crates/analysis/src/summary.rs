@@ -8,7 +8,7 @@ use run_directory::{Run, RunInfo};
 use crate::censored::Times;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
-use crate::tally::{SeriesTally, Tally};
+use crate::tally::{RunTally, SeriesTally};
 use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, SignalRow, Summary, TimeStats, Totals, Verdict};
 
 /// Rows of the list of errors.
@@ -31,20 +31,20 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    pub(crate) fn of(run: &Run, tally: &Tally) -> Self {
+    pub(crate) fn of(run: &Run, tally: &RunTally) -> Self {
         let histories = Histories::of(&run.slices);
         let times = |merged: &SeriesSlice| with_intervals(merged, &histories.of_series(&merged.key));
         Self::with(tally, times, response_of_all(tally, &histories))
     }
 
     /// The numbers while a run goes on: without intervals, which need the single seconds.
-    pub(crate) fn so_far(tally: &Tally) -> Self {
+    pub(crate) fn so_far(tally: &RunTally) -> Self {
         let times = |merged: &SeriesSlice| stats(Times::response(merged), |_| (None, None));
         let response = tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| times(&all.merged));
         Self::with(tally, times, response)
     }
 
-    fn with(tally: &Tally, times: impl Fn(&SeriesSlice) -> TimeStats, response: TimeStats) -> Self {
+    fn with(tally: &RunTally, times: impl Fn(&SeriesSlice) -> TimeStats, response: TimeStats) -> Self {
         let rows = |kind| {
             let mut rows: Vec<RequestRow> = tally.of_kind(kind).map(|series| row(series, times(&series.merged))).collect();
             rows.sort_by(|a, b| a.key.cmp(&b.key));
@@ -142,11 +142,11 @@ fn with_intervals(merged: &SeriesSlice, seconds: &[Vec<&Histogram>]) -> TimeStat
 }
 
 /// All requests together: what the headline and the validity checks are about.
-fn response_of_all(tally: &Tally, histories: &Histories<'_>) -> TimeStats {
+fn response_of_all(tally: &RunTally, histories: &Histories<'_>) -> TimeStats {
     tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| with_intervals(&all.merged, &histories.requests))
 }
 
-pub(crate) fn totals(tally: &Tally) -> Totals {
+pub(crate) fn totals(tally: &RunTally) -> Totals {
     let mut totals = Totals {
         duration_seconds: tally.duration_seconds(),
         users_max: tally.users_max(),
@@ -196,7 +196,7 @@ pub(crate) fn outcome(series: &SeriesSlice, wanted: Outcome) -> u64 {
     series.outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count)
 }
 
-fn checks(tally: &Tally) -> Vec<CheckRow> {
+fn checks(tally: &RunTally) -> Vec<CheckRow> {
     let row = |series: &SeriesTally| CheckRow {
         key: series.merged.key.clone(),
         passed: series.merged.count - series.merged.failed,
@@ -207,7 +207,7 @@ fn checks(tally: &Tally) -> Vec<CheckRow> {
     rows
 }
 
-fn errors(tally: &Tally) -> Vec<ErrorRow> {
+fn errors(tally: &RunTally) -> Vec<ErrorRow> {
     let mut rows: Vec<ErrorRow> = tally
         .errors()
         .iter()

@@ -1,6 +1,6 @@
 //! A run folded into one: whole-run series, leaves and workers.
 //!
-//! A [`Tally`] costs as much as the run has series, not as long as it lasts (but for a few numbers per second), and takes a
+//! A [`RunTally`] costs as much as the run has series, not as long as it lasts (but for a few numbers per second), and takes a
 //! slice in time proportional to that slice alone; the live view and the final summary are made from the same one.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::flows::FlowTally;
 
 /// Everything measured so far.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct RunTally {
     series: Vec<SeriesTally>,
     index: HashMap<SeriesKey, usize>,
     leaves: Vec<LeafTally>,
@@ -99,7 +99,7 @@ pub struct Second {
     pub users_active: u64,
 }
 
-impl Tally {
+impl RunTally {
     /// Distinct errors that are kept apart over a run.
     const ERRORS_MAX: usize = 1000;
 

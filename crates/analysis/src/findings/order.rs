@@ -3,8 +3,9 @@
 //! A queue that is served in order makes all wait alike. Where the next is picked otherwise, later ones overtake, and the oldest wait far longer than
 //! the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
 
-use super::draft::{Draft, Standing};
-use super::{Scene, Waiting};
+use super::ranked::{RankedFinding, Standing};
+use crate::facts::Facts;
+use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
 /// A journey was starved when one that started so much later finished first: five medians, and two seconds at least.
@@ -18,18 +19,18 @@ const LONGER_THAN_IN_ORDER: f64 = 1.5;
 const STARVED_MIN: u64 = 5;
 const STARVED_SHARE_MIN: f64 = 0.01;
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    scene.waiting.iter().find_map(|waiting| {
-        let flow = scene.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
-        starved(scene, waiting, flow)
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    facts.waiting.iter().find_map(|waiting| {
+        let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
+        starved(facts, waiting, flow)
     })
 }
 
-fn starved(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Option<Draft> {
+fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Option<RankedFinding> {
     let slice = &flow.merged;
     let median = slice.time.quantile(0.5)? as f64 / 1e9;
-    let holds = scene.signals.observers_with("in_flight_max").filter_map(|stub| scene.signals.readings(stub, "hold"));
-    let hold = holds.filter_map(|hold| hold.mean(waiting.from, waiting.to)).fold(0.0, f64::max);
+    let holds = facts.called.iter().filter_map(|endpoint| endpoint.hold.as_ref()?.mean(waiting.from, waiting.to));
+    let hold = holds.fold(0.0, f64::max);
     let least = f64::max(MEDIANS * median, LATER_MIN_S).max(HOLDS * hold);
     let starved = slice.overtaken.count() - slice.overtaken.count_at_or_below((least * 1e9) as u64);
     if starved < STARVED_MIN || (starved as f64) < STARVED_SHARE_MIN * slice.finished as f64 {
@@ -48,7 +49,7 @@ fn starved(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Option<Dra
         units::seconds(longest)
     );
     let worst = slice.overtaken.max() as f64 / 1e9;
-    let finding = Draft::new(Standing::Fault, "order", Confidence::High, claim)
+    let finding = RankedFinding::new(Standing::Fault, "order", Confidence::High, claim)
         .rests_on(
             format!(
                 "{} of {} journeys were overtaken by one that started more than {} later; the worst by {}",

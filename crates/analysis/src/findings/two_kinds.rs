@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use metrics::{Histogram, Outcome, SeriesKind};
 
-use super::Scene;
-use super::draft::{Draft, Standing};
+use super::ranked::{RankedFinding, Standing};
+use crate::facts::Facts;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
 
@@ -41,15 +41,15 @@ struct Hump {
 }
 
 /// One request of a scenario, in whichever groups it is made.
-struct Request<'a> {
+struct RequestTimes<'a> {
     name: &'a str,
     times: Histogram,
     groups: Vec<&'a SeriesTally>,
 }
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    let humps = requests(scene).into_iter().filter_map(|request| hump(&request.times).map(|hump| (request, hump)));
-    let humps = humps.filter(|(request, hump)| !is_of_timeouts(request, hump) && is_spread(scene, request, hump));
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let humps = requests(facts).into_iter().filter_map(|request| hump(&request.times).map(|hump| (request, hump)));
+    let humps = humps.filter(|(request, hump)| !is_of_timeouts(request, hump) && is_spread(facts, request, hump));
     let (request, hump) = humps.max_by_key(|(_, hump)| hump.count)?;
     let (name, all) = (request.name, request.times.count());
     let seconds = |ns: u64| units::seconds(ns as f64 / 1e9);
@@ -62,7 +62,7 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
         None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
     };
     let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
-    let draft = Draft::new(Standing::Fault, "two-kinds", Confidence::High, claim)
+    let draft = RankedFinding::new(Standing::Fault, "two-kinds", Confidence::High, claim)
         .rests_on(
             format!(
                 "{} of {} took {} or longer, and {} between half of that and that; they came in all parts of the run",
@@ -72,12 +72,12 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
                 units::count(valley)
             ),
             vec!["response/p50".to_owned(), "response/max".to_owned()],
-            (0.0, scene.tally.duration_seconds()),
+            (0.0, facts.tally.duration_seconds()),
         )
         .or("Pauses of the target or of the network: set aside, because those come in a few seconds of a run and not in all of them.");
     Some(match known {
         Some((groups, evidence)) => draft
-            .rests_on(evidence, Vec::new(), (0.0, scene.tally.duration_seconds()))
+            .rests_on(evidence, Vec::new(), (0.0, facts.tally.duration_seconds()))
             .try_next(format!("Look at what the target does for {groups} and for nothing else.")),
         None => draft.try_next(
             "What the slowest have in common (an argument, a product, a user) is the second kind. Make the request in a group named after what you \
@@ -86,11 +86,11 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
     })
 }
 
-fn requests<'a>(scene: &'a Scene<'_>) -> Vec<Request<'a>> {
-    let mut requests: BTreeMap<(&str, &str), Request<'a>> = BTreeMap::new();
-    for series in scene.tally.of_kind(SeriesKind::Request) {
+fn requests<'a>(facts: &'a Facts<'_>) -> Vec<RequestTimes<'a>> {
+    let mut requests: BTreeMap<(&str, &str), RequestTimes<'a>> = BTreeMap::new();
+    for series in facts.tally.of_kind(SeriesKind::Request) {
         let key = &series.merged.key;
-        let request = requests.entry((&key.scenario, &key.name)).or_insert_with(|| Request {
+        let request = requests.entry((&key.scenario, &key.name)).or_insert_with(|| RequestTimes {
             name: &key.name,
             times: Histogram::default(),
             groups: Vec::new(),
@@ -102,13 +102,13 @@ fn requests<'a>(scene: &'a Scene<'_>) -> Vec<Request<'a>> {
 }
 
 /// Requests that found no answer within a limit all took that limit: it says nothing about how long they would have taken.
-fn is_of_timeouts(request: &Request<'_>, hump: &Hump) -> bool {
+fn is_of_timeouts(request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let timeouts: u64 = request.groups.iter().map(|series| outcome(&series.merged, Outcome::Timeout)).sum();
     timeouts as f64 >= NAMED_MIN * hump.count as f64
 }
 
 /// The groups to which the slow ones belong, in words, and what shows it; `None` where groups do not tell them apart.
-fn slow_groups(request: &Request<'_>, hump: &Hump) -> Option<(String, String)> {
+fn slow_groups(request: &RequestTimes<'_>, hump: &Hump) -> Option<(String, String)> {
     let slow_of = |series: &SeriesTally| between(&series.merged.service, hump.from_ns, u64::MAX);
     let is_slow = |series: &&SeriesTally| slow_of(series) as f64 >= NAMED_MIN * series.merged.service.count() as f64;
     let (slow, others): (Vec<&SeriesTally>, Vec<&SeriesTally>) = request.groups.iter().copied().partition(is_slow);
@@ -170,10 +170,10 @@ fn between(times: &Histogram, low: u64, high: u64) -> u64 {
 }
 
 /// Whether slow ones come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.
-fn is_spread(scene: &Scene<'_>, request: &Request<'_>, hump: &Hump) -> bool {
+fn is_spread(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let share = hump.count as f64 / request.times.count() as f64;
     let (mut expected, mut found) = (0.0, 0.0);
-    for slice in &scene.run.slices {
+    for slice in &facts.run.slices {
         let of_it = slice.series.iter().filter(|second| request.groups.iter().any(|series| series.merged.key == second.key));
         let (count, longest) =
             of_it.fold((0, 0), |(count, longest), second| (count + second.service.count(), second.service.max().max(longest)));

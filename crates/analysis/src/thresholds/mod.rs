@@ -14,7 +14,7 @@ use plan::{Aggregate, Metric, Threshold, Window};
 use run_directory::{Run, SignalSeries};
 
 use crate::interval::Intervals;
-use crate::{Tally, ThresholdResult, ThresholdState};
+use crate::{RunTally, ThresholdResult, ThresholdState};
 use judge::{Judge, Worst};
 use pool::{Measured, Pool};
 
@@ -106,7 +106,7 @@ impl Thresholds {
 }
 
 /// Samples that a threshold on times rests on, warm-up apart; `None` for what is not a time.
-pub(crate) fn samples_for(threshold: &Threshold, tally: &Tally) -> Option<u64> {
+pub(crate) fn samples_for(threshold: &Threshold, tally: &RunTally) -> Option<u64> {
     if !pool::is_time(&threshold.metric) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! How the generator's own lateness is held against the times that it reports: percentile with the same percentile.
 
-use super::grade_of;
+use super::check::grade_of;
 use crate::Grade;
 use crate::percentile::samples_needed;
 

@@ -135,69 +135,75 @@ fn the_causes_read_well() {
     insta::assert_snapshot!(text.collect::<String>());
 }
 
-/// Something before the senders holds work up; what, the signals say.
-#[test]
-fn what_is_used_up_while_work_waits_is_named() {
-    let signal = |signal: MadeSignal, role, value: f64| (signal.role(role), value);
-    let of = |signals: &[(MadeSignal, f64)]| signals.to_vec();
+/// Signals that stand at these values while something before the senders holds work up, the rule that must come first, and what its claim must say.
+struct UsedUp {
+    signals: Vec<(MadeSignal, f64)>,
+    rule: &'static str,
+    says: &'static str,
+}
+
+fn used_up() -> Vec<UsedUp> {
+    let case = |signals: &[(MadeSignal, Role, f64)], rule, says| {
+        let signals = signals.iter().cloned().map(|(signal, role, value)| (signal.role(role), value)).collect();
+        UsedUp { signals, rule, says }
+    };
     let session = |wait| gauge("postgres", "sessions").label("wait", wait);
     let (stub, group) = ("stub:subscriber", "cgroup");
     let disk = |metric| counter("host", metric).label("device", "vda").part("vda");
-    let cases: [(Vec<(MadeSignal, f64)>, &str, &str); 8] = [
-        (
-            of(&[signal(counter("host", "cpu").label("mode", "idle"), Role::MachineIdle, 0.04)]),
+    vec![
+        case(
+            &[(counter("host", "cpu").label("mode", "idle"), Role::MachineIdle, 0.04)],
             "cpu",
             "The machine's processor is used up: 98.0 % of its 2 cores",
         ),
-        (
-            of(&[
-                signal(counter(group, "throttled"), Role::GroupThrottled, 0.3),
-                signal(gauge(group, "cpu_limit"), Role::GroupCpuMax, 0.5),
-            ]),
+        case(
+            &[(counter(group, "throttled"), Role::GroupThrottled, 0.3), (gauge(group, "cpu_limit"), Role::GroupCpuMax, 0.5)],
             "cpu",
             "\"cgroup\" is held back by its limit of 0.5 cores",
         ),
-        (
-            of(&[signal(disk("disk_busy"), Role::DiskBusy, 0.99), signal(disk("disk_waiting"), Role::DiskQueue, 12.0)]),
+        case(
+            &[(disk("disk_busy"), Role::DiskBusy, 0.99), (disk("disk_waiting"), Role::DiskQueue, 12.0)],
             "disk",
             "The disk vda is used up: 12 requests",
         ),
-        (
-            of(&[
-                signal(gauge("app", "descriptors"), Role::ProcessDescriptors, 1020.0),
-                signal(gauge("app", "descriptors_limit"), Role::ProcessDescriptorsMax, 1024.0),
-            ]),
+        case(
+            &[
+                (gauge("app", "descriptors"), Role::ProcessDescriptors, 1020.0),
+                (gauge("app", "descriptors_limit"), Role::ProcessDescriptorsMax, 1024.0),
+            ],
             "descriptors",
             "all 1024 descriptors",
         ),
-        (
-            of(&[
-                signal(session("IO:WALSync"), Role::SessionsWaitingForCommit, 4.0),
-                signal(gauge("postgres", "active"), Role::SessionsActive, 5.0),
-                signal(counter("postgres", "commits"), Role::Commits, 210.0),
-                signal(counter("postgres", "observer_commits"), Role::ObserverCommits, 10.0),
-            ]),
+        case(
+            &[
+                (session("IO:WALSync"), Role::SessionsWaitingForCommit, 4.0),
+                (gauge("postgres", "active"), Role::SessionsActive, 5.0),
+                (counter("postgres", "commits"), Role::Commits, 210.0),
+                (counter("postgres", "observer_commits"), Role::ObserverCommits, 10.0),
+            ],
             "database-waits",
             "4.0 of 5.0 active sessions wait for IO:WALSync",
         ),
-        (
-            of(&[signal(gauge(stub, "rejected"), Role::CallsRejected, 4.0), signal(gauge(stub, "answered"), Role::CallsAnswered, 12.0)]),
+        case(
+            &[(gauge(stub, "rejected"), Role::CallsRejected, 4.0), (gauge(stub, "answered"), Role::CallsAnswered, 12.0)],
             "rate-limit",
             "lets about 12/s pass",
         ),
         // Nothing is seen to be used up: the even pace is all there is to say.
-        (of(&[]), "rate-limit", "leave at an even 16.7/s however much waits"),
+        case(&[], "rate-limit", "leave at an even 16.7/s however much waits"),
         // A wait of the client's is none of the database's.
-        (
-            of(&[
-                signal(session("Client:ClientRead"), Role::SessionsWaitingIdle, 9.0),
-                signal(gauge("postgres", "active"), Role::SessionsActive, 9.0),
-            ]),
+        case(
+            &[(session("Client:ClientRead"), Role::SessionsWaitingIdle, 9.0), (gauge("postgres", "active"), Role::SessionsActive, 9.0)],
             "rate-limit",
             "even 16.7/s",
         ),
-    ];
-    for (signals, rule, says) in cases {
+    ]
+}
+
+/// Something before the senders holds work up; what, the signals say.
+#[test]
+fn what_is_used_up_while_work_waits_is_named() {
+    for UsedUp { signals, rule, says } in used_up() {
         let mut run = simulate(&Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, 3);
         run.signals.retain(|series| !series.signal.name.starts_with("process"));
         signals.iter().for_each(|(signal, value)| signal.clone().each_second(&mut run, |_| *value));

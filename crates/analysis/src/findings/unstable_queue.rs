@@ -1,16 +1,17 @@
 //! An unstable queue: more comes in than goes out, for as long as the load lasts.
 
-use super::draft::{Draft, Standing};
-use super::{Scene, Waiting};
+use super::ranked::{RankedFinding, Standing};
+use crate::facts::Facts;
+use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    let waiting = scene.waiting.iter().find(|waiting| waiting.is_unstable())?;
-    let flow = scene.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
-    Some(grows(scene, waiting, flow))
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
+    let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
+    Some(grows(facts, waiting, flow))
 }
 
-fn grows(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Draft {
+fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> RankedFinding {
     let (growth, half) = waiting.growth;
     let what = waiting.what();
     let drain = waiting.backlog / waiting.throughput.max(1e-9);
@@ -19,7 +20,7 @@ fn grows(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Draft {
         units::rate(waiting.started),
         units::rate(waiting.finished)
     );
-    let row = flow.row(scene.tally.load_end());
+    let row = flow.row(facts.tally.load_end());
     let drained = match row.drain {
         Some(drained) => match drained.seconds {
             Some(seconds) => format!("it took {}", units::seconds(seconds)),
@@ -27,7 +28,7 @@ fn grows(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Draft {
         },
         None => "the run ended with its load".to_owned(),
     };
-    Draft::new(Standing::Consequence, "unstable-queue", Confidence::High, claim)
+    RankedFinding::new(Standing::Consequence, "unstable-queue", Confidence::High, claim)
         .rests_on(
             format!("grew by {growth:.2} a second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load", growth - half, growth + half, waiting.backlog),
             waiting.columns(),

@@ -1,0 +1,55 @@
+//! What the system calls, as those who play it saw the calls: the stubs of the test.
+
+use std::collections::BTreeSet;
+
+use metrics::Role;
+
+use super::readings::SignalReadings;
+use super::signals::{ObservedSignals, SignalSource};
+
+/// Roles that only whoever is called can write.
+const ROLES: [Role; 7] = [
+    Role::Calls,
+    Role::CallsInFlight,
+    Role::CallsInFlightMax,
+    Role::CallHold,
+    Role::CallsAnswered,
+    Role::CallsRejected,
+    Role::CallsFaulted,
+];
+/// What the observers of stubs are called begins with it; people read the stub's own name.
+const STUB: &str = "stub:";
+
+/// An endpoint that the system calls. What it did not measure is `None`.
+#[derive(Debug, Clone)]
+pub(crate) struct CalledEndpoint<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) observer: &'a str,
+    /// Calls per second.
+    pub(crate) calls: Option<SignalReadings<'a>>,
+    /// Calls in progress, mean over each second.
+    pub(crate) in_flight: Option<SignalReadings<'a>>,
+    /// The same, most at once.
+    pub(crate) in_flight_max: Option<SignalReadings<'a>>,
+    /// Mean time that it held a call. Seconds.
+    pub(crate) hold: Option<SignalReadings<'a>>,
+    /// Calls per second that it answered as asked, and that its limit rejected.
+    pub(crate) answered: Option<SignalReadings<'a>>,
+    pub(crate) rejected: Option<SignalReadings<'a>>,
+}
+
+/// In alphabetical order.
+pub(super) fn find<'a>(signals: &ObservedSignals<'a>) -> Vec<CalledEndpoint<'a>> {
+    let sources: BTreeSet<SignalSource<'_>> = ROLES.into_iter().flat_map(|role| signals.sources_with(role)).collect();
+    let endpoint = |source: SignalSource<'a>| CalledEndpoint {
+        name: source.observer.strip_prefix(STUB).unwrap_or(source.observer),
+        observer: source.observer,
+        calls: signals.read(source, Role::Calls),
+        in_flight: signals.read(source, Role::CallsInFlight),
+        in_flight_max: signals.read(source, Role::CallsInFlightMax),
+        hold: signals.read(source, Role::CallHold),
+        answered: signals.read(source, Role::CallsAnswered),
+        rejected: signals.read(source, Role::CallsRejected),
+    };
+    sources.into_iter().map(endpoint).collect()
+}
