@@ -1,7 +1,7 @@
 //! What can be concluded from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
 //!
 //! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others). [`conclude`] makes them of a
-//! run that is over, [`Live`] follows one that is not. Definitions: docs/metrics.md and docs/validity.md.
+//! run that is over, [`LiveAnalysis`] follows one that is not. Definitions: docs/metrics.md and docs/validity.md.
 
 mod censored;
 mod conclude;
@@ -21,12 +21,12 @@ mod validity;
 
 pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
-pub use live::{Live, LiveStatus, LiveTimes};
+pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, SignalRow, Summary, ThresholdResult,
-    ThresholdState, TimeStats, Totals, Validity, ValidityCheck, Verdict,
+    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, RunTotals, SignalRow, Summary,
+    ThresholdResult, ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;
-pub use tally::{LeafTally, RunTally, Second, SeriesTally, WorkerTally};
-pub use thresholds::{Change, Thresholds, evaluate};
+pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
+pub use thresholds::{ThresholdFailure, Thresholds, evaluate};

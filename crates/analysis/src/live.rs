@@ -6,16 +6,16 @@ use metrics::{Histogram, SeriesKind, SignalNotice, Snapshot};
 use plan::TestPlan;
 use run_directory::{HostFacts, RunInfo, SignalSeries};
 
-use crate::censored::Times;
+use crate::censored::CensoredTimes;
 use crate::percentile::stats;
 use crate::summary::Numbers;
-use crate::thresholds::{Change, Thresholds};
+use crate::thresholds::{ThresholdFailure, Thresholds};
 use crate::validity::{self, CheckInput, RunStage};
-use crate::{Findings, Grade, RunTally, Summary, ThresholdResult, TimeStats, Totals, Validity, Verdict};
+use crate::{Findings, Grade, RunTally, RunTotals, Summary, ThresholdResult, TimeStats, Validity, Verdict};
 
 /// Follows a run slice by slice. A push costs as much as the slice, whatever came before.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveAnalysis {
     plan: TestPlan,
     host: HostFacts,
     tally: RunTally,
@@ -52,7 +52,7 @@ pub struct LiveStatus {
     pub whole: LiveTimes,
     /// Failed share of the requests of the last seconds, 0 to 1.
     pub failure_share: f64,
-    pub totals: Totals,
+    pub totals: RunTotals,
     /// The worst of the checks that can be judged so far.
     pub grade: Grade,
     pub thresholds: Vec<ThresholdResult>,
@@ -68,7 +68,7 @@ struct Recent {
     seconds: f64,
 }
 
-impl Live {
+impl LiveAnalysis {
     /// Slices that "the last seconds" are.
     pub const RECENT: usize = 5;
 
@@ -84,7 +84,7 @@ impl Live {
     }
 
     /// Takes one merged slice; returns thresholds that have just become certain to fail. One with `abort` asks to stop the run.
-    pub fn push(&mut self, slice: &Snapshot) -> Vec<Change> {
+    pub fn push(&mut self, slice: &Snapshot) -> Vec<ThresholdFailure> {
         let mut recent = Recent {
             response: Histogram::new(),
             requests: 0,
@@ -106,8 +106,8 @@ impl Live {
         self.thresholds.push(slice)
     }
 
-    /// Takes readings; returns thresholds that have just become certain to fail, as [`Live::push`] does.
-    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<Change> {
+    /// Takes readings; returns thresholds that have just become certain to fail, as [`LiveAnalysis::push`] does.
+    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<ThresholdFailure> {
         self.thresholds.push_signals(batch)
     }
 
@@ -168,7 +168,7 @@ impl Live {
 
     fn response(&self) -> TimeStats {
         let all = self.tally.together(SeriesKind::Request);
-        all.map_or_else(TimeStats::default, |all| stats(Times::response(&all.merged), |_| (None, None)))
+        all.map_or_else(TimeStats::default, |all| stats(CensoredTimes::response(&all.merged), |_| (None, None)))
     }
 
     fn is_open(&self, leaf: u32) -> bool {

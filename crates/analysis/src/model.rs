@@ -190,7 +190,7 @@ pub struct SignalRow {
 
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct RunTotals {
     pub duration_seconds: f64,
     pub requests: u64,
     pub requests_failed: u64,
@@ -220,7 +220,7 @@ pub struct Summary {
     pub id: String,
     pub test: String,
     pub started: String,
-    pub totals: Totals,
+    pub totals: RunTotals,
     /// Response times of all requests together.
     pub response: TimeStats,
     pub requests: Vec<RequestRow>,

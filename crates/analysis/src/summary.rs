@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use run_directory::{Run, RunInfo};
 
-use crate::censored::Times;
+use crate::censored::CensoredTimes;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
-use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, SignalRow, Summary, TimeStats, Totals, Verdict};
+use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, RunTotals, SignalRow, Summary, TimeStats, Verdict};
 
 /// Rows of the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
@@ -20,7 +20,7 @@ impl Summary {
 
 /// The numbers, before there is a verdict.
 pub(crate) struct Numbers {
-    totals: Totals,
+    totals: RunTotals,
     pub(crate) response: TimeStats,
     requests: Vec<RequestRow>,
     groups: Vec<RequestRow>,
@@ -39,7 +39,7 @@ impl Numbers {
 
     /// The numbers while a run goes on: without intervals, which need the single seconds.
     pub(crate) fn so_far(tally: &RunTally) -> Self {
-        let times = |merged: &SeriesSlice| stats(Times::response(merged), |_| (None, None));
+        let times = |merged: &SeriesSlice| stats(CensoredTimes::response(merged), |_| (None, None));
         let response = tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| times(&all.merged));
         Self::with(tally, times, response)
     }
@@ -135,10 +135,10 @@ fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
 /// interval is given.
 fn with_intervals(merged: &SeriesSlice, seconds: &[Vec<&Histogram>]) -> TimeStats {
     if !merged.censored.is_empty() {
-        return stats(Times::response(merged), |_| (None, None));
+        return stats(CensoredTimes::response(merged), |_| (None, None));
     }
     let intervals = Intervals::of(seconds, &merged.response);
-    stats(Times::response(merged), |quantile| intervals.at(quantile))
+    stats(CensoredTimes::response(merged), |quantile| intervals.at(quantile))
 }
 
 /// All requests together: what the headline and the validity checks are about.
@@ -146,12 +146,12 @@ fn response_of_all(tally: &RunTally, histories: &Histories<'_>) -> TimeStats {
     tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| with_intervals(&all.merged, &histories.requests))
 }
 
-pub(crate) fn totals(tally: &RunTally) -> Totals {
-    let mut totals = Totals {
+pub(crate) fn totals(tally: &RunTally) -> RunTotals {
+    let mut totals = RunTotals {
         duration_seconds: tally.duration_seconds(),
         users_max: tally.users_max(),
         connections_opened: tally.connections_opened(),
-        ..Totals::default()
+        ..RunTotals::default()
     };
     let mut span: Option<(u64, u64)> = None;
     for series in tally.series() {

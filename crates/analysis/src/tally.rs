@@ -19,7 +19,7 @@ pub struct RunTally {
     errors: Vec<ErrorGroup>,
     flows: Vec<FlowTally>,
     load_end: Option<Nanos>,
-    seconds: Vec<Second>,
+    seconds: Vec<SliceTotals>,
     users_max: u64,
     end: Nanos,
     series_overflow: u64,
@@ -87,7 +87,7 @@ pub struct WorkerTally {
 
 /// What is kept of each second for trends.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Second {
+pub struct SliceTotals {
     pub slice: u32,
     pub start: Nanos,
     pub end: Nanos,
@@ -104,7 +104,7 @@ impl RunTally {
     const ERRORS_MAX: usize = 1000;
 
     pub fn push(&mut self, slice: &Snapshot) {
-        let mut second = Second { slice: slice.slice, start: slice.start, end: slice.end, ..Second::default() };
+        let mut second = SliceTotals { slice: slice.slice, start: slice.start, end: slice.end, ..SliceTotals::default() };
         for series in &slice.series {
             if series.key.kind == SeriesKind::Request {
                 second.requests += series.count;
@@ -227,7 +227,7 @@ impl RunTally {
         self.load_end
     }
 
-    pub fn seconds(&self) -> &[Second] {
+    pub fn seconds(&self) -> &[SliceTotals] {
         &self.seconds
     }
 

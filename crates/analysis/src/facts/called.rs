@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use metrics::Role;
 
 use super::readings::SignalReadings;
-use super::signals::{ObservedSignals, SignalSource};
+use super::signals::{ObservedPart, ObservedSignals};
 
 /// Roles that only whoever is called can write.
 const ROLES: [Role; 7] = [
@@ -40,16 +40,16 @@ pub(crate) struct CalledEndpoint<'a> {
 
 /// In alphabetical order.
 pub(super) fn find<'a>(signals: &ObservedSignals<'a>) -> Vec<CalledEndpoint<'a>> {
-    let sources: BTreeSet<SignalSource<'_>> = ROLES.into_iter().flat_map(|role| signals.sources_with(role)).collect();
-    let endpoint = |source: SignalSource<'a>| CalledEndpoint {
-        name: source.observer.strip_prefix(STUB).unwrap_or(source.observer),
-        observer: source.observer,
-        calls: signals.read(source, Role::Calls),
-        in_flight: signals.read(source, Role::CallsInFlight),
-        in_flight_max: signals.read(source, Role::CallsInFlightMax),
-        hold: signals.read(source, Role::CallHold),
-        answered: signals.read(source, Role::CallsAnswered),
-        rejected: signals.read(source, Role::CallsRejected),
+    let parts: BTreeSet<ObservedPart<'_>> = ROLES.into_iter().flat_map(|role| signals.parts_with(role)).collect();
+    let endpoint = |part: ObservedPart<'a>| CalledEndpoint {
+        name: part.observer.strip_prefix(STUB).unwrap_or(part.observer),
+        observer: part.observer,
+        calls: signals.read(part, Role::Calls),
+        in_flight: signals.read(part, Role::CallsInFlight),
+        in_flight_max: signals.read(part, Role::CallsInFlightMax),
+        hold: signals.read(part, Role::CallHold),
+        answered: signals.read(part, Role::CallsAnswered),
+        rejected: signals.read(part, Role::CallsRejected),
     };
-    sources.into_iter().map(endpoint).collect()
+    parts.into_iter().map(endpoint).collect()
 }

@@ -3,7 +3,7 @@
 use metrics::Role;
 use run_directory::Run;
 
-use super::signals::{ObservedSignals, SignalSource};
+use super::signals::{ObservedPart, ObservedSignals};
 
 pub(crate) struct Commits {
     /// Per second, without the observer's own.
@@ -13,9 +13,9 @@ pub(crate) struct Commits {
 }
 
 /// `None` without commits observed, or iterations ended, in the stretch.
-pub(super) fn between<'a>(run: &Run, signals: &ObservedSignals<'a>, source: SignalSource<'a>, (from, to): (f64, f64)) -> Option<Commits> {
-    let all = signals.read(source, Role::Commits)?;
-    let own = signals.mean(source, Role::ObserverCommits, from, to).unwrap_or(0.0);
+pub(super) fn between<'a>(run: &Run, signals: &ObservedSignals<'a>, part: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<Commits> {
+    let all = signals.read(part, Role::Commits)?;
+    let own = signals.mean(part, Role::ObserverCommits, from, to).unwrap_or(0.0);
     let rate = (all.mean(from, to)? - own).max(0.0);
     let inside = |slice: &&metrics::Snapshot| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to;
     let ended: u64 = run.slices.iter().filter(inside).flat_map(|slice| &slice.leaves).map(|leaf| leaf.ended).sum();

@@ -76,7 +76,7 @@ pub(crate) struct ProcessCpu<'a> {
 }
 
 /// One of them, and the names of the signals that show it.
-type Found<'a> = (ExhaustedResource<'a>, Vec<String>);
+type FoundResource<'a> = (ExhaustedResource<'a>, Vec<String>);
 
 /// Where to look.
 struct Search<'f, 'a> {
@@ -106,8 +106,8 @@ pub(super) fn find<'a>(
 }
 
 impl<'a> Search<'_, 'a> {
-    fn descriptors(&self) -> Option<Found<'a>> {
-        self.signals.sources_with(Role::ProcessDescriptorsMax).find_map(|process| {
+    fn descriptors(&self) -> Option<FoundResource<'a>> {
+        self.signals.parts_with(Role::ProcessDescriptorsMax).find_map(|process| {
             let open = self.signals.read(process, Role::ProcessDescriptors)?;
             let limit = self.signals.mean(process, Role::ProcessDescriptorsMax, self.from, self.to)?;
             let at_limit = open.share(self.from, self.to, |open| open >= DESCRIPTORS * limit)?;
@@ -116,8 +116,8 @@ impl<'a> Search<'_, 'a> {
         })
     }
 
-    fn group(&self) -> Option<Found<'a>> {
-        self.signals.sources_with(Role::GroupThrottled).find_map(|group| {
+    fn group(&self) -> Option<FoundResource<'a>> {
+        self.signals.parts_with(Role::GroupThrottled).find_map(|group| {
             let held_back = self.signals.read(group, Role::GroupThrottled)?;
             let throttled = held_back.mean(self.from, self.to).filter(|share| *share >= THROTTLED)?;
             let cores_max = self.signals.mean(group, Role::GroupCpuMax, self.from, self.to)?;
@@ -127,8 +127,8 @@ impl<'a> Search<'_, 'a> {
         })
     }
 
-    fn machine(&self) -> Option<Found<'a>> {
-        let machine = self.signals.sources_with(Role::MachineIdle).next()?;
+    fn machine(&self) -> Option<FoundResource<'a>> {
+        let machine = self.signals.parts_with(Role::MachineIdle).next()?;
         let mean = |role| self.signals.mean(machine, role, self.from, self.to);
         let cores = mean(Role::MachineCores)?;
         let free = mean(Role::MachineIdle)? + mean(Role::MachineIoWait).unwrap_or(0.0);
@@ -138,7 +138,7 @@ impl<'a> Search<'_, 'a> {
         }
         let generator: u64 = self.tally.workers().iter().map(|worker| worker.busy_ns).sum();
         let by_generator = generator as f64 / 1e9 / self.tally.duration_seconds().max(1e-9) / cores.max(1.0);
-        let processes = self.signals.sources_with(Role::ProcessCpu);
+        let processes = self.signals.parts_with(Role::ProcessCpu);
         let observed: Vec<f64> = processes.filter_map(|process| self.signals.mean(process, Role::ProcessCpu, self.from, self.to)).collect();
         let by_observed = (!observed.is_empty()).then(|| observed.iter().sum::<f64>() / cores.max(1.0));
         let series = [Role::MachineIdle, Role::MachineRunQueue].into_iter().filter_map(|role| self.signals.read(machine, role));
@@ -146,9 +146,9 @@ impl<'a> Search<'_, 'a> {
         Some((ExhaustedResource::MachineCpu(MachineCpu { cores, used, by_generator, by_observed }), series))
     }
 
-    fn process(&self) -> Option<Found<'a>> {
+    fn process(&self) -> Option<FoundResource<'a>> {
         let cores = f64::from(self.run.info.host.cores.max(1));
-        self.signals.sources_with(Role::ProcessRunDelay).find_map(|process| {
+        self.signals.parts_with(Role::ProcessRunDelay).find_map(|process| {
             let cpu = self.signals.read(process, Role::ProcessCpu)?;
             let delay = self.signals.read(process, Role::ProcessRunDelay)?;
             let cores_used = cpu.mean(self.from, self.to)?;
@@ -169,8 +169,8 @@ impl<'a> Search<'_, 'a> {
         })
     }
 
-    fn disk(&self) -> Option<Found<'a>> {
-        self.signals.sources_with(Role::DiskBusy).find_map(|disk| {
+    fn disk(&self) -> Option<FoundResource<'a>> {
+        self.signals.parts_with(Role::DiskBusy).find_map(|disk| {
             let (at_work, waiting) = (self.signals.read(disk, Role::DiskBusy)?, self.signals.read(disk, Role::DiskQueue)?);
             let busy = at_work.mean(self.from, self.to).filter(|share| *share >= DISK_BUSY)?;
             let queue = waiting.mean(self.from, self.to).filter(|length| *length >= DISK_QUEUE)?;

@@ -51,7 +51,7 @@ pub(crate) struct UnaffectedRequest {
 
 /// How many are served at a time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Concurrency {
+pub(crate) struct SlotEstimate {
     pub(crate) slots: f64,
     /// Half of the 95 % interval.
     pub(crate) half: f64,
@@ -78,7 +78,7 @@ impl Plateaus {
     }
 
     /// Requests of one pool share its slots: their parts add up, relative errors combine in quadrature.
-    pub(crate) fn concurrency(&self) -> Concurrency {
+    pub(crate) fn concurrency(&self) -> SlotEstimate {
         let mut total = 0.0;
         let mut variance = 0.0;
         for plateau in &self.limited {
@@ -91,7 +91,7 @@ impl Plateaus {
             variance += slots * slots * relative;
         }
         // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
-        Concurrency { slots: total, half: 2.45 * f64::sqrt(variance) }
+        SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
     }
 }
 

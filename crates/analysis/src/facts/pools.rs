@@ -2,7 +2,7 @@
 
 use metrics::Role;
 
-use super::signals::{ObservedSignals, SignalSource};
+use super::signals::{ObservedPart, ObservedSignals};
 
 /// At least one waits, in so many readings of a stretch of so many.
 const READINGS_MIN: usize = 10;
@@ -27,10 +27,10 @@ pub(crate) struct PoolShortage {
 
 /// In alphabetical order. `end`: of the run, in seconds.
 pub(super) fn find(signals: &ObservedSignals<'_>, end: f64) -> Vec<PoolShortage> {
-    signals.sources_with(Role::PoolWaiting).filter_map(|pool| shortage(signals, pool, end)).collect()
+    signals.parts_with(Role::PoolWaiting).filter_map(|pool| shortage(signals, pool, end)).collect()
 }
 
-fn shortage<'a>(signals: &ObservedSignals<'a>, pool: SignalSource<'a>, end: f64) -> Option<PoolShortage> {
+fn shortage<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, end: f64) -> Option<PoolShortage> {
     let waiting = signals.read(pool, Role::PoolWaiting)?;
     let some: Vec<f64> = waiting.between(0.0, end).filter(|(_, value)| *value >= 1.0).map(|(at, _)| at).collect();
     let (from, to) = (*some.first()?, *some.last()?);
@@ -55,7 +55,7 @@ fn shortage<'a>(signals: &ObservedSignals<'a>, pool: SignalSource<'a>, end: f64)
     })
 }
 
-fn wait_per_use<'a>(signals: &ObservedSignals<'a>, pool: SignalSource<'a>, from: f64, to: f64) -> Option<(f64, Vec<String>)> {
+fn wait_per_use<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, from: f64, to: f64) -> Option<(f64, Vec<String>)> {
     let (waited, used) = (signals.read(pool, Role::PoolWaitTime)?, signals.read(pool, Role::PoolUseTime)?);
     let times = waited.mean(from, to)? / used.mean(from, to)?.max(1e-9);
     Some((times, vec![waited.name(), used.name()]))

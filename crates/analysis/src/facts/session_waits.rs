@@ -7,7 +7,7 @@ use super::calls_at_once::CallCeiling;
 use super::commits::{self, Commits};
 use super::readings::SignalReadings;
 use super::sessions::{self, BlockedStatement};
-use super::signals::{ObservedSignals, SignalSource};
+use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
 
 /// Waits that are the database's own: not for the client, for a timer, for work.
@@ -44,22 +44,22 @@ pub(super) fn find<'a>(
         return None;
     }
     let waiting = waiting.first()?;
-    let of_database = |source: SignalSource<'a>| {
-        let active = signals.mean(source, Role::SessionsActive, waiting.from, waiting.to)?;
-        let (sessions, role, readings) = longest_wait(signals, source, waiting)?;
+    let of_database = |part: ObservedPart<'a>| {
+        let active = signals.mean(part, Role::SessionsActive, waiting.from, waiting.to)?;
+        let (sessions, role, readings) = longest_wait(signals, part, waiting)?;
         let is_holding_up = sessions >= WAITING_MIN && sessions >= WAITING_SHARE_MIN * active;
-        is_holding_up.then_some((source, role, sessions, active, readings))
+        is_holding_up.then_some((part, role, sessions, active, readings))
     };
-    let found = signals.sources_with(Role::SessionsActive).filter_map(of_database);
-    let (source, role, sessions, active, readings) = found.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let found = signals.parts_with(Role::SessionsActive).filter_map(of_database);
+    let (part, role, sessions, active, readings) = found.max_by(|a, b| a.2.total_cmp(&b.2))?;
     Some(SessionWait {
         role,
         event: readings.label("wait").unwrap_or(&readings.signal.name),
         sessions,
         active,
         readings,
-        blocked: sessions::most_blocked(signals, source, waiting.from, waiting.to),
-        commits: commits::between(run, signals, source, (waiting.from, waiting.load_to)),
+        blocked: sessions::most_blocked(signals, part, waiting.from, waiting.to),
+        commits: commits::between(run, signals, part, (waiting.from, waiting.load_to)),
         waiting: waiting.clone(),
     })
 }
@@ -67,10 +67,10 @@ pub(super) fn find<'a>(
 /// The wait with the most sessions on average.
 fn longest_wait<'a>(
     signals: &ObservedSignals<'a>,
-    source: SignalSource<'a>,
+    part: ObservedPart<'a>,
     waiting: &WaitingStretch,
 ) -> Option<(f64, Role, SignalReadings<'a>)> {
-    let of_role = |role| signals.read_each(source, role).into_iter().map(move |readings| (role, readings));
+    let of_role = |role| signals.read_each(part, role).into_iter().map(move |readings| (role, readings));
     let waits = WAITS.into_iter().flat_map(of_role);
     let means = waits.filter_map(|(role, readings)| Some((readings.mean(waiting.from, waiting.to)?, role, readings)));
     // Where as many wait for two things, the last by name.

@@ -3,7 +3,7 @@
 use metrics::Role;
 
 use super::readings::SignalReadings;
-use super::signals::{ObservedSignals, SignalSource};
+use super::signals::{ObservedPart, ObservedSignals};
 
 /// What the sessions of one database did.
 pub(crate) struct DatabaseSessions<'a> {
@@ -27,14 +27,14 @@ pub(crate) struct BlockedStatement<'a> {
 
 /// Of the database with the most open transactions and waiting sessions; `None` where none was observed.
 pub(super) fn between<'a>(signals: &ObservedSignals<'a>, from: f64, to: f64) -> Option<DatabaseSessions<'a>> {
-    let found = signals.sources_with(Role::SessionsIdleInTransaction).filter_map(|source| of_database(signals, source, from, to));
+    let found = signals.parts_with(Role::SessionsIdleInTransaction).filter_map(|part| of_database(signals, part, from, to));
     let size = |sessions: &DatabaseSessions<'_>| sessions.in_transaction + sessions.waiting_for_locks;
     found.max_by(|a, b| size(a).total_cmp(&size(b)))
 }
 
-fn of_database<'a>(signals: &ObservedSignals<'a>, source: SignalSource<'a>, from: f64, to: f64) -> Option<DatabaseSessions<'a>> {
-    let transactions = signals.read(source, Role::SessionsIdleInTransaction)?;
-    let locks = signals.read_each(source, Role::SessionsWaitingForLock);
+fn of_database<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: f64, to: f64) -> Option<DatabaseSessions<'a>> {
+    let transactions = signals.read(part, Role::SessionsIdleInTransaction)?;
+    let locks = signals.read_each(part, Role::SessionsWaitingForLock);
     let at: Vec<f64> = transactions.between(from, to).map(|(at, _)| at).collect();
     let waiting = |from: f64, to: f64| locks.iter().filter_map(|readings| readings.mean(from, to)).fold(0.0, |sum, mean| sum + mean);
     // A reading stands between its neighbours' halves.
@@ -43,19 +43,14 @@ fn of_database<'a>(signals: &ObservedSignals<'a>, source: SignalSource<'a>, from
         in_transaction: transactions.mean(from, to)?,
         waiting_for_locks: waiting(from, to),
         locked_share: locked as f64 / at.len().max(1) as f64,
-        blocked: most_blocked(signals, source, from, to),
+        blocked: most_blocked(signals, part, from, to),
         transactions,
         locks,
     })
 }
 
-pub(super) fn most_blocked<'a>(
-    signals: &ObservedSignals<'a>,
-    source: SignalSource<'a>,
-    from: f64,
-    to: f64,
-) -> Option<BlockedStatement<'a>> {
-    let pairs = signals.read_each(source, Role::SessionsBlockedBy).into_iter();
+pub(super) fn most_blocked<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: f64, to: f64) -> Option<BlockedStatement<'a>> {
+    let pairs = signals.read_each(part, Role::SessionsBlockedBy).into_iter();
     let means = pairs.filter_map(|readings| Some((readings.mean(from, to)?, readings))).filter(|(mean, _)| *mean > 0.0);
     let (_, readings) = means.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(BlockedStatement { waits: readings.label("statement")?, by: readings.label("by"), readings })

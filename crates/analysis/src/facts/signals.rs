@@ -10,7 +10,7 @@ use super::readings::SignalReadings;
 
 /// Where signals come from: an observer, and the part of what it observes (a pool, a device) if they tell of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SignalSource<'a> {
+pub(crate) struct ObservedPart<'a> {
     pub(crate) observer: &'a str,
     /// Empty: all of it.
     pub(crate) part: &'a str,
@@ -19,17 +19,17 @@ pub(crate) struct SignalSource<'a> {
 /// All signals of a run.
 pub(crate) struct ObservedSignals<'a> {
     all: &'a [SignalSeries],
-    /// Those of one role and source by name.
-    by_role: BTreeMap<(Role, SignalSource<'a>), Vec<&'a SignalSeries>>,
+    /// Those of one role and part by name.
+    by_role: BTreeMap<(Role, ObservedPart<'a>), Vec<&'a SignalSeries>>,
 }
 
 impl<'a> ObservedSignals<'a> {
     pub(crate) fn of(all: &'a [SignalSeries]) -> Self {
-        let mut by_role: BTreeMap<(Role, SignalSource<'a>), Vec<&SignalSeries>> = BTreeMap::new();
+        let mut by_role: BTreeMap<(Role, ObservedPart<'a>), Vec<&SignalSeries>> = BTreeMap::new();
         for series in all {
             let signal = &series.signal;
             if let Some(role) = signal.role {
-                by_role.entry((role, SignalSource { observer: &signal.observer, part: &signal.part })).or_default().push(series);
+                by_role.entry((role, ObservedPart { observer: &signal.observer, part: &signal.part })).or_default().push(series);
             }
         }
         by_role.values_mut().for_each(|group| group.sort_by(|a, b| a.signal.name.cmp(&b.signal.name)));
@@ -37,23 +37,23 @@ impl<'a> ObservedSignals<'a> {
     }
 
     /// Whoever has a signal of this role, in alphabetical order: `CallsInFlight` finds the stubs, `DiskBusy` the disks.
-    pub(crate) fn sources_with(&self, role: Role) -> impl Iterator<Item = SignalSource<'a>> + '_ {
-        self.by_role.keys().filter(move |(found, _)| *found == role).map(|(_, source)| *source)
+    pub(crate) fn parts_with(&self, role: Role) -> impl Iterator<Item = ObservedPart<'a>> + '_ {
+        self.by_role.keys().filter(move |(found, _)| *found == role).map(|(_, part)| *part)
     }
 
     /// The readings of one role, the first by name where several signals have it; `None` where none does.
-    pub(crate) fn read(&self, source: SignalSource<'a>, role: Role) -> Option<SignalReadings<'a>> {
-        self.by_role.get(&(role, source))?.first().map(|series| SignalReadings::of(series))
+    pub(crate) fn read(&self, part: ObservedPart<'a>, role: Role) -> Option<SignalReadings<'a>> {
+        self.by_role.get(&(role, part))?.first().map(|series| SignalReadings::of(series))
     }
 
     /// The readings of all signals that have one role and differ by their labels.
-    pub(crate) fn read_each(&self, source: SignalSource<'a>, role: Role) -> Vec<SignalReadings<'a>> {
-        self.by_role.get(&(role, source)).into_iter().flatten().map(|series| SignalReadings::of(series)).collect()
+    pub(crate) fn read_each(&self, part: ObservedPart<'a>, role: Role) -> Vec<SignalReadings<'a>> {
+        self.by_role.get(&(role, part)).into_iter().flatten().map(|series| SignalReadings::of(series)).collect()
     }
 
     /// `None`: no such signal, or never read in that stretch.
-    pub(crate) fn mean(&self, source: SignalSource<'a>, role: Role, from: f64, to: f64) -> Option<f64> {
-        self.read(source, role)?.mean(from, to)
+    pub(crate) fn mean(&self, part: ObservedPart<'a>, role: Role, from: f64, to: f64) -> Option<f64> {
+        self.read(part, role)?.mean(from, to)
     }
 
     /// Gauges, whatever they mean, that stood at one number throughout a stretch; by name.

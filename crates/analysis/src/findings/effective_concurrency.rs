@@ -5,7 +5,7 @@
 
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::facts::plateau::{Concurrency, Plateau, Plateaus, UnaffectedRequest};
+use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
 use crate::{Confidence, Evidence, Finding, Grade};
 
 /// Slots from which on there is at least one, by an estimate that may be a little low.
@@ -34,8 +34,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 }
 
 /// `kept`: what rules out that everything slowed down; empty where that is open.
-fn finding(generator: Grade, plateaus: &Plateaus, concurrency: Concurrency, kept: &[UnaffectedRequest]) -> Finding {
-    let (limited, Concurrency { slots, half }) = (&plateaus.limited, concurrency);
+fn finding(generator: Grade, plateaus: &Plateaus, concurrency: SlotEstimate, kept: &[UnaffectedRequest]) -> Finding {
+    let (limited, SlotEstimate { slots, half }) = (&plateaus.limited, concurrency);
     let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
     let what = if kept.is_empty() { "" } else { ": a pool, a lock or a limit of that size stands on their way" };

@@ -18,7 +18,7 @@ const EXPLAINED_MIN: f64 = 0.8;
 const AFTERWARDS_MAX: f64 = 0.3;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let mut processes = facts.signals.sources_with(Role::ProcessMemory);
+    let mut processes = facts.signals.parts_with(Role::ProcessMemory);
     processes.find_map(|process| judge(facts, process.observer, &facts.signals.read(process, Role::ProcessMemory)?))
 }
 

@@ -2,7 +2,7 @@
 //! has percentiles that depend on how long it went on.
 
 use super::check::{CheckInfo, CheckInput};
-use crate::{Grade, Second, ValidityCheck};
+use crate::{Grade, SliceTotals, ValidityCheck};
 
 /// Seconds that the second half must have.
 const SECONDS_MIN: usize = 15;
@@ -18,7 +18,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
-    let seconds: Vec<&Second> = input.tally.seconds().iter().filter(|second| second.requests > 0).collect();
+    let seconds: Vec<&SliceTotals> = input.tally.seconds().iter().filter(|second| second.requests > 0).collect();
     let half = &seconds[seconds.len() / 2..];
     // The last second is often a part of one, and the one in which users go.
     let half = &half[..half.len().saturating_sub(1)];
