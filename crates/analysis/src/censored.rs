@@ -1,7 +1,7 @@
 //! Quantiles when some times are only known to be longer than what was seen.
 //!
 //! A request that timed out or was cut off at the end of the run took at least as long as it was given. Leaving it out, or
-//! counting it as if it had been answered then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier,
+//! counting it as if its response had come then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier,
 //! "Nonparametric Estimation from Incomplete Observations", JASA 1958) uses it for exactly what it says. Without censored
 //! times it is the nearest-rank quantile.
 

@@ -88,7 +88,7 @@ pub struct Finding {
     pub claim: String,
     pub confidence: Confidence,
     pub evidence: Vec<Evidence>,
-    /// What else was considered, and why it was set aside.
+    /// What else was considered, and why it was ruled out.
     pub alternatives: Vec<String>,
     pub next: String,
 }
@@ -236,7 +236,8 @@ pub struct Summary {
     pub verdict: Verdict,
 }
 
-/// The four answers: valid? passed? what limits it? (Better than before is a comparison of two runs.)
+/// What is concluded from one run: whether the measurement was valid, whether the system met its objectives, and what limits it. Whether it is better
+/// than before takes a comparison of two runs, which is not part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     pub validity: Validity,

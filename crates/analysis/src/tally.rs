@@ -262,7 +262,7 @@ impl RunTally {
         self.retransmits
     }
 
-    /// Requests for a connection that the machine sent again.
+    /// SYN retransmissions of the machine.
     pub fn syn_retransmits(&self) -> u64 {
         self.syn_retransmits
     }

@@ -1,5 +1,5 @@
-//! Callers that are all busy calling: what admits just so many calls at once. What the database's sessions did at the same time tells whether it is a
-//! lock, a pool or the number of workers.
+//! Callers that are all busy calling: what limits the number of calls at once. What the database's sessions did meanwhile tells whether it is a lock,
+//! a pool or the number of workers.
 
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
@@ -13,7 +13,7 @@ const SAME_WORKERS: f64 = 0.15;
 /// Signals that are named because they stood at the ceiling.
 const NAMES_MAX: usize = 4;
 
-/// What admits just so many: a lock, a pool, the number of workers; or, without the evidence to tell, the number alone.
+/// What lets only so many through: a lock, a pool, the number of workers; or, without the evidence to tell, the number alone.
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let ceiling = facts.call_ceiling.as_ref()?;
     let found = match &facts.sessions_at_ceiling {
@@ -34,7 +34,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
     let claim = format!(
-        "Calls to \"{}\" go out 1 at a time: {:.0} database sessions queue behind the one whose row lock is held during the call",
+        "Calls to \"{}\" go out 1 at a time: {:.0} database sessions queue behind the one that holds a row lock during its call",
         ceiling.endpoint.name, sessions.waiting_for_locks
     );
     let chain = sessions.blocked.as_ref().map_or_else(String::new, |blocked| format!("; most wait in {}", blocked.phrase()));
@@ -47,29 +47,29 @@ fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> 
             (ceiling.from, ceiling.to),
         )
         .or(format!(
-            "A single worker would show the same number of calls: set aside, because {:.0} others waited for a lock at the same time.",
+            "A single worker would show the same number of calls. Ruled out: {:.0} others waited for a lock at the same time.",
             sessions.waiting_for_locks
         ))
         .try_next(
-            "Let a worker that finds a row locked take the next one (FOR UPDATE SKIP LOCKED), or end the transaction before the call. Run again: throughput should rise with the number of workers.",
+            "Let workers skip locked rows (FOR UPDATE SKIP LOCKED), or end the transaction before the call. Run again: throughput should rise with the number of workers.",
         )
 }
 
 fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
     let claim = format!(
-        "Calls to \"{}\" go out {:.0} at a time, though {:.0} workers have one to make: a pool of {:.0} connections is smaller than the workers that share it",
+        "Calls to \"{}\" go out {:.0} at a time, though {:.0} workers have one to make: a pool of {:.0} connections is too small for the workers that share it",
         ceiling.endpoint.name, ceiling.calls_max, sessions.in_transaction, ceiling.calls_max
     );
     begun(ceiling, "connection-pool", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
         .rests_on(
-            format!("{:.1} database transactions were open without a statement running: workers that hold their work and wait, {:.1} more than calls were out", sessions.in_transaction, sessions.in_transaction - ceiling.calls.0),
+            format!("{:.1} database transactions were open with no statement running: workers that hold work and wait, {:.1} more than there were calls", sessions.in_transaction, sessions.in_transaction - ceiling.calls.0),
             vec![sessions.transactions.name()],
             (ceiling.from, ceiling.to),
         )
-        .or("Too few workers: set aside, because more of them held work than calls were out.")
-        .or(format!("A lock: set aside, because {:.1} sessions waited for one.", sessions.waiting_for_locks))
+        .or("Too few workers. Ruled out: more of them held work than there were calls.")
+        .or(format!("A lock. Ruled out: {:.1} sessions waited for one.", sessions.waiting_for_locks))
         .try_next(format!(
-            "Give the client that calls \"{}\" as many connections as there are workers ({:.0}), and run again: throughput should rise from {} to what {:.0} carry, about {}.",
+            "Give the client that calls \"{}\" as many connections as there are workers ({:.0}), and run again: throughput should rise from {} to what {:.0} can carry, about {}.",
             ceiling.endpoint.name,
             sessions.in_transaction,
             units::rate(ceiling.waiting.throughput),
@@ -80,7 +80,7 @@ fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFin
 
 fn all_busy(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
     let claim = format!(
-        "Calls to \"{}\" go out {:.0} at a time: all {:.0} workers are busy with one, {} leave, {} come in, and nothing else is at its limit",
+        "Calls to \"{}\" go out {:.0} at a time: all {:.0} workers are busy with one, {} leave while {} arrive, and nothing else is at its limit",
         ceiling.endpoint.name,
         ceiling.calls_max,
         ceiling.calls_max,
@@ -90,20 +90,20 @@ fn all_busy(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> Ranke
     begun(ceiling, "workers", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
         .rests_on(
             format!(
-                "{:.1} database transactions were open beside them: one for each call, nobody waits for a connection",
+                "{:.1} database transactions were open meanwhile: one per call, and nobody waits for a connection",
                 sessions.in_transaction
             ),
             vec![sessions.transactions.name()],
             (ceiling.from, ceiling.to),
         )
-        .or("A pool that is smaller than the workers: set aside, because no more transactions were open than calls were out.")
-        .or(format!("A lock: set aside, because {:.1} sessions waited for one.", sessions.waiting_for_locks))
+        .or("A pool smaller than the number of workers. Ruled out: no more transactions were open than there were calls.")
+        .or(format!("A lock. Ruled out: {:.1} sessions waited for one.", sessions.waiting_for_locks))
         .try_next(more_workers(ceiling))
 }
 
 fn more_workers(ceiling: &CallCeiling<'_>) -> String {
     format!(
-        "Work that comes in at {} needs {:.1} of them at any moment (rate × time of each): more than {:.0}, and about {:.0} to have a fifth to spare. Or make the calls shorter.",
+        "Work that arrives at {} keeps {:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to spare. Or make the calls shorter.",
         units::rate(ceiling.waiting.started),
         ceiling.callers_needed(),
         ceiling.callers_needed().floor(),
@@ -116,23 +116,23 @@ fn unknown(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> RankedFinding {
     let steady = facts.signals.steady_at(ceiling.calls_max, ceiling.from, ceiling.to).into_iter();
     let matches: Vec<String> = steady.filter(|readings| !of_called(&readings.signal.observer)).map(|readings| readings.name()).collect();
     let claim = format!(
-        "Calls to \"{}\" go out {:.0} at a time at most: workers, a pool or a lock of that size stands before them",
+        "Calls to \"{}\" go out at most {:.0} at a time: workers, a pool or a lock limits them",
         ceiling.endpoint.name, ceiling.calls_max
     );
     let mut found = begun(ceiling, "effective-concurrency", Confidence::Medium, claim);
     if ceiling.calls_max > 1.5 && !matches.is_empty() {
         let shown = matches[..matches.len().min(NAMES_MAX)].join(", ");
-        found = found.rests_on(format!("the same number all along: {shown}"), matches, (ceiling.from, ceiling.to));
+        found = found.rests_on(format!("the same number throughout: {shown}"), matches, (ceiling.from, ceiling.to));
     }
     found
-        .or("Which of the three it is, these signals do not tell: not set aside.")
+        .or("Workers, a pool or a lock: these signals do not tell which of them it is, and none is ruled out.")
         .try_next(format!(
-            "Observe the caller's database (observe.postgres: open transactions, who waits for a lock) or its metrics (observe.prometheus: pool size, threads). If it is workers: {}",
+            "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool size, threads). If it is the workers, add some. {}",
             more_workers(ceiling)
         ))
 }
 
-/// With what all of them rest on.
+/// The finding with the evidence that all of them rest on.
 fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: String) -> RankedFinding {
     let waiting = &ceiling.waiting;
     let (standing, confidence) = match waiting.is_unstable() {
@@ -140,7 +140,7 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
         false => (Standing::Passing, confidence.min(Confidence::Medium)),
     };
     let hold = ceiling.hold().map_or_else(String::new, |hold| {
-        format!("; {} × {} in each = {:.1}", units::rate(waiting.throughput), units::seconds(hold), waiting.throughput * hold)
+        format!("; {} × {} each = {:.1}", units::rate(waiting.throughput), units::seconds(hold), waiting.throughput * hold)
     });
     let mean = format!("{:.1}", ceiling.calls.0);
     let interval = if ceiling.calls.1.is_finite() {
@@ -162,7 +162,7 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
     let waited = if waiting.is_unstable() {
         let (growth, half) = waiting.growth;
         format!(
-            "{} came in at {} and left at {}: the backlog grew by {:.1} a second (95 % interval {:.1}–{:.1})",
+            "{} arrived at {} and left at {}: the backlog grew by {:.1} per second (95 % interval {:.1}–{:.1})",
             waiting.what(),
             units::rate(waiting.started),
             units::rate(waiting.finished),
@@ -180,11 +180,11 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
     )
 }
 
-/// What else could have held the callers up, with its numbers.
+/// What else could have held up the callers, with its numbers.
 fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedFinding {
     let found = if ceiling.explains_all() {
         found.or(format!(
-            "A busy processor, disk or database on the callers' side: set aside, because the calls themselves took {} of their time.",
+            "A busy CPU, disk or database on the callers' side. Ruled out: the calls themselves took {} of their time.",
             units::share(ceiling.busy())
         ))
     } else {
@@ -192,13 +192,13 @@ fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedF
     };
     match ceiling.hold_in_halves() {
         Some((before, after)) if after > 1.5 * before => found.or(format!(
-            "\"{}\" became slower, from {} to {}: that is what brought it out.",
+            "\"{}\" slowed down from {} to {}: that is what exposed the limit.",
             ceiling.endpoint.name,
             units::seconds(before),
             units::seconds(after)
         )),
         Some((before, after)) => found.or(format!(
-            "\"{}\" becoming slower: set aside, it held calls for {} in the first half and {} in the second.",
+            "A slower \"{}\". Ruled out: it held calls for {} in the first half and {} in the second.",
             ceiling.endpoint.name,
             units::seconds(before),
             units::seconds(after)

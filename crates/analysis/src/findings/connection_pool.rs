@@ -7,12 +7,12 @@ use crate::facts::Facts;
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let pool = facts.pools.first()?;
     let (size, waiting) = (units::number(pool.size), units::number(pool.waiting));
-    let claim = format!("All {size} connections of a pool are in use, and {waiting} operations wait for one at any time");
-    // A busy processor holds connections longer, and then the pool is not what to change.
+    let claim = format!("All {size} connections of a pool are in use, and {waiting} operations are waiting for one on average");
+    // A busy CPU keeps connections in use for longer, and then the pool is not what to change.
     let confidence = if facts.exhausted.is_some() { Confidence::Low } else { Confidence::High };
     let (name, share) = (&pool.waiting_series, units::share(pool.waiting_share));
     let mut found = RankedFinding::new(Standing::Cause, "connection-pool", confidence, claim).rests_on(
-        format!("{name} stood at {waiting} on average, at 1 or more in {share} of its readings"),
+        format!("{name} was {waiting} on average, and 1 or more in {share} of its readings"),
         vec![name.clone()],
         (pool.from, pool.to),
     );
@@ -22,7 +22,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     Some(
         found
-            .or("A slow database holds connections just as long: compare how long they are used with what its statements take.")
-            .try_next(format!("Give the pool more connections than {size}, or hold each for a shorter time, and run again.")),
+            .or("A slow database keeps connections in use just as long. Not ruled out: compare the time they are in use with the time its statements take.")
+            .try_next(format!("Give the pool more than {size} connections, or use each for less time, and run again.")),
     )
 }

@@ -38,7 +38,7 @@ fn finding(generator: Grade, plateaus: &Plateaus, concurrency: SlotEstimate, kep
     let (limited, SlotEstimate { slots, half }) = (&plateaus.limited, concurrency);
     let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
-    let what = if kept.is_empty() { "" } else { ": a pool, a lock or a limit of that size stands on their way" };
+    let what = if kept.is_empty() { "" } else { ": a pool, lock or limit of that size is in their path" };
     let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
     let suspect = generator > Grade::Valid;
     let strong = limited.iter().all(Plateau::is_strong);
@@ -55,7 +55,7 @@ fn finding(generator: Grade, plateaus: &Plateaus, concurrency: SlotEstimate, kep
         evidence: limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect(),
         alternatives: alternatives(kept, limited),
         next: format!(
-            "Look for what admits {} at a time on the way of {names}: a connection pool, worker threads, a semaphore or a lock. Raise it by half and run again: throughput should rise by half too, to about {}.",
+            "Look for what lets {} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock. Raise it by half and run again: throughput should rise by half too, to about {}.",
             whole(slots, half),
             units::rate(limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>() * 1.5)
         ),
@@ -66,7 +66,7 @@ fn evidence(plateau: &Plateau, slots: &str) -> Evidence {
     let Plateau { name, low, high, reached, .. } = plateau;
     Evidence {
         text: format!(
-            "\"{}\": throughput stopped at {} ({} of what the load asked for) while service time grew from {} to {}; throughput × service time without waiting = {slots}",
+            "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}; throughput × service time without waiting = {slots}",
             name,
             units::rate(high.throughput),
             units::share(*reached),
@@ -83,24 +83,24 @@ fn alternatives(kept: &[UnaffectedRequest], limited: &[Plateau]) -> Vec<String> 
     let mut list = Vec::new();
     match kept {
         [] => list.push(
-            "A saturated CPU or another shared resource looks the same, and too few other requests kept their times to tell: not set aside. Observe the process, or add cheap requests to the test."
+            "A saturated CPU or another shared resource looks the same. Not ruled out: too few other requests kept their times. Observe the process, or add cheap requests to the test."
                 .to_owned(),
         ),
         [first, ..] => {
             let inflation = kept.iter().map(|kept| kept.inflation).fold(1.0, f64::max);
             let others = if kept.len() == 1 { format!("\"{}\"", first.name) } else { format!("{} other requests", kept.len()) };
             list.push(format!(
-                "A saturated CPU would slow down everything: set aside, because {others} took at most {} times as long at the same moment.",
+                "A saturated CPU would slow everything down. Ruled out: {others} took at most {} times as long meanwhile.",
                 number(inflation)
             ));
         }
     }
     let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
     list.push(format!(
-        "A rate limit of {} that delays instead of rejecting looks the same from outside: it would not move when the service time changes.",
+        "A rate limit of {} that delays instead of rejecting looks the same from outside, but would not move when the service time changes.",
         units::rate(rate)
     ));
-    list.push("A dependency behind it that serves that many at a time: the limit is then there.".to_owned());
+    list.push("A dependency that serves that many at a time: the limit would be there.".to_owned());
     list
 }
 

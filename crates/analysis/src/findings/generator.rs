@@ -12,7 +12,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let found = RankedFinding::new(Standing::Cause, "generator", Confidence::High, claim.to_owned());
         RankedFinding { doubt: GeneratorDoubt::Itself, ..found }
     } else {
-        let claim = "The load generator may have added to the results";
+        let claim = "The load generator may have affected the results";
         RankedFinding::new(Standing::Consequence, "generator", Confidence::Medium, claim.to_owned())
     };
     let whole = (0.0, facts.tally.duration_seconds());

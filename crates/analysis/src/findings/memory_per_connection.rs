@@ -45,17 +45,13 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     {
         return None;
     }
-    let claim = format!(
-        "\"{process}\" takes {:.0} kB of memory for each connection: {:.0} of them took {:.0} MB",
-        each / 1e3,
-        most - least,
-        all / 1e6
-    );
+    let claim =
+        format!("\"{process}\" uses {:.0} kB of memory per connection: {:.0} of them took {:.0} MB", each / 1e3, most - least, all / 1e6);
     Some(
         RankedFinding::new(Standing::Fault, "memory-per-connection", Confidence::High, claim)
             .rests_on(
                 format!(
-                    "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of it",
+                    "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of the change",
                     first.2 / 1e6,
                     full.2 / 1e6,
                     units::count(first.1 as u64),
@@ -65,8 +61,8 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
                 vec![memory.name(), "in_flight/connections".to_owned()],
                 (first.0, full.0),
             )
-            .or("A leak would go on once all are connected: set aside, because memory then stood still.")
-            .try_next("See what is made anew for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run again: the slope should fall to some ten kilobytes."),
+            .or("A leak would go on after all have connected. Ruled out: memory then stayed level.")
+            .try_next("Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run again: it should fall to tens of kilobytes."),
     )
 }
 

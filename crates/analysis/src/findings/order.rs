@@ -44,7 +44,7 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
         return None;
     }
     let claim = format!(
-        "\"{name}\" is served out of order: half take {} or less, while the oldest waited {} and was overtaken again and again",
+        "\"{name}\" is served out of order: half take {} or less, while the oldest waited {} and was overtaken repeatedly",
         units::seconds(median),
         units::seconds(longest)
     );
@@ -63,7 +63,7 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
         )
         .rests_on(
             format!(
-                "never more than {} were open, and {} finished: in order, nobody would have waited much longer than {}",
+                "no more than {} were ever open, and {} finished: in order, none would have waited much longer than {}",
                 units::count(flow.backlog_max),
                 units::rate(waiting.throughput),
                 units::seconds(in_order)
@@ -72,13 +72,13 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
             (waiting.from, waiting.to),
         );
     let finding = if hold > 0.0 {
-        finding.or(format!("Calls that differ in length: set aside, because they took {} on average.", units::seconds(hold)))
+        finding.or(format!("Calls of different length. Ruled out: they took {} on average.", units::seconds(hold)))
     } else {
         finding
     };
     Some(
         finding
-            .or("Priorities, or one key's messages that wait for each other: they look the same, and you know whether they are meant.")
-            .try_next("Pick the oldest first (ORDER BY its creation, with an index that fits), and run again: the longest time should come near the median of the same moment."),
+            .or("Priorities, or messages of one key that wait for each other, look the same. Not ruled out: you know whether they are intended.")
+            .try_next("Pick the oldest first (ORDER BY creation time, with a matching index), and run again: the longest times should come close to the median at that moment."),
     )
 }

@@ -26,7 +26,7 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
         return cannot_tell(&failed, "Look at the errors first.");
     }
     if facts.run.end != Some(RunEnd::Completed) {
-        return cannot_tell("the run did not go its whole way", "Let it complete.");
+        return cannot_tell("the run did not complete", "Let it run to its end.");
     }
     if facts.validity.grade == Grade::Invalid {
         return cannot_tell("the measurement is not valid", "See the validity checks.");
@@ -44,19 +44,19 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
     }
     if is_steady(facts.validity) && is_open(facts) {
         return format!(
-            "Nothing limits it at this load: every arrival was served, nothing failed and response times kept steady at {} requests per second. Where its limit lies, this run cannot tell: raise the rate.",
+            "Nothing limits it at this load: every arrival was served, nothing failed and response times stayed steady at {} requests per second. This run cannot tell where the limit is: raise the rate.",
             units::number(totals.request_rate)
         );
     }
     let varied = |response: &LoadResponse| matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= 2.0 * low.load);
     if facts.responses.iter().any(varied) {
         return cannot_tell(
-            "as the load rose, neither did response times clearly stay nor did throughput clearly stop",
+            "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
             "Raise the load further and hold it there, and observe the target's process.",
         );
     }
     cannot_tell(
-        "the load did not vary enough to see how the target answers to it",
+        "the load did not vary enough to see how the target responds to it",
         "Ramp the load from low to high, and observe the target's process.",
     )
 }
@@ -70,7 +70,7 @@ fn shared(grown: &[&LoadResponse], first: &LoadResponse) -> String {
     };
     if grown.len() > 1 {
         return cannot_tell(
-            &format!("{} requests slow down together as the load rises{times}, which points at something that they share", grown.len()),
+            &format!("{} requests slow down together as the load rises{times}, which points to something they share", grown.len()),
             "Observe the target's process (CPU, threads) and its database.",
         );
     }

@@ -36,12 +36,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
         let name = endpoint.name;
         let claim =
-            format!("\"{name}\" became slower, from {} to {}, and the requests with it", units::seconds(before), units::seconds(during));
+            format!("\"{name}\" slowed down from {} to {}, and the requests with it", units::seconds(before), units::seconds(during));
         Some(
             RankedFinding::new(Standing::Cause, "slow-dependency", Confidence::High, claim)
                 .rests_on(
                     format!(
-                        "mean response time went from {} to {}; {} of it is what \"{name}\" took longer",
+                        "mean response time went from {} to {}; \"{name}\" accounts for {} of the increase",
                         units::seconds(slow_before),
                         units::seconds(slow_during),
                         units::share(explained.min(1.0))
@@ -49,8 +49,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                     vec![hold.name(), "response/p50".to_owned()],
                     (from, to),
                 )
-                .or("Waiting in front of it: set aside, because the time added is that of the calls themselves.")
-                .try_next("Give the call a time limit, make it beside others rather than after them, or answer without it."),
+                .or("Queueing in front of it. Ruled out: the calls themselves took the added time.")
+                .try_next("Give the call a time limit, make it in parallel with others, or respond without it."),
         )
     })
 }

@@ -65,7 +65,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let draft = RankedFinding::new(Standing::Fault, "two-kinds", Confidence::High, claim)
         .rests_on(
             format!(
-                "{} of {} took {} or longer, and {} between half of that and that; they came in all parts of the run",
+                "{} of {} took {} or longer, and {} between half of that and that; they were spread over the whole run",
                 units::count(hump.count),
                 units::count(all),
                 seconds(hump.from_ns),
@@ -74,11 +74,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             vec!["response/p50".to_owned(), "response/max".to_owned()],
             (0.0, facts.tally.duration_seconds()),
         )
-        .or("Pauses of the target or of the network: set aside, because those come in a few seconds of a run and not in all of them.");
+        .or("Pauses of the target or the network. Ruled out: those fall into a few seconds of a run, not into all of them.");
     Some(match known {
         Some((groups, evidence)) => draft
             .rests_on(evidence, Vec::new(), (0.0, facts.tally.duration_seconds()))
-            .try_next(format!("Look at what the target does for {groups} and for nothing else.")),
+            .try_next(format!("Look for what the target does only for {groups}.")),
         None => draft.try_next(
             "What the slowest have in common (an argument, a product, a user) is the second kind. Make the request in a group named after what you \
              suspect, `user.group(product, …)`, and run again: the slow group is then named.",
@@ -101,7 +101,7 @@ fn requests<'a>(facts: &'a Facts<'_>) -> Vec<RequestTimes<'a>> {
     requests.into_values().collect()
 }
 
-/// Requests that found no answer within a limit all took that limit: it says nothing about how long they would have taken.
+/// Requests that got no response within a limit all took that limit: it says nothing about how long they would have taken.
 fn is_of_timeouts(request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let timeouts: u64 = request.groups.iter().map(|series| outcome(&series.merged, Outcome::Timeout)).sum();
     timeouts as f64 >= NAMED_MIN * hump.count as f64

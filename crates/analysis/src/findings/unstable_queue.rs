@@ -16,7 +16,7 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
     let what = waiting.what();
     let drain = waiting.backlog / waiting.throughput.max(1e-9);
     let claim = format!(
-        "The backlog of {what} grows by {growth:.1} a second for as long as the load lasts: {} come in, {} leave",
+        "The backlog of {what} grows by {growth:.1} per second as long as the load lasts: {} arrive, {} leave",
         units::rate(waiting.started),
         units::rate(waiting.finished)
     );
@@ -30,7 +30,7 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
     };
     RankedFinding::new(Standing::Consequence, "unstable-queue", Confidence::High, claim)
         .rests_on(
-            format!("grew by {growth:.2} a second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load", growth - half, growth + half, waiting.backlog),
+            format!("grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load", growth - half, growth + half, waiting.backlog),
             waiting.columns(),
             (waiting.from, waiting.load_to),
         )
@@ -39,9 +39,9 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
             waiting.columns(),
             (waiting.load_to, waiting.to),
         )
-        .or("A burst that the queue takes up and works off again: set aside, because it grew until the load ended.")
+        .or("A burst that the queue absorbs and works off again. Ruled out: it grew until the load ended.")
         .try_next(format!(
-            "Below {} it is stable. What keeps it from going faster is the finding before this one; where there is none, observe what works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
+            "Below {} it is stable. The finding before this one says what keeps it from going faster; if there is none, observe what works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
             units::rate(waiting.throughput)
         ))
 }

@@ -22,7 +22,7 @@ pub(super) fn detail(
         MeasuredValue::AtLeast(least) if matches!(threshold.metric, Metric::FlowTime { .. }) => {
             format!("at least {} (it lies among journeys that did not finish)", value(least))
         }
-        MeasuredValue::AtLeast(least) => format!("at least {} (longer answers were cut off by a time limit)", value(least)),
+        MeasuredValue::AtLeast(least) => format!("at least {} (longer responses were cut off by a time limit)", value(least)),
         MeasuredValue::NoData => "not measured".to_owned(),
     };
     let mut text = format!("{} was {measured}", subject(threshold));
@@ -53,7 +53,9 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
     let Some(kind) = samples::kind_of(&threshold.metric) else {
         let Metric::Signal { name } = &threshold.metric else {
             let name = threshold.selector.name.as_deref().unwrap_or_default();
-            return format!("no journey of flow \"{name}\" was seen: does the test call `start(key)`, and something `finish(key)`?");
+            return format!(
+                "no journey of flow \"{name}\" was seen: does the test call `start(key)`, and does something call `finish(key)`?"
+            );
         };
         return no_signal(name, signals, list_max);
     };
@@ -81,9 +83,9 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
         if let plan::Window::Every { seconds } = threshold.window {
             return format!("no window of {seconds} s was even half full: run longer, or judge shorter windows");
         }
-        return format!("no {noun} was measured in the time that counts (after {} s)", threshold.after_seconds);
+        return format!("no {noun} was measured in the time that is judged (after {} s)", threshold.after_seconds);
     }
-    format!("no {noun} fits all of its name, scenario and group")
+    format!("no {noun} matches its name, scenario and group together")
 }
 
 fn no_signal(name: &str, known: &BTreeSet<String>, list_max: usize) -> String {

@@ -15,7 +15,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         return INFO.nothing("no iteration was started");
     }
     if !matches!(input.stage, RunStage::Over(Some(_))) || input.tally.missing_slices() > 0 {
-        return INFO.nothing("only judged when every second of the run is there");
+        return INFO.nothing("only judged when every second of the run was recorded");
     }
     for leaf in input.tally.leaves() {
         if leaf.started != leaf.ended + leaf.interrupted + leaf.users_active {

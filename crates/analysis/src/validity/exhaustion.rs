@@ -8,7 +8,7 @@ use metrics::{Outcome, SeriesKind};
 const INFO: CheckInfo = CheckInfo {
     id: "exhaustion",
     title: "Ports and descriptors",
-    limits: "invalid when any request failed for want of a local port or a file descriptor",
+    limits: "invalid when any request failed for lack of a local port or a file descriptor",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -18,11 +18,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         return INFO.nothing("no request ended");
     }
     if ports + descriptors == 0 {
-        return INFO.graded(Grade::Valid, "none ran out", "");
+        return INFO.graded(Grade::Valid, "neither ran out", "");
     }
     let evidence = format!("{} requests found no local port, {} no file descriptor", units::count(ports), units::count(descriptors));
     let advice = if descriptors > ports {
-        "Raise the limit of open files (`ulimit -n`), or run with more workers (`--workers`): each has room for that many connections."
+        "Raise the limit on open files (`ulimit -n`), or run with more workers (`--workers`): each has room for that many connections."
     } else {
         "Keep connections alive between iterations, widen net.ipv4.ip_local_port_range, or spread the target over several addresses."
     };

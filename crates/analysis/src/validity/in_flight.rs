@@ -1,4 +1,4 @@
-//! Little's law on the generator's own books: the time integral of the requests in flight is the sum of their times.
+//! Little's law on the generator's own records: the time integral of the requests in flight is the sum of their times.
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
@@ -14,12 +14,12 @@ const REQUESTS_MIN: u64 = 100;
 const INFO: CheckInfo = CheckInfo {
     id: "in-flight",
     title: "Requests in flight (Little's law)",
-    limits: "suspect when the measured in-flight time is off from rate × service time by more than 2 %, invalid above 10 %; below 20 µs per request never",
+    limits: "suspect when the measured in-flight time is off from rate × service time by more than 2 %, invalid above 10 %; never below 20 µs per request",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if !matches!(input.stage, RunStage::Over(Some(_))) {
-        return INFO.nothing("only judged when the run has ended: until then requests are open");
+        return INFO.nothing("only judged once the run has ended: until then, requests are open");
     }
     let in_flight_ns: f64 = input.tally.workers().iter().map(|worker| worker.in_flight_ns as f64).sum();
     if in_flight_ns == 0.0 || input.requests() < REQUESTS_MIN {
@@ -41,6 +41,6 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         units::number(ended_ns / 1e9 / seconds),
         units::share(off)
     );
-    let advice = "Times or counts were lost: please report this run, its numbers contradict each other.";
+    let advice = "Times or counts were lost, and the numbers contradict each other: please report this run.";
     INFO.graded(grade, evidence, advice)
 }

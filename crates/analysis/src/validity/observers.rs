@@ -15,7 +15,7 @@ const NAMED_MAX: usize = 3;
 const INFO: CheckInfo = CheckInfo {
     id: "observers",
     title: "Observers",
-    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the load's own numbers do not depend on it",
+    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the numbers of the load itself do not depend on it",
 };
 
 /// A stretch in which an observer could not read.
@@ -48,7 +48,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     INFO.graded(
         grade,
         told.join("; "),
-        "What the silent observer would have shown is not known for that time. The gap is left empty, never filled in.",
+        "What the silent observer would have shown in that time is unknown. The gap is left empty, never filled in.",
     )
 }
 

@@ -8,7 +8,7 @@ use run_directory::RunEnd;
 const INFO: CheckInfo = CheckInfo {
     id: "offered-rate",
     title: "Offered rate",
-    limits: "suspect when more than 1 % of the arrivals of a scenario did not start, invalid above 5 % (one arrival is always tolerated; those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
+    limits: "suspect when more than 1 % of a scenario's arrivals did not start, invalid above 5 % (one arrival is always tolerated; those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -40,7 +40,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if let Some(warning) = used_up(input).filter(|_| grade_of(share, 0.01, 0.05) == Grade::Valid) {
         return INFO.with(Some(Grade::Valid), format!("{evidence}; {}", warning.0), &warning.1);
     }
-    let advice = "The generator could not make the load that was asked for. Ask for less, give it more cores (--workers), or move it off the machine of the target.";
+    let advice = "The generator could not produce the load that was asked for. Ask for less, give it more cores (--workers), or move it off the target's machine.";
     INFO.graded(grade_of(share, 0.01, 0.05), evidence, advice)
 }
 
@@ -48,7 +48,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
 fn used_up(input: &CheckInput<'_>) -> Option<(String, String)> {
     let leaf = input.tally.leaves().iter().find(|leaf| leaf.exhausted_at.is_some())?;
     let (scenario, at) = (input.scenario(leaf.leaf), units::seconds(leaf.exhausted_at? as f64 / 1e9));
-    let advice = "Give the feeder more rows, or let it begin again (`circular()`, `random()`), if the load is to last.";
+    let advice = "Give the feeder more rows, or let it start over (`circular()`, `random()`), if the load should go on.";
     Some((format!("the data of scenario \"{scenario}\" was used up by {at} and its load ended there"), advice.to_owned()))
 }
 

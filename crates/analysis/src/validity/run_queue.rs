@@ -17,11 +17,10 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let machine_ns = wall_ns as f64 * f64::from(input.host.cores.max(1));
     let stolen = workers.iter().map(|worker| worker.steal_ns).sum::<u64>() as f64 / machine_ns.max(1.0);
     let evidence = format!(
-        "runnable but without a core for {} of the time; {} of the machine's time was stolen",
+        "runnable but without a core for {} of the time; {} of the machine's CPU time was stolen",
         units::share(waited),
         units::share(stolen)
     );
-    let advice =
-        "Something else used the cores. Stop it, pin the target elsewhere, use fewer workers (--workers), or a machine that is not shared.";
+    let advice = "Something else used the cores. Stop it, pin the target to other cores, use fewer workers (--workers), or use a machine that is not shared.";
     INFO.graded(grade_of(waited.max(stolen), 0.05, 0.20), evidence, advice)
 }

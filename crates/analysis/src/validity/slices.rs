@@ -1,4 +1,4 @@
-//! Is every second of the run there?
+//! Was every second of the run recorded?
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
@@ -12,7 +12,7 @@ const INFO: CheckInfo = CheckInfo {
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let (there, missing) = (input.tally.seconds().len() as u64, input.tally.missing_slices());
     if input.stage == RunStage::Running {
-        return INFO.nothing("the run goes on");
+        return INFO.nothing("the run is still going on");
     }
     if input.tally.series().is_empty() {
         return INFO.graded(Grade::Invalid, "nothing was measured", "No request, group or iteration ended before the run did. Run longer.");
@@ -20,11 +20,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if missing > 0 {
         let share = missing as f64 / (there + missing) as f64;
         let evidence = format!("{} of {} seconds are missing", units::count(missing), units::count(there + missing));
-        return INFO.graded(
-            grade_of(share, 0.0, 0.05),
-            evidence,
-            "The disk did not take them, or lines were removed. Look into console.log.",
-        );
+        return INFO.graded(grade_of(share, 0.0, 0.05), evidence, "The disk did not take them, or lines were removed. See console.log.");
     }
     match input.stage {
         RunStage::Over(None) => INFO.graded(
@@ -32,6 +28,6 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             format!("the run was cut off after {}", units::seconds(input.tally.duration_seconds())),
             "The process was killed; what was in flight then is not counted. Read the numbers as those of a shorter run.",
         ),
-        _ => INFO.graded(Grade::Valid, format!("all {} seconds are there", units::count(there)), ""),
+        _ => INFO.graded(Grade::Valid, format!("all {} seconds were recorded", units::count(there)), ""),
     }
 }

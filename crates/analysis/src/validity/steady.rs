@@ -1,5 +1,5 @@
-//! Was the target steady under steady load? A trend is no fault of the measurement, so this only warns: a run that still moves
-//! has percentiles that depend on how long it went on.
+//! Was the target steady under steady load? A trend is not the fault of the measurement, so this only warns: as long as times still move, percentiles
+//! depend on how long the run went on.
 
 use super::check::{CheckInfo, CheckInput};
 use crate::{Grade, SliceTotals, ValidityCheck};
@@ -14,7 +14,7 @@ const GROWTH_MIN: f64 = 0.25;
 pub(super) const INFO: CheckInfo = CheckInfo {
     id: "steady",
     title: "Steady state",
-    limits: "a warning, never a grade: in the second half, under constant load, the mean response time moved by more than 25 %",
+    limits: "a warning, never a grade: under constant load, the mean response time of the second half moved by more than 25 %",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -42,7 +42,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         units::share(growth.abs()),
         times.len()
     );
-    let advice = "The target had not settled: percentiles depend on how long the run was. Run longer, or judge thresholds after a warm-up.";
+    let advice =
+        "The target had not settled: percentiles depend on the length of the run. Run longer, or judge thresholds after a warm-up.";
     INFO.with(Some(Grade::Valid), evidence, advice)
 }
 

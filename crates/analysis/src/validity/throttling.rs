@@ -1,4 +1,4 @@
-//! Did a CPU limit of the container stop the generator?
+//! Did the container's CPU limit throttle the generator?
 
 use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::ValidityCheck;
@@ -18,6 +18,6 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let throttled_ns: u64 = workers.iter().map(|worker| worker.throttled_ns).sum();
     let share = throttled_ns as f64 / wall_ns as f64;
     let evidence = format!("throttled for {} in all ({} of the time)", units::seconds(throttled_ns as f64 / 1e9), units::share(share));
-    let advice = "The container's CPU limit stopped the generator. Raise or remove the limit, or use fewer workers (--workers).";
+    let advice = "The container's CPU limit throttled the generator. Raise or remove the limit, or use fewer workers (--workers).";
     INFO.graded(grade_of(share, 0.001, 0.01), evidence, advice)
 }

@@ -7,7 +7,7 @@ use plan::{LoadProfile, ScenarioRun};
 const OPEN: CheckInfo = CheckInfo {
     id: "users-max",
     title: "Users for open load",
-    limits: "suspect when arrivals waited because the maximum of concurrent users was reached",
+    limits: "suspect when arrivals waited because the maximum number of concurrent users was reached",
 };
 
 /// Open load: arrivals wait once `users_max` users are busy. Their waiting counts in the response time, but the load is no longer the
@@ -27,7 +27,7 @@ pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
                 units::count(users_max),
                 units::count(leaf.waiting_max)
             );
-            let advice = "The target answers more slowly than arrivals come. If that is what you want to see, read the throughput, not the percentiles; otherwise lower the rate, or raise the scenario's maximum of users.";
+            let advice = "The target responds more slowly than users arrive. If that is what you want to see, read the throughput, not the percentiles; otherwise lower the rate, or raise the scenario's maximum number of users.";
             return OPEN.graded(Grade::Suspect, evidence, advice);
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
 const CLOSED: CheckInfo = CheckInfo {
     id: "closed-users",
     title: "Users of closed load",
-    limits: "suspect when on average more than 1 % of the users that were asked for were missing, invalid above 5 %",
+    limits: "suspect when on average more than 1 % of the requested users were missing, invalid above 5 %",
 };
 
 /// Closed load: users asked for against users that had an iteration running, at the end of every second.

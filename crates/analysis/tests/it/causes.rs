@@ -56,7 +56,7 @@ fn planted() -> Vec<(&'static str, Pipeline, &'static str, &'static str)> {
             "10 senders, nothing seen of them",
             Pipeline { senders: 10, database: false, ..healthy() },
             "effective-concurrency",
-            "go out 10 at a time at most",
+            "go out at most 10 at a time",
         ),
         ("out of order", Pipeline { order: Order::Random, load: burst.clone(), ..healthy() }, "order", "served out of order"),
         ("newest first", Pipeline { order: Order::Newest, load: burst, ..healthy() }, "order", "served out of order"),
@@ -135,6 +135,27 @@ fn the_causes_read_well() {
     insta::assert_snapshot!(text.collect::<String>());
 }
 
+/// Whoever observes another database or runtime makes the rules speak by the roles of its signals, whatever it calls them.
+#[test]
+fn causes_are_found_by_what_signals_mean_and_not_by_their_names() {
+    let claims = |run: &Run| -> Vec<(String, String)> {
+        conclude(run).verdict.findings.findings.into_iter().map(|finding| (finding.rule, finding.claim)).collect()
+    };
+    for (name, system, rule, _) in planted() {
+        let mut run = simulate(&system, 2);
+        let before = claims(&run);
+        for (number, series) in run.signals.iter_mut().enumerate() {
+            series.signal.name = format!("{}/{number}", series.signal.observer);
+        }
+        assert_eq!(claims(&run), before, "{name}");
+        // Without roles, only what the load itself shows is left.
+        run.signals.iter_mut().for_each(|series| series.signal.role = None);
+        let blind = claims(&run);
+        assert!(blind.iter().all(|(found, _)| ["unstable-queue", "order"].contains(&found.as_str())), "{name}: {blind:?}");
+        assert!(rule == "order" || !blind.iter().any(|(found, _)| found == rule), "{name}: {blind:?}");
+    }
+}
+
 /// Signals that stand at these values while something before the senders holds work up, the rule that must come first, and what its claim must say.
 struct UsedUp {
     signals: Vec<(MadeSignal, f64)>,
@@ -154,17 +175,17 @@ fn used_up() -> Vec<UsedUp> {
         case(
             &[(counter("host", "cpu").label("mode", "idle"), Role::MachineIdle, 0.04)],
             "cpu",
-            "The machine's processor is used up: 98.0 % of its 2 cores",
+            "The machine's CPU is saturated: 98.0 % of its 2 cores",
         ),
         case(
             &[(counter(group, "throttled"), Role::GroupThrottled, 0.3), (gauge(group, "cpu_limit"), Role::GroupCpuMax, 0.5)],
             "cpu",
-            "\"cgroup\" is held back by its limit of 0.5 cores",
+            "\"cgroup\" is throttled by its limit of 0.5 cores",
         ),
         case(
             &[(disk("disk_busy"), Role::DiskBusy, 0.99), (disk("disk_waiting"), Role::DiskQueue, 12.0)],
             "disk",
-            "The disk vda is used up: 12 requests",
+            "The disk vda is saturated: 12 requests",
         ),
         case(
             &[
@@ -172,7 +193,7 @@ fn used_up() -> Vec<UsedUp> {
                 (gauge("app", "descriptors_limit"), Role::ProcessDescriptorsMax, 1024.0),
             ],
             "descriptors",
-            "all 1024 descriptors",
+            "all of its 1024 file descriptors",
         ),
         case(
             &[
@@ -187,10 +208,10 @@ fn used_up() -> Vec<UsedUp> {
         case(
             &[(gauge(stub, "rejected"), Role::CallsRejected, 4.0), (gauge(stub, "answered"), Role::CallsAnswered, 12.0)],
             "rate-limit",
-            "lets about 12/s pass",
+            "lets about 12/s through",
         ),
         // Nothing is seen to be used up: the even pace is all there is to say.
-        case(&[], "rate-limit", "leave at an even 16.7/s however much waits"),
+        case(&[], "rate-limit", "leave at an even 16.7/s however much work waits"),
         // A wait of the client's is none of the database's.
         case(
             &[(session("Client:ClientRead"), Role::SessionsWaitingIdle, 9.0), (gauge("postgres", "active"), Role::SessionsActive, 9.0)],
@@ -212,7 +233,7 @@ fn what_is_used_up_while_work_waits_is_named() {
         assert!(first.rule == rule && first.claim.contains(says), "{says}: {}", shown(&findings));
         if rule == "database-waits" {
             assert!(
-                first.evidence.iter().any(|evidence| evidence.text.starts_with("200 commits a second, 10.0 for each")),
+                first.evidence.iter().any(|evidence| evidence.text.starts_with("200 commits per second, 10.0 for each")),
                 "{}",
                 shown(&findings)
             );
@@ -293,7 +314,7 @@ fn a_dependency_that_becomes_slower_is_named_only_where_it_did() {
         conclude(&run).verdict.findings
     };
     let found = with_hold(0.49);
-    assert!(found.findings[0].claim.starts_with("\"ledger\" became slower, from 40.0 ms to 490 ms"), "{}", shown(&found));
+    assert!(found.findings[0].claim.starts_with("\"ledger\" slowed down from 40.0 ms to 490 ms"), "{}", shown(&found));
     for unchanged in [0.04, 0.05] {
         let found = with_hold(unchanged);
         assert!(found.findings.is_empty(), "{}", shown(&found));
@@ -301,12 +322,12 @@ fn a_dependency_that_becomes_slower_is_named_only_where_it_did() {
 }
 
 #[test]
-fn answers_of_429_are_a_rate_limit() {
+fn responses_with_429_are_a_rate_limit() {
     let mut run = slower_after_30_s();
     for slice in &mut run.slices {
         let series = &mut slice.series[0];
         series.statuses = vec![(201, 30), (429, 10)];
     }
     let findings = conclude(&run).verdict.findings;
-    assert_eq!(findings.findings[0].claim, "\"Pay\" is limited to about 30/s: 25.0 % of its requests were turned away with 429");
+    assert_eq!(findings.findings[0].claim, "\"Pay\" is limited to about 30/s: 25.0 % of its requests were rejected with 429");
 }

@@ -127,7 +127,7 @@ fn pooled(size: f64, idle: f64, waiting: f64) -> Run {
 fn operations_that_wait_for_a_full_pool_name_it() {
     let found = findings(&pooled(2.0, 0.0, 24.0));
     assert_eq!(found[0].rule, "connection-pool", "{found:?}");
-    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations wait for one at any time");
+    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations are waiting for one on average");
     assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("12 times as long")), "{:?}", found[0].evidence);
 }
 
@@ -136,4 +136,23 @@ fn a_pool_with_idle_connections_or_nobody_waiting_is_not_named() {
     for run in [pooled(20.0, 8.0, 3.0), pooled(20.0, 0.0, 0.0)] {
         assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "{:?}", findings(&run));
     }
+}
+
+#[test]
+fn each_pool_is_judged_by_its_own_signals() {
+    // Another pool of the same service has idle connections; those of the full one are not idle for it.
+    let mut run = pooled(2.0, 0.0, 24.0);
+    gauge("prometheus", "http_pool_idle").role(Role::PoolIdle).part("http_pool").each_second(&mut run, |_| 8.0);
+    gauge("prometheus", "http_pool_size").role(Role::PoolSize).part("http_pool").each_second(&mut run, |_| 8.0);
+    let found = findings(&run);
+    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations are waiting for one on average");
+}
+
+#[test]
+fn a_pool_that_only_tells_its_maximum_is_named_by_it() {
+    let mut run = pooled(2.0, 0.0, 24.0);
+    run.signals.retain(|series| series.signal.role != Some(Role::PoolSize));
+    assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "no size is known");
+    gauge("prometheus", "db_pool_max").role(Role::PoolSizeMax).part("db_pool").each_second(&mut run, |_| 3.0);
+    assert!(findings(&run)[0].claim.starts_with("All 3 connections of a pool are in use"), "{:?}", findings(&run));
 }

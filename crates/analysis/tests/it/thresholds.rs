@@ -203,7 +203,7 @@ fn a_percentile_beyond_the_time_limit_fails_with_the_bound() {
         .collect();
     let result = judge(threshold(ResponseTime, Quantile(0.99), Below, 5.0), slices.clone());
     assert_eq!((result.state, result.measured), (Failed, Some(2.0)));
-    assert!(result.detail.starts_with("p99 was at least 2.00 s (longer answers were cut off by a time limit)"), "{}", result.detail);
+    assert!(result.detail.starts_with("p99 was at least 2.00 s (longer responses were cut off by a time limit)"), "{}", result.detail);
     assert_eq!(judge(threshold(ResponseTime, Quantile(0.9), Below, 0.05), slices).state, Passed);
 }
 
