@@ -1,4 +1,4 @@
-//! Quantiles when some times are only known to be longer than what was seen.
+//! Quantiles where some times are only known to exceed what was seen.
 //!
 //! A request that timed out or was cut off at the end of the run took at least as long as it was given. Leaving it out, or
 //! counting it as if its response had come then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier,
@@ -7,7 +7,7 @@
 
 use metrics::{Histogram, SeriesSlice};
 
-/// What a series knows about times that it did not see the end of.
+/// The times of a series, some of which it did not see the end of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CensoredTimes<'a> {
     /// All that ended, timed-out ones with the time they were given.
@@ -23,7 +23,7 @@ pub(crate) struct CensoredTimes<'a> {
 pub(crate) enum Quantile {
     /// Seconds.
     Known(f64),
-    /// It lies beyond all that was waited for: only this lower bound is known. Seconds.
+    /// It lies beyond the longest wait: only this lower bound is known. Seconds.
     Beyond(f64),
     NoData,
 }
@@ -84,7 +84,7 @@ impl<'a> CensoredTimes<'a> {
     }
 }
 
-/// `max`: the longest that anything was waited for.
+/// `max`: the longest wait.
 fn product_limit(steps: &[(u64, u64, u64)], q: f64, max: u64) -> Quantile {
     let mut at_risk: u64 = steps.iter().map(|(_, events, censored)| events + censored).sum();
     if at_risk == 0 {

@@ -1,4 +1,4 @@
-//! A run while it goes on: cheap numbers for a progress line, thresholds and validity.
+//! A run in progress: cheap numbers for a progress line, thresholds and validity.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub struct LiveAnalysis {
     recent: VecDeque<Recent>,
 }
 
-/// Response times in a progress line. Seconds; nearest rank, without regard to how many samples there are.
+/// Response times in a progress line. Seconds; nearest rank, however few samples there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LiveTimes {
     pub p50: Option<f64>,
@@ -159,7 +159,7 @@ impl LiveAnalysis {
         }
     }
 
-    /// All numbers so far, for a page that draws the run while it goes on. Without intervals and findings, which need the whole run.
+    /// All numbers so far, for a page that draws the run in progress. Without intervals and findings, which need the whole run.
     pub fn summary(&self, info: &RunInfo) -> Summary {
         let findings = Findings { findings: Vec::new(), remark: "Findings are made when the run is over.".to_owned() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };

@@ -41,7 +41,7 @@ pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<
     }
 }
 
-/// Of times that were all seen to their end.
+/// The statistics of times that were all seen to their end.
 pub(crate) fn stats_of(histogram: &Histogram) -> TimeStats {
     let none = Histogram::new();
     stats(CensoredTimes { ended: histogram, censored: &none, failed: &none }, |_| (None, None))

@@ -32,7 +32,7 @@ pub struct RunTally {
 #[derive(Debug, Clone)]
 pub struct SeriesTally {
     pub merged: SeriesSlice,
-    /// Begin of its first slice and end of its last.
+    /// Start of its first slice and end of its last.
     pub start: Nanos,
     pub end: Nanos,
 }
@@ -222,7 +222,7 @@ impl RunTally {
         &self.flows
     }
 
-    /// When all load had ended, if the run went on for the sake of journeys that were still open.
+    /// When all load had ended, if the run went on because journeys were still open.
     pub fn load_end(&self) -> Option<Nanos> {
         self.load_end
     }
@@ -241,14 +241,14 @@ impl RunTally {
         self.end as f64 / 1e9
     }
 
-    /// Slices that are not there though later ones are.
+    /// Slices that are missing though later ones are there.
     pub fn missing_slices(&self) -> u64 {
         let slices = || self.seconds.iter().map(|second| u64::from(second.slice));
         // The first slice of a run is 0.
         slices().max().map_or(0, |last| (last + 1).saturating_sub(self.seconds.len() as u64))
     }
 
-    /// Samples whose name came after the bound on series was reached.
+    /// Samples whose name came after the limit on series was reached.
     pub fn series_overflow(&self) -> u64 {
         self.series_overflow
     }
@@ -257,7 +257,7 @@ impl RunTally {
         self.connections_opened
     }
 
-    /// TCP segments that the machine sent again.
+    /// TCP segments that the machine retransmitted.
     pub fn retransmits(&self) -> u64 {
         self.retransmits
     }
@@ -283,7 +283,7 @@ impl RunTally {
 const OTHER_ERRORS: &str = "(other errors)";
 
 impl SeriesTally {
-    /// Ended per second from the begin of its first slice to the end of its last.
+    /// Ended per second, from the start of its first slice to the end of its last.
     pub fn rate(&self) -> f64 {
         let seconds = self.end.saturating_sub(self.start) as f64 / 1e9;
         if seconds > 0.0 { self.merged.count as f64 / seconds } else { 0.0 }

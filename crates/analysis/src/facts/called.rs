@@ -1,4 +1,4 @@
-//! What the system calls, as those who play it saw the calls: the stubs of the test.
+//! What the system calls, as seen from there: by the stubs of the test, which play these endpoints.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use metrics::Role;
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 
-/// Roles that only whoever is called can write.
+/// Roles of signals that only the called side can measure.
 const ROLES: [Role; 7] = [
     Role::Calls,
     Role::CallsInFlight,
@@ -17,7 +17,7 @@ const ROLES: [Role; 7] = [
     Role::CallsRejected,
     Role::CallsFaulted,
 ];
-/// What the observers of stubs are called begins with it; people read the stub's own name.
+/// Prefix of the names under which stubs are observed; people read the stub's own name.
 const STUB: &str = "stub:";
 
 /// An endpoint that the system calls. What it did not measure is `None`.

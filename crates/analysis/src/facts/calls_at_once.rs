@@ -1,29 +1,29 @@
 //! The ceiling of the calls that go out at once while work waits.
 //!
-//! While work waits, every caller that is free takes some. If the calls in an endpoint then reach the same number in every second and never exceed it,
-//! that number is a limit of whoever calls: workers, a pool of connections, or, when it is one, a lock. A bottleneck before the callers leaves calls
+//! While work waits, every free caller takes some. If the calls in an endpoint then reach the same number every second and never exceed it,
+//! that number is a limit of the callers: workers, a connection pool or, if it is one, a lock. A bottleneck before the callers leaves calls
 //! that come and go, and no such ceiling.
 
 use super::called::CalledEndpoint;
 use super::waiting::WaitingStretch;
 use crate::interval::mean_of_batches;
 
-/// Seconds at either end of the stretch that are left out: what waits builds up and runs dry there.
+/// Seconds left out at either end of the stretch, where the backlog builds up and runs dry.
 const TRIMMED_S: f64 = 2.0;
 const SECONDS_MIN: usize = 10;
-/// Share of the seconds whose most calls at once are the ceiling, and that may lie above it.
+/// Share of the seconds that must reach the ceiling, and share that may exceed it.
 const AT_CEILING_MIN: f64 = 0.80;
 const ABOVE_CEILING_MAX: f64 = 0.02;
 /// Share of the ceiling that is in use on average; below it, the callers spend their time elsewhere.
 const BUSY_MIN: f64 = 0.50;
 const CLEARLY_BUSY: f64 = 0.80;
-/// How many times the ceiling the load's own requests must be that wait for it: as many as it has open are limited by nothing but the load.
+/// How many times the ceiling must wait where the load's own requests do: with as many open as there are calls, only the load is the limit.
 const BEYOND_LOAD: f64 = 1.5;
 
 /// The ceiling of the calls in one endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct CallCeiling<'a> {
-    /// The stretch in which work waited, and what of it was looked at: seconds since the run began.
+    /// The stretch in which work waited, and the part of it that was looked at, in seconds since the run began.
     pub(crate) waiting: WaitingStretch,
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -36,9 +36,9 @@ pub(crate) struct CallCeiling<'a> {
     pub(crate) at_ceiling: f64,
 }
 
-/// That of the endpoint whose callers are busiest.
+/// The ceiling of the endpoint whose callers are busiest.
 pub(super) fn find<'a>(called: &[CalledEndpoint<'a>], waiting: &[WaitingStretch]) -> Option<CallCeiling<'a>> {
-    // Closed load has no more calls than users: they are a ceiling of their own.
+    // Closed load has no more calls than users, who are a ceiling of their own.
     let stretches = waiting.iter().filter(|waiting| waiting.closed.is_none());
     let found = stretches.flat_map(|waiting| called.iter().filter_map(|endpoint| of_endpoint(endpoint, waiting)));
     found.max_by(|a, b| a.busy().total_cmp(&b.busy()))

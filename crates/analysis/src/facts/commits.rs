@@ -1,4 +1,4 @@
-//! Transactions that a database committed for each iteration of the load.
+//! Transactions that a database committed per iteration of the load.
 
 use metrics::Role;
 use run_directory::Run;
@@ -12,7 +12,7 @@ pub(crate) struct Commits {
     pub(crate) series: String,
 }
 
-/// `None` without commits observed, or iterations ended, in the stretch.
+/// `None` where no commits were observed or no iteration ended in the stretch.
 pub(super) fn between<'a>(run: &Run, signals: &ObservedSignals<'a>, part: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<Commits> {
     let all = signals.read(part, Role::Commits)?;
     let own = signals.mean(part, Role::ObserverCommits, from, to).unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! What of the machine or of a process was used up while work waited: processor, disk, descriptors.
+//! Which resource of the machine or of a process was exhausted while work waited: CPU, disk, descriptors.
 
 use metrics::Role;
 use run_directory::Run;
@@ -8,24 +8,24 @@ use super::signals::ObservedSignals;
 use super::waiting::WaitingStretch;
 use crate::RunTally;
 
-/// Share of the machine's cores, or of a limit, from which it is used up.
+/// Share of the machine's cores from which they are exhausted.
 const FULL: f64 = 0.93;
-/// A thread that has all of one core: what it uses, and at least that together with what it waits for a core, in what share of the readings.
+/// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
 const ONE_CORE_USED: (f64, f64) = (0.80, 1.06);
 const ONE_CORE_WANTED: f64 = 0.90;
 const ONE_CORE_SHARE: f64 = 0.80;
-/// Median of both together: many threads on a crowded machine may use as much, but wait longer. Not every reading, as collectors of garbage wait, too.
+/// Highest median of both together: many threads on a crowded machine may use as much, but wait longer. A median, as garbage collectors wait, too.
 const ONE_THREAD_WANTED: f64 = 1.25;
 /// Share of the time that a control group was throttled.
 const THROTTLED: f64 = 0.05;
-/// Share of the time that a disk was busy, and the requests that waited at it on average: a fast disk is busy long before it is full.
+/// Share of the time that a disk was busy, and the mean number of requests at it: a fast disk is busy long before it is saturated.
 const DISK_BUSY: f64 = 0.90;
 const DISK_QUEUE: f64 = 3.0;
 /// Share of the descriptors that a process may have, and of the readings in which that many were open.
 const DESCRIPTORS: f64 = 0.97;
 const DESCRIPTORS_SHARE: f64 = 0.5;
 
-/// A resource that was used up, and the stretch in which work waited meanwhile.
+/// A resource that was exhausted, and the stretch in which work waited meanwhile.
 pub(crate) struct Exhausted<'a> {
     pub(crate) waiting: WaitingStretch,
     pub(crate) resource: ExhaustedResource<'a>,
@@ -61,13 +61,13 @@ pub(crate) struct MachineCpu {
     pub(crate) cores: f64,
     pub(crate) used: f64,
     pub(crate) by_generator: f64,
-    /// By the processes that were observed; `None`: none was.
+    /// By the observed processes; `None`: none was observed.
     pub(crate) by_observed: Option<f64>,
 }
 
 pub(crate) struct ProcessCpu<'a> {
     pub(crate) process: &'a str,
-    /// Cores of the machine, where the process used all of them; `None`: it used just one.
+    /// Cores of the machine, if the process used all of them; `None`: it used just one.
     pub(crate) all_cores: Option<f64>,
     pub(crate) cores_used: f64,
     pub(crate) threads: f64,
@@ -87,7 +87,7 @@ struct Search<'f, 'a> {
     to: f64,
 }
 
-/// The most telling one. Not looked for where the calls to an endpoint take nearly all of the callers' time.
+/// The first that was exhausted, the most telling ones first. Not looked for where the calls to an endpoint take nearly all of the callers' time.
 pub(super) fn find<'a>(
     run: &Run,
     tally: &RunTally,
@@ -179,7 +179,7 @@ impl<'a> Search<'_, 'a> {
     }
 }
 
-/// Share of the readings `(cores used, cores waited for)` in which one thread had all of a core; `None` without readings.
+/// Share of the readings `(cores used, cores waited for)` in which one thread had a core to itself; `None` without readings.
 fn one_core_share(readings: &[(f64, f64)]) -> Option<f64> {
     let mut wanted: Vec<f64> = readings.iter().map(|(used, waited)| used + waited).collect();
     wanted.sort_by(f64::total_cmp);

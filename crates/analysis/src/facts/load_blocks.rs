@@ -1,4 +1,4 @@
-//! A run in blocks of time, and several of them together: load, throughput and service times of one request.
+//! Blocks of time into which a run is cut, and stretches of several: load, throughput and service times of one request.
 
 /// A few seconds of the run. Seconds since it began.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(crate) struct LoadStretch {
     pub(crate) service_error: f64,
 }
 
-/// Seconds as one block; `None` without any.
+/// Seconds joined to one block; `None` without any.
 pub(super) fn joined(seconds: &[LoadBlock]) -> Option<LoadBlock> {
     let (first, last) = (seconds.first()?, seconds.last()?);
     let length = seconds.len() as f64;

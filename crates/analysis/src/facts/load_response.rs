@@ -1,4 +1,4 @@
-//! How one request responds to the load that is asked for.
+//! How the times and the throughput of each request respond to the load that is asked for.
 //!
 //! The load is the one that was *asked* (arrivals due, users wanted), never what resulted: sorting seconds by a measured load would find that
 //! slow seconds are slow.
@@ -18,7 +18,7 @@ const BLOCKS: usize = 40;
 const LOW_REQUESTS_MIN: u64 = 50;
 const LOW_BLOCKS_MIN: usize = 3;
 const HIGH_BLOCKS_MIN: usize = 4;
-/// Times longer under high load than under low that a request must take to be called slower.
+/// How many times longer a request must take under high load than under low to be called slower.
 pub(super) const GROWN: f64 = 1.5;
 
 /// One request name of one scenario, from low load to high.

@@ -1,9 +1,10 @@
-//! What a run shows of its system, computed once. Rules read facts and say what follows.
+//! What a run shows about its system, computed once. Rules read these facts and say what follows from them.
 //!
 //! Read [`Facts`] first: each of its fields is a file of this folder. [`Facts::of`] is the only place where they meet, and its order is the order
 //! in which they depend on each other: a fact is given those above it and looks up no other.
 //!
-//! Deliberately absent: sentences (the rules word them), and what a single rule asks of the run (that stands in the rule).
+//! To add one: its file, its field, its line in [`Facts::of`]. Deliberately absent: sentences, which the rules word, and what only one rule asks of
+//! the run, which stands in that rule.
 
 pub(crate) mod called;
 pub(crate) mod calls_at_once;
@@ -40,7 +41,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) run: &'a Run,
     pub(crate) tally: &'a RunTally,
     pub(crate) validity: &'a Validity,
-    /// The checks that speak of the load generator.
+    /// The validity checks that speak of the load generator.
     pub(crate) generator: GeneratorChecks<'a>,
     /// The system's own signals, by role.
     pub(crate) signals: ObservedSignals<'a>,
@@ -52,15 +53,15 @@ pub(crate) struct Facts<'a> {
     pub(crate) waiting: Vec<WaitingStretch>,
     /// What the system calls.
     pub(crate) called: Vec<CalledEndpoint<'a>>,
-    /// How many calls went out at once, at most, while work waited.
+    /// The most calls that ever went out at once while work waited.
     pub(crate) call_ceiling: Option<CallCeiling<'a>>,
     /// What the database's sessions did while the calls were at their ceiling.
     pub(crate) sessions_at_ceiling: Option<DatabaseSessions<'a>>,
-    /// What was used up while work waited.
+    /// What was exhausted while work waited.
     pub(crate) exhausted: Option<Exhausted<'a>>,
     /// What most of a database's sessions waited for while work waited.
     pub(crate) session_wait: Option<SessionWait<'a>>,
-    /// Pools whose members were all in use, with somebody waiting for one.
+    /// Pools whose members were all in use while somebody waited for one.
     pub(crate) pools: Vec<PoolShortage>,
 }
 

@@ -16,14 +16,14 @@ const DEFICIT: f64 = 0.90;
 const DEFICIT_JUST_ABOVE: f64 = 0.95;
 /// Growth of throughput that is none.
 const STILL: f64 = 0.04;
-/// How far throughput may still grow where it is called a plateau, while the load grows by more.
+/// How far the throughput of a plateau may still grow while the load grows by more.
 const FLAT: f64 = 1.15;
 /// Blocks that the plateau needs.
 const SATURATED_MIN: usize = 4;
 /// Failed share of the plateau above which failures explain more than slots do.
 const FAILED_MAX: f64 = 0.20;
 
-/// All plateaus of a run, and what became of the other requests during the first of them.
+/// All plateaus of a run, and how the other requests fared during the first of them.
 pub(crate) struct Plateaus {
     pub(crate) limited: Vec<Plateau>,
     /// Requests that kept their times meanwhile.

@@ -8,7 +8,7 @@ use run_directory::SignalSeries;
 
 use super::readings::SignalReadings;
 
-/// Where signals come from: an observer, and the part of what it observes (a pool, a device) if they tell of one.
+/// What signals are about: an observer and, where they tell of only a part of what it observes, that part: a pool, a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObservedPart<'a> {
     pub(crate) observer: &'a str,

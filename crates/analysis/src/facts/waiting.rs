@@ -1,23 +1,23 @@
-//! When work waited: the stretches of a run that most facts about causes look at. Where nothing waits, nothing is held back, and no cause is named.
+//! When work waited: the stretches of a run that the facts about causes look at. Where nothing waits, nothing is held up, and no cause is named.
 
 use metrics::SeriesKind;
 
 use crate::RunTally;
 use crate::interval::mean_of_batches;
 
-/// Seconds over which rates are taken: a few messages a second must give a steady one.
+/// Seconds over which rates are taken, so that a few messages per second give a steady one.
 const SMOOTHED: usize = 10;
 /// Journeys that must be open before they can be called a queue.
 const BACKLOG_MIN: f64 = 10.0;
-/// Growth of the time in the system, over what it is in the best tenth of the load, from which work waits: twofold, and some on top: a second
-/// for journeys, which come in lumps, and less for requests.
+/// Work waits once the time in the system has grown to twice what it is in the best tenth of the load and some more: by a second for journeys,
+/// which come in lumps, and by less for requests.
 const GROWN: f64 = 2.0;
 const GROWN_BY_S: f64 = 1.0;
 const REQUESTS_GROWN_BY_S: f64 = 0.02;
-/// Length of a stretch that is looked at, and the pauses in it that do not end it.
+/// Least length of a stretch, and the longest pause that does not end it.
 const STRETCH_MIN_S: usize = 15;
 const DIP_MAX_S: usize = 3;
-/// How many times the generator's p99 of schedule lag a wait must be to rule it out.
+/// How many times the generator's p99 of schedule lag a wait must be to rule the generator out.
 const DWARFED: f64 = 20.0;
 /// Part of the arrivals by which a queue must grow to be called unstable.
 const DEFICIT_MIN: f64 = 0.04;
@@ -45,7 +45,7 @@ pub(crate) struct WaitingStretch {
     pub(crate) closed: Option<ClosedLoad>,
 }
 
-/// Where closed load began to wait: it asks for no more than what it gets, so its users and their times are all that shows it.
+/// Where closed load began to wait. It asks for no more than it gets, so only its users and their times show it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClosedLoad {
     /// Active as the stretch began.
@@ -56,17 +56,17 @@ pub(crate) struct ClosedLoad {
 }
 
 impl WaitingStretch {
-    /// Whether more came than went until the end of the load, beyond what chance makes of it.
+    /// Whether more arrived than left until the end of the load, beyond chance.
     pub(crate) fn is_unstable(&self) -> bool {
         self.growth.0 - self.growth.1 > 0.0 && self.growth.0 >= DEFICIT_MIN * self.started
     }
 
-    /// How long what comes last has to wait. Seconds.
+    /// How long the last arrival has to wait. Seconds.
     pub(crate) fn wait(&self) -> f64 {
         self.backlog / self.throughput.max(1e-9)
     }
 
-    /// Whether the wait is so long that a generator this late cannot be what made it.
+    /// Whether the wait is too long to have been made by a generator this late.
     pub(crate) fn dwarfs_generator(&self, tally: &RunTally) -> bool {
         let lag = tally.together(SeriesKind::Request).and_then(|all| all.merged.lag.quantile(0.99));
         self.flow.is_some() && self.is_unstable() && self.wait() >= DWARFED * lag.unwrap_or(0) as f64 / 1e9
@@ -86,7 +86,7 @@ impl WaitingStretch {
     }
 }
 
-/// One second of what comes and goes.
+/// What arrived, left and was open in one second.
 #[derive(Debug, Clone, Copy, Default)]
 struct WorkInSecond {
     from: f64,

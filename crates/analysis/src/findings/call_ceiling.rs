@@ -7,7 +7,7 @@ use crate::facts::Facts;
 use crate::facts::calls_at_once::CallCeiling;
 use crate::facts::sessions::DatabaseSessions;
 
-/// How many times the ceiling must work for it for a pool to be smaller than its workers, and how near they are when all are at work.
+/// A pool is too small where the workers are this many times the ceiling; all workers are busy where they differ from it by no more than this share.
 const MORE_WORKERS: f64 = 1.25;
 const SAME_WORKERS: f64 = 0.15;
 /// Signals that are named because they stood at the ceiling.
@@ -42,7 +42,11 @@ fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> 
     let series = locks.map(|readings| readings.name()).collect();
     begun(ceiling, "lock", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
         .rests_on(
-            format!("{:.1} sessions waited for a lock on average, in {} of the readings{chain}", sessions.waiting_for_locks, units::share(sessions.locked_share)),
+            format!(
+                "{:.1} sessions waited for a lock on average, in {} of the readings{chain}",
+                sessions.waiting_for_locks,
+                units::share(sessions.locked_share)
+            ),
             series,
             (ceiling.from, ceiling.to),
         )
@@ -51,25 +55,33 @@ fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> 
             sessions.waiting_for_locks
         ))
         .try_next(
-            "Let workers skip locked rows (FOR UPDATE SKIP LOCKED), or end the transaction before the call. Run again: throughput should rise with the number of workers.",
+            "Let workers skip locked rows (FOR UPDATE SKIP LOCKED), or end the transaction before the call. Run again: throughput \
+             should rise with the number of workers.",
         )
 }
 
 fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
     let claim = format!(
-        "Calls to \"{}\" go out {:.0} at a time, though {:.0} workers have one to make: a pool of {:.0} connections is too small for the workers that share it",
+        "Calls to \"{}\" go out {:.0} at a time, though {:.0} workers have one to make: a pool of {:.0} connections is too small for \
+         the workers that share it",
         ceiling.endpoint.name, ceiling.calls_max, sessions.in_transaction, ceiling.calls_max
     );
     begun(ceiling, "connection-pool", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
         .rests_on(
-            format!("{:.1} database transactions were open with no statement running: workers that hold work and wait, {:.1} more than there were calls", sessions.in_transaction, sessions.in_transaction - ceiling.calls.0),
+            format!(
+                "{:.1} database transactions were open with no statement running: workers that hold work and wait, {:.1} more than \
+             there were calls",
+                sessions.in_transaction,
+                sessions.in_transaction - ceiling.calls.0
+            ),
             vec![sessions.transactions.name()],
             (ceiling.from, ceiling.to),
         )
         .or("Too few workers. Ruled out: more of them held work than there were calls.")
         .or(format!("A lock. Ruled out: {:.1} sessions waited for one.", sessions.waiting_for_locks))
         .try_next(format!(
-            "Give the client that calls \"{}\" as many connections as there are workers ({:.0}), and run again: throughput should rise from {} to what {:.0} can carry, about {}.",
+            "Give the client that calls \"{}\" as many connections as there are workers ({:.0}), and run again: throughput should rise \
+             from {} to what {:.0} can carry, about {}.",
             ceiling.endpoint.name,
             sessions.in_transaction,
             units::rate(ceiling.waiting.throughput),
@@ -80,7 +92,8 @@ fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFin
 
 fn all_busy(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
     let claim = format!(
-        "Calls to \"{}\" go out {:.0} at a time: all {:.0} workers are busy with one, {} leave while {} arrive, and nothing else is at its limit",
+        "Calls to \"{}\" go out {:.0} at a time: all {:.0} workers are busy with one, {} leave while {} arrive, and nothing else is at \
+         its limit",
         ceiling.endpoint.name,
         ceiling.calls_max,
         ceiling.calls_max,
@@ -103,7 +116,8 @@ fn all_busy(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> Ranke
 
 fn more_workers(ceiling: &CallCeiling<'_>) -> String {
     format!(
-        "Work that arrives at {} keeps {:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to spare. Or make the calls shorter.",
+        "Work that arrives at {} keeps {:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to \
+         spare. Or make the calls shorter.",
         units::rate(ceiling.waiting.started),
         ceiling.callers_needed(),
         ceiling.callers_needed().floor(),
@@ -124,12 +138,11 @@ fn unknown(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> RankedFinding {
         let shown = matches[..matches.len().min(NAMES_MAX)].join(", ");
         found = found.rests_on(format!("the same number throughout: {shown}"), matches, (ceiling.from, ceiling.to));
     }
-    found
-        .or("Workers, a pool or a lock: these signals do not tell which of them it is, and none is ruled out.")
-        .try_next(format!(
-            "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool size, threads). If it is the workers, add some. {}",
-            more_workers(ceiling)
-        ))
+    found.or("Workers, a pool or a lock: these signals do not tell which of them it is, and none is ruled out.").try_next(format!(
+        "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool \
+             size, threads). If it is the workers, add some. {}",
+        more_workers(ceiling)
+    ))
 }
 
 /// The finding with the evidence that all of them rest on.

@@ -1,4 +1,4 @@
-//! A pool of connections that is too small, as a service's own metrics show it.
+//! A connection pool that is too small, as a service's own metrics show it.
 
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
@@ -22,7 +22,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     Some(
         found
-            .or("A slow database keeps connections in use just as long. Not ruled out: compare the time they are in use with the time its statements take.")
+            .or("A slow database keeps connections in use just as long. Not ruled out: compare the time they are in use with the time \
+             its statements take.")
             .try_next(format!("Give the pool more than {size} connections, or use each for less time, and run again.")),
     )
 }

@@ -6,10 +6,10 @@ use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 
-/// Commits per iteration that are worth a word.
+/// Commits per iteration that are worth mentioning.
 const COMMITS_PER_ITERATION: f64 = 3.0;
 
-/// Work waits, and so do the database's sessions, for one thing most of all.
+/// Work waits, and most of the database's active sessions wait for one thing.
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let wait = facts.session_wait.as_ref()?;
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.waiting.from, wait.waiting.to));
@@ -38,7 +38,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 fn advice(role: Role) -> &'static str {
     match role {
         Role::SessionsWaitingForCommit => {
-            "Each commit waits until its log is on disk: commit less often per operation (one transaction around what belongs together), or in batches."
+            "Each commit waits until its log is on disk: commit less often per operation (one transaction around what belongs \
+             together), or in batches."
         }
         Role::SessionsWaitingForLock => {
             "Shorten the transactions that hold the lock, always take locks in the same order, or skip locked rows."

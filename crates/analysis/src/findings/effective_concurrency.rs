@@ -1,16 +1,16 @@
 //! Effective concurrency: a request of which only so many are served at a time.
 //!
-//! A CPU that saturates looks the same for each request by itself, but slows down all of them: the rule only speaks of a pool when other requests kept
-//! their times at the same moment, and says nothing when all grow together.
+//! For a single request, a saturated CPU looks the same, but it slows down all of them: the rule only speaks of a pool when other requests kept
+//! their times meanwhile, and says nothing when all grow together.
 
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
 use crate::{Confidence, Evidence, Finding, Grade};
 
-/// Slots from which on there is at least one, by an estimate that may be a little low.
+/// An estimate from here on counts as at least one slot: it may be a little low.
 const ONE_SLOT: f64 = 0.9;
-/// Half of the interval over the slots, above which their number is not known well.
+/// Half of the interval, as a share of the slots, up to which their number is known well.
 const HALF_MAX: f64 = 0.25;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
@@ -33,7 +33,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     is_alone.then(|| RankedFinding::of(Standing::Cause, finding(facts.generator.grade(), plateaus, concurrency, kept)))
 }
 
-/// `kept`: what rules out that everything slowed down; empty where that is open.
+/// `kept`: the requests that rule out that everything slowed down; empty where nothing does.
 fn finding(generator: Grade, plateaus: &Plateaus, concurrency: SlotEstimate, kept: &[UnaffectedRequest]) -> Finding {
     let (limited, SlotEstimate { slots, half }) = (&plateaus.limited, concurrency);
     let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
@@ -55,7 +55,8 @@ fn finding(generator: Grade, plateaus: &Plateaus, concurrency: SlotEstimate, kep
         evidence: limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect(),
         alternatives: alternatives(kept, limited),
         next: format!(
-            "Look for what lets {} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock. Raise it by half and run again: throughput should rise by half too, to about {}.",
+            "Look for what lets {} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock. Raise it by \
+             half and run again: throughput should rise by half too, to about {}.",
             whole(slots, half),
             units::rate(limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>() * 1.5)
         ),
@@ -66,7 +67,8 @@ fn evidence(plateau: &Plateau, slots: &str) -> Evidence {
     let Plateau { name, low, high, reached, .. } = plateau;
     Evidence {
         text: format!(
-            "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}; throughput × service time without waiting = {slots}",
+            "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}; throughput × \
+             service time without waiting = {slots}",
             name,
             units::rate(high.throughput),
             units::share(*reached),
@@ -83,7 +85,8 @@ fn alternatives(kept: &[UnaffectedRequest], limited: &[Plateau]) -> Vec<String> 
     let mut list = Vec::new();
     match kept {
         [] => list.push(
-            "A saturated CPU or another shared resource looks the same. Not ruled out: too few other requests kept their times. Observe the process, or add cheap requests to the test."
+            "A saturated CPU or another shared resource looks the same. Not ruled out: too few other requests kept their times. \
+             Observe the process, or add cheap requests to the test."
                 .to_owned(),
         ),
         [first, ..] => {
@@ -97,7 +100,8 @@ fn alternatives(kept: &[UnaffectedRequest], limited: &[Plateau]) -> Vec<String> 
     }
     let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
     list.push(format!(
-        "A rate limit of {} that delays instead of rejecting looks the same from outside, but would not move when the service time changes.",
+        "A rate limit of {} that delays instead of rejecting looks the same from outside, but would not move when the service time \
+         changes.",
         units::rate(rate)
     ));
     list.push("A dependency that serves that many at a time: the limit would be there.".to_owned());

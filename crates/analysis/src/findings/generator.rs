@@ -1,4 +1,4 @@
-//! The generator itself: when its measurement is not valid, its own limits come before any of the target's.
+//! The load generator itself: when its measurement is not valid, its own limits come before any of the target's.
 
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;

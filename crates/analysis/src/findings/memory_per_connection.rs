@@ -1,4 +1,4 @@
-//! Memory that each connection takes: a service that holds so much for every connected client that their number is bounded by it.
+//! Memory per connection: a service that holds so much for every connected client that memory limits their number.
 
 use metrics::Role;
 
@@ -7,9 +7,9 @@ use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::readings::SignalReadings;
 
-/// Connections that must have come, for a slope to mean something.
+/// Connections that must have been added for a slope to mean something.
 const CONNECTIONS_MIN: f64 = 100.0;
-/// Memory of each from which it is said, and of all of them. A connection with its buffers and objects takes 10 to 60 kB in most runtimes.
+/// Least memory per connection, and of all of them together. A connection with its buffers and objects takes 10 to 60 kB in most runtimes.
 const EACH_MIN_BYTES: f64 = 100e3;
 const ALL_MIN_BYTES: f64 = 100e6;
 /// Part of the variance of memory that the number of connections must explain.
@@ -62,7 +62,10 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
                 (first.0, full.0),
             )
             .or("A leak would go on after all have connected. Ruled out: memory then stayed level.")
-            .try_next("Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run again: it should fall to tens of kilobytes."),
+            .try_next(
+                "Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run \
+             again: it should fall to tens of kilobytes.",
+            ),
     )
 }
 

@@ -1,7 +1,7 @@
 //! Served out of order: most pass quickly while some starve.
 //!
-//! A queue that is served in order makes all wait alike. Where the next is picked otherwise, later ones overtake, and the oldest wait far longer than
-//! the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
+//! In a queue that is served in order, all wait alike. Where the next one is picked otherwise, later ones overtake, and the oldest wait far longer
+//! than the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
 
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
@@ -11,7 +11,7 @@ use crate::{Confidence, FlowTally};
 /// A journey was starved when one that started so much later finished first: five medians, and two seconds at least.
 const MEDIANS: f64 = 5.0;
 const LATER_MIN_S: f64 = 2.0;
-/// And so many mean times of the calls that serve it, which differ by themselves.
+/// It must also be this many mean hold times of the calls that serve it: calls differ in length by themselves.
 const HOLDS: f64 = 8.0;
 /// How much longer the longest must have waited than it would have in order.
 const LONGER_THAN_IN_ORDER: f64 = 1.5;
@@ -78,7 +78,11 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     };
     Some(
         finding
-            .or("Priorities, or messages of one key that wait for each other, look the same. Not ruled out: you know whether they are intended.")
-            .try_next("Pick the oldest first (ORDER BY creation time, with a matching index), and run again: the longest times should come close to the median at that moment."),
+            .or("Priorities, or messages of one key that wait for each other, look the same. Not ruled out: you know whether they are \
+             intended.")
+            .try_next(
+                "Pick the oldest first (ORDER BY creation time, with a matching index), and run again: the longest times should \
+             come close to the median at that moment.",
+            ),
     )
 }

@@ -1,9 +1,9 @@
-//! A finding in the making, with what its place among the others depends on.
+//! A finding in the making, with what ranks it among the others.
 
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, Evidence, Finding};
 
-/// What a finding is to the others; the first comes first.
+/// What kind of statement a finding makes; findings are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// Why the system cannot do more, while more was asked of it all along.
@@ -16,14 +16,14 @@ pub(super) enum Standing {
     Consequence,
 }
 
-/// What a generator at its limit means for a finding; the first comes first.
+/// What a load generator at its limit means for a finding; findings are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum GeneratorDoubt {
-    /// Nothing: it rests on waits that are far longer than the generator was late.
+    /// Nothing: it rests on waits far longer than the generator was late.
     None,
-    /// It is the finding that the generator certainly is at its limit.
+    /// It is the finding that says so for certain.
     Itself,
-    /// The generator may have made what it rests on.
+    /// The generator may have caused what it rests on.
     Possible,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct RankedFinding {
 }
 
 impl Standing {
-    /// Of what held work up: passing, where journeys waited for a while only.
+    /// Of what held work up: passing, where journeys only waited for a while.
     pub(super) fn during(waiting: &WaitingStretch) -> Self {
         if waiting.is_unstable() || waiting.flow.is_none() { Self::Cause } else { Self::Passing }
     }

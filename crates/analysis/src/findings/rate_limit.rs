@@ -1,4 +1,4 @@
-//! A rate limit: one that says so (429), or one that lets calls out at an even pace however much waits.
+//! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
 
 use metrics::SeriesKind;
 
@@ -110,15 +110,27 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
         let name = endpoint.name;
         let claim = format!(
-            "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single worker that takes {} for each",
+            "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single \
+             worker that takes {} for each",
             units::rate(mean),
             units::seconds(1.0 / mean)
         );
         Some(
             RankedFinding::new(Standing::Cause, "rate-limit", Confidence::Low, claim)
-                .rests_on(format!("{mean:.1} calls per second with a standard deviation of {:.1}, while {} waited", variance.sqrt(), waiting.what()), vec![readings.name()], (from, to))
+                .rests_on(
+                    format!(
+                        "{mean:.1} calls per second with a standard deviation of {:.1}, while {} waited",
+                        variance.sqrt(),
+                        waiting.what()
+                    ),
+                    vec![readings.name()],
+                    (from, to),
+                )
                 .or("Busy workers. Ruled out: their calls would reach the same number at a time, and leave as unevenly as their lengths.")
-                .try_next("Observe the processes that make the calls: one that keeps a core busy is that worker. Otherwise look for a limiter in the system itself, and set it to what the endpoint really allows."),
+                .try_next(
+                    "Observe the processes that make the calls: one that keeps a core busy is that worker. Otherwise look for a \
+                 limiter in the system itself, and set it to what the endpoint really allows.",
+                ),
         )
     })
 }

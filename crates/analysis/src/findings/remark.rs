@@ -1,4 +1,4 @@
-//! What to say when no rule has something to say: that nothing limits the target, where the evidence carries that, or what to observe next.
+//! What to say when no rule finds anything: that nothing limits the target, where the evidence carries that, or what to observe next.
 
 use plan::LoadProfile;
 use run_directory::RunEnd;
@@ -38,13 +38,15 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
     let followed: Vec<&LoadResponse> = facts.responses.iter().filter(|response| follows(response)).collect();
     if !followed.is_empty() && followed.len() == facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN).count() {
         return format!(
-            "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow with it, and nothing failed.",
+            "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow \
+             with it, and nothing failed.",
             units::number(top_rate(facts))
         );
     }
     if is_steady(facts.validity) && is_open(facts) {
         return format!(
-            "Nothing limits it at this load: every arrival was served, nothing failed and response times stayed steady at {} requests per second. This run cannot tell where the limit is: raise the rate.",
+            "Nothing limits it at this load: every arrival was served, nothing failed and response times stayed steady at {} requests \
+             per second. This run cannot tell where the limit is: raise the rate.",
             units::number(totals.request_rate)
         );
     }

@@ -1,4 +1,4 @@
-//! Something of the machine or of a process is used up while work waits: processor, disk, descriptors.
+//! A resource of the machine or of a process is exhausted while work waits: CPU, disk, descriptors.
 
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
@@ -60,9 +60,13 @@ fn machine_cpu(exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding
         units::share(by_generator)
     );
     let claim = format!("The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited", units::share(used));
-    begun(exhausted, "cpu", Confidence::Medium, claim, text).or("A pool, a lock or too few workers. Ruled out: they would leave cores idle.").try_next(
-        "Find out which process uses it (observe.process), and run the load generator on another machine. More cores, or less work per request, should raise throughput in proportion.",
-    )
+    begun(exhausted, "cpu", Confidence::Medium, claim, text)
+        .or("A pool, a lock or too few workers. Ruled out: they would leave cores \
+     idle.")
+        .try_next(
+            "Find out which process uses it (observe.process), and run the load generator on another machine. More cores, or less work per \
+         request, should raise throughput in proportion.",
+        )
 }
 
 fn process_cpu(exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {

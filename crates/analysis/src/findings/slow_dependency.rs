@@ -1,4 +1,4 @@
-//! A dependency that became slower, and what waits for it with it.
+//! A dependency that slowed down, and the requests with it.
 
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
@@ -13,7 +13,7 @@ const BEFORE_MIN_S: f64 = 8.0;
 const EXPLAINS: (f64, f64) = (0.6, 1.8);
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    // Only where the requests themselves wait for the calls: what waits in a queue, waits for those who work it off.
+    // Only where the requests themselves wait for the calls: what waits in a queue waits for those who work it off.
     if facts.call_ceiling.is_some() {
         return None;
     }

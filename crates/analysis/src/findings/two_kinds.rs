@@ -1,9 +1,9 @@
-//! Two kinds of the same request: a few of them take a multiple of what all others take, again and again.
+//! Two kinds of the same request: a few of them repeatedly take a multiple of what all others take.
 //!
-//! A long tail is one thing, a second hump another: between the two almost nothing ends. Pauses of a process (collections, flushes) make a hump as well, but
-//! in a few seconds of the run only; a kind of request that is slow comes as often as chance lets it, in all of it.
+//! A long tail is one thing, a second hump another: between the two, almost nothing ends. Pauses of a process (collections, flushes) make a hump,
+//! too, but only in a few seconds of the run; slow requests of a kind come throughout, as often as chance has it.
 //!
-//! Which they are, groups tell: where a test groups a request by what it is about (a product, a tenant), the slow ones may be those of some groups.
+//! Groups tell which they are: where a test groups a request by what it is about (a product, a tenant), the slow ones may be those of some groups.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
     };
     let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
-    let draft = RankedFinding::new(Standing::Fault, "two-kinds", Confidence::High, claim)
+    let found = RankedFinding::new(Standing::Fault, "two-kinds", Confidence::High, claim)
         .rests_on(
             format!(
                 "{} of {} took {} or longer, and {} between half of that and that; they were spread over the whole run",
@@ -76,10 +76,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         )
         .or("Pauses of the target or the network. Ruled out: those fall into a few seconds of a run, not into all of them.");
     Some(match known {
-        Some((groups, evidence)) => draft
+        Some((groups, evidence)) => found
             .rests_on(evidence, Vec::new(), (0.0, facts.tally.duration_seconds()))
             .try_next(format!("Look for what the target does only for {groups}.")),
-        None => draft.try_next(
+        None => found.try_next(
             "What the slowest have in common (an argument, a product, a user) is the second kind. Make the request in a group named after what you \
              suspect, `user.group(product, …)`, and run again: the slow group is then named.",
         ),

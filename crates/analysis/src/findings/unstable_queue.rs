@@ -30,7 +30,12 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
     };
     RankedFinding::new(Standing::Consequence, "unstable-queue", Confidence::High, claim)
         .rests_on(
-            format!("grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load", growth - half, growth + half, waiting.backlog),
+            format!(
+                "grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load",
+                growth - half,
+                growth + half,
+                waiting.backlog
+            ),
             waiting.columns(),
             (waiting.from, waiting.load_to),
         )
@@ -41,7 +46,8 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
         )
         .or("A burst that the queue absorbs and works off again. Ruled out: it grew until the load ended.")
         .try_next(format!(
-            "Below {} it is stable. The finding before this one says what keeps it from going faster; if there is none, observe what works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
+            "Below {} it is stable. The finding before this one says what keeps it from going faster; if there is none, observe what \
+             works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
             units::rate(waiting.throughput)
         ))
 }

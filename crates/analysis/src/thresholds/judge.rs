@@ -32,7 +32,7 @@ pub(super) struct Judge {
     certain: bool,
     /// Readings of the signal; of a counter its growth per second from one reading to the next.
     points: Vec<SignalPoint>,
-    /// The reading before, of a counter.
+    /// The previous reading, of a counter.
     counted: Option<SignalPoint>,
 }
 
@@ -81,7 +81,7 @@ impl Judge {
         now
     }
 
-    /// Windows stand back to back from the first slice that holds anything the selector picks. A window is judged when a later one
+    /// Windows follow back to back from the first slice that holds anything the selector picks. A window is judged when a later one
     /// begins to fill, so that seconds after the last such slice never count as empty windows.
     fn push_window(&mut self, slice: &Snapshot, seconds: u32) {
         let mut probe = ThresholdSamples::default();

@@ -5,7 +5,7 @@ use plan::{Aggregate, Metric, Selector, Threshold};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
 
-/// Gathered from the series that a threshold speaks of. Memory is bounded: one set of histograms.
+/// Gathered from the series that a threshold selects. Memory is bounded: one set of histograms.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThresholdSamples {
     pub(crate) count: u64,
@@ -80,7 +80,7 @@ pub(crate) fn kind_of(metric: &Metric) -> Option<SeriesKind> {
     }
 }
 
-/// Whether a series is one that the threshold speaks of.
+/// Whether the threshold selects a series.
 pub(crate) fn selects(threshold: &Threshold, key: &SeriesKey) -> bool {
     let Selector { name, scenario, group } = &threshold.selector;
     let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
@@ -201,7 +201,7 @@ impl ThresholdSamples {
         }
     }
 
-    /// Requests that were not answered in time.
+    /// Whether some got no response in time.
     pub(crate) fn is_cut_off(&self) -> bool {
         !self.censored.is_empty()
     }

@@ -48,7 +48,7 @@ pub(super) fn detail(
     text
 }
 
-/// Why there was nothing to judge, with the names that there are.
+/// Why there was nothing to judge, with the names that were seen.
 pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signals: &BTreeSet<String>, list_max: usize) -> String {
     let Some(kind) = samples::kind_of(&threshold.metric) else {
         let Metric::Signal { name } = &threshold.metric else {

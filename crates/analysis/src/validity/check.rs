@@ -11,7 +11,7 @@ pub(crate) struct CheckInput<'a> {
     pub(crate) plan: &'a TestPlan,
     pub(crate) host: &'a HostFacts,
     pub(crate) tally: &'a RunTally,
-    /// What befell the observers.
+    /// What happened to the observers.
     pub(crate) notices: &'a [SignalNotice],
     /// Response times of all requests.
     pub(crate) response: &'a TimeStats,
@@ -49,7 +49,7 @@ impl CheckInput<'_> {
     }
 }
 
-/// What is the same in every result of one check.
+/// What is the same in all results of one check.
 pub(super) struct CheckInfo {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
@@ -78,7 +78,7 @@ impl CheckInfo {
     }
 }
 
-/// Grades a value that is better when smaller.
+/// The grade of a value that is better the smaller it is.
 pub(super) fn grade_of(value: f64, suspect: f64, invalid: f64) -> Grade {
     if value > invalid {
         Grade::Invalid

@@ -1,4 +1,4 @@
-//! Did the clock that times were taken on run at the right speed?
+//! Did the clock behind all times run at the right speed?
 
 use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::ValidityCheck;
@@ -9,7 +9,8 @@ const SECONDS_MIN: f64 = 2.0;
 const INFO: CheckInfo = CheckInfo {
     id: "clock-drift",
     title: "Clock drift",
-    limits: "suspect when the clock ran more than 0.1 % faster or slower than the hardware clock (NTP corrects by at most 0.05 %), invalid above 1 %",
+    limits: "suspect when the clock ran more than 0.1 % faster or slower than the hardware clock (NTP corrects by at most 0.05 %), \
+     invalid above 1 %",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -22,6 +23,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         units::seconds(worker.raw_ns as f64 / 1e9),
         units::share(drift)
     );
-    let advice = "Every time and rate is off by as much. Check what sets this machine's clock (NTP, the hypervisor), or measure from another machine.";
+    let advice = "Every time and rate is off by as much. Check what sets this machine's clock (NTP, the hypervisor), or measure from \
+     another machine.";
     INFO.graded(grade_of(drift, 0.001, 0.01), evidence, advice)
 }

@@ -17,6 +17,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     // The kernel counts for the whole machine; a few may be anyone's.
     let grade = if again > 3 && again * 100 > opened { Grade::Suspect } else { Grade::Valid };
     let evidence = format!("{} connections opened, {} SYN retransmissions", units::count(opened), units::count(again));
-    let advice = "Each lost SYN cost its user a second or more. The target's listen queue overflowed (its `backlog`, `net.core.somaxconn`), or the network drops packets: connect times show that wait, not the application's.";
+    let advice = "Each lost SYN cost its user a second or more. The target's listen queue overflowed (its `backlog`, \
+     `net.core.somaxconn`), or the network drops packets: connect times show that wait, not the application's.";
     INFO.graded(grade, evidence, advice)
 }

@@ -14,7 +14,8 @@ const REQUESTS_MIN: u64 = 100;
 const INFO: CheckInfo = CheckInfo {
     id: "in-flight",
     title: "Requests in flight (Little's law)",
-    limits: "suspect when the measured in-flight time is off from rate × service time by more than 2 %, invalid above 10 %; never below 20 µs per request",
+    limits: "suspect when the measured in-flight time is off from rate × service time by more than 2 %, invalid above 10 %; never \
+     below 20 µs per request",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {

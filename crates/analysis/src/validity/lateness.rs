@@ -1,4 +1,4 @@
-//! How the generator's own lateness is held against the times that it reports: percentile with the same percentile.
+//! How the generator's own lateness is compared with the times that it reports: by the same percentile of both.
 
 use super::check::grade_of;
 use crate::Grade;

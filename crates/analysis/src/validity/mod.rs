@@ -29,7 +29,7 @@ pub(crate) use check::{CheckInput, RunStage};
 /// What a check speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
-    /// The load generator's capacity: what it did not manage in time.
+    /// The load generator's capacity: what it could not do in time.
     Generator,
     /// The plan, the record, the network or the target.
     Other,

@@ -15,7 +15,8 @@ const NAMED_MAX: usize = 3;
 const INFO: CheckInfo = CheckInfo {
     id: "observers",
     title: "Observers",
-    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the numbers of the load itself do not depend on it",
+    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the numbers of the load itself \
+     do not depend on it",
 };
 
 /// A stretch in which an observer could not read.

@@ -8,7 +8,8 @@ use run_directory::RunEnd;
 const INFO: CheckInfo = CheckInfo {
     id: "offered-rate",
     title: "Offered rate",
-    limits: "suspect when more than 1 % of a scenario's arrivals did not start, invalid above 5 % (one arrival is always tolerated; those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
+    limits: "suspect when more than 1 % of a scenario's arrivals did not start, invalid above 5 % (one arrival is always tolerated; \
+     those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -40,11 +41,12 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if let Some(warning) = used_up(input).filter(|_| grade_of(share, 0.01, 0.05) == Grade::Valid) {
         return INFO.with(Some(Grade::Valid), format!("{evidence}; {}", warning.0), &warning.1);
     }
-    let advice = "The generator could not produce the load that was asked for. Ask for less, give it more cores (--workers), or move it off the target's machine.";
+    let advice = "The generator could not produce the load that was asked for. Ask for less, give it more cores (--workers), or move \
+     it off the target's machine.";
     INFO.graded(grade_of(share, 0.01, 0.05), evidence, advice)
 }
 
-/// A scenario that ended early because its data was used up: that is what the test says, but not what its duration promises.
+/// A scenario that ended early because its data was used up: as the test says, but not for as long as its duration promises.
 fn used_up(input: &CheckInput<'_>) -> Option<(String, String)> {
     let leaf = input.tally.leaves().iter().find(|leaf| leaf.exhausted_at.is_some())?;
     let (scenario, at) = (input.scenario(leaf.leaf), units::seconds(leaf.exhausted_at? as f64 / 1e9));
@@ -52,7 +54,7 @@ fn used_up(input: &CheckInput<'_>) -> Option<(String, String)> {
     Some((format!("the data of scenario \"{scenario}\" was used up by {at} and its load ended there"), advice.to_owned()))
 }
 
-/// What the plan asks for once the run has gone its whole way; a Poisson process may fall short by four standard deviations.
+/// What the plan asks for in a run that completed; a Poisson process may fall short by four standard deviations.
 fn asked(input: &CheckInput<'_>, stages: &[OpenStage]) -> u64 {
     if input.stage != RunStage::Over(Some(&RunEnd::Completed)) {
         return 0;

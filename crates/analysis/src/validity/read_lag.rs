@@ -9,7 +9,8 @@ use crate::ValidityCheck;
 const INFO: CheckInfo = CheckInfo {
     id: "read-lag",
     title: "Read lag",
-    limits: "suspect when the p99 of the time that responses lay unread exceeds 5 % of the reported p99, invalid above 25 %; never below 200 µs; with too few for a p99, the highest percentile that both have",
+    limits: "suspect when the p99 of the time that responses lay unread exceeds 5 % of the reported p99, invalid above 25 %; never \
+     below 200 µs; with too few for a p99, the highest percentile that both have",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -28,4 +29,5 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     INFO.graded(lateness::grade(late, reported), lateness::evidence("time that responses lay unread", quantile, late, reported), ADVICE)
 }
 
-const ADVICE: &str = "Responses had arrived and the generator had not read them yet; that time is part of the response times. Give it more cores (--workers), move heavy work out of the scripts, move it off the target's machine, or ask for less.";
+const ADVICE: &str = "Responses had arrived and the generator had not read them yet; that time is part of the response times. Give it \
+ more cores (--workers), move heavy work out of the scripts, move it off the target's machine, or ask for less.";

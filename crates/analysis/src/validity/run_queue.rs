@@ -21,6 +21,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         units::share(waited),
         units::share(stolen)
     );
-    let advice = "Something else used the cores. Stop it, pin the target to other cores, use fewer workers (--workers), or use a machine that is not shared.";
+    let advice = "Something else used the cores. Stop it, pin the target to other cores, use fewer workers (--workers), or use a \
+     machine that is not shared.";
     INFO.graded(grade_of(waited.max(stolen), 0.05, 0.20), evidence, advice)
 }

@@ -8,7 +8,8 @@ use metrics::{Histogram, SeriesKind};
 const INFO: CheckInfo = CheckInfo {
     id: "schedule-lag",
     title: "Schedule lag",
-    limits: "suspect when the p99 of the lag exceeds 5 % of the reported p99, invalid above 25 %; never below 200 µs; with too few requests for a p99, the highest percentile that both have",
+    limits: "suspect when the p99 of the lag exceeds 5 % of the reported p99, invalid above 25 %; never below 200 µs; with too few \
+     requests for a p99, the highest percentile that both have",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -41,7 +42,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
 
 const BUSY_ADVICE: &str =
     "The generator started requests late. Give it more cores (--workers), move it off the target's machine, or ask for less.";
-const SCENARIO_ADVICE: &str = "Iterations started on time, but their first requests did not: the scenario works or waits before its first request, and that time is part of its response time.";
+const SCENARIO_ADVICE: &str = "Iterations started on time, but their first requests did not: the scenario works or waits before its \
+ first request, and that time is part of its response time.";
 
 fn merged_lag(input: &CheckInput<'_>, kind: SeriesKind) -> Histogram {
     let mut merged = Histogram::new();

@@ -8,7 +8,9 @@ use crate::{Grade, ValidityCheck, WorkerTally};
 const INFO: CheckInfo = CheckInfo {
     id: "stalls",
     title: "Stalls of a worker",
-    limits: "for p99 and p99.9: the share of time in which a stall delayed a worker by more than a tenth of the percentile; suspect above a quarter of what lies beyond the percentile, invalid above all of it; for p99.9 at most suspect, unless a threshold judges it",
+    limits: "for p99 and p99.9: the share of time in which a stall delayed a worker by more than a tenth of the percentile; suspect \
+     above a quarter of what lies beyond the percentile, invalid above all of it; for p99.9 at most suspect, unless a threshold judges \
+     it",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -31,7 +33,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let stalls: u64 = input.tally.workers().iter().map(|worker| worker.stalls.count()).sum();
     let longest = |of: fn(&WorkerTally) -> u64| input.tally.workers().iter().map(of).max().unwrap_or(0) as f64 / 1e9;
     let evidence = format!(
-        "{} stalls over 1 ms, the longest {}; the longest garbage collection took {}; for {} of the time, a request could be delayed by more than a tenth of the {name} of {}",
+        "{} stalls over 1 ms, the longest {}; the longest garbage collection took {}; for {} of the time, a request could be delayed \
+         by more than a tenth of the {name} of {}",
         units::count(stalls),
         units::seconds(longest(|worker| worker.stalls.max())),
         units::seconds(longest(|worker| worker.collections.max())),
@@ -42,7 +45,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
 }
 
 /// Neither the script nor the kernel tells which of these it was: a core that the hypervisor takes away counts as computing.
-const ADVICE: &str = "Something held up a worker: heavy work in a script (large JSON, hashing, loops), a garbage collection, very many users due at once, or a machine that took the core away. Move heavy work out of the iteration, use more workers (--workers), or use a machine that is not shared.";
+const ADVICE: &str = "Something held up a worker: heavy work in a script (large JSON, hashing, loops), a garbage collection, very many \
+ users due at once, or a machine that took the core away. Move heavy work out of the iteration, use more workers (--workers), or use a \
+ machine that is not shared.";
 
 /// Does a threshold ask for this percentile, or one further out?
 fn is_judged(input: &CheckInput<'_>, quantile: f64) -> bool {

@@ -27,7 +27,8 @@ pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
                 units::count(users_max),
                 units::count(leaf.waiting_max)
             );
-            let advice = "The target responds more slowly than users arrive. If that is what you want to see, read the throughput, not the percentiles; otherwise lower the rate, or raise the scenario's maximum number of users.";
+            let advice = "The target responds more slowly than users arrive. If that is what you want to see, read the throughput, not \
+             the percentiles; otherwise lower the rate, or raise the scenario's maximum number of users.";
             return OPEN.graded(Grade::Suspect, evidence, advice);
         }
     }

@@ -19,6 +19,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         units::share(worker.busiest_share),
         units::share(worker.busy_ns as f64 / worker.wall_ns as f64)
     );
-    let advice = "A busy worker adds its own queueing to the response times. Use more workers (--workers) or machines, do less per request in the script, or ask for less load.";
+    let advice = "A busy worker adds its own queueing to the response times. Use more workers (--workers) or machines, do less per \
+     request in the script, or ask for less load.";
     INFO.graded(grade_of(worker.busiest_share, 0.85, 0.97), evidence, advice)
 }
