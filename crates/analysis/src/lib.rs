@@ -1,7 +1,8 @@
 //! What can be concluded from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
 //!
 //! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others). [`conclude`] makes them of a
-//! run that is over, [`LiveAnalysis`] follows one that is not. Definitions: docs/metrics.md and docs/validity.md.
+//! run that is over, [`LiveAnalysis`] follows one that is not. `facts` holds what a run shows about its system, computed once; the rules in
+//! `findings` read facts, and nothing else, to say what limits it. Definitions: docs/metrics.md, docs/validity.md and docs/findings.md.
 
 mod censored;
 mod conclude;
