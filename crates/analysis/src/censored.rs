@@ -1,15 +1,15 @@
-//! Quantiles when some times are only known to be longer than what was seen.
+//! Quantiles where some times are only known to exceed what was seen.
 //!
 //! A request that timed out or was cut off at the end of the run took at least as long as it was given. Leaving it out, or
-//! counting it as if it had been answered then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier,
+//! counting it as if its response had come then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier,
 //! "Nonparametric Estimation from Incomplete Observations", JASA 1958) uses it for exactly what it says. Without censored
 //! times it is the nearest-rank quantile.
 
 use metrics::{Histogram, SeriesSlice};
 
-/// What a series knows about times that it did not see the end of.
+/// The times of a series, some of which it did not see the end of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Times<'a> {
+pub(crate) struct CensoredTimes<'a> {
     /// All that ended, timed-out ones with the time they were given.
     pub(crate) ended: &'a Histogram,
     /// Lower bounds: timed-out ones (these are in `ended` too) and interrupted ones (these are not).
@@ -23,7 +23,7 @@ pub(crate) struct Times<'a> {
 pub(crate) enum Quantile {
     /// Seconds.
     Known(f64),
-    /// It lies beyond all that was waited for: only this lower bound is known. Seconds.
+    /// It lies beyond the longest wait: only this lower bound is known. Seconds.
     Beyond(f64),
     NoData,
 }
@@ -45,7 +45,7 @@ pub(crate) fn behind(finished: &Histogram, open: &Histogram, q: f64) -> Quantile
     Quantile::Beyond(bounds.value_at_rank(rank) as f64 / 1e9)
 }
 
-impl<'a> Times<'a> {
+impl<'a> CensoredTimes<'a> {
     /// Response times of a series.
     pub(crate) fn response(series: &'a SeriesSlice) -> Self {
         Self { ended: &series.response, censored: &series.censored, failed: &series.failed_response }
@@ -84,7 +84,7 @@ impl<'a> Times<'a> {
     }
 }
 
-/// `max`: the longest that anything was waited for.
+/// `max`: the longest wait.
 fn product_limit(steps: &[(u64, u64, u64)], q: f64, max: u64) -> Quantile {
     let mut at_risk: u64 = steps.iter().map(|(_, events, censored)| events + censored).sum();
     if at_risk == 0 {
@@ -122,7 +122,7 @@ mod tests {
         let relapsed = [6, 6, 6, 7, 10, 13, 16, 22, 23];
         let censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35];
         let (ended, censored) = (histogram(relapsed), histogram(censored));
-        let times = Times { ended: &ended, censored: &censored, failed: &Histogram::new() };
+        let times = CensoredTimes { ended: &ended, censored: &censored, failed: &Histogram::new() };
         for (survival, week) in [(0.857, 6), (0.807, 7), (0.753, 10), (0.690, 13), (0.627, 16), (0.538, 22), (0.448, 23)] {
             assert_eq!(times.quantile(1.0 - survival - 0.0006), Quantile::Known(week as f64 / 1e9), "just above {survival}");
         }
@@ -134,7 +134,7 @@ mod tests {
         // 97 answered in 1 to 97 ns, 3 timed out at 400 ns: p97 is known, p98 is not.
         let ended = histogram((1..=97).chain([400; 3]));
         let timed_out = histogram([400; 3]);
-        let times = Times { ended: &ended, censored: &timed_out, failed: &timed_out };
+        let times = CensoredTimes { ended: &ended, censored: &timed_out, failed: &timed_out };
         assert_eq!(times.quantile(0.97), Quantile::Known(97e-9));
         assert_eq!(times.quantile(0.98), Quantile::Beyond(400e-9));
     }
@@ -173,7 +173,7 @@ mod tests {
         fn without_censoring_it_is_the_nearest_rank(values in proptest::collection::vec(0u64..500, 1..200), permille in 1u32..1000) {
             let ended = histogram(values.iter().copied());
             let q = f64::from(permille) / 1000.0;
-            let times = Times { ended: &ended, censored: &Histogram::new(), failed: &Histogram::new() };
+            let times = CensoredTimes { ended: &ended, censored: &Histogram::new(), failed: &Histogram::new() };
             let Quantile::Known(by_steps) = product_limit(&times.steps(), q, ended.max()) else { panic!("nothing is censored") };
             let mut sorted = values.clone();
             sorted.sort_unstable();

@@ -2,18 +2,20 @@
 
 use run_directory::Run;
 
+use crate::facts::Facts;
 use crate::summary::Numbers;
-use crate::validity::{Ground, RunStage};
-use crate::{Summary, Tally, Verdict, findings, moved, thresholds, validity};
+use crate::validity::{CheckInput, RunStage};
+use crate::{RunTally, Summary, Verdict, findings, moved, thresholds, validity};
 
 /// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
-    let tally = Tally::of(&run.slices);
+    let tally = RunTally::of(&run.slices);
     let numbers = Numbers::of(run, &tally);
     let stage = RunStage::Over(run.end.as_ref());
-    let ground = Ground { plan: &run.plan, host: &run.info.host, tally: &tally, notices: &run.notices, response: &numbers.response, stage };
-    let validity = validity::judge(&ground);
-    let findings = findings::find(&findings::Scene::new(run, &tally, &validity));
+    let input =
+        CheckInput { plan: &run.plan, host: &run.info.host, tally: &tally, notices: &run.notices, response: &numbers.response, stage };
+    let validity = validity::judge(&input);
+    let findings = findings::find(&Facts::of(run, &tally, &validity));
     let thresholds = thresholds::evaluate(run);
     let signals = moved::rows(&run.signals, &findings);
     numbers.into_summary(&run.info, &run.plan.name, signals, Verdict { validity, thresholds, findings })

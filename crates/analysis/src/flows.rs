@@ -41,11 +41,11 @@ pub struct FlowRow {
     /// Finishes that came after the timeout.
     pub late: u64,
     pub duplicates: u64,
-    /// Keys that finished or reached a stage, and whose start never came.
+    /// Keys that finished or reached a stage without ever having started.
     pub unmatched: u64,
-    /// Starts beyond the bound on open journeys.
+    /// Starts beyond the limit on open journeys.
     pub unfollowed: u64,
-    /// Ended journeys beyond the bound on what is remembered.
+    /// Ended journeys beyond the limit on what is remembered.
     pub forgotten: u64,
     /// Per second, from the first to the last slice in which any started, or finished.
     pub start_rate: f64,
@@ -58,7 +58,7 @@ pub struct FlowRow {
     /// The longest that any journey had been open at the end of a second. Seconds.
     pub oldest_max: f64,
     pub oldest_max_at_seconds: f64,
-    /// Finished journeys that one which started later had overtaken.
+    /// Finished journeys that were overtaken by one that started later.
     pub overtaken: u64,
     /// `overtaken` / `finished`; 0 when none finished.
     pub overtaken_share: f64,
@@ -119,8 +119,8 @@ impl FlowTally {
         }
     }
 
-    /// Lower bounds of the times of all that did not finish. A run that was killed, or goes on, has not written down how long those
-    /// have been open: nothing is then known of them but that they are.
+    /// Lower bounds of the times of all that did not finish. A run that was killed, or is still going on, has not recorded how long
+    /// those have been open: nothing is known of them but that they are.
     fn unfinished(&self, known: &Histogram, unknown: u64) -> Histogram {
         let mut bounds = known.clone();
         bounds.record_n(0, unknown);

@@ -1,10 +1,12 @@
 //! What can be concluded from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
 //!
 //! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others). [`conclude`] makes them of a
-//! run that is over, [`Live`] follows one that is not. Definitions: docs/metrics.md and docs/validity.md.
+//! run that is over, [`LiveAnalysis`] follows one that is not. `facts` holds what a run shows about its system, computed once; the rules in
+//! `findings` read facts, and nothing else, to say what limits it. Definitions: docs/metrics.md, docs/validity.md and docs/findings.md.
 
 mod censored;
 mod conclude;
+mod facts;
 mod findings;
 mod flows;
 mod interval;
@@ -20,12 +22,12 @@ mod validity;
 
 pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
-pub use live::{Live, LiveStatus, LiveTimes};
+pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, SignalRow, Summary, ThresholdResult,
-    ThresholdState, TimeStats, Totals, Validity, ValidityCheck, Verdict,
+    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, RunTotals, SignalRow, Summary,
+    ThresholdResult, ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;
-pub use tally::{LeafTally, Second, SeriesTally, Tally, WorkerTally};
-pub use thresholds::{Change, Thresholds, evaluate};
+pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
+pub use thresholds::{ThresholdFailure, Thresholds, evaluate};

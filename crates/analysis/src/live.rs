@@ -1,4 +1,4 @@
-//! A run while it goes on: cheap numbers for a progress line, thresholds and validity.
+//! A run in progress: cheap numbers for a progress line, thresholds and validity.
 
 use std::collections::VecDeque;
 
@@ -6,25 +6,25 @@ use metrics::{Histogram, SeriesKind, SignalNotice, Snapshot};
 use plan::TestPlan;
 use run_directory::{HostFacts, RunInfo, SignalSeries};
 
-use crate::censored::Times;
+use crate::censored::CensoredTimes;
 use crate::percentile::stats;
 use crate::summary::Numbers;
-use crate::thresholds::{Change, Thresholds};
-use crate::validity::{self, Ground, RunStage};
-use crate::{Findings, Grade, Summary, Tally, ThresholdResult, TimeStats, Totals, Validity, Verdict};
+use crate::thresholds::{ThresholdFailure, Thresholds};
+use crate::validity::{self, CheckInput, RunStage};
+use crate::{Findings, Grade, RunTally, RunTotals, Summary, ThresholdResult, TimeStats, Validity, Verdict};
 
 /// Follows a run slice by slice. A push costs as much as the slice, whatever came before.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveAnalysis {
     plan: TestPlan,
     host: HostFacts,
-    tally: Tally,
+    tally: RunTally,
     thresholds: Thresholds,
     notices: Vec<SignalNotice>,
     recent: VecDeque<Recent>,
 }
 
-/// Response times in a progress line. Seconds; nearest rank, without regard to how many samples there are.
+/// Response times in a progress line. Seconds; nearest rank, however few samples there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LiveTimes {
     pub p50: Option<f64>,
@@ -52,7 +52,7 @@ pub struct LiveStatus {
     pub whole: LiveTimes,
     /// Failed share of the requests of the last seconds, 0 to 1.
     pub failure_share: f64,
-    pub totals: Totals,
+    pub totals: RunTotals,
     /// The worst of the checks that can be judged so far.
     pub grade: Grade,
     pub thresholds: Vec<ThresholdResult>,
@@ -68,7 +68,7 @@ struct Recent {
     seconds: f64,
 }
 
-impl Live {
+impl LiveAnalysis {
     /// Slices that "the last seconds" are.
     pub const RECENT: usize = 5;
 
@@ -76,7 +76,7 @@ impl Live {
         Self {
             plan: plan.clone(),
             host: host.clone(),
-            tally: Tally::default(),
+            tally: RunTally::default(),
             thresholds: Thresholds::new(&plan.thresholds),
             notices: Vec::new(),
             recent: VecDeque::new(),
@@ -84,7 +84,7 @@ impl Live {
     }
 
     /// Takes one merged slice; returns thresholds that have just become certain to fail. One with `abort` asks to stop the run.
-    pub fn push(&mut self, slice: &Snapshot) -> Vec<Change> {
+    pub fn push(&mut self, slice: &Snapshot) -> Vec<ThresholdFailure> {
         let mut recent = Recent {
             response: Histogram::new(),
             requests: 0,
@@ -106,8 +106,8 @@ impl Live {
         self.thresholds.push(slice)
     }
 
-    /// Takes readings; returns thresholds that have just become certain to fail, as [`Live::push`] does.
-    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<Change> {
+    /// Takes readings; returns thresholds that have just become certain to fail, as [`LiveAnalysis::push`] does.
+    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<ThresholdFailure> {
         self.thresholds.push_signals(batch)
     }
 
@@ -115,14 +115,14 @@ impl Live {
         self.notices.push(notice.clone());
     }
 
-    pub fn tally(&self) -> &Tally {
+    pub fn tally(&self) -> &RunTally {
         &self.tally
     }
 
     /// The checks that can be judged so far.
     pub fn validity(&self) -> Validity {
         let response = self.response();
-        let ground = Ground {
+        let input = CheckInput {
             plan: &self.plan,
             host: &self.host,
             tally: &self.tally,
@@ -130,7 +130,7 @@ impl Live {
             response: &response,
             stage: RunStage::Running,
         };
-        validity::judge(&ground)
+        validity::judge(&input)
     }
 
     pub fn status(&self) -> LiveStatus {
@@ -159,7 +159,7 @@ impl Live {
         }
     }
 
-    /// All numbers so far, for a page that draws the run while it goes on. Without intervals and findings, which need the whole run.
+    /// All numbers so far, for a page that draws the run in progress. Without intervals and findings, which need the whole run.
     pub fn summary(&self, info: &RunInfo) -> Summary {
         let findings = Findings { findings: Vec::new(), remark: "Findings are made when the run is over.".to_owned() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
@@ -168,7 +168,7 @@ impl Live {
 
     fn response(&self) -> TimeStats {
         let all = self.tally.together(SeriesKind::Request);
-        all.map_or_else(TimeStats::default, |all| stats(Times::response(&all.merged), |_| (None, None)))
+        all.map_or_else(TimeStats::default, |all| stats(CensoredTimes::response(&all.merged), |_| (None, None)))
     }
 
     fn is_open(&self, leaf: u32) -> bool {

@@ -25,7 +25,7 @@ pub struct ValidityCheck {
     pub grade: Option<Grade>,
     /// What was measured, with numbers, in one sentence.
     pub evidence: String,
-    /// What would have been suspect and what invalid.
+    /// From where on it is suspect, and from where on invalid.
     pub limits: String,
     /// What to do about it; empty when fine.
     pub advice: String,
@@ -43,7 +43,7 @@ pub struct Validity {
 pub enum ThresholdState {
     Passed,
     Failed,
-    /// Nothing was measured that it speaks of. Counts as failed at the end of a run.
+    /// Nothing that it judges was measured. Counts as failed at the end of a run.
     NoData,
     /// While running: not yet decided.
     Pending,
@@ -88,7 +88,7 @@ pub struct Finding {
     pub claim: String,
     pub confidence: Confidence,
     pub evidence: Vec<Evidence>,
-    /// What else was considered, and why it was set aside.
+    /// What else was considered, and why it was ruled out.
     pub alternatives: Vec<String>,
     pub next: String,
 }
@@ -174,7 +174,7 @@ pub struct ErrorRow {
     pub trace: Option<TraceId>,
 }
 
-/// A signal of the system that is worth a look: a finding rests on it, or it moved while the run went on. Which are, docs/metrics.md says.
+/// A signal of the system that is worth a look: a finding rests on it, or it moved during the run. docs/metrics.md says which do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SignalRow {
     /// `process:8080/cpu`, as its observer calls it.
@@ -184,13 +184,13 @@ pub struct SignalRow {
     pub mean: f64,
     pub min: f64,
     pub max: f64,
-    /// When it was first that high. Seconds since the run began.
+    /// When it was first at its maximum. Seconds since the run began.
     pub max_at_seconds: f64,
 }
 
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct RunTotals {
     pub duration_seconds: f64,
     pub requests: u64,
     pub requests_failed: u64,
@@ -220,7 +220,7 @@ pub struct Summary {
     pub id: String,
     pub test: String,
     pub started: String,
-    pub totals: Totals,
+    pub totals: RunTotals,
     /// Response times of all requests together.
     pub response: TimeStats,
     pub requests: Vec<RequestRow>,
@@ -236,7 +236,8 @@ pub struct Summary {
     pub verdict: Verdict,
 }
 
-/// The four answers: valid? passed? what limits it? (Better than before is a comparison of two runs.)
+/// What is concluded from one run: whether the measurement was valid, whether the system met its objectives, and what limits it. Whether it is better
+/// than before takes a comparison of two runs, which is not part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     pub validity: Validity,

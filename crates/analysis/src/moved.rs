@@ -2,13 +2,13 @@
 
 use run_directory::SignalSeries;
 
-use crate::findings::signals::Readings;
+use crate::facts::readings::SignalReadings;
 use crate::{Findings, SignalRow};
 
 const ROWS_MAX: usize = 8;
 /// Stretches of the run whose means tell whether a signal moved.
 const STRETCHES: usize = 10;
-/// Of fewer readings, three in a stretch, movement cannot be told from noise.
+/// With fewer readings, three per stretch, movement cannot be told from noise.
 const READINGS_MIN: usize = 3 * STRETCHES;
 /// Signals that moved less are left out, see [`movement`].
 const MOVEMENT_MIN: f64 = 0.1;
@@ -19,7 +19,7 @@ pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalR
     let mut found: Vec<(usize, f64, SignalRow)> = signals
         .iter()
         .filter_map(|series| {
-            let readings = Readings::of(series);
+            let readings = SignalReadings::of(series);
             let points: Vec<(f64, f64)> = readings.between(0.0, f64::INFINITY).filter(|(_, value)| value.is_finite()).collect();
             let place = evidence.iter().position(|name| **name == series.signal.name).unwrap_or(usize::MAX);
             let movement = movement(&points);
@@ -46,9 +46,9 @@ fn row(series: &SignalSeries, points: &[(f64, f64)]) -> Option<SignalRow> {
     Some(SignalRow { name, unit, mean: sum / points.len() as f64, min, max, max_at_seconds })
 }
 
-/// How far a signal moved beyond how much it wavers: the share of its variance that lies between ten stretches of the run, less what chance
-/// alone would give (epsilon squared; Kelley 1935), times the distance of the highest stretch's mean from the lowest one's in parts of
-/// the larger. 0 for a signal that stays or wavers, 1 for one that begins at nothing and grows steadily.
+/// How far a signal moved beyond its noise: the share of its variance that lies between ten stretches of the run, less what chance alone
+/// would give (epsilon squared; Kelley 1935), times the distance between the highest and the lowest stretch's mean as a fraction of the
+/// larger. 0 for a signal that stays level or wavers, 1 for one that starts at zero and grows steadily.
 fn movement(points: &[(f64, f64)]) -> f64 {
     let (Some((first, _)), Some((last, _))) = (points.first(), points.last()) else { return 0.0 };
     if points.len() < READINGS_MIN || last <= first {

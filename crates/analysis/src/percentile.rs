@@ -2,7 +2,7 @@
 
 use metrics::Histogram;
 
-use crate::censored::{Quantile, Times, behind};
+use crate::censored::{CensoredTimes, Quantile, behind};
 use crate::{Percentile, TimeStats};
 
 /// The percentiles that a summary lists.
@@ -26,7 +26,7 @@ pub fn samples_needed(quantile: f64) -> u64 {
 }
 
 /// `interval` gives the 95 % interval of a listed quantile, where one is wanted.
-pub(crate) fn stats(times: Times<'_>, interval: impl Fn(f64) -> (Option<f64>, Option<f64>)) -> TimeStats {
+pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<f64>, Option<f64>)) -> TimeStats {
     let count = times.count();
     if count == 0 && times.censored.is_empty() {
         return TimeStats::default();
@@ -41,10 +41,10 @@ pub(crate) fn stats(times: Times<'_>, interval: impl Fn(f64) -> (Option<f64>, Op
     }
 }
 
-/// Of times that were all seen to their end.
+/// The statistics of times that were all seen to their end.
 pub(crate) fn stats_of(histogram: &Histogram) -> TimeStats {
     let none = Histogram::new();
-    stats(Times { ended: histogram, censored: &none, failed: &none }, |_| (None, None))
+    stats(CensoredTimes { ended: histogram, censored: &none, failed: &none }, |_| (None, None))
 }
 
 /// Of a flow's journeys: `open` holds lower bounds of the times of those that did not finish. Count, mean and extremes are of those
@@ -64,7 +64,7 @@ pub(crate) fn flow_stats(finished: &Histogram, open: &Histogram) -> TimeStats {
     }
 }
 
-fn percentile(times: Times<'_>, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {
+fn percentile(times: CensoredTimes<'_>, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {
     shown(times.quantile(quantile), times.count(), quantile, interval)
 }
 

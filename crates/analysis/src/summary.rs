@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use run_directory::{Run, RunInfo};
 
-use crate::censored::Times;
+use crate::censored::CensoredTimes;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
-use crate::tally::{SeriesTally, Tally};
-use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, SignalRow, Summary, TimeStats, Totals, Verdict};
+use crate::tally::{RunTally, SeriesTally};
+use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, RunTotals, SignalRow, Summary, TimeStats, Verdict};
 
 /// Rows of the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
@@ -20,7 +20,7 @@ impl Summary {
 
 /// The numbers, before there is a verdict.
 pub(crate) struct Numbers {
-    totals: Totals,
+    totals: RunTotals,
     pub(crate) response: TimeStats,
     requests: Vec<RequestRow>,
     groups: Vec<RequestRow>,
@@ -31,20 +31,20 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    pub(crate) fn of(run: &Run, tally: &Tally) -> Self {
+    pub(crate) fn of(run: &Run, tally: &RunTally) -> Self {
         let histories = Histories::of(&run.slices);
         let times = |merged: &SeriesSlice| with_intervals(merged, &histories.of_series(&merged.key));
         Self::with(tally, times, response_of_all(tally, &histories))
     }
 
     /// The numbers while a run goes on: without intervals, which need the single seconds.
-    pub(crate) fn so_far(tally: &Tally) -> Self {
-        let times = |merged: &SeriesSlice| stats(Times::response(merged), |_| (None, None));
+    pub(crate) fn so_far(tally: &RunTally) -> Self {
+        let times = |merged: &SeriesSlice| stats(CensoredTimes::response(merged), |_| (None, None));
         let response = tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| times(&all.merged));
         Self::with(tally, times, response)
     }
 
-    fn with(tally: &Tally, times: impl Fn(&SeriesSlice) -> TimeStats, response: TimeStats) -> Self {
+    fn with(tally: &RunTally, times: impl Fn(&SeriesSlice) -> TimeStats, response: TimeStats) -> Self {
         let rows = |kind| {
             let mut rows: Vec<RequestRow> = tally.of_kind(kind).map(|series| row(series, times(&series.merged))).collect();
             rows.sort_by(|a, b| a.key.cmp(&b.key));
@@ -135,23 +135,23 @@ fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
 /// interval is given.
 fn with_intervals(merged: &SeriesSlice, seconds: &[Vec<&Histogram>]) -> TimeStats {
     if !merged.censored.is_empty() {
-        return stats(Times::response(merged), |_| (None, None));
+        return stats(CensoredTimes::response(merged), |_| (None, None));
     }
     let intervals = Intervals::of(seconds, &merged.response);
-    stats(Times::response(merged), |quantile| intervals.at(quantile))
+    stats(CensoredTimes::response(merged), |quantile| intervals.at(quantile))
 }
 
 /// All requests together: what the headline and the validity checks are about.
-fn response_of_all(tally: &Tally, histories: &Histories<'_>) -> TimeStats {
+fn response_of_all(tally: &RunTally, histories: &Histories<'_>) -> TimeStats {
     tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| with_intervals(&all.merged, &histories.requests))
 }
 
-pub(crate) fn totals(tally: &Tally) -> Totals {
-    let mut totals = Totals {
+pub(crate) fn totals(tally: &RunTally) -> RunTotals {
+    let mut totals = RunTotals {
         duration_seconds: tally.duration_seconds(),
         users_max: tally.users_max(),
         connections_opened: tally.connections_opened(),
-        ..Totals::default()
+        ..RunTotals::default()
     };
     let mut span: Option<(u64, u64)> = None;
     for series in tally.series() {
@@ -196,7 +196,7 @@ pub(crate) fn outcome(series: &SeriesSlice, wanted: Outcome) -> u64 {
     series.outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count)
 }
 
-fn checks(tally: &Tally) -> Vec<CheckRow> {
+fn checks(tally: &RunTally) -> Vec<CheckRow> {
     let row = |series: &SeriesTally| CheckRow {
         key: series.merged.key.clone(),
         passed: series.merged.count - series.merged.failed,
@@ -207,7 +207,7 @@ fn checks(tally: &Tally) -> Vec<CheckRow> {
     rows
 }
 
-fn errors(tally: &Tally) -> Vec<ErrorRow> {
+fn errors(tally: &RunTally) -> Vec<ErrorRow> {
     let mut rows: Vec<ErrorRow> = tally
         .errors()
         .iter()

@@ -1,6 +1,6 @@
 //! A run folded into one: whole-run series, leaves and workers.
 //!
-//! A [`Tally`] costs as much as the run has series, not as long as it lasts (but for a few numbers per second), and takes a
+//! A [`RunTally`] costs as much as the run has series, not as long as it lasts (but for a few numbers per second), and takes a
 //! slice in time proportional to that slice alone; the live view and the final summary are made from the same one.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::flows::FlowTally;
 
 /// Everything measured so far.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct RunTally {
     series: Vec<SeriesTally>,
     index: HashMap<SeriesKey, usize>,
     leaves: Vec<LeafTally>,
@@ -19,7 +19,7 @@ pub struct Tally {
     errors: Vec<ErrorGroup>,
     flows: Vec<FlowTally>,
     load_end: Option<Nanos>,
-    seconds: Vec<Second>,
+    seconds: Vec<SliceTotals>,
     users_max: u64,
     end: Nanos,
     series_overflow: u64,
@@ -32,7 +32,7 @@ pub struct Tally {
 #[derive(Debug, Clone)]
 pub struct SeriesTally {
     pub merged: SeriesSlice,
-    /// Begin of its first slice and end of its last.
+    /// Start of its first slice and end of its last.
     pub start: Nanos,
     pub end: Nanos,
 }
@@ -87,7 +87,7 @@ pub struct WorkerTally {
 
 /// What is kept of each second for trends.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Second {
+pub struct SliceTotals {
     pub slice: u32,
     pub start: Nanos,
     pub end: Nanos,
@@ -99,12 +99,12 @@ pub struct Second {
     pub users_active: u64,
 }
 
-impl Tally {
+impl RunTally {
     /// Distinct errors that are kept apart over a run.
     const ERRORS_MAX: usize = 1000;
 
     pub fn push(&mut self, slice: &Snapshot) {
-        let mut second = Second { slice: slice.slice, start: slice.start, end: slice.end, ..Second::default() };
+        let mut second = SliceTotals { slice: slice.slice, start: slice.start, end: slice.end, ..SliceTotals::default() };
         for series in &slice.series {
             if series.key.kind == SeriesKind::Request {
                 second.requests += series.count;
@@ -222,12 +222,12 @@ impl Tally {
         &self.flows
     }
 
-    /// When all load had ended, if the run went on for the sake of journeys that were still open.
+    /// When all load had ended, if the run went on because journeys were still open.
     pub fn load_end(&self) -> Option<Nanos> {
         self.load_end
     }
 
-    pub fn seconds(&self) -> &[Second] {
+    pub fn seconds(&self) -> &[SliceTotals] {
         &self.seconds
     }
 
@@ -241,14 +241,14 @@ impl Tally {
         self.end as f64 / 1e9
     }
 
-    /// Slices that are not there though later ones are.
+    /// Slices that are missing though later ones are there.
     pub fn missing_slices(&self) -> u64 {
         let slices = || self.seconds.iter().map(|second| u64::from(second.slice));
         // The first slice of a run is 0.
         slices().max().map_or(0, |last| (last + 1).saturating_sub(self.seconds.len() as u64))
     }
 
-    /// Samples whose name came after the bound on series was reached.
+    /// Samples whose name came after the limit on series was reached.
     pub fn series_overflow(&self) -> u64 {
         self.series_overflow
     }
@@ -257,12 +257,12 @@ impl Tally {
         self.connections_opened
     }
 
-    /// TCP segments that the machine sent again.
+    /// TCP segments that the machine retransmitted.
     pub fn retransmits(&self) -> u64 {
         self.retransmits
     }
 
-    /// Requests for a connection that the machine sent again.
+    /// SYN retransmissions of the machine.
     pub fn syn_retransmits(&self) -> u64 {
         self.syn_retransmits
     }
@@ -283,7 +283,7 @@ impl Tally {
 const OTHER_ERRORS: &str = "(other errors)";
 
 impl SeriesTally {
-    /// Ended per second from the begin of its first slice to the end of its last.
+    /// Ended per second, from the start of its first slice to the end of its last.
     pub fn rate(&self) -> f64 {
         let seconds = self.end.saturating_sub(self.start) as f64 / 1e9;
         if seconds > 0.0 { self.merged.count as f64 / seconds } else { 0.0 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use analysis::{Live, Summary};
+use analysis::{LiveAnalysis, Summary};
 use engine::{Control, StopReason};
 use metrics::{Mark, MarkKind, Snapshot};
 use plan::TestPlan;
@@ -31,7 +31,7 @@ impl LivePage {
     }
 
     /// Takes commands, which become marks of the slice, and shows the slice.
-    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, live: &Live) -> Vec<Control> {
+    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, live: &LiveAnalysis) -> Vec<Control> {
         let mut controls = Vec::new();
         while let Some(command) = self.server.command() {
             let (control, text) = self.obey(command);

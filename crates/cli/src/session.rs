@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use analysis::{Change, Grade, Live, Summary};
+use analysis::{Grade, LiveAnalysis, Summary, ThresholdFailure};
 use anyhow::Context;
 use engine::{Control, Controller, Coordinator, Ending, Event, StopReason, Tables, UserFactory, WorkerContext};
 use metrics::clock::Monotonic;
@@ -148,7 +148,7 @@ impl Session<'_> {
         let shown = mask.plan(&plan);
         let mut watch = Watch {
             mask,
-            live: Live::new(&shown, &writer.info().host),
+            live: LiveAnalysis::new(&shown, &writer.info().host),
             writer,
             progress: Progress::new(&shown),
             screen: if terminal { Screen::on_terminal(stderr, pace, style) } else { Screen::new(stderr, pace, style) },
@@ -218,7 +218,7 @@ impl Session<'_> {
 struct Watch<'a, W: Write> {
     mask: &'a Mask,
     writer: Writer,
-    live: Live,
+    live: LiveAnalysis,
     progress: Progress,
     screen: Screen<W>,
     console: &'a Console,
@@ -298,7 +298,7 @@ impl<W: Write> Watch<'_, W> {
     }
 
     /// Passes on what observers and stubs read; returns thresholds that have just become certain to fail.
-    fn observed(&mut self, readings: &Readings) -> Vec<Change> {
+    fn observed(&mut self, readings: &Readings) -> Vec<ThresholdFailure> {
         let written = self.writer.signals(&readings.series);
         self.written(written);
         for notice in &readings.notices {

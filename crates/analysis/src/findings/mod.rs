@@ -1,86 +1,50 @@
-//! What limits the system? One rule per file; a rule that the evidence does not carry says nothing.
+//! What limits the system? One rule per file: it reads facts, and makes a finding where they carry one.
+//!
+//! A rule knows no other rule. What two of them need to know is a fact (`crate::facts`). To add one: its file, its line in [`RULES`], its section in
+//! docs/findings.md, and tests in `tests/it` with as many systems that it must not accuse as systems that it must explain.
 
-mod concurrency;
-mod database;
-mod dependency;
-mod downstream;
-mod draft;
+mod call_ceiling;
+mod connection_pool;
+mod database_waits;
+mod effective_concurrency;
 mod generator;
-mod load_response;
+mod memory_per_connection;
 mod order;
-mod per_connection;
-mod pool;
-mod queue;
+mod ranked;
 mod rate_limit;
 mod remark;
 mod saturation;
-pub(crate) mod signals;
+mod slow_dependency;
 mod two_kinds;
-mod waiting;
+mod unstable_queue;
 
-use run_directory::Run;
+use crate::Findings;
+use crate::facts::Facts;
+use ranked::RankedFinding;
 
-use crate::{Findings, Tally, Validity};
-use draft::Draft;
-use load_response::LoadResponse;
-use signals::Signals;
-use waiting::Waiting;
+type FindingRule = fn(&Facts<'_>) -> Option<RankedFinding>;
 
-/// What the rules look at.
-pub(crate) struct Scene<'a> {
-    pub(crate) run: &'a Run,
-    pub(crate) tally: &'a Tally,
-    pub(crate) validity: &'a Validity,
-    /// How each request answers to the load.
-    pub(crate) responses: Vec<LoadResponse>,
-    pub(crate) signals: Signals<'a>,
-    /// When work waited; the longest first, flows before requests.
-    pub(crate) waiting: Vec<Waiting>,
-}
-
-impl<'a> Scene<'a> {
-    pub(crate) fn new(run: &'a Run, tally: &'a Tally, validity: &'a Validity) -> Self {
-        Self {
-            run,
-            tally,
-            validity,
-            responses: LoadResponse::of(run, tally),
-            signals: Signals::of(run),
-            waiting: waiting::find(run, tally),
-        }
-    }
-}
-
-type Rule = fn(&Scene<'_>) -> Option<Draft>;
-
-const RULES: [Rule; 12] = [
-    downstream::find,
-    pool::find,
+/// Their order decides between findings of equal rank.
+const RULES: [FindingRule; 12] = [
+    call_ceiling::find,
+    connection_pool::find,
     order::find,
-    per_connection::find,
+    memory_per_connection::find,
     two_kinds::find,
     rate_limit::find,
     saturation::find,
-    database::waits,
-    dependency::find,
-    concurrency::find,
+    database_waits::find,
+    slow_dependency::find,
+    effective_concurrency::find,
     generator::find,
-    queue::find,
+    unstable_queue::find,
 ];
 
-pub(crate) fn find(scene: &Scene<'_>) -> Findings {
-    let mut drafts: Vec<Draft> = RULES.iter().filter_map(|rule| rule(scene)).collect();
-    drafts.sort_by_key(|draft| (doubt(draft), draft.standing, std::cmp::Reverse(draft.finding.confidence)));
-    let remark = if drafts.is_empty() { remark::of(scene) } else { String::new() };
-    Findings { findings: drafts.into_iter().map(|draft| draft.finding).collect(), remark }
-}
-
-/// What is said about the target means little while the generator is certain to be the limit, but for waits that dwarf what the generator was
-/// late by. Then causes come before what follows from them, and the surest first; the order of the rules decides between equals.
-fn doubt(draft: &Draft) -> u8 {
-    match draft {
-        draft if draft.dwarfs_generator => 0,
-        draft if generator::is_certain(&draft.finding) => 1,
-        _ => 2,
-    }
+/// What is said about the target means little while the generator is certain to be the limit. Then causes come before what follows from them, and the
+/// surest first.
+pub(crate) fn find(facts: &Facts<'_>) -> Findings {
+    let mut found: Vec<RankedFinding> = RULES.iter().filter_map(|rule| rule(facts)).collect();
+    found.sort_by_key(|found| (found.doubt, found.standing, std::cmp::Reverse(found.finding.confidence)));
+    let remark = if found.is_empty() { remark::of(facts) } else { String::new() };
+    Findings { findings: found.into_iter().map(|found| found.finding).collect(), remark }
 }

@@ -1,16 +1,17 @@
 //! Served out of order: most pass quickly while some starve.
 //!
-//! A queue that is served in order makes all wait alike. Where the next is picked otherwise, later ones overtake, and the oldest wait far longer than
-//! the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
+//! In a queue that is served in order, all wait alike. Where the next one is picked otherwise, later ones overtake, and the oldest wait far longer
+//! than the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
 
-use super::draft::{Draft, Standing};
-use super::{Scene, Waiting};
+use super::ranked::{RankedFinding, Standing};
+use crate::facts::Facts;
+use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
 /// A journey was starved when one that started so much later finished first: five medians, and two seconds at least.
 const MEDIANS: f64 = 5.0;
 const LATER_MIN_S: f64 = 2.0;
-/// And so many mean times of the calls that serve it, which differ by themselves.
+/// It must also be this many mean hold times of the calls that serve it: calls differ in length by themselves.
 const HOLDS: f64 = 8.0;
 /// How much longer the longest must have waited than it would have in order.
 const LONGER_THAN_IN_ORDER: f64 = 1.5;
@@ -18,18 +19,18 @@ const LONGER_THAN_IN_ORDER: f64 = 1.5;
 const STARVED_MIN: u64 = 5;
 const STARVED_SHARE_MIN: f64 = 0.01;
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    scene.waiting.iter().find_map(|waiting| {
-        let flow = scene.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
-        starved(scene, waiting, flow)
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    facts.waiting.iter().find_map(|waiting| {
+        let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
+        starved(facts, waiting, flow)
     })
 }
 
-fn starved(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Option<Draft> {
+fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Option<RankedFinding> {
     let slice = &flow.merged;
     let median = slice.time.quantile(0.5)? as f64 / 1e9;
-    let holds = scene.signals.observers_with("in_flight_max").filter_map(|stub| scene.signals.readings(stub, "hold"));
-    let hold = holds.filter_map(|hold| hold.mean(waiting.from, waiting.to)).fold(0.0, f64::max);
+    let holds = facts.called.iter().filter_map(|endpoint| endpoint.hold.as_ref()?.mean(waiting.from, waiting.to));
+    let hold = holds.fold(0.0, f64::max);
     let least = f64::max(MEDIANS * median, LATER_MIN_S).max(HOLDS * hold);
     let starved = slice.overtaken.count() - slice.overtaken.count_at_or_below((least * 1e9) as u64);
     if starved < STARVED_MIN || (starved as f64) < STARVED_SHARE_MIN * slice.finished as f64 {
@@ -43,12 +44,12 @@ fn starved(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Option<Dra
         return None;
     }
     let claim = format!(
-        "\"{name}\" is served out of order: half take {} or less, while the oldest waited {} and was overtaken again and again",
+        "\"{name}\" is served out of order: half take {} or less, while the oldest waited {} and was overtaken repeatedly",
         units::seconds(median),
         units::seconds(longest)
     );
     let worst = slice.overtaken.max() as f64 / 1e9;
-    let finding = Draft::new(Standing::Fault, "order", Confidence::High, claim)
+    let finding = RankedFinding::new(Standing::Fault, "order", Confidence::High, claim)
         .rests_on(
             format!(
                 "{} of {} journeys were overtaken by one that started more than {} later; the worst by {}",
@@ -62,7 +63,7 @@ fn starved(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Option<Dra
         )
         .rests_on(
             format!(
-                "never more than {} were open, and {} finished: in order, nobody would have waited much longer than {}",
+                "no more than {} were ever open, and {} finished: in order, none would have waited much longer than {}",
                 units::count(flow.backlog_max),
                 units::rate(waiting.throughput),
                 units::seconds(in_order)
@@ -71,13 +72,17 @@ fn starved(scene: &Scene<'_>, waiting: &Waiting, flow: &FlowTally) -> Option<Dra
             (waiting.from, waiting.to),
         );
     let finding = if hold > 0.0 {
-        finding.or(format!("Calls that differ in length: set aside, because they took {} on average.", units::seconds(hold)))
+        finding.or(format!("Calls of different length. Ruled out: they took {} on average.", units::seconds(hold)))
     } else {
         finding
     };
     Some(
         finding
-            .or("Priorities, or one key's messages that wait for each other: they look the same, and you know whether they are meant.")
-            .try_next("Pick the oldest first (ORDER BY its creation, with an index that fits), and run again: the longest time should come near the median of the same moment."),
+            .or("Priorities, or messages of one key that wait for each other, look the same. Not ruled out: you know whether they are \
+             intended.")
+            .try_next(
+                "Pick the oldest first (ORDER BY creation time, with a matching index), and run again: the longest times should \
+             come close to the median at that moment.",
+            ),
     )
 }

@@ -1,13 +1,13 @@
-//! A rate limit: one that says so (429), or one that lets calls out at an even pace however much waits.
+//! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
 
 use metrics::SeriesKind;
 
-use super::draft::{Draft, Standing};
-use super::signals::mean_of_batches;
-use super::{Scene, database, downstream, saturation};
+use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
+use crate::facts::Facts;
+use crate::interval::mean_of_batches;
 
-/// Share of a request's answers that must be 429, and of a stub's calls that must be rejected.
+/// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_MIN: f64 = 0.01;
 /// Variance over mean of the calls per second, below which they leave at an even pace; independent ones have 1.
 const EVEN_MAX: f64 = 0.10;
@@ -15,101 +15,122 @@ const EVEN_MAX: f64 = 0.10;
 const EVEN_CALLS_MIN: f64 = 10.0;
 const SECONDS_MIN: usize = 15;
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    told_by_the_target(scene).or_else(|| told_by_a_stub(scene)).or_else(|| even_pace(scene))
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts))
 }
 
-/// The target itself answers 429.
-fn told_by_the_target(scene: &Scene<'_>) -> Option<Draft> {
+/// The target itself responds with 429.
+fn told_by_the_target(facts: &Facts<'_>) -> Option<RankedFinding> {
     let rejected = |statuses: &[(u16, u64)]| statuses.iter().find(|(status, _)| *status == 429).map_or(0, |(_, count)| *count);
-    let series = scene.tally.of_kind(SeriesKind::Request).max_by_key(|series| rejected(&series.merged.statuses))?;
+    let series = facts.tally.of_kind(SeriesKind::Request).max_by_key(|series| rejected(&series.merged.statuses))?;
     let (count, all) = (rejected(&series.merged.statuses), series.merged.count);
     if (count as f64) < REJECTED_MIN * all as f64 || count == 0 {
         return None;
     }
     let name = &series.merged.key.name;
-    let seconds = scene.run.slices.iter().filter_map(|slice| {
+    let seconds = facts.run.slices.iter().filter_map(|slice| {
         let found = slice.series.iter().find(|series| series.key.kind == SeriesKind::Request && series.key.name == *name)?;
-        let turned_away = rejected(&found.statuses);
-        (turned_away > 0).then(|| (slice.start as f64 / 1e9, slice.end as f64 / 1e9, (found.count - turned_away) as f64))
+        let rejected_calls = rejected(&found.statuses);
+        (rejected_calls > 0).then(|| (slice.start as f64 / 1e9, slice.end as f64 / 1e9, (found.count - rejected_calls) as f64))
     });
     let seconds: Vec<(f64, f64, f64)> = seconds.collect();
     let accepted: Vec<f64> = seconds.iter().map(|(.., accepted)| *accepted).collect();
     let (mean, half) = mean_of_batches(&accepted);
     let (from, to) = (seconds.first()?.0, seconds.last()?.1);
     let claim = format!(
-        "\"{name}\" is limited to about {}: {} of its requests were turned away with 429",
+        "\"{name}\" is limited to about {}: {} of its requests were rejected with 429",
         units::rate(mean),
         units::share(count as f64 / all as f64)
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
     Some(
-        Draft::new(Standing::Cause, "rate-limit", Confidence::High, claim)
+        RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
             .rests_on(
                 format!(
-                    "{} answers of 429; in the seconds with any, {mean:.1} others a second were accepted{interval}",
+                    "{} responses with 429; in those seconds, {mean:.1} other requests per second were accepted{interval}",
                     units::count(count)
                 ),
                 vec!["failures/status".to_owned(), "rate/requests".to_owned()],
                 (from, to),
             )
-            .try_next("If the limit is meant, stay below it or spread the load over more clients; if not, raise it."),
+            .try_next("If the limit is intended, stay below it or spread the load over more clients; if not, raise it."),
     )
 }
 
-/// A limit of a simulated endpoint turns calls of the system away.
-fn told_by_a_stub(scene: &Scene<'_>) -> Option<Draft> {
-    let end = scene.tally.duration_seconds();
-    scene.signals.observers_with("rejected").find_map(|stub| {
-        let rejected = scene.signals.readings(stub, "rejected")?;
-        let (calls, turned_away) = (scene.signals.readings(stub, "calls")?.mean(0.0, end)?, rejected.mean(0.0, end)?);
-        if turned_away < REJECTED_MIN * calls || turned_away == 0.0 {
+/// A limit of a simulated endpoint rejects calls of the system.
+fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let end = facts.tally.duration_seconds();
+    facts.called.iter().find_map(|endpoint| {
+        let (all, rejected) = (endpoint.calls.as_ref()?, endpoint.rejected.as_ref()?);
+        let (calls, rejected_calls) = (all.mean(0.0, end)?, rejected.mean(0.0, end)?);
+        if rejected_calls < REJECTED_MIN * calls || rejected_calls == 0.0 {
             return None;
         }
         let at: Vec<f64> = rejected.between(0.0, end).filter(|(_, value)| *value > 0.0).map(|(at, _)| at).collect();
-        let answered = scene.signals.readings(stub, "answered")?;
+        let answered = endpoint.answered.as_ref()?;
         let accepted: Vec<f64> = at.iter().filter_map(|at| answered.mean(at - 0.4, at + 0.4)).collect();
         let (mean, _) = mean_of_batches(&accepted);
-        let name = stub.strip_prefix("stub:").unwrap_or(stub);
-        let claim = format!("\"{name}\" turns away {} of the calls: the system calls faster than its limit, which lets about {} pass", units::share(turned_away / calls), units::rate(mean));
+        let name = endpoint.name;
+        let claim = format!(
+            "\"{name}\" rejects {} of the calls: the system calls faster than its limit, which lets about {} through",
+            units::share(rejected_calls / calls),
+            units::rate(mean)
+        );
         Some(
-            Draft::new(Standing::Cause, "rate-limit", Confidence::High, claim)
+            RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
                 .rests_on(
-                    format!("{} calls a second arrived on average, {} of them were rejected", units::number(calls), units::number(turned_away)),
-                    vec![rejected.name.clone(), format!("{stub}/calls")],
+                    format!(
+                        "{} calls per second arrived on average, and {} of them were rejected",
+                        units::number(calls),
+                        units::number(rejected_calls)
+                    ),
+                    vec![rejected.name(), all.name()],
                     (*at.first()?, *at.last()?),
                 )
-                .try_next("Let the callers keep below the limit themselves, and wait as long as Retry-After says: a call that is turned away is work done twice."),
+                .try_next("Keep the callers below the limit, and honour Retry-After: a rejected call is work done twice."),
         )
     })
 }
 
 /// Calls leave at an even pace while work waits.
-fn even_pace(scene: &Scene<'_>) -> Option<Draft> {
-    if downstream::ceiling(scene).is_some() || saturation::find(scene).is_some() || database::waits(scene).is_some() {
+fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
+    if facts.call_ceiling.is_some() || facts.exhausted.is_some() || facts.session_wait.is_some() {
         return None;
     }
-    let waiting = scene.waiting.iter().find(|waiting| waiting.is_unstable())?;
+    let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
     let (from, to) = (waiting.from + 2.0, waiting.to - 2.0);
-    scene.signals.observers_with("in_flight_max").find_map(|stub| {
-        let calls: Vec<f64> = scene.signals.readings(stub, "calls")?.between(from, to).map(|(_, value)| value).collect();
+    facts.called.iter().find_map(|endpoint| {
+        let readings = endpoint.calls.as_ref()?;
+        let calls: Vec<f64> = readings.between(from, to).map(|(_, value)| value).collect();
         let mean = calls.iter().sum::<f64>() / calls.len().max(1) as f64;
         let variance = calls.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / calls.len().max(2) as f64;
         if calls.len() < SECONDS_MIN || mean < EVEN_CALLS_MIN || variance > EVEN_MAX * mean {
             return None;
         }
-        let name = stub.strip_prefix("stub:").unwrap_or(stub);
+        let name = endpoint.name;
         let claim = format!(
-            "Calls to \"{name}\" leave at an even {} however much waits: a limiter of that rate stands before them, or one worker that takes {} for each",
+            "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single \
+             worker that takes {} for each",
             units::rate(mean),
             units::seconds(1.0 / mean)
         );
         Some(
-            Draft::new(Standing::Cause, "rate-limit", Confidence::Low, claim)
-                .rests_on(format!("{mean:.1} calls a second with a standard deviation of {:.1}, while {} waited", variance.sqrt(), waiting.what()), vec![format!("{stub}/calls")], (from, to))
-                .or("Workers that are all busy: their calls would reach one number at a time and leave as unevenly as they are long; set aside.")
-                .try_next("Observe the processes before the calls: one that uses a core all along is that worker. Otherwise look for a limiter of the system itself, and set it to what the endpoint really allows."),
+            RankedFinding::new(Standing::Cause, "rate-limit", Confidence::Low, claim)
+                .rests_on(
+                    format!(
+                        "{mean:.1} calls per second with a standard deviation of {:.1}, while {} waited",
+                        variance.sqrt(),
+                        waiting.what()
+                    ),
+                    vec![readings.name()],
+                    (from, to),
+                )
+                .or("Busy workers. Ruled out: their calls would reach the same number at a time, and leave as unevenly as their lengths.")
+                .try_next(
+                    "Observe the processes that make the calls: one that keeps a core busy is that worker. Otherwise look for a \
+                 limiter in the system itself, and set it to what the endpoint really allows.",
+                ),
         )
     })
 }

@@ -1,11 +1,12 @@
-//! What to say when no rule has something to say: that nothing limits the target, where the evidence carries that, or what to observe next.
+//! What to say when no rule finds anything: that nothing limits the target, where the evidence carries that, or what to observe next.
 
 use plan::LoadProfile;
 use run_directory::RunEnd;
 
-use super::load_response::LoadResponse;
-use super::{Scene, concurrency};
 use crate::Grade;
+use crate::facts::Facts;
+use crate::facts::load_response::LoadResponse;
+use crate::validity::is_steady;
 
 /// Failed share above which failures are the first thing to look at.
 const FAILED_MAX: f64 = 0.001;
@@ -15,8 +16,8 @@ const GROWTH_MAX: f64 = 1.25;
 const REACHED_MIN: f64 = 0.95;
 const REQUESTS_MIN: u64 = 100;
 
-pub(super) fn of(scene: &Scene<'_>) -> String {
-    let totals = crate::summary::totals(scene.tally);
+pub(super) fn of(facts: &Facts<'_>) -> String {
+    let totals = crate::summary::totals(facts.tally);
     if totals.requests < REQUESTS_MIN {
         return cannot_tell("too few requests ended", "Run longer or at a higher rate.");
     }
@@ -24,39 +25,40 @@ pub(super) fn of(scene: &Scene<'_>) -> String {
         let failed = format!("{} of the requests failed", units::share(totals.failure_share));
         return cannot_tell(&failed, "Look at the errors first.");
     }
-    if scene.run.end != Some(RunEnd::Completed) {
-        return cannot_tell("the run did not go its whole way", "Let it complete.");
+    if facts.run.end != Some(RunEnd::Completed) {
+        return cannot_tell("the run did not complete", "Let it run to its end.");
     }
-    if scene.validity.grade == Grade::Invalid {
+    if facts.validity.grade == Grade::Invalid {
         return cannot_tell("the measurement is not valid", "See the validity checks.");
     }
-    let grown: Vec<&LoadResponse> = scene.responses.iter().filter(|response| is_grown(response)).collect();
+    let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
         return shared(&grown, first);
     }
-    let followed: Vec<&LoadResponse> = scene.responses.iter().filter(|response| follows(response)).collect();
-    if !followed.is_empty() && followed.len() == scene.responses.iter().filter(|response| response.count >= REQUESTS_MIN).count() {
+    let followed: Vec<&LoadResponse> = facts.responses.iter().filter(|response| follows(response)).collect();
+    if !followed.is_empty() && followed.len() == facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN).count() {
         return format!(
-            "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow with it, and nothing failed.",
-            units::number(top_rate(scene))
+            "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow \
+             with it, and nothing failed.",
+            units::number(top_rate(facts))
         );
     }
-    let steady = scene.validity.checks.iter().any(|check| check.id == "steady" && check.grade.is_some() && check.advice.is_empty());
-    if steady && is_open(scene) {
+    if is_steady(facts.validity) && is_open(facts) {
         return format!(
-            "Nothing limits it at this load: every arrival was served, nothing failed and response times kept steady at {} requests per second. Where its limit lies, this run cannot tell: raise the rate.",
+            "Nothing limits it at this load: every arrival was served, nothing failed and response times stayed steady at {} requests \
+             per second. This run cannot tell where the limit is: raise the rate.",
             units::number(totals.request_rate)
         );
     }
     let varied = |response: &LoadResponse| matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= 2.0 * low.load);
-    if scene.responses.iter().any(varied) {
+    if facts.responses.iter().any(varied) {
         return cannot_tell(
-            "as the load rose, neither did response times clearly stay nor did throughput clearly stop",
+            "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
             "Raise the load further and hold it there, and observe the target's process.",
         );
     }
     cannot_tell(
-        "the load did not vary enough to see how the target answers to it",
+        "the load did not vary enough to see how the target responds to it",
         "Ramp the load from low to high, and observe the target's process.",
     )
 }
@@ -70,7 +72,7 @@ fn shared(grown: &[&LoadResponse], first: &LoadResponse) -> String {
     };
     if grown.len() > 1 {
         return cannot_tell(
-            &format!("{} requests slow down together as the load rises{times}, which points at something that they share", grown.len()),
+            &format!("{} requests slow down together as the load rises{times}, which points to something they share", grown.len()),
             "Observe the target's process (CPU, threads) and its database.",
         );
     }
@@ -78,10 +80,6 @@ fn shared(grown: &[&LoadResponse], first: &LoadResponse) -> String {
         &format!("response times grow with the load{times}, but throughput still follows it"),
         "Raise the load until throughput stops, and observe the target's process.",
     )
-}
-
-fn is_grown(response: &LoadResponse) -> bool {
-    response.high.is_some_and(|high| response.has_grown(concurrency::GROWN, high.from, high.to))
 }
 
 fn cannot_tell(why: &str, next: &str) -> String {
@@ -97,11 +95,11 @@ fn follows(response: &LoadResponse) -> bool {
 }
 
 /// Highest requests per second over five seconds.
-fn top_rate(scene: &Scene<'_>) -> f64 {
-    let windows = scene.tally.seconds().windows(5);
+fn top_rate(facts: &Facts<'_>) -> f64 {
+    let windows = facts.tally.seconds().windows(5);
     windows.map(|window| window.iter().map(|second| second.requests).sum::<u64>() as f64 / 5.0).fold(0.0, f64::max)
 }
 
-fn is_open(scene: &Scene<'_>) -> bool {
-    scene.run.plan.load.leaves().iter().all(|leaf| matches!(leaf.profile, LoadProfile::Open { .. }))
+fn is_open(facts: &Facts<'_>) -> bool {
+    facts.run.plan.load.leaves().iter().all(|leaf| matches!(leaf.profile, LoadProfile::Open { .. }))
 }

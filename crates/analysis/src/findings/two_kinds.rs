@@ -1,16 +1,16 @@
-//! Two kinds of the same request: a few of them take a multiple of what all others take, again and again.
+//! Two kinds of the same request: a few of them repeatedly take a multiple of what all others take.
 //!
-//! A long tail is one thing, a second hump another: between the two almost nothing ends. Pauses of a process (collections, flushes) make a hump as well, but
-//! in a few seconds of the run only; a kind of request that is slow comes as often as chance lets it, in all of it.
+//! A long tail is one thing, a second hump another: between the two, almost nothing ends. Pauses of a process (collections, flushes) make a hump,
+//! too, but only in a few seconds of the run; slow requests of a kind come throughout, as often as chance has it.
 //!
-//! Which they are, groups tell: where a test groups a request by what it is about (a product, a tenant), the slow ones may be those of some groups.
+//! Groups tell which they are: where a test groups a request by what it is about (a product, a tenant), the slow ones may be those of some groups.
 
 use std::collections::BTreeMap;
 
 use metrics::{Histogram, Outcome, SeriesKind};
 
-use super::Scene;
-use super::draft::{Draft, Standing};
+use super::ranked::{RankedFinding, Standing};
+use crate::facts::Facts;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
 
@@ -41,15 +41,15 @@ struct Hump {
 }
 
 /// One request of a scenario, in whichever groups it is made.
-struct Request<'a> {
+struct RequestTimes<'a> {
     name: &'a str,
     times: Histogram,
     groups: Vec<&'a SeriesTally>,
 }
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    let humps = requests(scene).into_iter().filter_map(|request| hump(&request.times).map(|hump| (request, hump)));
-    let humps = humps.filter(|(request, hump)| !is_of_timeouts(request, hump) && is_spread(scene, request, hump));
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let humps = requests(facts).into_iter().filter_map(|request| hump(&request.times).map(|hump| (request, hump)));
+    let humps = humps.filter(|(request, hump)| !is_of_timeouts(request, hump) && is_spread(facts, request, hump));
     let (request, hump) = humps.max_by_key(|(_, hump)| hump.count)?;
     let (name, all) = (request.name, request.times.count());
     let seconds = |ns: u64| units::seconds(ns as f64 / 1e9);
@@ -62,35 +62,35 @@ pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
         None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
     };
     let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
-    let draft = Draft::new(Standing::Fault, "two-kinds", Confidence::High, claim)
+    let found = RankedFinding::new(Standing::Fault, "two-kinds", Confidence::High, claim)
         .rests_on(
             format!(
-                "{} of {} took {} or longer, and {} between half of that and that; they came in all parts of the run",
+                "{} of {} took {} or longer, and {} between half of that and that; they were spread over the whole run",
                 units::count(hump.count),
                 units::count(all),
                 seconds(hump.from_ns),
                 units::count(valley)
             ),
             vec!["response/p50".to_owned(), "response/max".to_owned()],
-            (0.0, scene.tally.duration_seconds()),
+            (0.0, facts.tally.duration_seconds()),
         )
-        .or("Pauses of the target or of the network: set aside, because those come in a few seconds of a run and not in all of them.");
+        .or("Pauses of the target or the network. Ruled out: those fall into a few seconds of a run, not into all of them.");
     Some(match known {
-        Some((groups, evidence)) => draft
-            .rests_on(evidence, Vec::new(), (0.0, scene.tally.duration_seconds()))
-            .try_next(format!("Look at what the target does for {groups} and for nothing else.")),
-        None => draft.try_next(
+        Some((groups, evidence)) => found
+            .rests_on(evidence, Vec::new(), (0.0, facts.tally.duration_seconds()))
+            .try_next(format!("Look for what the target does only for {groups}.")),
+        None => found.try_next(
             "What the slowest have in common (an argument, a product, a user) is the second kind. Make the request in a group named after what you \
              suspect, `user.group(product, …)`, and run again: the slow group is then named.",
         ),
     })
 }
 
-fn requests<'a>(scene: &'a Scene<'_>) -> Vec<Request<'a>> {
-    let mut requests: BTreeMap<(&str, &str), Request<'a>> = BTreeMap::new();
-    for series in scene.tally.of_kind(SeriesKind::Request) {
+fn requests<'a>(facts: &'a Facts<'_>) -> Vec<RequestTimes<'a>> {
+    let mut requests: BTreeMap<(&str, &str), RequestTimes<'a>> = BTreeMap::new();
+    for series in facts.tally.of_kind(SeriesKind::Request) {
         let key = &series.merged.key;
-        let request = requests.entry((&key.scenario, &key.name)).or_insert_with(|| Request {
+        let request = requests.entry((&key.scenario, &key.name)).or_insert_with(|| RequestTimes {
             name: &key.name,
             times: Histogram::default(),
             groups: Vec::new(),
@@ -101,14 +101,14 @@ fn requests<'a>(scene: &'a Scene<'_>) -> Vec<Request<'a>> {
     requests.into_values().collect()
 }
 
-/// Requests that found no answer within a limit all took that limit: it says nothing about how long they would have taken.
-fn is_of_timeouts(request: &Request<'_>, hump: &Hump) -> bool {
+/// Requests that got no response within a limit all took that limit: it says nothing about how long they would have taken.
+fn is_of_timeouts(request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let timeouts: u64 = request.groups.iter().map(|series| outcome(&series.merged, Outcome::Timeout)).sum();
     timeouts as f64 >= NAMED_MIN * hump.count as f64
 }
 
 /// The groups to which the slow ones belong, in words, and what shows it; `None` where groups do not tell them apart.
-fn slow_groups(request: &Request<'_>, hump: &Hump) -> Option<(String, String)> {
+fn slow_groups(request: &RequestTimes<'_>, hump: &Hump) -> Option<(String, String)> {
     let slow_of = |series: &SeriesTally| between(&series.merged.service, hump.from_ns, u64::MAX);
     let is_slow = |series: &&SeriesTally| slow_of(series) as f64 >= NAMED_MIN * series.merged.service.count() as f64;
     let (slow, others): (Vec<&SeriesTally>, Vec<&SeriesTally>) = request.groups.iter().copied().partition(is_slow);
@@ -170,10 +170,10 @@ fn between(times: &Histogram, low: u64, high: u64) -> u64 {
 }
 
 /// Whether slow ones come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.
-fn is_spread(scene: &Scene<'_>, request: &Request<'_>, hump: &Hump) -> bool {
+fn is_spread(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let share = hump.count as f64 / request.times.count() as f64;
     let (mut expected, mut found) = (0.0, 0.0);
-    for slice in &scene.run.slices {
+    for slice in &facts.run.slices {
         let of_it = slice.series.iter().filter(|second| request.groups.iter().any(|series| series.merged.key == second.key));
         let (count, longest) =
             of_it.fold((0, 0), |(count, longest), second| (count + second.service.count(), second.service.max().max(longest)));

@@ -94,7 +94,7 @@ fn cumulative(batch: &Histogram, lows: &[u64]) -> Vec<u64> {
 }
 
 /// The 97.5 % point of Student's t, interpolated in 1/ν between tabulated values.
-pub(crate) fn student_t(freedom: f64) -> f64 {
+pub(super) fn student_t(freedom: f64) -> f64 {
     const TABLE: [(f64, f64); 13] = [
         (1.0, 12.706),
         (1.5, 6.3),

@@ -4,9 +4,10 @@
 //! independence ([`order`]) is far too narrow then; [`batch`] is made from how much parts of the run differ from each other.
 
 mod batch;
+mod mean;
 mod order;
 
-pub(crate) use batch::student_t;
+pub(crate) use mean::mean_of_batches;
 
 use metrics::Histogram;
 

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use metrics::SignalKind;
+use metrics::{SignalKind, SignalPoint, Snapshot};
+use plan::{Aggregate, Comparison, Metric, Threshold, Window};
 use run_directory::SignalSeries;
 
-use super::{Measured, Metric, Pool, SignalPoint, Snapshot, Threshold, ThresholdResult, ThresholdState, Window, pool, wording};
+use super::samples::{MeasuredValue, ThresholdSamples, WorstWindow, measure_points};
+use super::wording;
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
-use plan::{Aggregate, Comparison};
+use crate::{ThresholdResult, ThresholdState};
 
 /// Seconds in a row that a threshold which could still recover must fail before the run is stopped for it.
 const FAILING_SECONDS: u32 = 10;
@@ -17,30 +19,20 @@ const SHARE_SAMPLES_MIN: u64 = 100;
 /// Points of a signal that are kept for a threshold: more than a day of seconds.
 const SIGNAL_POINTS_MAX: usize = 100_000;
 
-/// The worst that was measured over the windows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Worst {
-    pub(super) measured: Measured,
-    pub(super) holds: bool,
-    /// Begin of the window. Seconds since the run began.
-    pub(super) at_seconds: f64,
-    pub(super) samples: u64,
-}
-
 #[derive(Debug)]
 pub(super) struct Judge {
     threshold: Threshold,
     /// Whole run, or the window now open.
-    pool: Pool,
+    samples: ThresholdSamples,
     window: Option<OpenWindow>,
-    worst: Option<Worst>,
+    worst: Option<WorstWindow>,
     windows_judged: u32,
     windows_failed: u32,
     failing_seconds: u32,
     certain: bool,
     /// Readings of the signal; of a counter its growth per second from one reading to the next.
     points: Vec<SignalPoint>,
-    /// The reading before, of a counter.
+    /// The previous reading, of a counter.
     counted: Option<SignalPoint>,
 }
 
@@ -56,7 +48,7 @@ impl Judge {
     pub(super) fn new(threshold: Threshold) -> Self {
         Self {
             threshold,
-            pool: Pool::default(),
+            samples: ThresholdSamples::default(),
             window: None,
             worst: None,
             windows_judged: 0,
@@ -79,7 +71,7 @@ impl Judge {
         }
         match self.threshold.window {
             Window::WholeRun => {
-                let any = self.pool.add(&self.threshold, slice);
+                let any = self.samples.add(&self.threshold, slice);
                 self.count_failing(any);
             }
             Window::Every { seconds } => self.push_window(slice, seconds.max(1)),
@@ -89,10 +81,10 @@ impl Judge {
         now
     }
 
-    /// Windows stand back to back from the first slice that holds anything the selector picks. A window is judged when a later one
+    /// Windows follow back to back from the first slice that holds anything the selector picks. A window is judged when a later one
     /// begins to fill, so that seconds after the last such slice never count as empty windows.
     fn push_window(&mut self, slice: &Snapshot, seconds: u32) {
-        let mut probe = Pool::default();
+        let mut probe = ThresholdSamples::default();
         if !probe.add(&self.threshold, slice) {
             return;
         }
@@ -100,22 +92,23 @@ impl Judge {
             && slice.slice >= open.first_slice + seconds
         {
             self.judge_window(open, f64::from(seconds));
-            self.pool = Pool::default();
+            self.samples = ThresholdSamples::default();
             let first_slice = open.first_slice + seconds;
             self.window = Some(OpenWindow { first_slice, last_slice: first_slice });
         }
         let open = self.window.get_or_insert(OpenWindow { first_slice: slice.slice, last_slice: slice.slice });
         open.last_slice = slice.slice;
-        self.pool.add(&self.threshold, slice);
+        self.samples.add(&self.threshold, slice);
     }
 
     fn judge_window(&mut self, open: OpenWindow, seconds: f64) {
-        let measured = self.pool.measure(&self.threshold.metric, self.threshold.aggregate, seconds);
+        let measured = self.samples.measure(&self.threshold.metric, self.threshold.aggregate, seconds);
         // Times of a window in which nothing ended say nothing; counts and rates of it are zero.
         let Some(holds) = self.holds(measured) else { return };
         self.windows_judged += 1;
         self.windows_failed += u32::from(!holds);
-        let window = Worst { measured, holds, at_seconds: f64::from(open.first_slice), samples: self.pool.samples(&self.threshold.metric) };
+        let window =
+            WorstWindow { measured, holds, at_seconds: f64::from(open.first_slice), samples: self.samples.samples(&self.threshold.metric) };
         if self.worst.is_none_or(|worst| self.is_worse(&window, &worst)) {
             self.worst = Some(window);
         }
@@ -144,26 +137,26 @@ impl Judge {
     }
 
     /// Whether the bound holds; `None` without data or when a lower bound on the value leaves it open.
-    fn holds(&self, measured: Measured) -> Option<bool> {
+    fn holds(&self, measured: MeasuredValue) -> Option<bool> {
         let bound = self.threshold.bound;
         match measured {
-            Measured::Value(value) => Some(bound.holds(value)),
-            Measured::NoData => None,
+            MeasuredValue::Value(value) => Some(bound.holds(value)),
+            MeasuredValue::NoData => None,
             // The value is this or more. Towards "below" that is a failure already when the bound is not above it; a bound beyond
             // the longest wait cannot be shown to hold either, so it fails.
-            Measured::AtLeast(least) => match bound.comparison {
+            MeasuredValue::AtLeast(least) => match bound.comparison {
                 Comparison::Below | Comparison::AtMost | Comparison::Equals => Some(false),
                 Comparison::Above | Comparison::AtLeast => Some(bound.holds(least)),
             },
         }
     }
 
-    fn is_worse(&self, a: &Worst, b: &Worst) -> bool {
+    fn is_worse(&self, a: &WorstWindow, b: &WorstWindow) -> bool {
         if a.holds != b.holds {
             return !a.holds;
         }
-        let distance = |worst: &Worst| {
-            let (Measured::Value(value) | Measured::AtLeast(value)) = worst.measured else { return f64::NEG_INFINITY };
+        let distance = |worst: &WorstWindow| {
+            let (MeasuredValue::Value(value) | MeasuredValue::AtLeast(value)) = worst.measured else { return f64::NEG_INFINITY };
             match self.threshold.bound.comparison {
                 Comparison::Below | Comparison::AtMost => value,
                 Comparison::Above | Comparison::AtLeast => -value,
@@ -173,11 +166,11 @@ impl Judge {
         distance(a) > distance(b)
     }
 
-    fn measured(&self) -> Measured {
+    fn measured(&self) -> MeasuredValue {
         if matches!(self.threshold.metric, Metric::Signal { .. }) {
-            return pool::measure_points(&self.points, self.threshold.aggregate);
+            return measure_points(&self.points, self.threshold.aggregate);
         }
-        self.pool.measure(&self.threshold.metric, self.threshold.aggregate, self.pool.seconds())
+        self.samples.measure(&self.threshold.metric, self.threshold.aggregate, self.samples.seconds())
     }
 
     fn count_failing(&mut self, any: bool) {
@@ -193,7 +186,7 @@ impl Judge {
         if matches!(self.threshold.metric, Metric::Signal { .. }) {
             return self.points.len() as u64 >= MEAN_SAMPLES_MIN;
         }
-        let samples = self.pool.samples(&self.threshold.metric);
+        let samples = self.samples.samples(&self.threshold.metric);
         match (&self.threshold.metric, self.threshold.aggregate) {
             (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => samples >= SHARE_SAMPLES_MIN,
             (_, Aggregate::Quantile(q)) => samples_beyond(samples, q) >= SAMPLES_BEYOND_MIN,
@@ -225,7 +218,7 @@ impl Judge {
     }
 
     fn exceeds(&self) -> bool {
-        matches!(self.measured(), Measured::Value(value) | Measured::AtLeast(value) if value > self.threshold.bound.value)
+        matches!(self.measured(), MeasuredValue::Value(value) | MeasuredValue::AtLeast(value) if value > self.threshold.bound.value)
     }
 
     /// Returns true when the points have made the failure certain.
@@ -260,8 +253,8 @@ impl Judge {
         let worst = match self.threshold.window {
             Window::WholeRun => {
                 let measured = self.measured();
-                let samples = self.pool.samples(&self.threshold.metric);
-                self.whole_run_holds(measured, ended).map(|holds| Worst { measured, holds, at_seconds: 0.0, samples })
+                let samples = self.samples.samples(&self.threshold.metric);
+                self.whole_run_holds(measured, ended).map(|holds| WorstWindow { measured, holds, at_seconds: 0.0, samples })
             }
             Window::Every { seconds } if matches!(self.threshold.metric, Metric::Signal { .. }) => self.worst_of_signal(seconds.max(1)),
             Window::Every { .. } => self.worst,
@@ -274,13 +267,13 @@ impl Judge {
         };
         let is_window = self.threshold.window != Window::WholeRun;
         let value = worst.as_ref().and_then(|worst| match worst.measured {
-            Measured::Value(value) | Measured::AtLeast(value) => Some(value),
-            Measured::NoData => None,
+            MeasuredValue::Value(value) | MeasuredValue::AtLeast(value) => Some(value),
+            MeasuredValue::NoData => None,
         });
         let detail = match &worst {
             Some(worst) => {
                 let windows = (self.windows_failed, self.windows_judged);
-                wording::detail(&self.threshold, worst, interval, windows, self.pool.is_cut_off())
+                wording::detail(&self.threshold, worst, interval, windows, self.samples.is_cut_off())
             }
             None => String::from("nothing measured yet"),
         };
@@ -294,20 +287,20 @@ impl Judge {
     }
 
     /// A count of nothing is zero only where something could have been counted: a selector that fits no series has no data.
-    fn whole_run_holds(&self, measured: Measured, ended: bool) -> Option<bool> {
-        let nothing = self.pool.seconds() == 0.0 && !matches!(self.threshold.metric, Metric::Signal { .. });
+    fn whole_run_holds(&self, measured: MeasuredValue, ended: bool) -> Option<bool> {
+        let nothing = self.samples.seconds() == 0.0 && !matches!(self.threshold.metric, Metric::Signal { .. });
         if nothing && (ended || self.threshold.aggregate != Aggregate::Count) { None } else { self.holds(measured) }
     }
 
     /// Back-to-back windows over a signal's points.
-    fn worst_of_signal(&self, seconds: u32) -> Option<Worst> {
+    fn worst_of_signal(&self, seconds: u32) -> Option<WorstWindow> {
         let begin = self.points.first()?.at;
         let window_ns = u64::from(seconds) * 1_000_000_000;
-        let mut worst: Option<Worst> = None;
+        let mut worst: Option<WorstWindow> = None;
         for points in self.points.chunk_by(|a, b| (a.at - begin) / window_ns == (b.at - begin) / window_ns) {
-            let measured = pool::measure_points(points, self.threshold.aggregate);
+            let measured = measure_points(points, self.threshold.aggregate);
             let Some(holds) = self.holds(measured) else { continue };
-            let window = Worst { measured, holds, at_seconds: points[0].at as f64 / 1e9, samples: points.len() as u64 };
+            let window = WorstWindow { measured, holds, at_seconds: points[0].at as f64 / 1e9, samples: points.len() as u64 };
             if worst.as_ref().is_none_or(|worst| self.is_worse(&window, worst)) {
                 worst = Some(window);
             }

@@ -4,19 +4,18 @@
 //! and aborting are in docs/metrics.md.
 
 mod judge;
-mod pool;
+mod samples;
 mod wording;
 
 use std::collections::BTreeSet;
 
-use metrics::{Histogram, SeriesKey, SignalPoint, Snapshot};
+use metrics::{Histogram, SeriesKey, Snapshot};
 use plan::{Aggregate, Metric, Threshold, Window};
 use run_directory::{Run, SignalSeries};
 
 use crate::interval::Intervals;
-use crate::{Tally, ThresholdResult, ThresholdState};
-use judge::{Judge, Worst};
-use pool::{Measured, Pool};
+use crate::{RunTally, ThresholdResult, ThresholdState};
+use judge::Judge;
 
 /// Evaluates the thresholds of a plan slice by slice.
 #[derive(Debug)]
@@ -29,7 +28,7 @@ pub struct Thresholds {
 
 /// A threshold that has become certain to fail.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct ThresholdFailure {
     /// Position in the plan.
     pub index: usize,
     pub result: ThresholdResult,
@@ -48,23 +47,23 @@ impl Thresholds {
     }
 
     /// Takes one merged slice; returns what has become certain to fail with it.
-    pub fn push(&mut self, slice: &Snapshot) -> Vec<Change> {
-        for series in slice.series.iter().filter(|series| pool::is_known(series)) {
+    pub fn push(&mut self, slice: &Snapshot) -> Vec<ThresholdFailure> {
+        for series in slice.series.iter().filter(|series| samples::is_known(series)) {
             if !self.known.contains(&series.key) {
                 self.known.insert(series.key.clone());
             }
         }
-        let mut changes = Vec::new();
+        let mut failures = Vec::new();
         for (index, judge) in self.judges.iter_mut().enumerate() {
             if judge.push(slice) {
-                changes.push(Change { index, result: judge.result(false, None), abort: judge.threshold().abort });
+                failures.push(ThresholdFailure { index, result: judge.result(false, None), abort: judge.threshold().abort });
             }
         }
-        changes
+        failures
     }
 
     /// Takes points of observer series; returns what has become certain to fail with them.
-    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<Change> {
+    pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<ThresholdFailure> {
         if !self.judges.iter().any(|judge| matches!(judge.threshold().metric, Metric::Signal { .. })) {
             return Vec::new();
         }
@@ -73,13 +72,13 @@ impl Thresholds {
                 self.known_signals.insert(series.signal.name.clone());
             }
         }
-        let mut changes = Vec::new();
+        let mut failures = Vec::new();
         for (index, judge) in self.judges.iter_mut().enumerate() {
             if judge.push_signals(batch) {
-                changes.push(Change { index, result: judge.result(false, None), abort: judge.threshold().abort });
+                failures.push(ThresholdFailure { index, result: judge.result(false, None), abort: judge.threshold().abort });
             }
         }
-        changes
+        failures
     }
 
     /// How things stand: `Failed` once certain, `Pending` otherwise, with what was measured so far.
@@ -106,8 +105,8 @@ impl Thresholds {
 }
 
 /// Samples that a threshold on times rests on, warm-up apart; `None` for what is not a time.
-pub(crate) fn samples_for(threshold: &Threshold, tally: &Tally) -> Option<u64> {
-    if !pool::is_time(&threshold.metric) {
+pub(crate) fn samples_for(threshold: &Threshold, tally: &RunTally) -> Option<u64> {
+    if !samples::is_time(&threshold.metric) {
         return None;
     }
     if let Metric::FlowTime { stage } = &threshold.metric {
@@ -120,7 +119,7 @@ pub(crate) fn samples_for(threshold: &Threshold, tally: &Tally) -> Option<u64> {
             None => flow.merged.time.count() + flow.merged.censored.count(),
         }));
     }
-    let selected = tally.series().iter().filter(|series| pool::selects(threshold, &series.merged.key));
+    let selected = tally.series().iter().filter(|series| samples::selects(threshold, &series.merged.key));
     let lag = threshold.metric == Metric::ScheduleLag;
     Some(selected.map(|series| if lag { series.merged.lag.count() } else { series.merged.count }).sum())
 }
@@ -139,14 +138,14 @@ pub fn evaluate(run: &Run) -> Vec<ThresholdResult> {
 fn interval_of(run: &Run, threshold: &Threshold) -> Option<(f64, f64)> {
     let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
     let is_service = threshold.metric == Metric::ServiceTime;
-    if !pool::is_time(&threshold.metric) || matches!(threshold.metric, Metric::ScheduleLag | Metric::FlowTime { .. }) {
+    if !samples::is_time(&threshold.metric) || matches!(threshold.metric, Metric::ScheduleLag | Metric::FlowTime { .. }) {
         return None;
     }
     let mut merged = Histogram::new();
     let mut seconds = Vec::new();
     for slice in run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds) {
         let mut second = Vec::new();
-        for series in slice.series.iter().filter(|series| pool::selects(threshold, &series.key)) {
+        for series in slice.series.iter().filter(|series| samples::selects(threshold, &series.key)) {
             if !series.censored.is_empty() && !is_service {
                 return None;
             }

@@ -5,19 +5,25 @@ use std::collections::BTreeSet;
 use metrics::SeriesKey;
 use plan::{Aggregate, Comparison, Metric, Selector, Threshold};
 
-use super::{Measured, Worst, pool};
+use super::samples::{self, MeasuredValue, WorstWindow};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 
 /// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms); bound below 50 ms (12,000 samples, 120 beyond it)`.
-pub(super) fn detail(threshold: &Threshold, worst: &Worst, interval: Option<(f64, f64)>, windows: (u32, u32), cut_off: bool) -> String {
+pub(super) fn detail(
+    threshold: &Threshold,
+    worst: &WorstWindow,
+    interval: Option<(f64, f64)>,
+    windows: (u32, u32),
+    cut_off: bool,
+) -> String {
     let value = |value: f64| in_unit(threshold, value);
     let measured = match worst.measured {
-        Measured::Value(measured) => value(measured),
-        Measured::AtLeast(least) if matches!(threshold.metric, Metric::FlowTime { .. }) => {
+        MeasuredValue::Value(measured) => value(measured),
+        MeasuredValue::AtLeast(least) if matches!(threshold.metric, Metric::FlowTime { .. }) => {
             format!("at least {} (it lies among journeys that did not finish)", value(least))
         }
-        Measured::AtLeast(least) => format!("at least {} (longer answers were cut off by a time limit)", value(least)),
-        Measured::NoData => "not measured".to_owned(),
+        MeasuredValue::AtLeast(least) => format!("at least {} (longer responses were cut off by a time limit)", value(least)),
+        MeasuredValue::NoData => "not measured".to_owned(),
     };
     let mut text = format!("{} was {measured}", subject(threshold));
     if let Some((low, high)) = interval {
@@ -32,7 +38,7 @@ pub(super) fn detail(threshold: &Threshold, worst: &Worst, interval: Option<(f64
     }
     text.push_str(&format!("; bound {} {}", comparison(threshold.bound.comparison), value(threshold.bound.value)));
     if let Aggregate::Quantile(q) = threshold.aggregate
-        && pool::is_time(&threshold.metric)
+        && samples::is_time(&threshold.metric)
     {
         let beyond = samples_beyond(worst.samples, q);
         let few = if beyond < SAMPLES_BEYOND_MIN { ", too few to rely on" } else { "" };
@@ -42,12 +48,14 @@ pub(super) fn detail(threshold: &Threshold, worst: &Worst, interval: Option<(f64
     text
 }
 
-/// Why there was nothing to judge, with the names that there are.
+/// Why there was nothing to judge, with the names that were seen.
 pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signals: &BTreeSet<String>, list_max: usize) -> String {
-    let Some(kind) = pool::kind_of(&threshold.metric) else {
+    let Some(kind) = samples::kind_of(&threshold.metric) else {
         let Metric::Signal { name } = &threshold.metric else {
             let name = threshold.selector.name.as_deref().unwrap_or_default();
-            return format!("no journey of flow \"{name}\" was seen: does the test call `start(key)`, and something `finish(key)`?");
+            return format!(
+                "no journey of flow \"{name}\" was seen: does the test call `start(key)`, and does something call `finish(key)`?"
+            );
         };
         return no_signal(name, signals, list_max);
     };
@@ -71,13 +79,13 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
             return format!("no {noun} is named \"{wanted}\"; {}", list(&names, list_max));
         }
     }
-    if of_kind.iter().any(|key| pool::selects(threshold, key)) {
+    if of_kind.iter().any(|key| samples::selects(threshold, key)) {
         if let plan::Window::Every { seconds } = threshold.window {
             return format!("no window of {seconds} s was even half full: run longer, or judge shorter windows");
         }
-        return format!("no {noun} was measured in the time that counts (after {} s)", threshold.after_seconds);
+        return format!("no {noun} was measured in the time that is judged (after {} s)", threshold.after_seconds);
     }
-    format!("no {noun} fits all of its name, scenario and group")
+    format!("no {noun} matches its name, scenario and group together")
 }
 
 fn no_signal(name: &str, known: &BTreeSet<String>, list_max: usize) -> String {

@@ -1,28 +1,29 @@
-//! Did the clock that times were taken on run at the right speed?
+//! Did the clock behind all times run at the right speed?
 
-use super::{Ground, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::ValidityCheck;
 
 /// Shorter runs are not judged: two clocks are read some hundred nanoseconds apart.
 const SECONDS_MIN: f64 = 2.0;
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "clock-drift",
     title: "Clock drift",
-    limits: "suspect when the clock ran faster or slower than the hardware's by more than 0.1 % (NTP corrects by at most 0.05 %), invalid above 1 %",
+    limits: "suspect when the clock ran more than 0.1 % faster or slower than the hardware clock (NTP corrects by at most 0.05 %), \
+     invalid above 1 %",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    let measured = ground.tally.workers().iter().find(|worker| worker.raw_ns as f64 >= SECONDS_MIN * 1e9);
-    let Some(worker) = measured else { return SHEET.nothing("too short to compare two clocks") };
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let measured = input.tally.workers().iter().find(|worker| worker.raw_ns as f64 >= SECONDS_MIN * 1e9);
+    let Some(worker) = measured else { return INFO.nothing("the run was too short to compare two clocks") };
     let drift = (worker.wall_ns as f64 / worker.raw_ns as f64 - 1.0).abs();
     let evidence = format!(
-        "{} by the clock were {} by the hardware ({} apart)",
+        "{} by the clock were {} by the hardware clock ({} apart)",
         units::seconds(worker.wall_ns as f64 / 1e9),
         units::seconds(worker.raw_ns as f64 / 1e9),
         units::share(drift)
     );
-    let advice =
-        "Every time and rate is off by as much. Look at what sets this machine's clock (NTP, the hypervisor), or measure from another.";
-    SHEET.graded(grade_of(drift, 0.001, 0.01), evidence, advice)
+    let advice = "Every time and rate is off by as much. Check what sets this machine's clock (NTP, the hypervisor), or measure from \
+     another machine.";
+    INFO.graded(grade_of(drift, 0.001, 0.01), evidence, advice)
 }

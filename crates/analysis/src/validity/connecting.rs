@@ -1,22 +1,23 @@
-//! Did requests for connections get lost?
+//! Were attempts to connect lost on the way?
 
-use super::{Ground, Sheet};
+use super::check::{CheckInfo, CheckInput};
 use crate::{Grade, ValidityCheck};
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "connecting",
-    title: "Requests for connections",
-    limits: "suspect when this machine sent more than 1 % of its requests for connections (SYN) a second time",
+    title: "Connection attempts",
+    limits: "suspect when SYN retransmissions on this machine exceed 1 % of the connections opened",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    let (opened, again) = (ground.tally.connections_opened(), ground.tally.syn_retransmits());
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let (opened, again) = (input.tally.connections_opened(), input.tally.syn_retransmits());
     if opened + again == 0 {
-        return SHEET.nothing("no connection was opened");
+        return INFO.nothing("no connection was opened");
     }
     // The kernel counts for the whole machine; a few may be anyone's.
     let grade = if again > 3 && again * 100 > opened { Grade::Suspect } else { Grade::Valid };
-    let evidence = format!("{} connections opened, {} requests for one sent again", units::count(opened), units::count(again));
-    let advice = "Each lost request cost its user a second or more. The target's listen queue overflowed (its `backlog`, `net.core.somaxconn`), or the network between drops packets: connect times show that wait, not the application's.";
-    SHEET.graded(grade, evidence, advice)
+    let evidence = format!("{} connections opened, {} SYN retransmissions", units::count(opened), units::count(again));
+    let advice = "Each lost SYN cost its user a second or more. The target's listen queue overflowed (its `backlog`, \
+     `net.core.somaxconn`), or the network drops packets: connect times show that wait, not the application's.";
+    INFO.graded(grade, evidence, advice)
 }

@@ -1,30 +1,30 @@
 //! Did the generator run out of ports or descriptors?
 
-use super::{Ground, Sheet};
+use super::check::{CheckInfo, CheckInput};
 use crate::summary::outcome;
 use crate::{Grade, ValidityCheck};
 use metrics::{Outcome, SeriesKind};
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "exhaustion",
     title: "Ports and descriptors",
-    limits: "invalid when any request failed for want of a local port or a file descriptor",
+    limits: "invalid when any request failed for lack of a local port or a file descriptor",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    let count = |wanted| ground.tally.of_kind(SeriesKind::Request).map(|series| outcome(&series.merged, wanted)).sum::<u64>();
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let count = |wanted| input.tally.of_kind(SeriesKind::Request).map(|series| outcome(&series.merged, wanted)).sum::<u64>();
     let (ports, descriptors) = (count(Outcome::PortsExhausted), count(Outcome::DescriptorsExhausted));
-    if ground.requests() == 0 {
-        return SHEET.nothing("no request ended");
+    if input.requests() == 0 {
+        return INFO.nothing("no request ended");
     }
     if ports + descriptors == 0 {
-        return SHEET.graded(Grade::Valid, "none ran out", "");
+        return INFO.graded(Grade::Valid, "neither ran out", "");
     }
     let evidence = format!("{} requests found no local port, {} no file descriptor", units::count(ports), units::count(descriptors));
     let advice = if descriptors > ports {
-        "Raise the limit of open files (`ulimit -n`), or run with more workers (`--workers`): each has room for that many connections."
+        "Raise the limit on open files (`ulimit -n`), or run with more workers (`--workers`): each has room for that many connections."
     } else {
         "Keep connections alive between iterations, widen net.ipv4.ip_local_port_range, or spread the target over several addresses."
     };
-    SHEET.graded(Grade::Invalid, evidence, advice)
+    INFO.graded(Grade::Invalid, evidence, advice)
 }

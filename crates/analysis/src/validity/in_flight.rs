@@ -1,6 +1,6 @@
-//! Little's law on the generator's own books: the time integral of the requests in flight is the sum of their times.
+//! Little's law on the generator's own records: the time integral of the requests in flight is the sum of their times.
 
-use super::{Ground, RunStage, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
 use metrics::SeriesKind;
 
@@ -11,36 +11,37 @@ const FLOOR_NS: f64 = 20_000.0;
 /// Fewer requests are not held against the law.
 const REQUESTS_MIN: u64 = 100;
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "in-flight",
     title: "Requests in flight (Little's law)",
-    limits: "suspect when the measured in-flight time is off from rate × service time by more than 2 %, invalid above 10 %; below 20 µs per request never",
+    limits: "suspect when the measured in-flight time is off from rate × service time by more than 2 %, invalid above 10 %; never \
+     below 20 µs per request",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    if !matches!(ground.stage, RunStage::Over(Some(_))) {
-        return SHEET.nothing("only judged when the run has ended: until then requests are open");
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    if !matches!(input.stage, RunStage::Over(Some(_))) {
+        return INFO.nothing("only judged once the run has ended: until then, requests are open");
     }
-    let in_flight_ns: f64 = ground.tally.workers().iter().map(|worker| worker.in_flight_ns as f64).sum();
-    if in_flight_ns == 0.0 || ground.requests() < REQUESTS_MIN {
-        return SHEET.nothing("too few requests to judge");
+    let in_flight_ns: f64 = input.tally.workers().iter().map(|worker| worker.in_flight_ns as f64).sum();
+    if in_flight_ns == 0.0 || input.requests() < REQUESTS_MIN {
+        return INFO.nothing("too few requests to judge");
     }
     // Interrupted requests were in flight and did not end; they stand among the censored times, with those that timed out.
     let (mut ended_ns, mut censored_ns) = (0.0, 0.0);
-    for series in ground.tally.of_kind(SeriesKind::Request) {
+    for series in input.tally.of_kind(SeriesKind::Request) {
         ended_ns += series.merged.service.sum() as f64;
         censored_ns += series.merged.censored.sum() as f64;
     }
     let off_ns = if in_flight_ns < ended_ns { ended_ns - in_flight_ns } else { (in_flight_ns - ended_ns - censored_ns).max(0.0) };
     let off = off_ns / in_flight_ns.max(ended_ns);
-    let grade = if off_ns <= FLOOR_NS * ground.requests() as f64 { Grade::Valid } else { grade_of(off, 0.02, 0.10) };
-    let seconds = ground.tally.duration_seconds();
+    let grade = if off_ns <= FLOOR_NS * input.requests() as f64 { Grade::Valid } else { grade_of(off, 0.02, 0.10) };
+    let seconds = input.tally.duration_seconds();
     let evidence = format!(
         "{} requests in flight on average; their times add up to {} ({} off)",
         units::number(in_flight_ns / 1e9 / seconds),
         units::number(ended_ns / 1e9 / seconds),
         units::share(off)
     );
-    let advice = "Times or counts were lost: please report this run, its numbers contradict each other.";
-    SHEET.graded(grade, evidence, advice)
+    let advice = "Times or counts were lost, and the numbers contradict each other: please report this run.";
+    INFO.graded(grade, evidence, advice)
 }

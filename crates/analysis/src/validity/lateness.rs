@@ -1,6 +1,6 @@
-//! How the generator's own lateness is held against the times that it reports: percentile with the same percentile.
+//! How the generator's own lateness is compared with the times that it reports: by the same percentile of both.
 
-use super::grade_of;
+use super::check::grade_of;
 use crate::Grade;
 use crate::percentile::samples_needed;
 
@@ -9,7 +9,7 @@ use crate::percentile::samples_needed;
 const FLOOR_SECONDS: f64 = 200e-6;
 
 /// Percentiles that are compared, the first that has enough samples. A maximum is not among them: one late wake-up of a whole machine
-/// says nothing about a run, and one slow answer must not excuse it either.
+/// says nothing about a run, and one slow response must not excuse it either.
 const COMPARED: [f64; 4] = [0.99, 0.95, 0.9, 0.5];
 /// Samples below which not even medians are compared.
 const SAMPLES_MIN: u64 = 20;

@@ -2,6 +2,7 @@
 //!
 //! Read [`judge`] first. Formulas, limits and why they stand where they stand: docs/validity.md.
 
+mod check;
 mod clock_drift;
 mod connecting;
 mod conservation;
@@ -22,121 +23,57 @@ mod throttling;
 mod users;
 mod worker_busy;
 
-use metrics::{SeriesKind, SignalNotice};
-use plan::TestPlan;
-use run_directory::{HostFacts, RunEnd};
+use crate::{Grade, Validity, ValidityCheck};
+pub(crate) use check::{CheckInput, RunStage};
 
-use crate::{Grade, Tally, TimeStats, Validity, ValidityCheck};
-
-/// What the checks look at.
-pub(crate) struct Ground<'a> {
-    pub(crate) plan: &'a TestPlan,
-    pub(crate) host: &'a HostFacts,
-    pub(crate) tally: &'a Tally,
-    /// What befell the observers.
-    pub(crate) notices: &'a [SignalNotice],
-    /// Response times of all requests.
-    pub(crate) response: &'a TimeStats,
-    pub(crate) stage: RunStage<'a>,
+/// What a check speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// The load generator's capacity: what it could not do in time.
+    Generator,
+    /// The plan, the record, the network or the target.
+    Other,
 }
 
-/// Where the run stands.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum RunStage<'a> {
-    /// More slices will follow; what only holds at the end is not judged.
-    Running,
-    /// `None`: killed.
-    Over(Option<&'a RunEnd>),
-}
+type Check = fn(&CheckInput<'_>) -> ValidityCheck;
 
 /// In the order in which they are shown.
-const CHECKS: [fn(&Ground<'_>) -> ValidityCheck; 19] = [
-    offered_rate::check,
-    users::open,
-    users::closed,
-    schedule_lag::check,
-    read_lag::check,
-    worker_busy::check,
-    run_queue::check,
-    throttling::check,
-    stalls::check,
-    in_flight::check,
-    conservation::check,
-    exhaustion::check,
-    connecting::check,
-    clock_drift::check,
-    samples::check,
-    series::check,
-    slices::check,
-    steady::check,
-    observers::check,
+const CHECKS: [(Subject, Check); 19] = [
+    (Subject::Generator, offered_rate::check),
+    (Subject::Other, users::open),
+    (Subject::Generator, users::closed),
+    (Subject::Generator, schedule_lag::check),
+    (Subject::Generator, read_lag::check),
+    (Subject::Generator, worker_busy::check),
+    (Subject::Generator, run_queue::check),
+    (Subject::Generator, throttling::check),
+    (Subject::Generator, stalls::check),
+    (Subject::Other, in_flight::check),
+    (Subject::Other, conservation::check),
+    (Subject::Generator, exhaustion::check),
+    (Subject::Other, connecting::check),
+    (Subject::Other, clock_drift::check),
+    (Subject::Other, samples::check),
+    (Subject::Other, series::check),
+    (Subject::Other, slices::check),
+    (Subject::Other, steady::check),
+    (Subject::Other, observers::check),
 ];
 
 /// Applies every check; the worst grade is the verdict.
-pub(crate) fn judge(ground: &Ground<'_>) -> Validity {
-    let checks: Vec<ValidityCheck> = CHECKS.iter().map(|check| check(ground)).collect();
+pub(crate) fn judge(input: &CheckInput<'_>) -> Validity {
+    let checks: Vec<ValidityCheck> = CHECKS.iter().map(|(_, check)| check(input)).collect();
     let grade = checks.iter().filter_map(|check| check.grade).max().unwrap_or(Grade::Valid);
     Validity { grade, checks }
 }
 
-impl Ground<'_> {
-    /// The highest percentile that the run can show, to hold disturbances against: `("p99", 0.99, seconds)`, or the maximum when there
-    /// are too few samples for any.
-    pub(crate) fn tail(&self, highest: f64) -> Option<(String, f64, f64)> {
-        let shown = self.response.percentiles.iter().rev().filter(|p| p.quantile <= highest + 1e-9);
-        shown
-            .filter_map(|p| Some((units::percentile(p.quantile), p.quantile, p.value?)))
-            .find(|(_, quantile, _)| *quantile >= 0.9)
-            .or_else(|| Some(("maximum".to_owned(), 1.0 - 1.0 / self.response.count.max(2) as f64, self.response.max?)))
-    }
-
-    pub(crate) fn scenario(&self, leaf: u32) -> &str {
-        let leaves = self.plan.load.leaves();
-        let name = leaves.get(leaf as usize).and_then(|run| self.plan.scenarios.get(run.scenario.0 as usize));
-        name.map_or("?", |scenario| &scenario.name)
-    }
-
-    pub(crate) fn requests(&self) -> u64 {
-        self.tally.of_kind(SeriesKind::Request).map(|series| series.merged.count).sum()
-    }
+/// Those that speak of the generator's capacity, of what [`judge`] returned.
+pub(crate) fn generator_checks(validity: &Validity) -> impl Iterator<Item = &ValidityCheck> {
+    let judged = CHECKS.iter().zip(&validity.checks);
+    judged.filter(|((subject, _), _)| *subject == Subject::Generator).map(|(_, check)| check)
 }
 
-/// What is the same in every result of one check.
-struct Sheet {
-    id: &'static str,
-    title: &'static str,
-    limits: &'static str,
-}
-
-impl Sheet {
-    fn nothing(&self, evidence: impl Into<String>) -> ValidityCheck {
-        self.with(None, evidence.into(), "")
-    }
-
-    /// The advice is left out when the grade is fine.
-    fn graded(&self, grade: Grade, evidence: impl Into<String>, advice: &str) -> ValidityCheck {
-        self.with(Some(grade), evidence.into(), if grade == Grade::Valid { "" } else { advice })
-    }
-
-    fn with(&self, grade: Option<Grade>, evidence: String, advice: &str) -> ValidityCheck {
-        ValidityCheck {
-            id: self.id.to_owned(),
-            title: self.title.to_owned(),
-            grade,
-            evidence,
-            limits: self.limits.to_owned(),
-            advice: advice.to_owned(),
-        }
-    }
-}
-
-/// Grades a value that is better when smaller.
-fn grade_of(value: f64, suspect: f64, invalid: f64) -> Grade {
-    if value > invalid {
-        Grade::Invalid
-    } else if value > suspect {
-        Grade::Suspect
-    } else {
-        Grade::Valid
-    }
+/// Whether response times were seen to stay where they were under constant load.
+pub(crate) fn is_steady(validity: &Validity) -> bool {
+    validity.checks.iter().any(|check| check.id == steady::INFO.id && check.grade.is_some() && check.advice.is_empty())
 }

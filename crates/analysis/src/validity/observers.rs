@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metrics::{Nanos, NoticeKind};
 
-use super::{Ground, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::{Grade, ValidityCheck};
 
 /// Part of the run for which an observer may be silent before the signals must be read with care.
@@ -12,10 +12,11 @@ const SILENT_SHARE: f64 = 0.05;
 /// Stretches of silence that are named one by one.
 const NAMED_MAX: usize = 3;
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "observers",
     title: "Observers",
-    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the load's own numbers do not depend on it",
+    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the numbers of the load itself \
+     do not depend on it",
 };
 
 /// A stretch in which an observer could not read.
@@ -26,17 +27,17 @@ struct Silence<'a> {
     why: &'a str,
 }
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    if ground.plan.observers.is_empty() && ground.notices.is_empty() {
-        return SHEET.nothing("the test declares no observers");
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    if input.plan.observers.is_empty() && input.notices.is_empty() {
+        return INFO.nothing("the test declares no observers");
     }
-    let end = (ground.tally.duration_seconds() * 1e9) as Nanos;
-    let silences = silences(ground, end);
-    let lost = ground.notices.iter().find(|notice| notice.kind == NoticeKind::Incomplete);
+    let end = (input.tally.duration_seconds() * 1e9) as Nanos;
+    let silences = silences(input, end);
+    let lost = input.notices.iter().find(|notice| notice.kind == NoticeKind::Incomplete);
     if silences.is_empty() && lost.is_none() {
-        let count = ground.plan.observers.len();
+        let count = input.plan.observers.len();
         let who = if count == 1 { "the observer".to_owned() } else { format!("all {count} observers") };
-        return SHEET.graded(Grade::Valid, format!("{who} read without a gap"), "");
+        return INFO.graded(Grade::Valid, format!("{who} read without a gap"), "");
     }
     let mut told: Vec<String> = silences.iter().take(NAMED_MAX).map(Silence::told).collect();
     if silences.len() > NAMED_MAX {
@@ -45,10 +46,10 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
     told.extend(lost.map(|notice| notice.message.clone()));
     let worst = worst_silence_ns(&silences) as f64 / end.max(1) as f64;
     let grade = grade_of(worst, SILENT_SHARE, f64::INFINITY).max(if lost.is_some() { Grade::Suspect } else { Grade::Valid });
-    SHEET.graded(
+    INFO.graded(
         grade,
         told.join("; "),
-        "What the silent observer would have shown is not known for that time. The gap is left empty, never filled in.",
+        "What the silent observer would have shown in that time is unknown. The gap is left empty, never filled in.",
     )
 }
 
@@ -60,9 +61,9 @@ impl Silence<'_> {
 }
 
 /// In the order in which they began; one that goes on reaches to `end`.
-fn silences<'a>(ground: &Ground<'a>, end: Nanos) -> Vec<Silence<'a>> {
+fn silences<'a>(input: &CheckInput<'a>, end: Nanos) -> Vec<Silence<'a>> {
     let mut all: Vec<Silence<'a>> = Vec::new();
-    for notice in ground.notices {
+    for notice in input.notices {
         match notice.kind {
             NoticeKind::Failed => {
                 let why = notice.message.split_once(": ").map_or(notice.message.as_str(), |(_, why)| why);

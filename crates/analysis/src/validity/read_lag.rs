@@ -1,30 +1,33 @@
-//! Did answers lie in the kernel until the generator read them?
+//! Did responses wait in the kernel until the generator read them?
 
 use metrics::Histogram;
 
-use super::{Ground, Sheet, lateness};
+use super::check::{CheckInfo, CheckInput};
+use super::lateness;
 use crate::ValidityCheck;
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "read-lag",
     title: "Read lag",
-    limits: "suspect when the p99 of the time that answers lay unread exceeds 5 % of the reported p99, invalid above 25 %; below 200 µs never; with too few for a p99, the highest percentile that both have",
+    limits: "suspect when the p99 of the time that responses lay unread exceeds 5 % of the reported p99, invalid above 25 %; never \
+     below 200 µs; with too few for a p99, the highest percentile that both have",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let mut lags = Histogram::new();
-    ground.tally.workers().iter().for_each(|worker| lags.merge(&worker.read_lag));
+    input.tally.workers().iter().for_each(|worker| lags.merge(&worker.read_lag));
     if lags.is_empty() {
-        return SHEET.nothing("the kernel stamped none of the answers");
+        return INFO.nothing("the kernel stamped none of the responses");
     }
-    let Some(quantile) = lateness::compared(ground.response.count.min(lags.count())) else {
-        return SHEET.nothing("too few stamped answers to compare percentiles");
+    let Some(quantile) = lateness::compared(input.response.count.min(lags.count())) else {
+        return INFO.nothing("too few stamped responses to compare percentiles");
     };
-    let Some((late, reported)) = lags.quantile(quantile).zip(ground.response.at(quantile)) else {
-        return SHEET.nothing("no request ended");
+    let Some((late, reported)) = lags.quantile(quantile).zip(input.response.at(quantile)) else {
+        return INFO.nothing("no request ended");
     };
     let late = late as f64 / 1e9;
-    SHEET.graded(lateness::grade(late, reported), lateness::evidence("time that answers lay unread", quantile, late, reported), ADVICE)
+    INFO.graded(lateness::grade(late, reported), lateness::evidence("time that responses lay unread", quantile, late, reported), ADVICE)
 }
 
-const ADVICE: &str = "Answers had arrived and the generator had not come to read them; that time is in the response times. Give it more cores (--workers), move heavy work out of the scripts, move it off the machine of the target, or ask for less.";
+const ADVICE: &str = "Responses had arrived and the generator had not read them yet; that time is part of the response times. Give it \
+ more cores (--workers), move heavy work out of the scripts, move it off the target's machine, or ask for less.";

@@ -1,27 +1,27 @@
 //! Did the generator get a core when it wanted one?
 
-use super::{Ground, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::ValidityCheck;
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "run-queue",
     title: "Waiting for a core",
     limits: "suspect when a worker waited for a core, or the hypervisor took cores away, for more than 5 % of the time; invalid above 20 %",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    let workers = ground.tally.workers();
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let workers = input.tally.workers();
     let waited = workers.iter().filter(|worker| worker.wall_ns > 0).map(|worker| worker.run_queue_ns as f64 / worker.wall_ns as f64);
-    let Some(waited) = waited.reduce(f64::max) else { return SHEET.nothing("the generator did not measure itself") };
+    let Some(waited) = waited.reduce(f64::max) else { return INFO.nothing("the generator did not measure itself") };
     let wall_ns = workers.iter().map(|worker| worker.wall_ns).max().unwrap_or(0);
-    let machine_ns = wall_ns as f64 * f64::from(ground.host.cores.max(1));
+    let machine_ns = wall_ns as f64 * f64::from(input.host.cores.max(1));
     let stolen = workers.iter().map(|worker| worker.steal_ns).sum::<u64>() as f64 / machine_ns.max(1.0);
     let evidence = format!(
-        "runnable but without a core for {} of the time; {} of the machine's time was stolen",
+        "runnable but without a core for {} of the time; {} of the machine's CPU time was stolen",
         units::share(waited),
         units::share(stolen)
     );
-    let advice =
-        "Something else used the cores. Stop it, pin the target elsewhere, use fewer workers (--workers), or a machine that is not shared.";
-    SHEET.graded(grade_of(waited.max(stolen), 0.05, 0.20), evidence, advice)
+    let advice = "Something else used the cores. Stop it, pin the target to other cores, use fewer workers (--workers), or use a \
+     machine that is not shared.";
+    INFO.graded(grade_of(waited.max(stolen), 0.05, 0.20), evidence, advice)
 }

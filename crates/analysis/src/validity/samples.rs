@@ -1,22 +1,22 @@
 //! Do enough samples stand behind the percentiles that thresholds ask for?
 
-use super::{Ground, Sheet};
+use super::check::{CheckInfo, CheckInput};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
 use crate::thresholds::samples_for;
 use crate::{Grade, ValidityCheck};
 use plan::{Aggregate, Window};
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "samples",
     title: "Samples behind thresholds",
     limits: "suspect when fewer than 10 samples lie beyond a percentile that a threshold judges over the whole run",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let mut judged = 0;
-    for threshold in &ground.plan.thresholds {
+    for threshold in &input.plan.thresholds {
         let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { continue };
-        let Some(samples) = samples_for(threshold, ground.tally) else { continue };
+        let Some(samples) = samples_for(threshold, input.tally) else { continue };
         judged += 1;
         if quantile >= 0.5 && samples > 0 && samples_beyond(samples, quantile) < SAMPLES_BEYOND_MIN {
             let needed = samples_needed(quantile).max((SAMPLES_BEYOND_MIN as f64 / (1.0 - quantile)).ceil() as u64);
@@ -27,11 +27,11 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
                 units::percentile(quantile),
                 units::count(needed)
             );
-            return SHEET.graded(Grade::Suspect, evidence, "Run longer or at a higher rate, or judge a lower percentile.");
+            return INFO.graded(Grade::Suspect, evidence, "Run longer or at a higher rate, or judge a lower percentile.");
         }
     }
     match judged {
-        0 => SHEET.nothing("no threshold judges a percentile"),
-        _ => SHEET.graded(Grade::Valid, "every percentile that a threshold judges has at least 10 samples beyond it", ""),
+        0 => INFO.nothing("no threshold judges a percentile"),
+        _ => INFO.graded(Grade::Valid, "every percentile that a threshold judges has at least 10 samples beyond it", ""),
     }
 }

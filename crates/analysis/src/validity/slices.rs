@@ -1,41 +1,33 @@
-//! Is every second of the run there?
+//! Was every second of the run recorded?
 
-use super::{Ground, RunStage, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "slices",
     title: "Complete record",
     limits: "suspect when seconds are missing or the run was killed, invalid when more than 5 % are missing or nothing was measured",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    let (there, missing) = (ground.tally.seconds().len() as u64, ground.tally.missing_slices());
-    if ground.stage == RunStage::Running {
-        return SHEET.nothing("the run goes on");
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let (there, missing) = (input.tally.seconds().len() as u64, input.tally.missing_slices());
+    if input.stage == RunStage::Running {
+        return INFO.nothing("the run is still going on");
     }
-    if ground.tally.series().is_empty() {
-        return SHEET.graded(
-            Grade::Invalid,
-            "nothing was measured",
-            "No request, group or iteration ended before the run did. Run longer.",
-        );
+    if input.tally.series().is_empty() {
+        return INFO.graded(Grade::Invalid, "nothing was measured", "No request, group or iteration ended before the run did. Run longer.");
     }
     if missing > 0 {
         let share = missing as f64 / (there + missing) as f64;
         let evidence = format!("{} of {} seconds are missing", units::count(missing), units::count(there + missing));
-        return SHEET.graded(
-            grade_of(share, 0.0, 0.05),
-            evidence,
-            "The disk did not take them, or lines were removed. Look into console.log.",
-        );
+        return INFO.graded(grade_of(share, 0.0, 0.05), evidence, "The disk did not take them, or lines were removed. See console.log.");
     }
-    match ground.stage {
-        RunStage::Over(None) => SHEET.graded(
+    match input.stage {
+        RunStage::Over(None) => INFO.graded(
             Grade::Suspect,
-            format!("the run was cut off after {}", units::seconds(ground.tally.duration_seconds())),
+            format!("the run was cut off after {}", units::seconds(input.tally.duration_seconds())),
             "The process was killed; what was in flight then is not counted. Read the numbers as those of a shorter run.",
         ),
-        _ => SHEET.graded(Grade::Valid, format!("all {} seconds are there", units::count(there)), ""),
+        _ => INFO.graded(Grade::Valid, format!("all {} seconds were recorded", units::count(there)), ""),
     }
 }

@@ -1,8 +1,8 @@
-//! Was the target steady under steady load? A trend is no fault of the measurement, so this only warns: a run that still moves
-//! has percentiles that depend on how long it went on.
+//! Was the target steady under steady load? A trend is not the fault of the measurement, so this only warns: as long as times still move, percentiles
+//! depend on how long the run went on.
 
-use super::{Ground, Sheet};
-use crate::{Grade, Second, ValidityCheck};
+use super::check::{CheckInfo, CheckInput};
+use crate::{Grade, SliceTotals, ValidityCheck};
 
 /// Seconds that the second half must have.
 const SECONDS_MIN: usize = 15;
@@ -11,30 +11,30 @@ const LOAD_SPREAD_MAX: f64 = 0.10;
 /// Growth over the half, relative to its median, that is worth a warning.
 const GROWTH_MIN: f64 = 0.25;
 
-const SHEET: Sheet = Sheet {
+pub(super) const INFO: CheckInfo = CheckInfo {
     id: "steady",
     title: "Steady state",
-    limits: "a warning, never a grade: in the second half, under constant load, the mean response time moved by more than 25 %",
+    limits: "a warning, never a grade: under constant load, the mean response time of the second half moved by more than 25 %",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    let seconds: Vec<&Second> = ground.tally.seconds().iter().filter(|second| second.requests > 0).collect();
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let seconds: Vec<&SliceTotals> = input.tally.seconds().iter().filter(|second| second.requests > 0).collect();
     let half = &seconds[seconds.len() / 2..];
     // The last second is often a part of one, and the one in which users go.
     let half = &half[..half.len().saturating_sub(1)];
     if half.len() < SECONDS_MIN {
-        return SHEET.nothing("too short to see a trend");
+        return INFO.nothing("too short to see a trend");
     }
     let load: Vec<f64> = half.iter().map(|second| second.started.max(second.users_active) as f64).collect();
     let (third, rest) = (load.len() / 3, load.len() - load.len() / 3);
     let (early, late) = (mean(&load[..third]), mean(&load[rest..]));
     if (late - early).abs() > LOAD_SPREAD_MAX * early.max(late) {
-        return SHEET.nothing("the load was not constant in the second half");
+        return INFO.nothing("the load was not constant in the second half");
     }
     let times: Vec<f64> = half.iter().map(|second| second.response_sum_ns as f64 / second.requests as f64 / 1e9).collect();
     let growth = theil_sen(&times) * (times.len() - 1) as f64 / median(times.clone());
     if growth.abs() < GROWTH_MIN || kendall_z(&times).abs() < 3.0 {
-        return SHEET.graded(Grade::Valid, "no trend in the second half", "");
+        return INFO.graded(Grade::Valid, "no trend in the second half", "");
     }
     let direction = if growth > 0.0 { "rose" } else { "fell" };
     let evidence = format!(
@@ -42,8 +42,9 @@ pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
         units::share(growth.abs()),
         times.len()
     );
-    let advice = "The target had not settled: percentiles depend on how long the run was. Run longer, or judge thresholds after a warm-up.";
-    SHEET.with(Some(Grade::Valid), evidence, advice)
+    let advice =
+        "The target had not settled: percentiles depend on the length of the run. Run longer, or judge thresholds after a warm-up.";
+    INFO.with(Some(Grade::Valid), evidence, advice)
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -1,23 +1,23 @@
-//! Did a CPU limit of the container stop the generator?
+//! Did the container's CPU limit throttle the generator?
 
-use super::{Ground, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::ValidityCheck;
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "throttling",
     title: "CPU limit",
     limits: "suspect when the cgroup was throttled for more than 0.1 % of the time (a tenth of what lies beyond p99), invalid above 1 %",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
-    let workers = ground.tally.workers();
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    let workers = input.tally.workers();
     let wall_ns = workers.iter().map(|worker| worker.wall_ns).max().unwrap_or(0);
     if wall_ns == 0 {
-        return SHEET.nothing("the generator did not measure itself");
+        return INFO.nothing("the generator did not measure itself");
     }
     let throttled_ns: u64 = workers.iter().map(|worker| worker.throttled_ns).sum();
     let share = throttled_ns as f64 / wall_ns as f64;
     let evidence = format!("throttled for {} in all ({} of the time)", units::seconds(throttled_ns as f64 / 1e9), units::share(share));
-    let advice = "The container's CPU limit stopped the generator. Raise or remove the limit, or use fewer workers (--workers).";
-    SHEET.graded(grade_of(share, 0.001, 0.01), evidence, advice)
+    let advice = "The container's CPU limit throttled the generator. Raise or remove the limit, or use fewer workers (--workers).";
+    INFO.graded(grade_of(share, 0.001, 0.01), evidence, advice)
 }

@@ -1,50 +1,51 @@
 //! Were there as many users as the load needed?
 
-use super::{Ground, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::{Grade, ValidityCheck};
 use plan::{LoadProfile, ScenarioRun};
 
-const OPEN: Sheet = Sheet {
+const OPEN: CheckInfo = CheckInfo {
     id: "users-max",
     title: "Users for open load",
-    limits: "suspect when arrivals waited because the maximum of concurrent users was reached",
+    limits: "suspect when arrivals waited because the maximum number of concurrent users was reached",
 };
 
 /// Open load: arrivals wait once `users_max` users are busy. Their waiting counts in the response time, but the load is no longer the
 /// open load that was asked for.
-pub(super) fn open(ground: &Ground<'_>) -> ValidityCheck {
-    let leaves = ground.plan.load.leaves();
+pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
+    let leaves = input.plan.load.leaves();
     let is_open = |run: &&&ScenarioRun| run.profile.is_open();
     let mut any = false;
-    for leaf in ground.tally.leaves() {
+    for leaf in input.tally.leaves() {
         let Some(run) = leaves.get(leaf.leaf as usize).filter(is_open) else { continue };
         any = true;
         let users_max = run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX);
         if leaf.waiting_max > 0 && leaf.users_active_max * 10 >= users_max * 9 {
             let evidence = format!(
                 "scenario \"{}\": all {} users were busy and up to {} arrivals waited for one",
-                ground.scenario(leaf.leaf),
+                input.scenario(leaf.leaf),
                 units::count(users_max),
                 units::count(leaf.waiting_max)
             );
-            let advice = "The target answers more slowly than arrivals come. If that is what you want to see, read the throughput, not the percentiles; otherwise lower the rate, or raise the scenario's maximum of users.";
+            let advice = "The target responds more slowly than users arrive. If that is what you want to see, read the throughput, not \
+             the percentiles; otherwise lower the rate, or raise the scenario's maximum number of users.";
             return OPEN.graded(Grade::Suspect, evidence, advice);
         }
     }
     if any { OPEN.graded(Grade::Valid, "no arrival waited for a free user", "") } else { OPEN.nothing("no open load") }
 }
 
-const CLOSED: Sheet = Sheet {
+const CLOSED: CheckInfo = CheckInfo {
     id: "closed-users",
     title: "Users of closed load",
-    limits: "suspect when on average more than 1 % of the users that were asked for were missing, invalid above 5 %",
+    limits: "suspect when on average more than 1 % of the requested users were missing, invalid above 5 %",
 };
 
 /// Closed load: users asked for against users that had an iteration running, at the end of every second.
-pub(super) fn closed(ground: &Ground<'_>) -> ValidityCheck {
-    let leaves = ground.plan.load.leaves();
+pub(super) fn closed(input: &CheckInput<'_>) -> ValidityCheck {
+    let leaves = input.plan.load.leaves();
     let mut worst: Option<(f64, f64, f64, &str)> = None;
-    for leaf in ground.tally.leaves().iter().filter(|leaf| leaf.slices_asked > 0) {
+    for leaf in input.tally.leaves().iter().filter(|leaf| leaf.slices_asked > 0) {
         if !leaves.get(leaf.leaf as usize).is_some_and(|run| matches!(run.profile, LoadProfile::Closed { .. })) {
             continue;
         }
@@ -52,7 +53,7 @@ pub(super) fn closed(ground: &Ground<'_>) -> ValidityCheck {
         let (asked, active) = (mean(leaf.users_asked_sum), mean(leaf.users_active_sum));
         let missing = ((asked - active) / asked).max(0.0);
         if worst.as_ref().is_none_or(|worst| missing > worst.0) {
-            worst = Some((missing, asked, active, ground.scenario(leaf.leaf)));
+            worst = Some((missing, asked, active, input.scenario(leaf.leaf)));
         }
     }
     let Some((missing, asked, active, scenario)) = worst else { return CLOSED.nothing("no closed load") };

@@ -1,24 +1,25 @@
-//! Had the generator's workers CPU to spare?
+//! Did the generator's workers have CPU to spare?
 
-use super::{Ground, Sheet, grade_of};
+use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::ValidityCheck;
 
-const SHEET: Sheet = Sheet {
+const INFO: CheckInfo = CheckInfo {
     id: "worker-busy",
     title: "Generator CPU",
     limits: "suspect when a worker was busy for more than 85 % of its busiest 10 s, invalid above 97 %",
 };
 
-pub(super) fn check(ground: &Ground<'_>) -> ValidityCheck {
+pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let busiest =
-        ground.tally.workers().iter().filter(|worker| worker.wall_ns > 0).max_by(|a, b| a.busiest_share.total_cmp(&b.busiest_share));
-    let Some(worker) = busiest else { return SHEET.nothing("the generator did not measure itself") };
+        input.tally.workers().iter().filter(|worker| worker.wall_ns > 0).max_by(|a, b| a.busiest_share.total_cmp(&b.busiest_share));
+    let Some(worker) = busiest else { return INFO.nothing("the generator did not measure itself") };
     let evidence = format!(
         "worker {} was busy for {} of its busiest 10 s ({} over the run)",
         worker.worker,
         units::share(worker.busiest_share),
         units::share(worker.busy_ns as f64 / worker.wall_ns as f64)
     );
-    let advice = "A busy worker adds its own queueing to the response times. Use more workers (--workers) or machines, do less per request in the script, or ask for less.";
-    SHEET.graded(grade_of(worker.busiest_share, 0.85, 0.97), evidence, advice)
+    let advice = "A busy worker adds its own queueing to the response times. Use more workers (--workers) or machines, do less per \
+     request in the script, or ask for less load.";
+    INFO.graded(grade_of(worker.busiest_share, 0.85, 0.97), evidence, advice)
 }

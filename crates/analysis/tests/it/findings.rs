@@ -88,10 +88,10 @@ fn the_demo_shop_is_explained() {
                 continue;
             };
             found += 1;
-            let pool = "\"POST /checkout\" is served about 4 at a time: a pool, a lock or a limit of that size stands on its way";
+            let pool = "\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size is in its path";
             assert_eq!((finding.claim.as_str(), findings.findings.len()), (pool, 1), "{label}");
             assert!(finding.confidence == Confidence::High, "{label}: {:?}", finding.evidence);
-            assert!(finding.alternatives[0].starts_with("A saturated CPU would slow down everything: set aside"), "{finding:?}");
+            assert!(finding.alternatives[0].starts_with("A saturated CPU would slow everything down. Ruled out: "), "{finding:?}");
         }
     }
     assert!(found * 100 >= cases * 95, "{found} of {cases}");
@@ -117,12 +117,12 @@ fn requests_behind_one_pool_are_named_together() {
 }
 
 #[test]
-fn a_single_request_is_only_a_low_confidence_claim_with_the_cpu_not_set_aside() {
+fn a_single_request_is_only_a_low_confidence_claim_with_the_cpu_not_ruled_out() {
     let target = Target { slots: vec![3], steps: vec![step("GET /", 0, Service::Exponential(0.03))] };
     let findings = find(&target, ramp(5.0, 160.0, 60, Timing::Poisson), 5);
     let finding = pool(&findings).expect("an effective concurrency");
     assert_eq!((finding.claim.as_str(), finding.confidence), ("\"GET /\" is served about 3 to 4 at a time", Confidence::Low));
-    assert!(finding.alternatives[0].contains("not set aside"), "{:?}", finding.alternatives);
+    assert!(finding.alternatives[0].contains("Not ruled out"), "{:?}", finding.alternatives);
 }
 
 fn delays(service: Service) -> Target {
@@ -187,7 +187,7 @@ fn one_request_served_elsewhere_does_not_make_a_saturated_processor_a_pool() {
         for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), users(1, 30, 60)] {
             for finding in find(&target, profile, seed).findings {
                 assert!(finding.confidence == Confidence::Low && !finding.claim.contains("pool"), "{}", finding.claim);
-                assert!(finding.alternatives[0].contains("not set aside"), "{:?}", finding.alternatives);
+                assert!(finding.alternatives[0].contains("Not ruled out"), "{:?}", finding.alternatives);
             }
         }
     }
@@ -200,7 +200,7 @@ fn a_target_that_follows_the_load_is_said_to_have_no_limit_at_it() {
         assert!(findings.remark.starts_with("Nothing limits it at this load: throughput followed the load"), "{}", findings.remark);
     }
     let constant = find(&delays(Service::Exponential(0.03)), ramp(100.0, 100.0, 60, Timing::Even), 1);
-    assert!(constant.remark.contains("Where its limit lies, this run cannot tell"), "{}", constant.remark);
+    assert!(constant.remark.contains("This run cannot tell where the limit is"), "{}", constant.remark);
     let closed = find(&delays(Service::Exponential(0.03)), users(30, 30, 60), 1);
     assert!(closed.remark.starts_with("Cannot tell what limits it: the load did not vary"), "{}", closed.remark);
 }

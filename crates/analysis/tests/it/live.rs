@@ -1,6 +1,6 @@
 //! The live view agrees with the final one.
 
-use analysis::{Grade, Live, conclude};
+use analysis::{Grade, LiveAnalysis, conclude};
 use metrics::{Outcome, Snapshot};
 
 use crate::made::{self, MS, Slice};
@@ -15,7 +15,7 @@ fn after_the_last_slice_it_shows_the_totals_of_the_summary() {
         .collect();
     let plan = made::plan(made::open(10.0, 12));
     let run = made::run_of(plan.clone(), slices);
-    let mut live = Live::new(&plan, &run.info.host);
+    let mut live = LiveAnalysis::new(&plan, &run.info.host);
     for slice in &run.slices {
         live.push(slice);
     }

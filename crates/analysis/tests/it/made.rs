@@ -1,11 +1,13 @@
 //! Runs made up for tests.
 
-use metrics::{GeneratorSlice, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
+use metrics::{
+    GeneratorSlice, LeafSlice, Outcome, Phases, Recorder, Role, Sample, SeriesKey, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
+};
 use plan::{
     Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Selector,
     TestPlan, Threshold, Timing, Window,
 };
-use run_directory::{HostFacts, Run, RunEnd, RunInfo};
+use run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MS: u64 = 1_000_000;
@@ -158,5 +160,66 @@ pub(crate) fn threshold(metric: Metric, aggregate: Aggregate, comparison: Compar
         after_seconds: 0,
         abort: false,
         label: "threshold".to_owned(),
+    }
+}
+
+/// A signal in the making: what it is called, what it means, and then its readings.
+#[derive(Debug, Clone)]
+pub(crate) struct MadeSignal(Signal);
+
+/// A level.
+pub(crate) fn gauge(observer: &str, metric: &str) -> MadeSignal {
+    MadeSignal(Signal {
+        name: format!("{observer}/{metric}"),
+        observer: observer.to_owned(),
+        kind: SignalKind::Gauge,
+        unit: "1".to_owned(),
+        ..Signal::default()
+    })
+}
+
+/// A total that grows; its readings are given as growth per second.
+pub(crate) fn counter(observer: &str, metric: &str) -> MadeSignal {
+    MadeSignal(Signal { kind: SignalKind::Counter, ..gauge(observer, metric).0 })
+}
+
+impl MadeSignal {
+    pub(crate) fn role(self, role: Role) -> Self {
+        Self(Signal { role: Some(role), ..self.0 })
+    }
+
+    pub(crate) fn part(self, part: &str) -> Self {
+        Self(Signal { part: part.to_owned(), ..self.0 })
+    }
+
+    /// Adds `{label=value}` to its name.
+    pub(crate) fn label(mut self, label: &str, value: &str) -> Self {
+        self.0.name = match self.0.name.strip_suffix('}') {
+            Some(start) => format!("{start},{label}={value}}}"),
+            None => format!("{}{{{label}={value}}}", self.0.name),
+        };
+        self.0.labels.push((label.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds it with a value in the middle of each second, in the place of one of the same name.
+    pub(crate) fn each_second(self, run: &mut Run, value: impl Fn(u64) -> f64) {
+        let mut total = 0.0;
+        let points = (0..run.slices.len() as u64).map(|second| {
+            total = value(second) + if self.0.kind == SignalKind::Counter { total } else { 0.0 };
+            SignalPoint { at: second * SECOND + SECOND / 2, value: total }
+        });
+        let points = points.collect();
+        run.signals.retain(|series| series.signal.name != self.0.name);
+        run.signals.push(SignalSeries { signal: self.0, points });
+    }
+
+    /// Adds one reading.
+    pub(crate) fn reading(self, signals: &mut Vec<SignalSeries>, at: u64, value: f64) {
+        let known = signals.iter().position(|series| series.signal.name == self.0.name).unwrap_or_else(|| {
+            signals.push(SignalSeries { signal: self.0, points: Vec::new() });
+            signals.len() - 1
+        });
+        signals[known].points.push(SignalPoint { at, value });
     }
 }

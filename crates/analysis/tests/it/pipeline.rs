@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use metrics::{
-    FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind,
-    Signal, SignalKind, SignalPoint, Snapshot,
+    FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Outcome, Phases, Recorder, Role, Sample, SeriesId, SeriesKind,
+    Snapshot,
 };
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::{Run, SignalSeries};
 
 use crate::coverage::Draws;
-use crate::made::{self, MS, SECOND};
+use crate::made::{self, MS, MadeSignal, SECOND, counter, gauge};
 use crate::simulation::Service;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -162,53 +162,51 @@ impl Simulation<'_> {
         }
     }
 
-    fn put(&mut self, kind: SignalKind, observer: &str, metric: &str, value: f64, at: u64) {
-        let name = format!("{observer}/{metric}");
-        let place = self.signals.iter().position(|series| series.signal.name == name).unwrap_or_else(|| {
-            let signal =
-                Signal { name, observer: observer.to_owned(), kind, unit: "1".to_owned(), help: String::new(), ..Signal::default() };
-            self.signals.push(SignalSeries { signal, points: Vec::new() });
-            self.signals.len() - 1
-        });
-        self.signals[place].points.push(SignalPoint { at, value });
+    fn put(&mut self, signal: MadeSignal, role: Role, value: f64, at: u64) {
+        signal.role(role).reading(&mut self.signals, at, value);
     }
 
     /// What observers and the stub read at the end of a second.
     fn read(&mut self) {
-        use SignalKind::{Counter, Gauge};
         let (at, second) = (self.now - SECOND / 2, std::mem::take(&mut self.second));
         self.second.in_flight_max = self.in_flight;
-        for (metric, value) in [
-            ("calls", second.calls as f64),
-            ("in_flight", second.in_flight_ns as f64 / 1e9),
-            ("in_flight_max", second.in_flight_max as f64),
-            ("rejected", 0.0),
+        for (metric, role, value) in [
+            ("calls", Role::Calls, second.calls as f64),
+            ("in_flight", Role::CallsInFlight, second.in_flight_ns as f64 / 1e9),
+            ("in_flight_max", Role::CallsInFlightMax, second.in_flight_max as f64),
+            ("rejected", Role::CallsRejected, 0.0),
         ] {
-            self.put(Gauge, "stub:subscriber", metric, value, at);
+            self.put(gauge("stub:subscriber", metric), role, value, at);
         }
         if second.calls > 0 {
-            self.put(Gauge, "stub:subscriber", "hold", second.held / second.calls as f64, at);
+            self.put(gauge("stub:subscriber", "hold"), Role::CallHold, second.held / second.calls as f64, at);
         }
         // Two hundredths of a core for everything else.
         let cpu = second.busy_ns as f64 / 1e9 + 0.02;
         self.totals.0 += cpu;
         self.totals.1 += CORES - f64::min(cpu + 0.1, CORES);
-        self.put(Counter, "process:8081", "cpu", self.totals.0, at);
-        self.put(Counter, "process:8081", "run_delay", 0.0, at);
-        self.put(Gauge, "process:8081", "threads", 11.0, at);
-        self.put(Counter, "host", "cpu{mode=idle}", self.totals.1, at);
-        self.put(Gauge, "host", "cores", CORES, at);
+        self.put(counter("process:8081", "cpu"), Role::ProcessCpu, self.totals.0, at);
+        self.put(counter("process:8081", "run_delay"), Role::ProcessRunDelay, 0.0, at);
+        self.put(gauge("process:8081", "threads"), Role::ProcessThreads, 11.0, at);
+        self.put(counter("host", "cpu").label("mode", "idle"), Role::MachineIdle, self.totals.1, at);
+        self.put(gauge("host", "cores"), Role::MachineCores, CORES, at);
         if self.system.database {
-            let waiting = if self.system.lock && !self.pending.is_empty() { self.system.senders - 1 } else { 0 } as f64;
-            self.put(Gauge, "postgres", "connections{state=idle in transaction}", self.working as f64, at);
-            self.put(Gauge, "postgres", "sessions{wait=CPU}", 0.1, at);
-            self.put(Gauge, "postgres", "active", 0.1 + waiting, at);
-            self.put(Gauge, "postgres", "blocked", waiting, at);
-            if self.system.lock {
-                self.put(Gauge, "postgres", "sessions{wait=Lock:transactionid}", waiting, at);
-                let pick = "select id from deliveries limit ? for update";
-                self.put(Gauge, "postgres", &format!("blocked_by{{statement={pick},by={pick}}}"), waiting, at);
-            }
+            self.read_database(at);
+        }
+    }
+
+    fn read_database(&mut self, at: u64) {
+        let database = |metric| gauge("postgres", metric);
+        let waiting = if self.system.lock && !self.pending.is_empty() { self.system.senders - 1 } else { 0 } as f64;
+        let open = database("connections").label("state", "idle in transaction");
+        self.put(open, Role::SessionsIdleInTransaction, self.working as f64, at);
+        self.put(database("sessions").label("wait", "CPU"), Role::SessionsOnCpu, 0.1, at);
+        self.put(database("active"), Role::SessionsActive, 0.1 + waiting, at);
+        self.put(database("blocked"), Role::SessionsBlocked, waiting, at);
+        if self.system.lock {
+            self.put(database("sessions").label("wait", "Lock:transactionid"), Role::SessionsWaitingForLock, waiting, at);
+            let pick = "select id from deliveries limit ? for update";
+            self.put(database("blocked_by").label("statement", pick).label("by", pick), Role::SessionsBlockedBy, waiting, at);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Findings about a service that is fast enough, or short of connections: what its memory, its pool and the times of its requests show.
 
 use analysis::{Finding, conclude};
-use metrics::{Outcome, Signal, SignalKind, SignalPoint};
-use run_directory::{Run, SignalSeries};
+use metrics::{Outcome, Role};
+use run_directory::Run;
 
-use crate::made::{self, MS, SECOND, Slice, open, plan};
+use crate::made::{self, MS, SECOND, Slice, counter, gauge, open, plan};
 
 const SECONDS: u32 = 60;
 
@@ -24,15 +24,6 @@ fn minute(service: impl Fn(u64) -> u64, connections: impl Fn(u32) -> u64) -> Run
     made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())
 }
 
-fn add(run: &mut Run, kind: SignalKind, name: &str, value: impl Fn(u32) -> f64) {
-    let observer = name.split('/').next().unwrap_or_default();
-    let signal =
-        Signal { name: name.into(), observer: observer.into(), unit: String::new(), help: String::new(), kind, ..Signal::default() };
-    let points = (0..SECONDS).map(|second| SignalPoint { at: u64::from(second) * SECOND + SECOND / 2, value: value(second) });
-    let points = points.collect();
-    run.signals.push(SignalSeries { signal, points });
-}
-
 /// Times between 1 and 3 ms without a pattern.
 fn usual(n: u64) -> u64 {
     MS + n * 7919 % 2000 * MS / 1000
@@ -43,7 +34,7 @@ fn one_request_in_a_hundred_that_is_slow_is_a_second_kind() {
     let run = minute(|n| if n * 7919 % 6000 < 60 { 600 * MS + n * 31 % 10 * MS } else { usual(n) }, |_| 10);
     let found = findings(&run);
     assert_eq!(found[0].rule, "two-kinds", "{found:?}");
-    assert!(found[0].claim.starts_with("1 % of \"Tap\" take 60"), "{}", found[0].claim);
+    assert!(found[0].claim.starts_with("1.00 % of \"Tap\" take 60"), "{}", found[0].claim);
 }
 
 #[test]
@@ -61,7 +52,7 @@ fn the_group_whose_requests_are_the_slow_ones_is_named() {
         findings(&made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())).remove(0).claim
     };
     let claim = run(|n| n * 7919 % 6000 < 60);
-    assert!(claim.starts_with("1 % of \"Tap\" take 60") && claim.ends_with(": those of \"yearly\""), "{claim}");
+    assert!(claim.starts_with("1.00 % of \"Tap\" take 60") && claim.ends_with(": those of \"yearly\""), "{claim}");
     // Slow ones in both groups: they are not told apart by them.
     let claim = run(|n| n * 7907 % 6000 < 60);
     assert!(claim.ends_with(": two kinds of one request"), "{claim}");
@@ -97,10 +88,10 @@ fn pauses_and_long_tails_are_no_second_kind() {
 fn connected(each_bytes: f64, leak_bytes_per_second: f64) -> Run {
     let connections = |second: u32| u64::from(second.min(30)) * 2000 / 30;
     let mut run = minute(usual, connections);
-    add(&mut run, SignalKind::Gauge, "process:8081/threads", |_| 11.0);
-    add(&mut run, SignalKind::Gauge, "process:8081/memory", |second| {
-        let noise = f64::from(second * 7919 % 10) * 1e6;
-        80e6 + connections(second) as f64 * each_bytes + f64::from(second) * leak_bytes_per_second + noise
+    gauge("process:8081", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 11.0);
+    gauge("process:8081", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| {
+        let noise = (second * 7919 % 10) as f64 * 1e6;
+        80e6 + connections(second as u32) as f64 * each_bytes + second as f64 * leak_bytes_per_second + noise
     });
     run
 }
@@ -122,11 +113,13 @@ fn small_connections_and_leaks_are_not_blamed_on_connections() {
 
 fn pooled(size: f64, idle: f64, waiting: f64) -> Run {
     let mut run = minute(usual, |_| 10);
-    add(&mut run, SignalKind::Gauge, "prometheus/db_pool_size", |_| size);
-    add(&mut run, SignalKind::Gauge, "prometheus/db_pool_idle", |_| idle);
-    add(&mut run, SignalKind::Gauge, "prometheus/db_pool_waiting", |second| if second > 10 { waiting } else { 0.0 });
-    add(&mut run, SignalKind::Counter, "prometheus/db_pool_wait_seconds_total", |second| f64::from(second) * waiting);
-    add(&mut run, SignalKind::Counter, "prometheus/db_pool_use_seconds_total", |second| f64::from(second) * size);
+    let gauge = |metric, role| gauge("prometheus", metric).role(role).part("db_pool");
+    let counter = |metric, role| counter("prometheus", metric).role(role).part("db_pool");
+    gauge("db_pool_size", Role::PoolSize).each_second(&mut run, |_| size);
+    gauge("db_pool_idle", Role::PoolIdle).each_second(&mut run, |_| idle);
+    gauge("db_pool_waiting", Role::PoolWaiting).each_second(&mut run, |second| if second > 10 { waiting } else { 0.0 });
+    counter("db_pool_wait_seconds_total", Role::PoolWaitTime).each_second(&mut run, |_| waiting);
+    counter("db_pool_use_seconds_total", Role::PoolUseTime).each_second(&mut run, |_| size);
     run
 }
 
@@ -134,7 +127,7 @@ fn pooled(size: f64, idle: f64, waiting: f64) -> Run {
 fn operations_that_wait_for_a_full_pool_name_it() {
     let found = findings(&pooled(2.0, 0.0, 24.0));
     assert_eq!(found[0].rule, "connection-pool", "{found:?}");
-    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations wait for one at any time");
+    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations are waiting for one on average");
     assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("12 times as long")), "{:?}", found[0].evidence);
 }
 
@@ -143,4 +136,23 @@ fn a_pool_with_idle_connections_or_nobody_waiting_is_not_named() {
     for run in [pooled(20.0, 8.0, 3.0), pooled(20.0, 0.0, 0.0)] {
         assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "{:?}", findings(&run));
     }
+}
+
+#[test]
+fn each_pool_is_judged_by_its_own_signals() {
+    // Another pool of the same service has idle connections; those of the full one are not idle for it.
+    let mut run = pooled(2.0, 0.0, 24.0);
+    gauge("prometheus", "http_pool_idle").role(Role::PoolIdle).part("http_pool").each_second(&mut run, |_| 8.0);
+    gauge("prometheus", "http_pool_size").role(Role::PoolSize).part("http_pool").each_second(&mut run, |_| 8.0);
+    let found = findings(&run);
+    assert_eq!(found[0].claim, "All 2 connections of a pool are in use, and 24 operations are waiting for one on average");
+}
+
+#[test]
+fn a_pool_that_only_tells_its_maximum_is_named_by_it() {
+    let mut run = pooled(2.0, 0.0, 24.0);
+    run.signals.retain(|series| series.signal.role != Some(Role::PoolSize));
+    assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "no size is known");
+    gauge("prometheus", "db_pool_max").role(Role::PoolSizeMax).part("db_pool").each_second(&mut run, |_| 3.0);
+    assert!(findings(&run)[0].claim.starts_with("All 3 connections of a pool are in use"), "{:?}", findings(&run));
 }

@@ -203,7 +203,7 @@ fn a_percentile_beyond_the_time_limit_fails_with_the_bound() {
         .collect();
     let result = judge(threshold(ResponseTime, Quantile(0.99), Below, 5.0), slices.clone());
     assert_eq!((result.state, result.measured), (Failed, Some(2.0)));
-    assert!(result.detail.starts_with("p99 was at least 2 s (longer answers were cut off by a time limit)"), "{}", result.detail);
+    assert!(result.detail.starts_with("p99 was at least 2.00 s (longer responses were cut off by a time limit)"), "{}", result.detail);
     assert_eq!(judge(threshold(ResponseTime, Quantile(0.9), Below, 0.05), slices).state, Passed);
 }
 
@@ -286,9 +286,9 @@ fn a_signal_over_its_bound_can_stop_the_run() {
 fn details_say_what_was_measured_in_fitting_units() {
     // Every second holds the same times, so the interval ends at the next one that occurs.
     let result = judge(named(threshold(ResponseTime, Quantile(0.9), Below, 0.05), "A"), slices());
-    assert_eq!(result.detail, "p90 was 90 ms (95 % interval 90 ms to 91.1 ms); bound below 50 ms (3,000 samples, 300 beyond it)");
+    assert_eq!(result.detail, "p90 was 90.0 ms (95 % interval 90.0 ms to 91.1 ms); bound below 50.0 ms (3,000 samples, 300 beyond it)");
     let result = judge(threshold(Failures, Rate, AtMost, 0.01), slices());
-    assert_eq!(result.detail, "the failed share was 0.0999 %; bound at most 1 %");
+    assert_eq!(result.detail, "the failed share was 0.1 %; bound at most 1.00 %");
     let few = judge(threshold(ResponseTime, Quantile(0.99), Below, 0.05), slices()[..2].to_vec());
     assert!(few.detail.contains("too few to rely on"), "{}", few.detail);
 }

@@ -65,7 +65,7 @@ fn data_that_is_used_up_ends_a_load_and_is_told_as_what_it_is() {
     };
     let check = check_of(&run(true), "offered-rate");
     assert_eq!(check.grade, Some(Valid), "{}", check.evidence);
-    assert!(check.evidence.contains("used up by 13") && check.advice.contains("more rows"), "{} {}", check.evidence, check.advice);
+    assert!(check.evidence.contains("used up by 13.0 s") && check.advice.contains("more rows"), "{} {}", check.evidence, check.advice);
     assert_grade(&run(false), "offered-rate", Some(Invalid));
 }
 
@@ -390,10 +390,10 @@ fn observers_that_went_silent_are_named_with_the_time() {
     let recovered = |at, since: u64| (at, NoticeKind::Recovered { since: since * SECOND });
     assert_eq!(told(&[]), (Some(Valid), "all 2 observers read without a gap".to_owned()));
     let short = told(&[(10, NoticeKind::Failed), recovered(12, 10)]);
-    assert_eq!(short, (Some(Valid), "postgres was silent from 10 s to 12 s (cannot connect: refused)".to_owned()));
+    assert_eq!(short, (Some(Valid), "postgres was silent from 10.0 s to 12.0 s (cannot connect: refused)".to_owned()));
     assert_eq!(told(&[(10, NoticeKind::Failed), recovered(12, 10), (20, NoticeKind::Failed), recovered(22, 20)]).0, Some(Suspect));
     let gone = told(&[(30, NoticeKind::Failed)]);
-    assert_eq!(gone, (Some(Suspect), "postgres was silent from 30 s to 60 s (cannot connect: refused)".to_owned()));
+    assert_eq!(gone, (Some(Suspect), "postgres was silent from 30.0 s to 1 min (cannot connect: refused)".to_owned()));
     assert_eq!(told(&[(30, NoticeKind::Incomplete)]).0, Some(Suspect));
     assert_grade(&run_with(made::plan(made::open(100.0, 60)), healthy), "observers", None);
 }

@@ -105,5 +105,5 @@ fn a_script_that_computes_leaves_answers_unread_and_the_run_says_so() {
     assert_eq!(check["grade"], "invalid", "{check}");
     // Of some percentile above the median: the kernel begins to stamp when it finds the time.
     let evidence = check["evidence"].as_str().expect("a text");
-    assert!(evidence.starts_with("p9") && evidence.contains(" of the time that answers lay unread was "), "{evidence}");
+    assert!(evidence.starts_with("p9") && evidence.contains(" of the time that responses lay unread was "), "{evidence}");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use analysis::{
     CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile, RequestRow,
-    SignalRow, Summary, ThresholdResult, ThresholdState, TimeStats, Totals, Validity, ValidityCheck, Verdict,
+    RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
 };
 use metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
@@ -312,7 +312,7 @@ pub(crate) fn summary() -> Summary {
         id: "2026-11-20T18-30-05-tickets".to_owned(),
         test: "tickets".to_owned(),
         started: "2026-11-20T18:30:05Z".to_owned(),
-        totals: Totals {
+        totals: RunTotals {
             duration_seconds: 60.0,
             requests: 12_500,
             request_rate: 208.33,
@@ -324,7 +324,7 @@ pub(crate) fn summary() -> Summary {
             bytes_received: 6_250_000,
             checks_passed: 6000,
             connections_opened: 26,
-            ..Totals::default()
+            ..RunTotals::default()
         },
         response: times(&response),
         requests: vec![
@@ -453,7 +453,7 @@ pub(crate) fn failed_summary() -> Summary {
 
 pub(crate) fn empty_summary() -> Summary {
     let mut summary = summary();
-    summary.totals = Totals { duration_seconds: 2.0, ..Totals::default() };
+    summary.totals = RunTotals { duration_seconds: 2.0, ..RunTotals::default() };
     summary.response = TimeStats::default();
     for rows in [&mut summary.requests, &mut summary.groups, &mut summary.scenarios] {
         rows.clear();

@@ -264,7 +264,7 @@ fn a_taken_port_is_told_with_what_to_do() {
 #[test]
 fn a_run_is_drawn_from_its_live_judgement() {
     let (info, plan) = (fixtures::info(), fixtures::plan());
-    let mut judgement = analysis::Live::new(&plan, &info.host);
+    let mut judgement = analysis::LiveAnalysis::new(&plan, &info.host);
     let mut builder = ViewBuilder::new(&info, &plan);
     for number in 0..30 {
         let slice = fixtures::slice(number);

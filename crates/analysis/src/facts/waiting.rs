@@ -1,30 +1,30 @@
-//! When work waited: the stretch of a run that the rules about causes look at. Where nothing waits, nothing is held back, and no cause is named.
+//! When work waited: the stretches of a run that the facts about causes look at. Where nothing waits, nothing is held up, and no cause is named.
 
 use metrics::SeriesKind;
 
-use super::signals::mean_of_batches;
-use crate::Tally;
+use crate::RunTally;
+use crate::interval::mean_of_batches;
 
-/// Seconds over which rates are taken: a few messages a second must give a steady one.
+/// Seconds over which rates are taken, so that a few messages per second give a steady one.
 const SMOOTHED: usize = 10;
 /// Journeys that must be open before they can be called a queue.
 const BACKLOG_MIN: f64 = 10.0;
-/// Growth of the time in the system, over what it is in the best tenth of the load, from which work waits: twofold, and some on top: a second
-/// for journeys, which come in lumps, and less for requests.
+/// Work waits once the time in the system has grown to twice what it is in the best tenth of the load and some more: by a second for journeys,
+/// which come in lumps, and by less for requests.
 const GROWN: f64 = 2.0;
 const GROWN_BY_S: f64 = 1.0;
 const REQUESTS_GROWN_BY_S: f64 = 0.02;
-/// Length of a stretch that is looked at, and the pauses in it that do not end it.
+/// Least length of a stretch, and the longest pause that does not end it.
 const STRETCH_MIN_S: usize = 15;
 const DIP_MAX_S: usize = 3;
-/// How many times the generator's p99 of schedule lag a wait must be to rule it out.
+/// How many times the generator's p99 of schedule lag a wait must be to rule the generator out.
 const DWARFED: f64 = 20.0;
 /// Part of the arrivals by which a queue must grow to be called unstable.
 const DEFICIT_MIN: f64 = 0.04;
 
 /// Work that waited.
 #[derive(Debug, Clone)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingStretch {
     /// The flow's name; `None` for the requests of the load itself.
     pub(crate) flow: Option<String>,
     /// Seconds since the run began.
@@ -45,7 +45,7 @@ pub(crate) struct Waiting {
     pub(crate) closed: Option<ClosedLoad>,
 }
 
-/// Where closed load began to wait: it asks for no more than what it gets, so its users and their times are all that shows it.
+/// Where closed load began to wait. It asks for no more than it gets, so only its users and their times show it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClosedLoad {
     /// Active as the stretch began.
@@ -55,19 +55,19 @@ pub(crate) struct ClosedLoad {
     pub(crate) during_s: f64,
 }
 
-impl Waiting {
-    /// Whether more came than went until the end of the load, beyond what chance makes of it.
+impl WaitingStretch {
+    /// Whether more arrived than left until the end of the load, beyond chance.
     pub(crate) fn is_unstable(&self) -> bool {
         self.growth.0 - self.growth.1 > 0.0 && self.growth.0 >= DEFICIT_MIN * self.started
     }
 
-    /// How long what comes last has to wait. Seconds.
+    /// How long the last arrival has to wait. Seconds.
     pub(crate) fn wait(&self) -> f64 {
         self.backlog / self.throughput.max(1e-9)
     }
 
-    /// Whether the wait is so long that a generator this late cannot be what made it.
-    pub(crate) fn dwarfs_generator(&self, tally: &Tally) -> bool {
+    /// Whether the wait is too long to have been made by a generator this late.
+    pub(crate) fn dwarfs_generator(&self, tally: &RunTally) -> bool {
         let lag = tally.together(SeriesKind::Request).and_then(|all| all.merged.lag.quantile(0.99));
         self.flow.is_some() && self.is_unstable() && self.wait() >= DWARFED * lag.unwrap_or(0) as f64 / 1e9
     }
@@ -86,9 +86,9 @@ impl Waiting {
     }
 }
 
-/// One second of what comes and goes.
+/// What arrived, left and was open in one second.
 #[derive(Debug, Clone, Copy, Default)]
-struct Second {
+struct WorkInSecond {
     from: f64,
     to: f64,
     started: f64,
@@ -99,19 +99,19 @@ struct Second {
 }
 
 /// Of each flow, and of the requests, the longest stretch in which work waited; the flows first, since they see what users see.
-pub(crate) fn find(run: &run_directory::Run, tally: &Tally) -> Vec<Waiting> {
+pub(super) fn find(run: &run_directory::Run, tally: &RunTally) -> Vec<WaitingStretch> {
     let load_end = tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     let names: Vec<String> = tally.flows().iter().map(|flow| flow.merged.name.to_string()).collect();
-    let mut all: Vec<Waiting> = names.iter().filter_map(|name| stretch(Some(name), &of_flow(run, name), load_end)).collect();
+    let mut all: Vec<WaitingStretch> = names.iter().filter_map(|name| stretch(Some(name), &of_flow(run, name), load_end)).collect();
     all.sort_by(|a, b| (b.to - b.from).total_cmp(&(a.to - a.from)));
     all.extend(stretch(None, &of_requests(run), load_end));
     all
 }
 
-fn of_flow(run: &run_directory::Run, name: &str) -> Vec<Second> {
+fn of_flow(run: &run_directory::Run, name: &str) -> Vec<WorkInSecond> {
     let second = |slice: &metrics::Snapshot| {
         let flow = slice.flows.iter().find(|flow| &*flow.name == name);
-        flow.map_or_else(Second::default, |flow| Second {
+        flow.map_or_else(WorkInSecond::default, |flow| WorkInSecond {
             from: slice.start as f64 / 1e9,
             to: slice.end as f64 / 1e9,
             started: flow.started as f64,
@@ -124,13 +124,13 @@ fn of_flow(run: &run_directory::Run, name: &str) -> Vec<Second> {
 }
 
 /// Requests in flight of all workers together, while load was made: arrivals came due or, in a run that has none, users were asked for.
-fn of_requests(run: &run_directory::Run) -> Vec<Second> {
+fn of_requests(run: &run_directory::Run) -> Vec<WorkInSecond> {
     let is_open = run.slices.iter().flat_map(|slice| &slice.leaves).any(|leaf| leaf.arrivals_due > 0);
     let second = |slice: &metrics::Snapshot| {
         let length = (slice.end - slice.start).max(1) as f64;
         let ended: u64 = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();
         let arrivals: u64 = slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum();
-        Second {
+        WorkInSecond {
             from: slice.start as f64 / 1e9,
             to: slice.end as f64 / 1e9,
             started: match (is_open, slice.leaves.iter().any(|leaf| leaf.users_asked > 0)) {
@@ -147,7 +147,7 @@ fn of_requests(run: &run_directory::Run) -> Vec<Second> {
 }
 
 /// By Little's law, what is open over what finishes per second is the time in the system, whatever the load: it grows only where work waits.
-fn stretch(flow: Option<&String>, seconds: &[Second], load_end: f64) -> Option<Waiting> {
+fn stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Option<WaitingStretch> {
     let rate = |index: usize| {
         let around = &seconds[index.saturating_sub(SMOOTHED / 2)..(index + SMOOTHED / 2).min(seconds.len())];
         around.iter().map(|second| second.finished).sum::<f64>() / around.len().max(1) as f64
@@ -163,16 +163,17 @@ fn stretch(flow: Option<&String>, seconds: &[Second], load_end: f64) -> Option<W
     if last + 1 - first < STRETCH_MIN_S {
         return None;
     }
-    let loaded: Vec<&Second> = seconds[first..=last].iter().filter(|second| second.to <= load_end + 0.5).collect();
+    let loaded: Vec<&WorkInSecond> = seconds[first..=last].iter().filter(|second| second.to <= load_end + 0.5).collect();
     let growths: Vec<f64> = loaded.iter().map(|second| second.started - second.finished).collect();
-    let mean = |of: fn(&Second) -> f64, list: &[&Second]| list.iter().map(|second| of(second)).sum::<f64>() / list.len().max(1) as f64;
-    let whole: Vec<&Second> = seconds[first..=last].iter().collect();
+    let mean =
+        |of: fn(&WorkInSecond) -> f64, list: &[&WorkInSecond]| list.iter().map(|second| of(second)).sum::<f64>() / list.len().max(1) as f64;
+    let whole: Vec<&WorkInSecond> = seconds[first..=last].iter().collect();
     let throughput = mean(|second| second.finished, &whole);
     let during_s = mean(|second| second.open, &whole) / throughput.max(1e-9);
     let users = seconds[first].users;
     // A queue that has drained by itself while load went on is not growing, however it grew before.
     let is_over = loaded.last().zip(seconds.iter().rfind(|second| second.to <= load_end + 0.5)).is_some_and(|(a, b)| a.to + 5.0 < b.to);
-    Some(Waiting {
+    Some(WaitingStretch {
         flow: flow.cloned(),
         from: seconds[first].from,
         to: seconds[last].to,

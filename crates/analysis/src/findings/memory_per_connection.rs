@@ -1,12 +1,15 @@
-//! Memory that each connection takes: a service that holds so much for every connected client that their number is bounded by it.
+//! Memory per connection: a service that holds so much for every connected client that memory limits their number.
 
-use super::Scene;
-use super::draft::{Draft, Standing};
+use metrics::Role;
+
+use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
+use crate::facts::Facts;
+use crate::facts::readings::SignalReadings;
 
-/// Connections that must have come, for a slope to mean something.
+/// Connections that must have been added for a slope to mean something.
 const CONNECTIONS_MIN: f64 = 100.0;
-/// Memory of each from which it is said, and of all of them. A connection with its buffers and objects takes 10 to 60 kB in most runtimes.
+/// Least memory per connection, and of all of them together. A connection with its buffers and objects takes 10 to 60 kB in most runtimes.
 const EACH_MIN_BYTES: f64 = 100e3;
 const ALL_MIN_BYTES: f64 = 100e6;
 /// Part of the variance of memory that the number of connections must explain.
@@ -14,14 +17,13 @@ const EXPLAINED_MIN: f64 = 0.8;
 /// Part of the growth that may go on once the number of connections stands still: more would be a leak.
 const AFTERWARDS_MAX: f64 = 0.3;
 
-pub(super) fn find(scene: &Scene<'_>) -> Option<Draft> {
-    // Processes are the observers with threads.
-    scene.signals.observers_with("threads").find_map(|process| judge(scene, process))
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let mut processes = facts.signals.parts_with(Role::ProcessMemory);
+    processes.find_map(|process| judge(facts, process.observer, &facts.signals.read(process, Role::ProcessMemory)?))
 }
 
-fn judge(scene: &Scene<'_>, process: &str) -> Option<Draft> {
-    let memory = scene.signals.readings(process, "memory")?;
-    let open = scene.run.slices.iter().map(|slice| {
+fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Option<RankedFinding> {
+    let open = facts.run.slices.iter().map(|slice| {
         let connections: u64 = slice.generator.iter().map(|worker| worker.connections).sum();
         (slice.end as f64 / 1e9, connections as f64)
     });
@@ -43,28 +45,27 @@ fn judge(scene: &Scene<'_>, process: &str) -> Option<Draft> {
     {
         return None;
     }
-    let claim = format!(
-        "\"{process}\" takes {:.0} kB of memory for each connection: {:.0} of them took {:.0} MB",
-        each / 1e3,
-        most - least,
-        all / 1e6
-    );
+    let claim =
+        format!("\"{process}\" uses {:.0} kB of memory per connection: {:.0} of them took {:.0} MB", each / 1e3, most - least, all / 1e6);
     Some(
-        Draft::new(Standing::Fault, "memory-per-connection", Confidence::High, claim)
+        RankedFinding::new(Standing::Fault, "memory-per-connection", Confidence::High, claim)
             .rests_on(
                 format!(
-                    "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of it",
+                    "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of the change",
                     first.2 / 1e6,
                     full.2 / 1e6,
                     units::count(first.1 as u64),
                     units::count(full.1 as u64),
                     units::share(explained)
                 ),
-                vec![memory.name.clone(), "in_flight/connections".to_owned()],
+                vec![memory.name(), "in_flight/connections".to_owned()],
                 (first.0, full.0),
             )
-            .or("A leak would go on once all are connected: set aside, because memory then stood still.")
-            .try_next("See what is made anew for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run again: the slope should fall to some ten kilobytes."),
+            .or("A leak would go on after all have connected. Ruled out: memory then stayed level.")
+            .try_next(
+                "Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run \
+             again: it should fall to tens of kilobytes.",
+            ),
     )
 }
 

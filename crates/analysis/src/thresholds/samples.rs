@@ -1,13 +1,13 @@
-//! What a threshold has gathered: the samples that its selector picks, over the run or one window.
+//! The samples that a threshold's selector picks, over the run or one window, and what is measured from them.
 
 use metrics::{FlowSlice, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot};
 use plan::{Aggregate, Metric, Selector, Threshold};
 
-use crate::censored::{Quantile, Times, behind};
+use crate::censored::{CensoredTimes, Quantile, behind};
 
-/// Gathered from the series that a threshold speaks of. Memory is bounded: one set of histograms.
+/// Gathered from the series that a threshold selects. Memory is bounded: one set of histograms.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pool {
+pub(crate) struct ThresholdSamples {
     pub(crate) count: u64,
     pub(crate) failed: u64,
     times: Histogram,
@@ -38,26 +38,36 @@ impl Levels {
         self.readings += 1;
     }
 
-    fn measure(&self, aggregate: Aggregate) -> Measured {
+    fn measure(&self, aggregate: Aggregate) -> MeasuredValue {
         let value = match aggregate {
-            _ if self.readings == 0 => return Measured::NoData,
+            _ if self.readings == 0 => return MeasuredValue::NoData,
             Aggregate::Mean => self.sum as f64 / self.readings as f64,
             Aggregate::Min => self.min as f64,
             Aggregate::Max => self.max as f64,
             Aggregate::Last => self.last as f64,
-            Aggregate::Count | Aggregate::Rate | Aggregate::Quantile(_) => return Measured::NoData,
+            Aggregate::Count | Aggregate::Rate | Aggregate::Quantile(_) => return MeasuredValue::NoData,
         };
-        Measured::Value(value)
+        MeasuredValue::Value(value)
     }
 }
 
 /// A measured value in the metric's base unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Measured {
+pub(crate) enum MeasuredValue {
     Value(f64),
     /// At least this: the rest was cut off by a time limit.
     AtLeast(f64),
     NoData,
+}
+
+/// The worst that was measured over the windows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct WorstWindow {
+    pub(super) measured: MeasuredValue,
+    pub(super) holds: bool,
+    /// Begin of the window. Seconds since the run began.
+    pub(super) at_seconds: f64,
+    pub(super) samples: u64,
 }
 
 pub(crate) fn kind_of(metric: &Metric) -> Option<SeriesKind> {
@@ -70,14 +80,14 @@ pub(crate) fn kind_of(metric: &Metric) -> Option<SeriesKind> {
     }
 }
 
-/// Whether a series is one that the threshold speaks of.
+/// Whether the threshold selects a series.
 pub(crate) fn selects(threshold: &Threshold, key: &SeriesKey) -> bool {
     let Selector { name, scenario, group } = &threshold.selector;
     let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
     kind_of(&threshold.metric) == Some(key.kind) && fits(name, &key.name) && fits(scenario, &key.scenario) && fits(group, &key.group)
 }
 
-impl Pool {
+impl ThresholdSamples {
     /// Adds what the slice holds for the threshold; whether there was anything.
     pub(crate) fn add(&mut self, threshold: &Threshold, slice: &Snapshot) -> bool {
         let mut any = false;
@@ -160,38 +170,38 @@ impl Pool {
     }
 
     /// Per second over `seconds`; times in seconds.
-    pub(crate) fn measure(&self, metric: &Metric, aggregate: Aggregate, seconds: f64) -> Measured {
-        let per_second = |count: u64| if seconds > 0.0 { Measured::Value(count as f64 / seconds) } else { Measured::NoData };
-        let share = |part: u64| if self.count > 0 { Measured::Value(part as f64 / self.count as f64) } else { Measured::NoData };
+    pub(crate) fn measure(&self, metric: &Metric, aggregate: Aggregate, seconds: f64) -> MeasuredValue {
+        let per_second = |count: u64| if seconds > 0.0 { MeasuredValue::Value(count as f64 / seconds) } else { MeasuredValue::NoData };
+        let share = |part: u64| if self.count > 0 { MeasuredValue::Value(part as f64 / self.count as f64) } else { MeasuredValue::NoData };
         match (metric, aggregate) {
             (Metric::FlowBacklog, aggregate) => self.levels.measure(aggregate),
-            (Metric::Failures | Metric::FlowLost, Aggregate::Count) => Measured::Value(self.failed as f64),
+            (Metric::Failures | Metric::FlowLost, Aggregate::Count) => MeasuredValue::Value(self.failed as f64),
             (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => share(self.failed),
-            (_, Aggregate::Count) => Measured::Value(self.count as f64),
+            (_, Aggregate::Count) => MeasuredValue::Value(self.count as f64),
             (_, Aggregate::Rate) => per_second(self.count),
-            (_, Aggregate::Last) => Measured::NoData,
+            (_, Aggregate::Last) => MeasuredValue::NoData,
             (Metric::FlowTime { .. }, Aggregate::Mean | Aggregate::Max) if !self.censored.is_empty() => {
                 let (finished, open) = (&self.times, &self.censored);
                 let mean = (finished.sum() + open.sum()) as f64 / (finished.count() + open.count()) as f64;
-                Measured::AtLeast(if aggregate == Aggregate::Mean { mean } else { finished.max().max(open.max()) as f64 } / 1e9)
+                MeasuredValue::AtLeast(if aggregate == Aggregate::Mean { mean } else { finished.max().max(open.max()) as f64 } / 1e9)
             }
-            (_, Aggregate::Mean) => self.times.mean().map_or(Measured::NoData, |ns| Measured::Value(ns / 1e9)),
-            (_, Aggregate::Min | Aggregate::Max) if self.times.is_empty() => Measured::NoData,
-            (_, Aggregate::Min) => Measured::Value(self.times.min() as f64 / 1e9),
-            (_, Aggregate::Max) => Measured::Value(self.times.max() as f64 / 1e9),
+            (_, Aggregate::Mean) => self.times.mean().map_or(MeasuredValue::NoData, |ns| MeasuredValue::Value(ns / 1e9)),
+            (_, Aggregate::Min | Aggregate::Max) if self.times.is_empty() => MeasuredValue::NoData,
+            (_, Aggregate::Min) => MeasuredValue::Value(self.times.min() as f64 / 1e9),
+            (_, Aggregate::Max) => MeasuredValue::Value(self.times.max() as f64 / 1e9),
             (_, Aggregate::Quantile(q)) => {
-                let times = Times { ended: &self.times, censored: &self.censored, failed: &self.failed_times };
+                let times = CensoredTimes { ended: &self.times, censored: &self.censored, failed: &self.failed_times };
                 let is_flow = matches!(metric, Metric::FlowTime { .. });
                 match if is_flow { behind(times.ended, times.censored, q) } else { times.quantile(q) } {
-                    Quantile::Known(value) => Measured::Value(value),
-                    Quantile::Beyond(bound) => Measured::AtLeast(bound),
-                    Quantile::NoData => Measured::NoData,
+                    Quantile::Known(value) => MeasuredValue::Value(value),
+                    Quantile::Beyond(bound) => MeasuredValue::AtLeast(bound),
+                    Quantile::NoData => MeasuredValue::NoData,
                 }
             }
         }
     }
 
-    /// Requests that were not answered in time.
+    /// Whether some got no response in time.
     pub(crate) fn is_cut_off(&self) -> bool {
         !self.censored.is_empty()
     }
@@ -207,22 +217,22 @@ pub(crate) fn is_known(series: &SeriesSlice) -> bool {
 }
 
 /// Aggregates the points of a signal. A counter's rate is its growth per second.
-pub(crate) fn measure_points(points: &[SignalPoint], aggregate: Aggregate) -> Measured {
+pub(crate) fn measure_points(points: &[SignalPoint], aggregate: Aggregate) -> MeasuredValue {
     let values = points.iter().map(|point| point.value);
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Measured::NoData };
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return MeasuredValue::NoData };
     match aggregate {
-        Aggregate::Count => Measured::Value(points.len() as f64),
-        Aggregate::Last => Measured::Value(last.value),
-        Aggregate::Min => Measured::Value(values.fold(f64::INFINITY, f64::min)),
-        Aggregate::Max => Measured::Value(values.fold(f64::NEG_INFINITY, f64::max)),
-        Aggregate::Mean => Measured::Value(values.sum::<f64>() / points.len() as f64),
-        Aggregate::Rate if last.at > first.at => Measured::Value((last.value - first.value) / ((last.at - first.at) as f64 / 1e9)),
-        Aggregate::Rate => Measured::NoData,
+        Aggregate::Count => MeasuredValue::Value(points.len() as f64),
+        Aggregate::Last => MeasuredValue::Value(last.value),
+        Aggregate::Min => MeasuredValue::Value(values.fold(f64::INFINITY, f64::min)),
+        Aggregate::Max => MeasuredValue::Value(values.fold(f64::NEG_INFINITY, f64::max)),
+        Aggregate::Mean => MeasuredValue::Value(values.sum::<f64>() / points.len() as f64),
+        Aggregate::Rate if last.at > first.at => MeasuredValue::Value((last.value - first.value) / ((last.at - first.at) as f64 / 1e9)),
+        Aggregate::Rate => MeasuredValue::NoData,
         Aggregate::Quantile(q) => {
             let mut sorted: Vec<f64> = values.collect();
             sorted.sort_by(f64::total_cmp);
             let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
-            Measured::Value(sorted[rank - 1])
+            MeasuredValue::Value(sorted[rank - 1])
         }
     }
 }

@@ -1,0 +1,55 @@
+//! What the system calls, as seen from there: by the stubs of the test, which play these endpoints.
+
+use std::collections::BTreeSet;
+
+use metrics::Role;
+
+use super::readings::SignalReadings;
+use super::signals::{ObservedPart, ObservedSignals};
+
+/// Roles of signals that only the called side can measure.
+const ROLES: [Role; 7] = [
+    Role::Calls,
+    Role::CallsInFlight,
+    Role::CallsInFlightMax,
+    Role::CallHold,
+    Role::CallsAnswered,
+    Role::CallsRejected,
+    Role::CallsFaulted,
+];
+/// Prefix of the names under which stubs are observed; people read the stub's own name.
+const STUB: &str = "stub:";
+
+/// An endpoint that the system calls. What it did not measure is `None`.
+#[derive(Debug, Clone)]
+pub(crate) struct CalledEndpoint<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) observer: &'a str,
+    /// Calls per second.
+    pub(crate) calls: Option<SignalReadings<'a>>,
+    /// Calls in progress, mean over each second.
+    pub(crate) in_flight: Option<SignalReadings<'a>>,
+    /// The same, most at once.
+    pub(crate) in_flight_max: Option<SignalReadings<'a>>,
+    /// Mean time that it held a call. Seconds.
+    pub(crate) hold: Option<SignalReadings<'a>>,
+    /// Calls per second that it answered as asked, and that its limit rejected.
+    pub(crate) answered: Option<SignalReadings<'a>>,
+    pub(crate) rejected: Option<SignalReadings<'a>>,
+}
+
+/// In alphabetical order.
+pub(super) fn find<'a>(signals: &ObservedSignals<'a>) -> Vec<CalledEndpoint<'a>> {
+    let parts: BTreeSet<ObservedPart<'_>> = ROLES.into_iter().flat_map(|role| signals.parts_with(role)).collect();
+    let endpoint = |part: ObservedPart<'a>| CalledEndpoint {
+        name: part.observer.strip_prefix(STUB).unwrap_or(part.observer),
+        observer: part.observer,
+        calls: signals.read(part, Role::Calls),
+        in_flight: signals.read(part, Role::CallsInFlight),
+        in_flight_max: signals.read(part, Role::CallsInFlightMax),
+        hold: signals.read(part, Role::CallHold),
+        answered: signals.read(part, Role::CallsAnswered),
+        rejected: signals.read(part, Role::CallsRejected),
+    };
+    parts.into_iter().map(endpoint).collect()
+}

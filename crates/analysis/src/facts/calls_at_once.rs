@@ -1,0 +1,108 @@
+//! The ceiling of the calls that go out at once while work waits.
+//!
+//! While work waits, every free caller takes some. If the calls in an endpoint then reach the same number every second and never exceed it,
+//! that number is a limit of the callers: workers, a connection pool or, if it is one, a lock. A bottleneck before the callers leaves calls
+//! that come and go, and no such ceiling.
+
+use super::called::CalledEndpoint;
+use super::waiting::WaitingStretch;
+use crate::interval::mean_of_batches;
+
+/// Seconds left out at either end of the stretch, where the backlog builds up and runs dry.
+const TRIMMED_S: f64 = 2.0;
+const SECONDS_MIN: usize = 10;
+/// Share of the seconds that must reach the ceiling, and share that may exceed it.
+const AT_CEILING_MIN: f64 = 0.80;
+const ABOVE_CEILING_MAX: f64 = 0.02;
+/// Share of the ceiling that is in use on average; below it, the callers spend their time elsewhere.
+const BUSY_MIN: f64 = 0.50;
+const CLEARLY_BUSY: f64 = 0.80;
+/// How many times the ceiling must wait where the load's own requests do: with as many open as there are calls, only the load is the limit.
+const BEYOND_LOAD: f64 = 1.5;
+
+/// The ceiling of the calls in one endpoint.
+#[derive(Debug, Clone)]
+pub(crate) struct CallCeiling<'a> {
+    /// The stretch in which work waited, and the part of it that was looked at, in seconds since the run began.
+    pub(crate) waiting: WaitingStretch,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) endpoint: CalledEndpoint<'a>,
+    /// Most calls at once.
+    pub(crate) calls_max: f64,
+    /// Mean calls at once, and half of its 95 % interval.
+    pub(crate) calls: (f64, f64),
+    /// Share of the seconds that reached it.
+    pub(crate) at_ceiling: f64,
+}
+
+/// The ceiling of the endpoint whose callers are busiest.
+pub(super) fn find<'a>(called: &[CalledEndpoint<'a>], waiting: &[WaitingStretch]) -> Option<CallCeiling<'a>> {
+    // Closed load has no more calls than users, who are a ceiling of their own.
+    let stretches = waiting.iter().filter(|waiting| waiting.closed.is_none());
+    let found = stretches.flat_map(|waiting| called.iter().filter_map(|endpoint| of_endpoint(endpoint, waiting)));
+    found.max_by(|a, b| a.busy().total_cmp(&b.busy()))
+}
+
+fn of_endpoint<'a>(endpoint: &CalledEndpoint<'a>, waiting: &WaitingStretch) -> Option<CallCeiling<'a>> {
+    let (from, to) = (waiting.from + TRIMMED_S, waiting.to - TRIMMED_S);
+    let most = endpoint.in_flight_max.as_ref()?;
+    let values: Vec<f64> = most.between(from, to).map(|(_, value)| value.round()).collect();
+    if values.len() < SECONDS_MIN {
+        return None;
+    }
+    let calls_max = most_frequent(&values);
+    let at_ceiling = most.share(from, to, |value| (value - calls_max).abs() < 0.5)?;
+    let above = most.share(from, to, |value| value > calls_max + 0.5)?;
+    let in_flight: Vec<f64> = endpoint.in_flight.as_ref()?.between(from, to).map(|(_, value)| value).collect();
+    let calls = mean_of_batches(&in_flight);
+    let is_of_load = waiting.flow.is_none() && waiting.backlog < BEYOND_LOAD * calls_max;
+    let is_ceiling = calls_max >= 1.0 && at_ceiling >= AT_CEILING_MIN && above <= ABOVE_CEILING_MAX && calls.0 >= BUSY_MIN * calls_max;
+    (is_ceiling && !is_of_load).then(|| CallCeiling {
+        waiting: waiting.clone(),
+        from,
+        to,
+        endpoint: endpoint.clone(),
+        calls_max,
+        calls,
+        at_ceiling,
+    })
+}
+
+fn most_frequent(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0.0, |same| same[0])
+}
+
+impl CallCeiling<'_> {
+    /// Share of the ceiling in use.
+    pub(crate) fn busy(&self) -> f64 {
+        self.calls.0 / self.calls_max
+    }
+
+    /// The calls themselves take nearly all of the callers' time: no processor, disk or database on their side does.
+    pub(crate) fn explains_all(&self) -> bool {
+        self.busy() >= CLEARLY_BUSY
+    }
+
+    /// Mean time that the endpoint held a call. Seconds.
+    pub(crate) fn hold(&self) -> Option<f64> {
+        self.hold_between(self.from, self.to)
+    }
+
+    /// The same in the first half of the stretch and in the second.
+    pub(crate) fn hold_in_halves(&self) -> Option<(f64, f64)> {
+        let middle = f64::midpoint(self.from, self.to);
+        Some((self.hold_between(self.from, middle)?, self.hold_between(middle, self.to)?))
+    }
+
+    fn hold_between(&self, from: f64, to: f64) -> Option<f64> {
+        self.endpoint.hold.as_ref()?.mean(from, to)
+    }
+
+    /// Callers needed for the work that came in, by Little's law: each piece takes `calls_max / throughput` of one caller's time.
+    pub(crate) fn callers_needed(&self) -> f64 {
+        self.calls_max * self.waiting.started / self.waiting.throughput.max(1e-9)
+    }
+}

@@ -1,0 +1,92 @@
+//! Blocks of time into which a run is cut, and stretches of several: load, throughput and service times of one request.
+
+/// A few seconds of the run. Seconds since it began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoadBlock {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// Arrivals asked per second, or users asked.
+    pub(crate) load: f64,
+    pub(crate) count: u64,
+    pub(crate) failed: u64,
+    pub(crate) service_sum: f64,
+}
+
+/// Several blocks together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoadStretch {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) load: f64,
+    pub(crate) count: u64,
+    pub(crate) failed: u64,
+    /// Ended per second, and its standard error over the blocks.
+    pub(crate) throughput: f64,
+    pub(crate) throughput_error: f64,
+    /// Mean service time in seconds, and its standard error over the blocks.
+    pub(crate) service: f64,
+    pub(crate) service_error: f64,
+}
+
+/// Seconds joined to one block; `None` without any.
+pub(super) fn joined(seconds: &[LoadBlock]) -> Option<LoadBlock> {
+    let (first, last) = (seconds.first()?, seconds.last()?);
+    let length = seconds.len() as f64;
+    Some(LoadBlock {
+        from: first.from,
+        to: last.to,
+        load: seconds.iter().map(|second| second.load).sum::<f64>() / length,
+        count: seconds.iter().map(|second| second.count).sum(),
+        failed: seconds.iter().map(|second| second.failed).sum(),
+        service_sum: seconds.iter().map(|second| second.service_sum).sum(),
+    })
+}
+
+/// Each block's load as the mean of itself and its neighbours: random arrivals scatter around the level that was asked for.
+pub(super) fn smoothed(blocks: Vec<LoadBlock>) -> Vec<LoadBlock> {
+    let level = |index: usize| {
+        let around = &blocks[index.saturating_sub(1)..(index + 2).min(blocks.len())];
+        around.iter().map(|block| block.load).sum::<f64>() / around.len() as f64
+    };
+    blocks.iter().enumerate().map(|(index, block)| LoadBlock { load: level(index), ..*block }).collect()
+}
+
+pub(super) fn max_load(blocks: &[LoadBlock]) -> f64 {
+    blocks.iter().map(|block| block.load).fold(0.0, f64::max)
+}
+
+impl LoadBlock {
+    pub(crate) fn throughput(&self) -> f64 {
+        self.count as f64 / (self.to - self.from).max(1e-9)
+    }
+}
+
+impl LoadStretch {
+    /// `None` when nothing ended in the blocks.
+    pub(crate) fn of(blocks: &[&LoadBlock]) -> Option<LoadStretch> {
+        let count: u64 = blocks.iter().map(|block| block.count).sum();
+        if count == 0 {
+            return None;
+        }
+        let seconds: f64 = blocks.iter().map(|block| block.to - block.from).sum();
+        let throughput = count as f64 / seconds;
+        let service = blocks.iter().map(|block| block.service_sum).sum::<f64>() / count as f64;
+        let m = blocks.len() as f64;
+        // Of the mean over blocks; for the service time, blocks weigh by their requests.
+        let error = |squares: f64| if m > 1.0 { (squares / (m * (m - 1.0))).sqrt() } else { f64::INFINITY };
+        let throughput_error = error(blocks.iter().map(|block| (block.throughput() - throughput).powi(2)).sum());
+        let mean_count = count as f64 / m;
+        let service_error = error(blocks.iter().map(|block| (block.service_sum - service * block.count as f64).powi(2)).sum()) / mean_count;
+        Some(LoadStretch {
+            from: blocks.iter().map(|block| block.from).fold(f64::INFINITY, f64::min),
+            to: blocks.iter().map(|block| block.to).fold(0.0, f64::max),
+            load: blocks.iter().map(|block| block.load).sum::<f64>() / m,
+            count,
+            failed: blocks.iter().map(|block| block.failed).sum(),
+            throughput,
+            throughput_error,
+            service,
+            service_error,
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! What a run shows about its system, computed once. Rules read these facts and say what follows from them.
+//!
+//! Read [`Facts`] first: each of its fields is a file of this folder. [`Facts::of`] is the only place where they meet, and its order is the order
+//! in which they depend on each other: a fact is given those above it and looks up no other.
+//!
+//! To add one: its file, its field, its line in [`Facts::of`]. Deliberately absent: sentences, which the rules word, and what only one rule asks of
+//! the run, which stands in that rule.
+
+pub(crate) mod called;
+pub(crate) mod calls_at_once;
+mod commits;
+pub(crate) mod exhausted;
+pub(crate) mod generator;
+mod load_blocks;
+pub(crate) mod load_response;
+pub(crate) mod plateau;
+pub(crate) mod pools;
+pub(crate) mod readings;
+mod session_waits;
+pub(crate) mod sessions;
+pub(crate) mod signals;
+pub(crate) mod waiting;
+
+use run_directory::Run;
+
+use crate::{RunTally, Validity};
+use called::CalledEndpoint;
+use calls_at_once::CallCeiling;
+use exhausted::Exhausted;
+use generator::GeneratorChecks;
+use load_response::LoadResponse;
+use plateau::Plateaus;
+use pools::PoolShortage;
+use session_waits::SessionWait;
+use sessions::DatabaseSessions;
+use signals::ObservedSignals;
+use waiting::WaitingStretch;
+
+/// Everything that rules read.
+pub(crate) struct Facts<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) tally: &'a RunTally,
+    pub(crate) validity: &'a Validity,
+    /// The validity checks that speak of the load generator.
+    pub(crate) generator: GeneratorChecks<'a>,
+    /// The system's own signals, by role.
+    pub(crate) signals: ObservedSignals<'a>,
+    /// How each request responds to the load.
+    pub(crate) responses: Vec<LoadResponse>,
+    /// Requests whose throughput stopped following the load.
+    pub(crate) plateaus: Plateaus,
+    /// When work waited; the longest first, flows before requests.
+    pub(crate) waiting: Vec<WaitingStretch>,
+    /// What the system calls.
+    pub(crate) called: Vec<CalledEndpoint<'a>>,
+    /// The most calls that ever went out at once while work waited.
+    pub(crate) call_ceiling: Option<CallCeiling<'a>>,
+    /// What the database's sessions did while the calls were at their ceiling.
+    pub(crate) sessions_at_ceiling: Option<DatabaseSessions<'a>>,
+    /// What was exhausted while work waited.
+    pub(crate) exhausted: Option<Exhausted<'a>>,
+    /// What most of a database's sessions waited for while work waited.
+    pub(crate) session_wait: Option<SessionWait<'a>>,
+    /// Pools whose members were all in use while somebody waited for one.
+    pub(crate) pools: Vec<PoolShortage>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn of(run: &'a Run, tally: &'a RunTally, validity: &'a Validity) -> Self {
+        let generator = GeneratorChecks::of(validity);
+        let signals = ObservedSignals::of(&run.signals);
+        let responses = LoadResponse::of(run, tally);
+        let plateaus = Plateaus::of(&responses);
+        let waiting = waiting::find(run, tally);
+        let called = called::find(&signals);
+        let call_ceiling = calls_at_once::find(&called, &waiting);
+        let sessions_at_ceiling = call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
+        let exhausted = exhausted::find(run, tally, &signals, &waiting, call_ceiling.as_ref());
+        let session_wait = session_waits::find(run, &signals, &waiting, call_ceiling.as_ref());
+        let pools = pools::find(&signals, tally.duration_seconds());
+        Self {
+            run,
+            tally,
+            validity,
+            generator,
+            signals,
+            responses,
+            plateaus,
+            waiting,
+            called,
+            call_ceiling,
+            sessions_at_ceiling,
+            exhausted,
+            session_wait,
+            pools,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Requests whose throughput stopped following the load while their times grew, and how many of them are served at a time.
+//!
+//! Behind a pool of k slots, a lock (k = 1) or k workers with service time S, throughput cannot pass k/S. Once the load asks for more, throughput
+//! stays there and response times grow by the wait for a slot. By Little's law k = X_max · S₀, with S₀ seen under low load.
+
+use super::load_blocks::{LoadBlock, LoadStretch};
+use super::load_response::{GROWN, LoadResponse};
+
+/// Times longer than under low load that an unaffected request may take.
+const KEPT: f64 = 1.25;
+/// Growth from which the plateau is beyond doubt, if its size is known well enough.
+const STRONGLY_GROWN: f64 = 3.0;
+/// Part of the throughput that the load asks for, by what it was under low load, above which there is no limit to speak of.
+const DEFICIT: f64 = 0.90;
+/// The same at the top of a load that ends just above the limit.
+const DEFICIT_JUST_ABOVE: f64 = 0.95;
+/// Growth of throughput that is none.
+const STILL: f64 = 0.04;
+/// How far the throughput of a plateau may still grow while the load grows by more.
+const FLAT: f64 = 1.15;
+/// Blocks that the plateau needs.
+const SATURATED_MIN: usize = 4;
+/// Failed share of the plateau above which failures explain more than slots do.
+const FAILED_MAX: f64 = 0.20;
+
+/// All plateaus of a run, and how the other requests fared during the first of them.
+pub(crate) struct Plateaus {
+    pub(crate) limited: Vec<Plateau>,
+    /// Requests that kept their times meanwhile.
+    pub(crate) unaffected: Vec<UnaffectedRequest>,
+    /// How many others took clearly longer.
+    pub(crate) grown: usize,
+}
+
+/// A request whose throughput stopped following the load.
+pub(crate) struct Plateau {
+    pub(crate) name: String,
+    is_open: bool,
+    pub(crate) low: LoadStretch,
+    pub(crate) high: LoadStretch,
+    /// Throughput of the plateau over the one that the load asks for, going by low load.
+    pub(crate) reached: f64,
+}
+
+/// A request that kept its times while others were limited.
+pub(crate) struct UnaffectedRequest {
+    pub(crate) name: String,
+    /// How many times longer it took than under low load.
+    pub(crate) inflation: f64,
+}
+
+/// How many are served at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SlotEstimate {
+    pub(crate) slots: f64,
+    /// Half of the 95 % interval.
+    pub(crate) half: f64,
+}
+
+impl Plateaus {
+    pub(super) fn of(responses: &[LoadResponse]) -> Self {
+        let (mut limited, mut others) = (Vec::new(), Vec::new());
+        for response in responses {
+            match plateau(response) {
+                Some(plateau) => limited.push(plateau),
+                None => others.push(response),
+            }
+        }
+        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0 } };
+        let (from, to) = (first.high.from, first.high.to);
+        let unaffected = others.iter().filter_map(|response| {
+            let inflation = response.inflation(from, to).filter(|inflation| *inflation <= KEPT)?;
+            Some(UnaffectedRequest { name: response.name.clone(), inflation })
+        });
+        let unaffected = unaffected.collect();
+        let grown = others.iter().filter(|response| response.has_grown(GROWN, from, to)).count();
+        Self { limited, unaffected, grown }
+    }
+
+    /// Requests of one pool share its slots: their parts add up, relative errors combine in quadrature.
+    pub(crate) fn concurrency(&self) -> SlotEstimate {
+        let mut total = 0.0;
+        let mut variance = 0.0;
+        for plateau in &self.limited {
+            let (service, systematic) = service_without_waiting(plateau);
+            let Plateau { low, high, .. } = plateau;
+            let slots = high.throughput * service;
+            total += slots;
+            let relative =
+                (low.service_error / low.service).powi(2) + (high.throughput_error / high.throughput).powi(2) + systematic.powi(2);
+            variance += slots * slots * relative;
+        }
+        // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
+        SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
+    }
+}
+
+impl Plateau {
+    /// Times grew so much that it is beyond doubt.
+    pub(crate) fn is_strong(&self) -> bool {
+        self.high.service >= STRONGLY_GROWN * self.low.service
+    }
+}
+
+/// Well above the limit, the stretch in which the load asks for more than was served at best; just above it, the one in which times grew.
+fn plateau(response: &LoadResponse) -> Option<Plateau> {
+    let per_load = response.throughput_per_load()?;
+    let top = top_throughput(response);
+    let starved = response.blocks.iter().filter(|block| per_load * block.load * DEFICIT >= top && block.count > 0).collect();
+    let grown = [STRONGLY_GROWN, GROWN].into_iter().map(|times| response.grown_blocks(times));
+    std::iter::once(starved).chain(grown).find_map(|blocks| plateau_in(response, per_load, blocks))
+}
+
+fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock>) -> Option<Plateau> {
+    let low = response.low?;
+    let high = if blocks.len() < SATURATED_MIN { None } else { LoadStretch::of(&blocks) }?;
+    // Slow seconds that are scattered over the run are no stretch of saturation.
+    if !response.has_grown(GROWN, high.from, high.to) || high.failed as f64 > FAILED_MAX * high.count as f64 {
+        return None;
+    }
+    blocks.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
+    let (lower, upper) = blocks.split_at(blocks.len() / 2);
+    let (lower, upper) = (LoadStretch::of(lower)?, LoadStretch::of(upper)?);
+    let noise = 2.0 * upper.throughput_error.hypot(lower.throughput_error);
+    let growth = upper.throughput - lower.throughput;
+    let reached = high.throughput / (per_load * high.load);
+    let is_far_above = reached <= DEFICIT && (growth <= lower.throughput * (FLAT - 1.0) || growth < noise);
+    // Throughput must have taken up less than half of the load's growth, while times grew strongly.
+    let is_just_above = upper.throughput <= DEFICIT_JUST_ABOVE * per_load * upper.load
+        && growth < lower.throughput * f64::max(0.5 * (upper.load / lower.load - 1.0), STILL)
+        && high.service >= STRONGLY_GROWN * low.service;
+    (is_far_above || is_just_above).then(|| Plateau { name: response.name.clone(), is_open: response.is_open, low, high, reached })
+}
+
+/// The throughput that a tenth of the blocks reach.
+fn top_throughput(response: &LoadResponse) -> f64 {
+    let mut throughputs: Vec<f64> = response.blocks.iter().map(LoadBlock::throughput).collect();
+    throughputs.sort_by(f64::total_cmp);
+    throughputs.get(throughputs.len().saturating_sub(1) * 9 / 10).copied().unwrap_or(0.0)
+}
+
+/// The service time under low load without the waiting that there is even then, and the relative standard error of leaving it out.
+///
+/// With utilisation ρ = X_low / X_max the wait for one of k slots is about S · ρ^(√(2(k+1)) − 1) / (k(1 − ρ)) · c (Sakasegawa 1977), where c lies
+/// between 0 (arrivals and services all regular) and 1 (both exponential). The middle is taken, with that span as its error. Under closed
+/// load the few users of the low part do not meet each other at random, and nothing is taken off.
+fn service_without_waiting(plateau: &Plateau) -> (f64, f64) {
+    let Plateau { is_open, low, high, .. } = plateau;
+    if !is_open {
+        return (low.service, 0.0);
+    }
+    let utilisation = (low.throughput / high.throughput).min(0.9);
+    let mut service = low.service;
+    let mut wait = 0.0;
+    for _ in 0..20 {
+        let slots = (high.throughput * service).max(1.0);
+        wait = 0.5 * utilisation.powf((2.0 * (slots + 1.0)).sqrt() - 1.0) / (slots * (1.0 - utilisation));
+        service = low.service / (1.0 + wait);
+    }
+    (service, wait / 2.0)
+}

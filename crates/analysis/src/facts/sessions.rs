@@ -1,0 +1,68 @@
+//! A database's sessions over a stretch of time: who holds a transaction, who waits for a lock, and behind whom.
+
+use metrics::Role;
+
+use super::readings::SignalReadings;
+use super::signals::{ObservedPart, ObservedSignals};
+
+/// What the sessions of one database did.
+pub(crate) struct DatabaseSessions<'a> {
+    /// Transactions open without a statement running, on average.
+    pub(crate) in_transaction: f64,
+    pub(crate) transactions: SignalReadings<'a>,
+    /// Sessions that waited for a lock, on average.
+    pub(crate) waiting_for_locks: f64,
+    /// Share of the readings in which any did.
+    pub(crate) locked_share: f64,
+    pub(crate) locks: Vec<SignalReadings<'a>>,
+    pub(crate) blocked: Option<BlockedStatement<'a>>,
+}
+
+/// The statement that waits most for a lock, and the one that holds it.
+pub(crate) struct BlockedStatement<'a> {
+    waits: &'a str,
+    by: Option<&'a str>,
+    pub(crate) readings: SignalReadings<'a>,
+}
+
+/// Of the database with the most open transactions and waiting sessions; `None` where none was observed.
+pub(super) fn between<'a>(signals: &ObservedSignals<'a>, from: f64, to: f64) -> Option<DatabaseSessions<'a>> {
+    let found = signals.parts_with(Role::SessionsIdleInTransaction).filter_map(|part| of_database(signals, part, from, to));
+    let size = |sessions: &DatabaseSessions<'_>| sessions.in_transaction + sessions.waiting_for_locks;
+    found.max_by(|a, b| size(a).total_cmp(&size(b)))
+}
+
+fn of_database<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: f64, to: f64) -> Option<DatabaseSessions<'a>> {
+    let transactions = signals.read(part, Role::SessionsIdleInTransaction)?;
+    let locks = signals.read_each(part, Role::SessionsWaitingForLock);
+    let at: Vec<f64> = transactions.between(from, to).map(|(at, _)| at).collect();
+    let waiting = |from: f64, to: f64| locks.iter().filter_map(|readings| readings.mean(from, to)).fold(0.0, |sum, mean| sum + mean);
+    // A reading stands between its neighbours' halves.
+    let locked = at.iter().filter(|at| waiting(*at - 0.5, *at + 0.5) >= 0.5).count();
+    Some(DatabaseSessions {
+        in_transaction: transactions.mean(from, to)?,
+        waiting_for_locks: waiting(from, to),
+        locked_share: locked as f64 / at.len().max(1) as f64,
+        blocked: most_blocked(signals, part, from, to),
+        transactions,
+        locks,
+    })
+}
+
+pub(super) fn most_blocked<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: f64, to: f64) -> Option<BlockedStatement<'a>> {
+    let pairs = signals.read_each(part, Role::SessionsBlockedBy).into_iter();
+    let means = pairs.filter_map(|readings| Some((readings.mean(from, to)?, readings))).filter(|(mean, _)| *mean > 0.0);
+    let (_, readings) = means.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(BlockedStatement { waits: readings.label("statement")?, by: readings.label("by"), readings })
+}
+
+impl BlockedStatement<'_> {
+    /// Both statements as a phrase.
+    pub(crate) fn phrase(&self) -> String {
+        match self.by {
+            Some(by) if self.waits != by => format!("`{}` behind `{by}`", self.waits),
+            Some(_) => format!("`{}` behind another of the same", self.waits),
+            None => format!("`{}`", self.waits),
+        }
+    }
+}

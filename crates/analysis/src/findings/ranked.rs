@@ -1,0 +1,72 @@
+//! A finding in the making, with what ranks it among the others.
+
+use crate::facts::waiting::WaitingStretch;
+use crate::{Confidence, Evidence, Finding};
+
+/// What kind of statement a finding makes; findings are listed in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    /// Why the system cannot do more, while more was asked of it all along.
+    Cause,
+    /// What is wrong, though the system carries the load.
+    Fault,
+    /// What limited the system for a while, and then no longer.
+    Passing,
+    /// What follows from a cause.
+    Consequence,
+}
+
+/// What a load generator at its limit means for a finding; findings are listed in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum GeneratorDoubt {
+    /// Nothing: it rests on waits far longer than the generator was late.
+    None,
+    /// It is the finding that says so for certain.
+    Itself,
+    /// The generator may have caused what it rests on.
+    Possible,
+}
+
+/// A finding and its rank.
+pub(super) struct RankedFinding {
+    pub(super) standing: Standing,
+    pub(super) doubt: GeneratorDoubt,
+    pub(super) finding: Finding,
+}
+
+impl Standing {
+    /// Of what held work up: passing, where journeys only waited for a while.
+    pub(super) fn during(waiting: &WaitingStretch) -> Self {
+        if waiting.is_unstable() || waiting.flow.is_none() { Self::Cause } else { Self::Passing }
+    }
+}
+
+impl RankedFinding {
+    /// Without evidence so far.
+    pub(super) fn new(standing: Standing, rule: &str, confidence: Confidence, claim: String) -> Self {
+        let finding =
+            Finding { rule: rule.to_owned(), claim, confidence, evidence: Vec::new(), alternatives: Vec::new(), next: String::new() };
+        Self::of(standing, finding)
+    }
+
+    pub(super) fn of(standing: Standing, finding: Finding) -> Self {
+        Self { standing, doubt: GeneratorDoubt::Possible, finding }
+    }
+
+    /// What it rests on: a sentence, the columns or signals that show it, and the stretch in seconds.
+    pub(super) fn rests_on(mut self, text: String, series: Vec<String>, (from, to): (f64, f64)) -> Self {
+        self.finding.evidence.push(Evidence { text, series, from_seconds: from, to_seconds: to });
+        self
+    }
+
+    /// What else was considered.
+    pub(super) fn or(mut self, alternative: impl Into<String>) -> Self {
+        self.finding.alternatives.push(alternative.into());
+        self
+    }
+
+    pub(super) fn try_next(mut self, next: impl Into<String>) -> Self {
+        self.finding.next = next.into();
+        self
+    }
+}

@@ -1,0 +1,63 @@
+//! A dependency that slowed down, and the requests with it.
+
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+
+/// How many times longer calls must be held, and by how much.
+const SLOWER: f64 = 1.5;
+const SLOWER_BY_S: f64 = 0.02;
+/// Seconds needed before the change.
+const BEFORE_MIN_S: f64 = 8.0;
+/// The requests must have slowed down by about what the dependency did, per call.
+const EXPLAINS: (f64, f64) = (0.6, 1.8);
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    // Only where the requests themselves wait for the calls: what waits in a queue waits for those who work it off.
+    if facts.call_ceiling.is_some() {
+        return None;
+    }
+    let waiting = facts.waiting.iter().find(|waiting| waiting.flow.is_none())?;
+    let (from, to) = (waiting.from, waiting.to);
+    if from < BEFORE_MIN_S {
+        return None;
+    }
+    facts.called.iter().find_map(|endpoint| {
+        let (hold, calls) = (endpoint.hold.as_ref()?, endpoint.calls.as_ref()?);
+        let (before, during) = (hold.mean(0.0, from - 2.0)?, hold.mean(from + 2.0, to - 2.0)?);
+        if during < SLOWER * before || during < before + SLOWER_BY_S {
+            return None;
+        }
+        let (slow_before, slow_during) = (response(facts, 0.0, from - 2.0)?, response(facts, from + 2.0, to - 2.0)?);
+        let per_request = calls.mean(from, to)? / waiting.finished.max(1e-9);
+        let explained = (during - before) * per_request / (slow_during - slow_before).max(1e-9);
+        if explained < EXPLAINS.0 || explained > EXPLAINS.1 {
+            return None;
+        }
+        let name = endpoint.name;
+        let claim =
+            format!("\"{name}\" slowed down from {} to {}, and the requests with it", units::seconds(before), units::seconds(during));
+        Some(
+            RankedFinding::new(Standing::Cause, "slow-dependency", Confidence::High, claim)
+                .rests_on(
+                    format!(
+                        "mean response time went from {} to {}; \"{name}\" accounts for {} of the increase",
+                        units::seconds(slow_before),
+                        units::seconds(slow_during),
+                        units::share(explained.min(1.0))
+                    ),
+                    vec![hold.name(), "response/p50".to_owned()],
+                    (from, to),
+                )
+                .or("Queueing in front of it. Ruled out: the calls themselves took the added time.")
+                .try_next("Give the call a time limit, make it in parallel with others, or respond without it."),
+        )
+    })
+}
+
+/// Mean response time of the requests that ended in a stretch. Seconds.
+fn response(facts: &Facts<'_>, from: f64, to: f64) -> Option<f64> {
+    let seconds = facts.tally.seconds().iter().filter(|second| second.start as f64 / 1e9 >= from && second.end as f64 / 1e9 <= to);
+    let (count, sum) = seconds.fold((0, 0), |(count, sum), second| (count + second.requests, sum + second.response_sum_ns));
+    (count > 0).then(|| sum as f64 / count as f64 / 1e9)
+}

@@ -1,0 +1,53 @@
+//! An unstable queue: more comes in than goes out, for as long as the load lasts.
+
+use super::ranked::{RankedFinding, Standing};
+use crate::facts::Facts;
+use crate::facts::waiting::WaitingStretch;
+use crate::{Confidence, FlowTally};
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
+    let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
+    Some(grows(facts, waiting, flow))
+}
+
+fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> RankedFinding {
+    let (growth, half) = waiting.growth;
+    let what = waiting.what();
+    let drain = waiting.backlog / waiting.throughput.max(1e-9);
+    let claim = format!(
+        "The backlog of {what} grows by {growth:.1} per second as long as the load lasts: {} arrive, {} leave",
+        units::rate(waiting.started),
+        units::rate(waiting.finished)
+    );
+    let row = flow.row(facts.tally.load_end());
+    let drained = match row.drain {
+        Some(drained) => match drained.seconds {
+            Some(seconds) => format!("it took {}", units::seconds(seconds)),
+            None => format!("{} were still open when the run ended", units::count(drained.left)),
+        },
+        None => "the run ended with its load".to_owned(),
+    };
+    RankedFinding::new(Standing::Consequence, "unstable-queue", Confidence::High, claim)
+        .rests_on(
+            format!(
+                "grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load",
+                growth - half,
+                growth + half,
+                waiting.backlog
+            ),
+            waiting.columns(),
+            (waiting.from, waiting.load_to),
+        )
+        .rests_on(
+            format!("at {} it takes {} to work that off after the load; {drained}", units::rate(waiting.throughput), units::seconds(drain)),
+            waiting.columns(),
+            (waiting.load_to, waiting.to),
+        )
+        .or("A burst that the queue absorbs and works off again. Ruled out: it grew until the load ended.")
+        .try_next(format!(
+            "Below {} it is stable. The finding before this one says what keeps it from going faster; if there is none, observe what \
+             works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
+            units::rate(waiting.throughput)
+        ))
+}
