@@ -115,7 +115,7 @@ impl Session<'_> {
             format: 0,
             id: String::new(),
             loadstone: env!("CARGO_PKG_VERSION").to_owned(),
-            started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            started: now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
             file: self.file.clone(),
             workers: self.workers,
             host: machine::facts(),
@@ -404,4 +404,10 @@ impl Drop for ScratchFolder {
 pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(path).display().to_string()
+}
+
+/// The time of day on this machine's clock, in its own time zone.
+fn now() -> jiff::Zoned {
+    let since_1970 = jiff::Timestamp::from_nanosecond(metrics::clock::wall_ns().into());
+    since_1970.unwrap_or_default().to_zoned(jiff::tz::TimeZone::system())
 }

@@ -135,14 +135,7 @@ mod tests {
     }
 
     fn batch(metric: &str, at: u64) -> SignalBatch {
-        let signal = Signal {
-            name: format!("shop/{metric}"),
-            observer: "shop".to_owned(),
-            kind: SignalKind::Gauge,
-            unit: "1".to_owned(),
-            help: "of http://app:hunter2@host/".to_owned(),
-            ..Signal::default()
-        };
+        let signal = Signal::new("shop", metric, SignalKind::Gauge, metrics::unit::COUNT).help("of http://app:hunter2@host/");
         let observer: Arc<str> = "shop".into();
         let message = "cannot reach http://app:hunter2@host/".to_owned();
         let notice = SignalNotice { observer: Arc::clone(&observer), at, kind: NoticeKind::Failed, message };

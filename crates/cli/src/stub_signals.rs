@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{Nanos, Signal, SignalBatch, SignalKind, SignalPoint};
+use metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
 use script::Stubs;
 use stub::{Recording, Second};
 
@@ -12,15 +12,15 @@ use crate::signals::SignalSource;
 
 const SECOND_NS: Nanos = 1_000_000_000;
 
-/// Name, unit, and one line for people.
-const SIGNALS: [(&str, &str, &str); 7] = [
-    ("calls", "per second", "Calls that arrived at the stub"),
-    ("in_flight", "calls", "Calls in the stub, mean over the second"),
-    ("in_flight_max", "calls", "Calls in the stub, most at once"),
-    ("hold", "seconds", "Mean time that the stub held a call by its own delay"),
-    ("answered", "per second", "Calls answered as asked"),
-    ("rejected", "per second", "Calls rejected by a limit of the stub"),
-    ("faulted", "per second", "Calls that met a fault of the stub"),
+/// Metric, unit, what it means, and one line for people.
+const SIGNALS: [(&str, &str, Role, &str); 7] = [
+    ("calls", unit::PER_SECOND, Role::Calls, "Calls that arrived at the stub"),
+    ("in_flight", unit::CALLS, Role::CallsInFlight, "Calls in the stub, mean over the second"),
+    ("in_flight_max", unit::CALLS, Role::CallsInFlightMax, "Calls in the stub, most at once"),
+    ("hold", unit::SECONDS, Role::CallHold, "Mean time that the stub held a call by its own delay"),
+    ("answered", unit::PER_SECOND, Role::CallsAnswered, "Calls answered as asked"),
+    ("rejected", unit::PER_SECOND, Role::CallsRejected, "Calls rejected by a limit of the stub"),
+    ("faulted", unit::PER_SECOND, Role::CallsFaulted, "Calls that met a fault of the stub"),
 ];
 
 /// The stubs as a source of signals.
@@ -57,17 +57,7 @@ impl SignalSource for StubSignals {
 }
 
 fn signals(observer: &str) -> [Arc<Signal>; SIGNALS.len()] {
-    SIGNALS.map(|(name, unit, help)| {
-        let name = format!("{observer}/{name}");
-        Arc::new(Signal {
-            name,
-            observer: observer.to_owned(),
-            kind: SignalKind::Gauge,
-            unit: unit.to_owned(),
-            help: help.to_owned(),
-            ..Signal::default()
-        })
-    })
+    SIGNALS.map(|(metric, unit, role, help)| Arc::new(Signal::new(observer, metric, SignalKind::Gauge, unit).help(help).role(role)))
 }
 
 /// In the order of [`SIGNALS`]. A second stands at its middle; one in which no call ended has no hold.

@@ -12,7 +12,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use crate::Nanos;
+/// Nanoseconds since the run's clock began.
+pub type Nanos = u64;
 
 /// CLOCK_MONOTONIC relative to a run's origin. Copies read the same time.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +67,7 @@ pub fn thread_cpu_ns() -> u64 {
 }
 
 #[derive(Debug)]
-enum Source {
+enum TimeSource {
     Real(Monotonic),
     Virtual(Cell<Nanos>),
 }
@@ -93,12 +94,12 @@ struct Slot {
 /// One thread's clock: time and timers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    inner: Rc<Inner>,
+    inner: Rc<ClockState>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    source: Source,
+struct ClockState {
+    source: TimeSource,
     timers: RefCell<Timers>,
     /// Set when an earlier deadline than the driver knows of was queued.
     rearm: Cell<bool>,
@@ -106,32 +107,32 @@ struct Inner {
 
 impl Clock {
     pub fn real(monotonic: Monotonic) -> Self {
-        Self::new(Source::Real(monotonic))
+        Self::new(TimeSource::Real(monotonic))
     }
 
     /// A clock that stands at zero until [`Clock::advance_to`] moves it.
     pub fn virtual_time() -> Self {
-        Self::new(Source::Virtual(Cell::new(0)))
+        Self::new(TimeSource::Virtual(Cell::new(0)))
     }
 
-    fn new(source: Source) -> Self {
-        Self { inner: Rc::new(Inner { source, timers: RefCell::default(), rearm: Cell::new(false) }) }
+    fn new(source: TimeSource) -> Self {
+        Self { inner: Rc::new(ClockState { source, timers: RefCell::default(), rearm: Cell::new(false) }) }
     }
 
     pub fn now(&self) -> Nanos {
         match &self.inner.source {
-            Source::Real(monotonic) => monotonic.now(),
-            Source::Virtual(now) => now.get(),
+            TimeSource::Real(monotonic) => monotonic.now(),
+            TimeSource::Virtual(now) => now.get(),
         }
     }
 
     pub fn is_virtual(&self) -> bool {
-        matches!(self.inner.source, Source::Virtual(_))
+        matches!(self.inner.source, TimeSource::Virtual(_))
     }
 
     /// Moves a virtual clock forward and fires what came due. A real clock only fires.
     pub fn advance_to(&self, to: Nanos) {
-        if let Source::Virtual(now) = &self.inner.source {
+        if let TimeSource::Virtual(now) = &self.inner.source {
             now.set(now.get().max(to));
         }
         self.fire();

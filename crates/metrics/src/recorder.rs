@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::snapshot::add_to;
-use crate::{
-    ErrorGroup, FlowEvent, GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Nanos, Outcome, Sample, SeriesKey, SeriesKind,
-    SeriesSlice, SlowSample, Snapshot, TraceId,
-};
+use crate::clock::Nanos;
+use crate::flow::FlowEvent;
+use crate::histogram::Histogram;
+use crate::outcome::Outcome;
+use crate::sample::Sample;
+use crate::series::{SeriesKey, SeriesKind};
+use crate::snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, SeriesSlice, SlowSample, Snapshot, add_to};
+use crate::trace::TraceId;
 
 /// A series of one recorder. Keep it: looking it up by key hashes strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -314,7 +317,7 @@ impl LeafSlice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Phases;
+    use crate::sample::Phases;
 
     fn key(name: &str) -> SeriesKey {
         SeriesKey { kind: SeriesKind::Request, scenario: "s".into(), group: "".into(), name: name.into() }

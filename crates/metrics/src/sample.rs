@@ -1,6 +1,8 @@
 //! One measured thing: a request, a group or an iteration.
 
-use crate::{Nanos, Outcome, TraceId};
+use crate::clock::Nanos;
+use crate::outcome::Outcome;
+use crate::trace::TraceId;
 
 /// Where a request's time went. Nanoseconds; zero when a phase did not happen (a kept-alive connection has no connect).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,7 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FlowEvent, FlowSlice, Histogram, Nanos, Outcome, Phases, SeriesKey, TraceId};
+use crate::clock::Nanos;
+use crate::flow::{FlowEvent, FlowSlice};
+use crate::histogram::Histogram;
+use crate::outcome::Outcome;
+use crate::sample::Phases;
+use crate::series::SeriesKey;
+use crate::trace::TraceId;
 
 /// What one worker (or, once merged, the whole run) measured in one slice of time. Merging is associative and commutative
 /// up to the order of the lists.

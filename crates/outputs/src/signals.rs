@@ -91,15 +91,8 @@ fn labels(signal: &Signal) -> Labels {
 mod tests {
     use super::*;
 
-    fn signal(name: &str, kind: SignalKind) -> Signal {
-        Signal {
-            name: name.to_owned(),
-            observer: "shop: a/b".to_owned(),
-            kind,
-            unit: "bytes".to_owned(),
-            help: String::new(),
-            ..Signal::default()
-        }
+    fn signal(metric: &str, kind: SignalKind) -> Signal {
+        Signal::new("shop: a/b", metric, kind, metrics::unit::BYTES)
     }
 
     fn values(signals: &Signals, now: Nanos) -> Vec<f64> {
@@ -109,17 +102,17 @@ mod tests {
 
     #[test]
     fn a_name_falls_into_its_labels() {
-        let said =
-            |name| labels(&signal(name, SignalKind::Gauge)).iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
-        assert_eq!(said("shop: a/b/heap"), ["observer=shop: a/b", "signal=heap", "unit=bytes"]);
-        assert_eq!(said("shop: a/b/heap{space=new}")[1..3], ["signal=heap", "series=space=new"]);
-        assert_eq!(said("other/x")[1], "signal=other/x");
+        let said = |signal: Signal| labels(&signal).iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        let heap = || signal("heap", SignalKind::Gauge);
+        assert_eq!(said(heap()), ["observer=shop: a/b", "signal=heap", "unit=bytes"]);
+        assert_eq!(said(heap().label("space", "new"))[1..3], ["signal=heap", "series=space=new"]);
+        assert_eq!(said(Signal { name: "other/x".to_owned(), ..heap() })[1], "signal=other/x");
     }
 
     #[test]
     fn counters_grow_from_their_first_reading_also_when_they_begin_anew() {
         let mut signals = Signals::default();
-        let counter = signal("shop: a/b/sent", SignalKind::Counter);
+        let counter = signal("sent", SignalKind::Counter);
         for (at, value) in [(1, 100.0), (2, 150.0), (4, 10.0), (6, 30.0)] {
             signals.add(&counter, SignalPoint { at: at * 1_000_000_000, value });
         }
@@ -130,7 +123,7 @@ mod tests {
     #[test]
     fn a_level_that_nobody_reads_any_more_is_a_gap() {
         let mut signals = Signals::default();
-        signals.add(&signal("shop: a/b/heap", SignalKind::Gauge), SignalPoint { at: 1, value: 7.0 });
+        signals.add(&signal("heap", SignalKind::Gauge), SignalPoint { at: 1, value: 7.0 });
         assert_eq!(values(&signals, LEVEL_KEPT_NS), [7.0]);
         assert!(values(&signals, LEVEL_KEPT_NS + 2).is_empty());
     }

@@ -107,14 +107,7 @@ fn signal(n: u64) -> Signal {
         ("operations", "1", SignalKind::Counter),
         ("queue", "1", SignalKind::Gauge),
     ][n as usize / 6];
-    Signal {
-        name: format!("{observer}/{metric}"),
-        observer: observer.to_owned(),
-        kind,
-        unit: unit.to_owned(),
-        help: format!("{metric} of {observer}"),
-        ..Signal::default()
-    }
+    Signal::new(observer, metric, kind, unit).help(&format!("{metric} of {observer}"))
 }
 
 fn level(n: u64, second: u32, kind: SignalKind) -> f64 {

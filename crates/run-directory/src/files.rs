@@ -1,7 +1,7 @@
 //! What lies in a run directory.
 
-/// Version of the format that this build writes; it reads this one and older ones.
-pub const FORMAT: u32 = 1;
+/// Version of the format that this build writes; it reads this one and older ones. docs/run-directory.md says what changed with each.
+pub const FORMAT: u32 = 2;
 
 /// [`crate::RunInfo`] and the plan with secrets masked. Written before the load starts.
 pub const RUN: &str = "run.json";

@@ -151,7 +151,14 @@ impl Mask {
     /// A signal by the name that every output may show.
     pub fn signal(&self, signal: &Signal) -> Signal {
         let text = |text: &str| self.text(text).into_owned();
-        Signal { name: text(&signal.name), observer: text(&signal.observer), help: text(&signal.help), ..signal.clone() }
+        Signal {
+            name: text(&signal.name),
+            observer: text(&signal.observer),
+            help: text(&signal.help),
+            part: text(&signal.part),
+            labels: signal.labels.iter().map(|(name, value)| (text(name), text(value))).collect(),
+            ..signal.clone()
+        }
     }
 
     fn shows_in(&self, snapshot: &Snapshot) -> bool {

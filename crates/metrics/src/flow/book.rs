@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use super::event::{FlowDefinition, FlowEvent, FlowKey, FlowStep};
 use super::memory::{ByKey, Memory, Over};
-use super::{FlowDefinition, FlowEvent, FlowKey, FlowSlice, FlowStageSlice, FlowStep};
-use crate::Nanos;
+use super::slice::{FlowSlice, FlowStageSlice};
+use crate::clock::Nanos;
 
 /// Bounds on what a book holds of each flow.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::FlowKey;
+use super::event::FlowKey;
 
 /// Keys are hashes already.
 #[derive(Default)]

@@ -5,62 +5,12 @@
 //! Deliberately absent: percentiles over a run (`analysis`), threads and channels, the texts of keys.
 
 mod book;
+mod event;
 mod memory;
 mod slice;
 #[cfg(test)]
 mod tests;
 
-use std::hash::{DefaultHasher, Hasher};
-use std::sync::Arc;
-
-use crate::Nanos;
-
 pub use book::{FlowBook, FlowLimits};
+pub use event::{FlowDefinition, FlowEvent, FlowKey, FlowStep};
 pub use slice::{FlowSlice, FlowStageSlice};
-
-/// A journey's key, hashed to 64 bits: of ten million keys any two are taken for one with a probability of 3·10⁻⁶.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FlowKey(u64);
-
-impl FlowKey {
-    /// The same text gives the same key on every thread of this process.
-    pub fn of(text: &str) -> Self {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(text.as_bytes());
-        Self(hasher.finish())
-    }
-}
-
-/// What happened to a journey.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FlowStep {
-    Start,
-    /// It has reached the stage of this number.
-    Stage(u8),
-    Finish,
-}
-
-/// Something that happened to one journey.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowEvent {
-    /// Number of the flow, in the order in which they were given to [`FlowBook::new`].
-    pub flow: u32,
-    pub key: FlowKey,
-    pub step: FlowStep,
-    /// When it happened. A start may lie in the past: when the request that made it was *due*.
-    pub at: Nanos,
-}
-
-/// What a flow is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowDefinition {
-    pub name: Arc<str>,
-    /// A journey that takes longer is given up as lost. Nanoseconds.
-    pub timeout_ns: Option<u64>,
-    /// Names of the stages in the order in which journeys pass them; at most [`FlowDefinition::STAGES_MAX`].
-    pub stages: Vec<Arc<str>>,
-}
-
-impl FlowDefinition {
-    pub const STAGES_MAX: usize = 32;
-}

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Nanos};
+use crate::clock::Nanos;
+use crate::histogram::Histogram;
 
 /// What became known of one flow in one slice of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use std::sync::Arc;
+
 use super::*;
-use crate::Histogram;
+use crate::clock::Nanos;
+use crate::histogram::Histogram;
 
 const SECOND: Nanos = 1_000_000_000;
 

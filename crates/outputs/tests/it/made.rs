@@ -69,17 +69,10 @@ pub(crate) fn second(number: u32) -> Snapshot {
 
 /// What observers have read in a second: sessions by what they wait for (−1, then 0, …), CPU (half a core), memory, bytes, commits.
 fn signals() -> [Signal; 6] {
-    let signal = |name: &str, kind, unit: &str| Signal {
-        name: format!("postgres/{name}"),
-        observer: "postgres".to_owned(),
-        kind,
-        unit: unit.to_owned(),
-        help: String::new(),
-        ..Signal::default()
-    };
+    let signal = |metric: &str, kind, unit: &str| Signal::new("postgres", metric, kind, unit);
     let (gauge, counter) = (SignalKind::Gauge, SignalKind::Counter);
     [
-        signal("sessions{wait=Lock:tuple}", gauge, "sessions"),
+        signal("sessions", gauge, "sessions").label("wait", "Lock:tuple"),
         signal("cpu", counter, "seconds"),
         signal("memory", gauge, "bytes"),
         signal("read", counter, "bytes"),

@@ -179,15 +179,9 @@ pub(crate) fn run(seconds: u32) -> Run {
 }
 
 pub(crate) fn signal(name: &str, observer: &str, kind: SignalKind, unit: &str, points: &[(u64, f64)]) -> SignalSeries {
+    let metric = name.strip_prefix(observer).and_then(|rest| rest.strip_prefix('/')).expect("a name that begins with its observer");
     SignalSeries {
-        signal: Signal {
-            name: name.to_owned(),
-            observer: observer.to_owned(),
-            kind,
-            unit: unit.to_owned(),
-            help: String::new(),
-            ..Signal::default()
-        },
+        signal: Signal::new(observer, metric, kind, unit),
         points: points.iter().map(|(ms, value)| SignalPoint { at: ms * MS, value: *value }).collect(),
     }
 }

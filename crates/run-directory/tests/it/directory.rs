@@ -3,21 +3,15 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-use metrics::{NoticeKind, Signal, SignalKind, SignalNotice, SignalPoint};
+use metrics::{NoticeKind, Role, Signal, SignalKind, SignalNotice, SignalPoint, unit};
 use run_directory::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
 
 use crate::made;
 
-fn signal(name: &str, at: &[u64]) -> SignalSeries {
+fn signal(metric: &str, at: &[u64]) -> SignalSeries {
+    let signal = Signal::new("process:8080", metric, SignalKind::Gauge, unit::COUNT).help("cores busy");
     SignalSeries {
-        signal: Signal {
-            name: name.to_owned(),
-            observer: "process:8080".to_owned(),
-            kind: SignalKind::Gauge,
-            unit: "1".to_owned(),
-            help: "cores busy".to_owned(),
-            ..Signal::default()
-        },
+        signal: signal.role(Role::ProcessCpu).part("worker").label("core", "0"),
         points: at.iter().map(|at| SignalPoint { at: *at, value: *at as f64 / 4.0 }).collect(),
     }
 }
@@ -47,6 +41,31 @@ fn a_run_reads_back_as_it_was_written() {
     assert_eq!(run.end, Some(RunEnd::Aborted("p99 above 50 ms".to_owned())));
     assert_eq!((run.info.id.as_str(), run.info.format), ("2026-11-20T18-30-05-shop", files::FORMAT));
     assert_eq!(fs::read_to_string(directory.join(files::CONSOLE)).unwrap(), "hello\n");
+}
+
+/// Format 1 had no roles, parts and labels: signals were their names.
+#[test]
+fn a_run_from_before_there_were_roles_still_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
+    writer.snapshot(&made::slice(0, &["List"], 100)).unwrap();
+    let directory = writer.finish(&RunEnd::Completed).unwrap();
+    let of_run = directory.join(files::RUN);
+    let info = fs::read_to_string(&of_run).unwrap();
+    let present = format!("\"format\":{}", files::FORMAT);
+    assert!(info.replace(": ", ":").contains(&present), "{info}");
+    fs::write(&of_run, info.replace(": ", ":").replace(&present, "\"format\":1")).unwrap();
+    let old = concat!(
+        r#"{"signal":{"id":0,"name":"host/cpu{mode=idle}","observer":"host","kind":"counter","unit":"seconds","help":"CPU time"}}"#,
+        "\n",
+        r#"{"points":{"id":0,"at":[1,2],"value":[0.5,1.5]}}"#,
+        "\n"
+    );
+    fs::write(directory.join(files::SIGNALS), old).unwrap();
+    let run = Reader::open(&directory).unwrap().run().unwrap();
+    let [series] = &run.signals[..] else { panic!("{:?}", run.signals) };
+    assert_eq!((run.info.format, series.points.len(), series.signal.name.as_str()), (1, 2, "host/cpu{mode=idle}"));
+    assert_eq!((series.signal.role, series.signal.part.as_str(), series.signal.labels.len()), (None, "", 0));
 }
 
 #[test]

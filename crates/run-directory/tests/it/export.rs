@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use metrics::{Signal, SignalKind, SignalPoint};
+use metrics::{Signal, SignalKind, SignalPoint, unit};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use run_directory::export::{self, Format};
@@ -12,14 +12,7 @@ use crate::made;
 
 fn run() -> Run {
     let slices = (0..3).map(|n| made::slice(n, &["List", "Buy, now"], 100)).collect();
-    let signal = Signal {
-        name: "cpu".to_owned(),
-        observer: "process".to_owned(),
-        kind: SignalKind::Gauge,
-        unit: "1".to_owned(),
-        help: String::new(),
-        ..Signal::default()
-    };
+    let signal = Signal::new("process", "cpu", SignalKind::Gauge, unit::COUNT);
     let signals = vec![SignalSeries { signal, points: vec![SignalPoint { at: 500_000_000, value: 0.25 }] }];
     Run { info: made::info(), plan: made::plan("shop"), slices, signals, notices: Vec::new(), end: Some(RunEnd::Completed) }
 }
@@ -98,7 +91,7 @@ fn csv_and_json_lines_hold_the_same() {
 fn signals_have_a_table_and_nothing_gives_an_empty_one() {
     let mut run = run();
     let csv = String::from_utf8(export::encode(&export::signals(&run), Format::Csv).unwrap()).unwrap();
-    assert_eq!(csv, "at_s,time,signal,unit,value\n0.5,2026-11-20T18:30:05.5Z,cpu,1,0.25\n");
+    assert_eq!(csv, "at_s,time,signal,unit,value\n0.5,2026-11-20T18:30:05.5Z,process/cpu,1,0.25\n");
     run.slices.clear();
     for format in [Format::Csv, Format::JsonLines, Format::Parquet] {
         assert!(export::encode(&export::per_second(&run), format).is_ok());

@@ -4,7 +4,6 @@
 //! together differ; REALM numbers the realms of this process; COUNT counts the calls of the realm.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Names one run of one process.
 #[derive(Debug, Clone)]
@@ -12,7 +11,7 @@ pub(crate) struct RunMark(String);
 
 impl RunMark {
     pub(crate) fn new() -> Self {
-        let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let millis = metrics::clock::wall_ns() / 1_000_000;
         // The standard hasher's keys come from the operating system.
         let random = RandomState::new().hash_one(std::process::id());
         Self(base36(millis) + &format!("{:0>3}", base36(random % 36u64.pow(3))))

@@ -1,0 +1,165 @@
+//! One time series: its name, unit and meaning, and its readings.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::role::Role;
+use super::unit;
+use crate::clock::Nanos;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalKind {
+    /// A level: memory, queue length, active sessions.
+    #[default]
+    Gauge,
+    /// An ever-growing total: CPU seconds, commits. Shown as its rate.
+    Counter,
+}
+
+/// What a time series is. Make one with [`Signal::new`], which builds the name: `observer/metric{label=value}`, unique within a run.
+///
+/// ```
+/// use metrics::{Role, Signal, SignalKind, unit};
+///
+/// let signal = Signal::new("host", "disk_busy", SignalKind::Counter, unit::SECONDS)
+///     .help("Time with at least one request at the device")
+///     .role(Role::DiskBusy)
+///     .part("sda")
+///     .label("device", "sda");
+/// assert_eq!(signal.name, "host/disk_busy{device=sda}");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// `process:8080/cpu`, `postgres/sessions{wait=Lock:tuple}`.
+    pub name: String,
+    /// Which observer reads it; signals of one observer are drawn as one band.
+    pub observer: String,
+    pub kind: SignalKind,
+    /// One of [`unit`], or whatever an exporter says.
+    pub unit: String,
+    /// One line for people.
+    pub help: String,
+    /// What it means, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Which part of what the observer watches it tells of: the pool, the device, the queue. Empty: the whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// The labels in its name, in that order. One that has no value is a tag and stands in the name alone, without `=`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<(String, String)>,
+}
+
+impl Signal {
+    /// A signal without labels and without a known meaning.
+    pub fn new(observer: &str, metric: &str, kind: SignalKind, unit: &str) -> Self {
+        Self { name: format!("{observer}/{metric}"), observer: observer.to_owned(), kind, unit: unit.to_owned(), ..Self::default() }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn help(mut self, help: &str) -> Self {
+        help.clone_into(&mut self.help);
+        self
+    }
+
+    /// What it means, whoever observed it.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<Option<Role>>) -> Self {
+        self.role = role.into();
+        self
+    }
+
+    /// The pool, device or queue that it tells of.
+    #[must_use]
+    pub fn part(mut self, part: &str) -> Self {
+        part.clone_into(&mut self.part);
+        self
+    }
+
+    /// Adds a label to the name, behind those that it has. Neither may hold braces or line breaks; nothing is escaped.
+    #[must_use]
+    pub fn label(mut self, name: &str, value: &str) -> Self {
+        self.labels.push((name.to_owned(), value.to_owned()));
+        self.append(format_args!("{name}={value}"));
+        self
+    }
+
+    /// Adds a label without a value, as tags of StatsD may be.
+    #[must_use]
+    pub fn tag(mut self, name: &str) -> Self {
+        self.labels.push((name.to_owned(), String::new()));
+        self.append(format_args!("{name}"));
+        self
+    }
+
+    /// Into the braces of the name, which open with the first label.
+    fn append(&mut self, label: std::fmt::Arguments<'_>) {
+        let before = if self.labels.len() > 1 && self.name.pop().is_some() { ',' } else { '{' };
+        // Writing to a string does not fail.
+        let _ = write!(self.name, "{before}{label}}}");
+    }
+
+    /// The value of a label.
+    pub fn label_value(&self, name: &str) -> Option<&str> {
+        self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The unit of what is shown: a counter is shown as its rate. Seconds per second are a share of one core, of one lock, of one disk.
+    pub fn unit_shown(&self) -> &str {
+        match (self.kind, self.unit.as_str()) {
+            (SignalKind::Gauge, unit::SECONDS) => "s",
+            (SignalKind::Gauge, unit::PER_SECOND) => "/s",
+            (SignalKind::Gauge, unit) => unit,
+            (SignalKind::Counter, unit::SECONDS) => "share",
+            (SignalKind::Counter, unit::BYTES) => "bytes/s",
+            (SignalKind::Counter, _) => "/s",
+        }
+    }
+}
+
+/// One reading. A gap (the observer was silent) is simply the absence of points and is never filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SignalPoint {
+    /// On the run's clock.
+    pub at: Nanos,
+    pub value: f64,
+}
+
+impl SignalPoint {
+    /// Growth per second of a counter since an earlier reading; `None` when it went back (its process started anew) or time stood still.
+    pub fn growth_since(&self, before: &SignalPoint) -> Option<f64> {
+        let elapsed_ns = self.at.checked_sub(before.at).filter(|elapsed| *elapsed > 0)?;
+        (self.value >= before.value).then(|| (self.value - before.value) / (elapsed_ns as f64 / 1e9))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_built_from_its_observer_metric_and_labels() {
+        let plain = || Signal::new("postgres", "blocked_by", SignalKind::Gauge, unit::SESSIONS);
+        assert_eq!(plain().name, "postgres/blocked_by");
+        let labelled = plain().label("statement", "update seats").label("by", "");
+        assert_eq!(labelled.name, "postgres/blocked_by{statement=update seats,by=}");
+        assert_eq!((labelled.label_value("statement"), labelled.label_value("by")), (Some("update seats"), Some("")));
+        assert_eq!(plain().tag("canary").label("env", "test").name, "postgres/blocked_by{canary,env=test}");
+    }
+
+    /// Of what is not known, nothing is written: files without these fields read the same.
+    #[test]
+    fn a_signal_without_a_role_is_what_it_was_before_there_were_roles() {
+        let old = r#"{"name":"host/cores","observer":"host","kind":"gauge","unit":"1","help":"Cores"}"#;
+        let signal: Signal = serde_json::from_str(old).unwrap();
+        assert_eq!(signal, Signal::new("host", "cores", SignalKind::Gauge, unit::COUNT).help("Cores"));
+        assert_eq!(serde_json::to_string(&signal).unwrap(), old);
+        let new = signal.role(Role::MachineCores).part("socket 0").label("socket", "0");
+        let written = serde_json::to_string(&new).unwrap();
+        assert!(written.ends_with(r#""role":"machine_cores","part":"socket 0","labels":[["socket","0"]]}"#), "{written}");
+        assert_eq!(serde_json::from_str::<Signal>(&written).unwrap(), new);
+    }
+}
