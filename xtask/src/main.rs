@@ -1,4 +1,4 @@
-//! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `gen`, `web`, `setup`, `bench`,
+//! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `licences`, `gen`, `web`, `setup`, `bench`,
 //! `accuracy`, `selftest`, `fuzz`, `lab`.
 //!
 //! Each command is a module of its own; start with [`check`], which is what CI runs and calls most of the others.
@@ -8,15 +8,17 @@
 mod accuracy;
 mod bench;
 mod check;
-mod command_reference;
 mod edges;
 mod fuzz;
+mod generated;
 mod lab;
+mod licences;
 mod machine;
+mod metadata;
 mod process;
-mod script_reference;
 mod selftest;
 mod setup;
+mod sources;
 mod stillness;
 mod tidy;
 mod web;
@@ -43,10 +45,12 @@ enum Chore {
         #[arg(long = "only", value_name = "PART")]
         only: Vec<String>,
     },
-    /// House rules that no compiler knows: file sizes, names, leftovers.
+    /// House rules that no compiler knows: sizes, names, circles, leftovers, commits.
     Tidy,
-    /// Hold the table of allowed edges between crates against `cargo metadata`.
+    /// Hold the table of allowed edges between crates (ARCHITECTURE.md) against `cargo metadata`.
     Edges,
+    /// Hold licences and sources of all dependencies against deny.toml.
+    Licences,
     /// Write the generated documents (docs/cli.md and docs/script.md).
     Gen {
         /// Change nothing; fail if a document is not what would be written.
@@ -94,11 +98,9 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Check { only } => check::check(&workspace, only),
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Edges => edges::edges(&workspace),
-        Chore::Gen { check } => {
-            script_reference::generate(&workspace, *check)?;
-            let binary = command_reference::build_binary(&workspace)?;
-            command_reference::generate(&workspace, &binary, *check)
-        }
+        Chore::Licences => licences::licences(&workspace),
+        Chore::Gen { check: true } => generated::check(&workspace, &machine::development_binary(&workspace)?),
+        Chore::Gen { check: false } => generated::write(&workspace, &machine::development_binary(&workspace)?),
         Chore::Web { check: true } => web::check_asset(&workspace),
         Chore::Web { check: false } => web::build(&workspace),
         Chore::Lab(options) => lab::lab(&workspace, options),

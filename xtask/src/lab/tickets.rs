@@ -12,7 +12,7 @@ mod peers;
 use self::parts::{ISSUING, PARTS, Part, VALIDATION};
 use super::case::{self, Concluded};
 use super::system::System;
-use crate::command_reference;
+use crate::machine;
 use crate::workspace::Workspace;
 
 #[derive(Args)]
@@ -34,7 +34,7 @@ pub(crate) struct Options {
 pub(crate) fn tickets(workspace: &Workspace, options: &Options) -> Result<()> {
     let binary = match &options.binary {
         Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => command_reference::build_binary(workspace)?,
+        None => machine::development_binary(workspace)?,
     };
     if options.peers {
         return peers::compare(workspace, &binary);

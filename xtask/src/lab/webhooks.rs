@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::case::{self, Concluded};
 use super::system::System;
-use crate::command_reference;
+use crate::machine;
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/webhooks/webhooks.load.ts";
@@ -120,7 +120,7 @@ const CONTROLS: &[Case] = &[
 pub(crate) fn webhooks(workspace: &Workspace, options: &Options) -> Result<()> {
     let binary = match &options.binary {
         Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => command_reference::build_binary(workspace)?,
+        None => machine::development_binary(workspace)?,
     };
     let all = if options.controls { CONTROLS } else { FAULTS };
     let chosen: Vec<&Case> = all.iter().filter(|case| chosen(case.name, &options.variants)).collect();
