@@ -23,7 +23,7 @@ pub(super) struct ExternalPackage {
 }
 
 /// Name and version.
-type Compiled = BTreeSet<(String, String)>;
+type CompiledNames = BTreeSet<(String, String)>;
 
 /// Every package that is compiled for one of the platforms and is not a member of the workspace.
 pub(super) fn compiled(workspace: &Workspace, platforms: &[String]) -> Result<Vec<ExternalPackage>> {
@@ -38,7 +38,7 @@ pub(super) fn compiled(workspace: &Workspace, platforms: &[String]) -> Result<Ve
 }
 
 /// Of lines such as `bytes v1.2.3` and `clap_derive v4.6.7 (proc-macro) (*)`.
-fn names(tree: &str) -> Compiled {
+fn names(tree: &str) -> CompiledNames {
     let package = |line: &str| {
         let (name, rest) = line.split_once(" v")?;
         Some((name.to_owned(), rest.split_whitespace().next()?.to_owned()))
@@ -46,7 +46,7 @@ fn names(tree: &str) -> Compiled {
     tree.lines().filter_map(package).collect()
 }
 
-fn read(metadata: &Value, compiled: &Compiled) -> Result<Vec<ExternalPackage>> {
+fn read(metadata: &Value, compiled: &CompiledNames) -> Result<Vec<ExternalPackage>> {
     let members: BTreeSet<&str> = list(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
     let packages: BTreeMap<&str, &Value> =
         list(&metadata["packages"]).filter_map(|package| Some((package["id"].as_str()?, package))).collect();

@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-type Words = Peekable<IntoIter<String>>;
+type ExpressionWords = Peekable<IntoIter<String>>;
 
 /// Whether an expression grants what the allowed licences grant: of alternatives one must be allowed, of conditions all.
 ///
@@ -33,7 +33,7 @@ fn words(expression: &str) -> Vec<String> {
 }
 
 /// `AND` binds closer than `OR`. Both sides are read in any case.
-fn alternatives(words: &mut Words, is_allowed: &dyn Fn(&str) -> bool) -> Result<bool, String> {
+fn alternatives(words: &mut ExpressionWords, is_allowed: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     let mut granted = conditions(words, is_allowed)?;
     while words.next_if(|word| word == "OR").is_some() {
         granted |= conditions(words, is_allowed)?;
@@ -41,7 +41,7 @@ fn alternatives(words: &mut Words, is_allowed: &dyn Fn(&str) -> bool) -> Result<
     Ok(granted)
 }
 
-fn conditions(words: &mut Words, is_allowed: &dyn Fn(&str) -> bool) -> Result<bool, String> {
+fn conditions(words: &mut ExpressionWords, is_allowed: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     let mut granted = one(words, is_allowed)?;
     while words.next_if(|word| word == "AND").is_some() {
         granted &= one(words, is_allowed)?;
@@ -49,7 +49,7 @@ fn conditions(words: &mut Words, is_allowed: &dyn Fn(&str) -> bool) -> Result<bo
     Ok(granted)
 }
 
-fn one(words: &mut Words, is_allowed: &dyn Fn(&str) -> bool) -> Result<bool, String> {
+fn one(words: &mut ExpressionWords, is_allowed: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     let word = words.next().ok_or("it ends too early")?;
     match word.as_str() {
         "(" => {

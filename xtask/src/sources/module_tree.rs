@@ -31,7 +31,7 @@ pub(crate) struct SourceModule {
     pub(super) globs: Vec<Segments>,
     /// Paths in the code.
     pub(super) mentions: Vec<Segments>,
-    pub(super) imports: Vec<Import>,
+    pub(super) imports: Vec<UsePath>,
 }
 
 /// What a name means in a module.
@@ -44,7 +44,7 @@ pub(super) enum Binding {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Import {
+pub(super) struct UsePath {
     pub(super) path: Segments,
     /// `pub use`, `pub(crate) use`
     pub(super) is_reexport: bool,
@@ -133,7 +133,7 @@ impl SourceModule {
             Some(name) => self.names.entry(name).or_default().push(Binding::Import(imported.path.clone())),
             None => self.globs.push(imported.path.clone()),
         }
-        self.imports.push(Import { path: imported.path, is_reexport });
+        self.imports.push(UsePath { path: imported.path, is_reexport });
     }
 }
 

@@ -11,7 +11,7 @@ use super::module_tree::{Binding, ModuleId, ModuleTree};
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Destination {
+enum Resolved {
     Module(ModuleId),
     /// Something that is defined in this module.
     ItemOf(ModuleId),
@@ -46,14 +46,14 @@ impl ModuleTree {
     /// The modules that define what a path names; none where it is another crate's.
     fn homes(&self, from: ModuleId, path: &[String]) -> BTreeSet<ModuleId> {
         let destinations = self.find(from, path, &mut Trail::new());
-        destinations.into_iter().filter_map(|found| if let Destination::ItemOf(home) = found { Some(home) } else { None }).collect()
+        destinations.into_iter().filter_map(|found| if let Resolved::ItemOf(home) = found { Some(home) } else { None }).collect()
     }
 
     fn lies_below(&self, module: ModuleId, above: ModuleId) -> bool {
         std::iter::successors(self.modules[module].parent, |parent| self.modules[*parent].parent).any(|parent| parent == above)
     }
 
-    fn find(&self, from: ModuleId, path: &[String], trail: &mut Trail) -> Vec<Destination> {
+    fn find(&self, from: ModuleId, path: &[String], trail: &mut Trail) -> Vec<Resolved> {
         let (mut scope, mut rest) = (from, path);
         let mut is_anchored = false;
         while let Some((first, further)) = rest.split_first() {
@@ -65,26 +65,26 @@ impl ModuleTree {
             };
             (rest, is_anchored) = (further, true);
         }
-        if rest.is_empty() { vec![Destination::Module(scope)] } else { self.within(scope, rest, is_anchored, trail) }
+        if rest.is_empty() { vec![Resolved::Module(scope)] } else { self.within(scope, rest, is_anchored, trail) }
     }
 
     /// What the rest of a path names in a module. Of an anchored path (`crate::…`) the module must have it, if only by a macro that wrote it.
-    fn within(&self, module: ModuleId, path: &[String], is_anchored: bool, trail: &mut Trail) -> Vec<Destination> {
-        let Some((name, rest)) = path.split_first() else { return vec![Destination::Module(module)] };
+    fn within(&self, module: ModuleId, path: &[String], is_anchored: bool, trail: &mut Trail) -> Vec<Resolved> {
+        let Some((name, rest)) = path.split_first() else { return vec![Resolved::Module(module)] };
         let found = self.named(module, name, trail);
         if found.is_empty() && is_anchored {
-            return vec![Destination::ItemOf(module)];
+            return vec![Resolved::ItemOf(module)];
         }
         let further = |found| match found {
-            Destination::Module(inner) => self.within(inner, rest, true, trail),
+            Resolved::Module(inner) => self.within(inner, rest, true, trail),
             // A variant, a constant or a function of a type.
-            Destination::ItemOf(_) => vec![found],
+            Resolved::ItemOf(_) => vec![found],
         };
         found.into_iter().flat_map(further).collect()
     }
 
     /// What a name means in a module, by definition, import or glob.
-    fn named(&self, module: ModuleId, name: &str, trail: &mut Trail) -> Vec<Destination> {
+    fn named(&self, module: ModuleId, name: &str, trail: &mut Trail) -> Vec<Resolved> {
         let step = (module, name.to_owned());
         if trail.contains(&step) {
             return Vec::new();
@@ -94,8 +94,8 @@ impl ModuleTree {
         let mut found = Vec::new();
         for binding in bindings {
             match binding {
-                Binding::Module(inner) => found.push(Destination::Module(*inner)),
-                Binding::ItemOf(home) => found.push(Destination::ItemOf(*home)),
+                Binding::Module(inner) => found.push(Resolved::Module(*inner)),
+                Binding::ItemOf(home) => found.push(Resolved::ItemOf(*home)),
                 Binding::Import(path) => found.extend(self.find(module, path, trail)),
             }
         }
@@ -103,7 +103,7 @@ impl ModuleTree {
             for glob in &self.modules[module].globs {
                 let sources = self.find(module, glob, trail);
                 // What a glob of an enum brings is not known; the glob itself is an edge.
-                let modules = sources.into_iter().filter_map(|source| if let Destination::Module(id) = source { Some(id) } else { None });
+                let modules = sources.into_iter().filter_map(|source| if let Resolved::Module(id) = source { Some(id) } else { None });
                 found.extend(modules.collect::<Vec<_>>().into_iter().flat_map(|source| self.named(source, name, trail)));
             }
         }
