@@ -39,6 +39,12 @@ pub(crate) fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Res
     Ok(workspace.target.join("release/loadstone"))
 }
 
+/// Builds the development binary and says where it is.
+pub(crate) fn development_binary(workspace: &Workspace) -> Result<PathBuf> {
+    process::run(workspace.command("cargo").args(["build", "--quiet", "--package", "loadstone"]))?;
+    Ok(workspace.development_binary())
+}
+
 /// Another generator: as `cargo xtask bench --install` left it, or from the search path.
 pub(crate) fn generator(workspace: &Workspace, program: &str) -> Option<PathBuf> {
     let installed = workspace.tools().join("bench/bin").join(program);

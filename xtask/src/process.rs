@@ -1,7 +1,7 @@
 //! Running other programs, with errors that name the command.
 
 use std::env;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -25,6 +25,31 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         bail!("`{line}` ended with {}", output.status);
     }
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote something other than UTF-8"))
+}
+
+/// Runs a command whose words are no result: they go to standard error.
+pub(crate) fn run_aside(command: &mut Command) -> Result<()> {
+    run(command.stdout(io::stderr()))
+}
+
+/// Says that something is passed over because it is not installed or was switched off; in CI, where nobody would read that, an error.
+pub(crate) fn pass_over(what: &str) -> Result<()> {
+    if is_ci() {
+        bail!("{what}: passed over, which counts as a failure in CI");
+    }
+    eprintln!("{what}: passed over");
+    Ok(())
+}
+
+/// Whether the environment says `CI` (set, and neither empty nor `false`).
+pub(crate) fn is_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
+}
+
+/// What a command writes to its standard output; `None` unless it exits with 0. What it writes to the other is dropped.
+pub(crate) fn attempt(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Runs a command, hands every line of its standard output to `see`, and tells whether it exited with 0.

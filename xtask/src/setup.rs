@@ -1,10 +1,11 @@
 //! Installs what the tests need and a machine with only Rust, Node and Go may lack.
 //!
-//! Looks before it installs, so a second run costs nothing. System packages come from apt; where there is no apt, the
-//! error names the programs to install by hand.
+//! A test that starts another program needs one line in [`PROGRAMS`]; one with packages of npm, a line in [`NPM_FOLDERS`]. It looks before it
+//! installs, so a second run costs nothing. System packages come from apt; where there is no apt, the error names the programs to install by
+//! hand. All that it says goes to standard error.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -13,99 +14,130 @@ use crate::process;
 use crate::web;
 use crate::workspace::Workspace;
 
-/// A program the tests start, the Debian package that brings it, and who needs it.
-struct Program {
+/// A program that tests start, what brings it, and who needs it.
+struct NeededProgram {
+    /// One of these on the search path, or at a path in which `*` stands for one folder (a version).
     names: &'static [&'static str],
-    /// Where a package puts it if not on the search path; `*` stands for one folder (a version).
-    beside: Option<(&'static str, &'static str)>,
-    package: &'static str,
+    origin: ProgramOrigin,
     purpose: &'static str,
 }
 
-const PROGRAMS: &[Program] = &[
-    Program { names: &["cc"], beside: None, package: "gcc", purpose: "compiles the C parts of dependencies" },
-    Program { names: &["nginx"], beside: None, package: "nginx-light", purpose: "end-to-end tests, examples, bench" },
-    Program {
-        names: &["initdb"],
-        beside: Some(("/usr/lib/postgresql", "bin/initdb")),
-        package: "postgresql",
-        purpose: "the example shop, the labs, the PostgreSQL observer",
-    },
-    Program { names: &["java"], beside: None, package: "default-jre-headless", purpose: "the queue of labs/webhooks" },
-    Program { names: &["mvn"], beside: None, package: "maven", purpose: "installs the queue of labs/webhooks" },
-    Program { names: &["redis-server"], beside: None, package: "redis-server", purpose: "the Redis observer" },
-    Program { names: &["prometheus"], beside: None, package: "prometheus", purpose: "the outputs to Prometheus" },
-    Program {
-        names: &["chromium", "chromium-browser", "google-chrome"],
-        beside: None,
-        package: "chromium",
-        purpose: "the page in a real browser",
-    },
+/// What brings a program.
+#[derive(Clone, Copy, PartialEq)]
+enum ProgramOrigin {
+    Debian(&'static str),
+    /// Installed by hand, from this address.
+    Hand(&'static str),
+}
+
+use ProgramOrigin::{Debian, Hand};
+
+const PROGRAMS: &[NeededProgram] = &[
+    needed(&["node"], Hand("https://nodejs.org, 20 or later"), "the page, the examples, the labs, end-to-end tests"),
+    needed(&["npm"], Hand("https://nodejs.org, 20 or later"), "the page, the script API's types"),
+    needed(&["go"], Hand("https://go.dev/doc/install, 1.24 or later"), "builds go-httpbin, for end-to-end tests"),
+    needed(&["cc"], Debian("gcc"), "compiles the C parts of dependencies"),
+    needed(&["nginx"], Debian("nginx-light"), "end-to-end tests, examples, bench"),
+    needed(&["initdb", "/usr/lib/postgresql/*/bin/initdb"], Debian("postgresql"), "the example shop, the labs, the PostgreSQL observer"),
+    needed(&["redis-server"], Debian("redis-server"), "the Redis observer"),
+    needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),
+    needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),
+    needed(&["java"], Debian("default-jre-headless"), "the queue of labs/webhooks"),
+    needed(&["mvn"], Debian("maven"), "installs the queue of labs/webhooks"),
 ];
 
-/// Folders with a `package-lock.json`. One that does not exist (yet) is passed over.
+/// Folders with a `package-lock.json` whose packages tests use.
 const NPM_FOLDERS: &[&str] = &["web", "types/test", "examples/shop", "crates/protocol/tests/node", "labs/tickets", "labs/webhooks"];
 
 const HTTPBIN: &str = "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin";
 const HTTPBIN_VERSION: &str = "v2.26.0";
 
-impl Program {
-    fn present(&self) -> bool {
-        let beside = || self.beside.is_some_and(|(folder, rest)| beside(Path::new(folder), rest));
-        self.names.iter().any(|name| process::find(name).is_some()) || beside()
+const fn needed(names: &'static [&'static str], origin: ProgramOrigin, purpose: &'static str) -> NeededProgram {
+    NeededProgram { names, origin, purpose }
+}
+
+impl NeededProgram {
+    fn is_present(&self) -> bool {
+        self.names.iter().any(|name| if name.contains('/') { matches(Path::new(name)) } else { process::find(name).is_some() })
+    }
+
+    /// `initdb (the example shop; Debian package postgresql)`
+    fn describe(&self) -> String {
+        let name = self.names[0].rsplit('/').next().unwrap_or_default();
+        match self.origin {
+            Debian(package) => format!("{name} ({}; Debian package {package})", self.purpose),
+            Hand(address) => format!("{name} ({}; {address})", self.purpose),
+        }
     }
 }
 
-fn beside(folder: &Path, rest: &str) -> bool {
-    let Ok(entries) = fs::read_dir(folder) else { return false };
-    entries.flatten().any(|entry| entry.path().join(rest).is_file())
+/// Whether there is a file at a path in which `*` stands for any one folder.
+fn matches(path: &Path) -> bool {
+    let mut candidates = vec![PathBuf::new()];
+    for part in path {
+        candidates = if part == "*" {
+            let entries = candidates.iter().filter_map(|folder| fs::read_dir(folder).ok());
+            entries.flat_map(|entries| entries.flatten().map(|entry| entry.path())).collect()
+        } else {
+            candidates.into_iter().map(|folder| folder.join(part)).collect()
+        };
+    }
+    candidates.iter().any(|candidate| candidate.is_file())
 }
 
-fn missing() -> Vec<&'static Program> {
-    PROGRAMS.iter().filter(|program| !program.present()).collect()
+fn missing() -> Vec<&'static NeededProgram> {
+    PROGRAMS.iter().filter(|program| !program.is_present()).collect()
 }
 
-/// Says what is missing and installs nothing.
+/// Says what is missing and installs nothing; an error in CI if something is.
 pub(crate) fn list(workspace: &Workspace) -> Result<()> {
-    for program in missing() {
-        println!("missing: {} ({}; Debian package {})", program.names[0], program.purpose, program.package);
-    }
+    let mut lacking: Vec<String> = missing().into_iter().map(NeededProgram::describe).collect();
     if !httpbin_present(workspace) {
-        println!("missing: go-httpbin {HTTPBIN_VERSION} (end-to-end tests; built by `go install` into {})", workspace.tools().display());
+        lacking
+            .push(format!("go-httpbin {HTTPBIN_VERSION} (end-to-end tests; built by `go install` into {})", workspace.tools().display()));
+    }
+    let uninstalled = NPM_FOLDERS.iter().filter(|folder| !web::is_installed(workspace, folder));
+    lacking.extend(uninstalled.map(|folder| format!("packages of {folder} (npm ci)")));
+    lacking.iter().for_each(|what| eprintln!("missing: {what}"));
+    if !lacking.is_empty() && process::is_ci() {
+        bail!("{} things are missing that the tests need", lacking.len());
     }
     Ok(())
 }
 
 pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
-    system_packages()?;
-    for folder in NPM_FOLDERS.iter().filter(|folder| workspace.root.join(folder).join("package-lock.json").is_file()) {
+    programs()?;
+    for folder in NPM_FOLDERS {
         web::install(workspace, folder)?;
     }
     httpbin(workspace)?;
-    process::run(workspace.command("node").args(["labs/webhooks/start.mjs", "--install"]))?;
-    println!("everything the tests need is installed");
+    process::run_aside(workspace.command("node").args(["labs/webhooks/start.mjs", "--install"]))?;
+    eprintln!("everything the tests need is installed");
     Ok(())
 }
 
-fn system_packages() -> Result<()> {
+fn programs() -> Result<()> {
     let missing = missing();
-    if missing.is_empty() {
+    let described = |missing: &[&NeededProgram]| missing.iter().map(|program| program.describe()).collect::<Vec<_>>().join("\n  ");
+    let by_hand: Vec<_> = missing.iter().copied().filter(|program| matches!(program.origin, Hand(_))).collect();
+    if !by_hand.is_empty() || (!missing.is_empty() && process::find("apt-get").is_none()) {
+        let by_hand = if by_hand.is_empty() { &missing } else { &by_hand };
+        bail!("install by hand, and run this again:\n  {}", described(by_hand));
+    }
+    let packages: Vec<&str> =
+        missing.iter().filter_map(|program| if let Debian(package) = program.origin { Some(package) } else { None }).collect();
+    if packages.is_empty() {
         return Ok(());
     }
-    let packages: Vec<&str> = missing.iter().map(|program| program.package).collect();
-    if process::find("apt-get").is_none() {
-        let needs: Vec<String> = missing.iter().map(|program| format!("{} ({})", program.names[0], program.purpose)).collect();
-        bail!("there is no apt-get on this machine; install by hand and run this again: {}", needs.join(", "));
-    }
-    println!("installing {}", packages.join(" "));
+    eprintln!("installing {}", packages.join(" "));
     // Package lists may be missing or old: refresh them only if an install cannot do without.
     if apt(&["install", "--yes", "--no-install-recommends"], &packages).is_err() {
         apt(&["update"], &[])?;
         apt(&["install", "--yes", "--no-install-recommends"], &packages)?;
     }
-    let still: Vec<&str> = self::missing().iter().map(|program| program.names[0]).collect();
+    let still = self::missing();
     if !still.is_empty() {
-        bail!("apt-get installed {} and still there is no {}", packages.join(" "), still.join(", "));
+        bail!("apt-get installed {}, and still missing are:\n  {}", packages.join(" "), described(&still));
     }
     Ok(())
 }
@@ -116,7 +148,7 @@ pub(crate) fn apt(arguments: &[&str], packages: &[&str]) -> Result<()> {
     let mut command = if root { Command::new("env") } else { Command::new("sudo") };
     // A package's own questions would wait for a terminal that CI does not have; servers are started by tests, not by packages.
     command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Dpkg::Use-Pty=0", "-o", "DPkg::Lock::Timeout=120"]);
-    process::run(command.args(arguments).args(packages))
+    process::run_aside(command.args(arguments).args(packages))
 }
 
 fn httpbin_present(workspace: &Workspace) -> bool {
@@ -129,13 +161,34 @@ fn httpbin(workspace: &Workspace) -> Result<()> {
     if httpbin_present(workspace) {
         return Ok(());
     }
-    if process::find("go").is_none() {
-        bail!("go-httpbin is built with Go (1.22 or later), which is not installed: https://go.dev/doc/install");
-    }
     let tools = workspace.tools();
     fs::create_dir_all(&tools).with_context(|| format!("creating {}", tools.display()))?;
-    println!("building go-httpbin {HTTPBIN_VERSION}");
-    process::run(Command::new("go").arg("install").arg(format!("{HTTPBIN}@{HTTPBIN_VERSION}")).env("GOBIN", &tools))?;
+    eprintln!("building go-httpbin {HTTPBIN_VERSION}");
+    process::run_aside(Command::new("go").arg("install").arg(format!("{HTTPBIN}@{HTTPBIN_VERSION}")).env("GOBIN", &tools))?;
     fs::write(tools.join("go-httpbin.version"), HTTPBIN_VERSION)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_one_folder() {
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/*/setup.rs");
+        assert!(matches(Path::new(own)) && !matches(Path::new("/usr/*/no/such/file")));
+    }
+
+    #[test]
+    fn every_folder_with_a_lock_file_is_installed() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        let listed = Command::new("git").current_dir(root).args(["ls-files", "*package-lock.json"]).output().unwrap().stdout;
+        let listed = String::from_utf8(listed).unwrap();
+        let mut folders: Vec<&str> = listed.lines().filter_map(|file| file.strip_suffix("/package-lock.json")).collect();
+        let mut known = NPM_FOLDERS.to_vec();
+        folders.sort_unstable();
+        known.sort_unstable();
+        // Without a repository (an unpacked archive) there is nothing to compare.
+        assert!(folders.is_empty() || folders == known, "{folders:?} have lock files, {known:?} are installed");
+    }
 }

@@ -25,24 +25,24 @@ const STILL: f64 = 0.5;
 pub(crate) const TRIES: u32 = 4;
 
 /// The ticks of one core. Microseconds late, in order of size.
-struct Ticks {
+struct CoreTicks {
     late_us: Vec<f64>,
     length: Duration,
 }
 
 /// What the timers saw.
 pub(crate) struct Stillness {
-    generator: Ticks,
-    server: Ticks,
+    generator: CoreTicks,
+    server: CoreTicks,
 }
 
-/// Timers that run until [`Watch::end`].
-pub(crate) struct Watch {
+/// Timers that run until [`StillnessWatch::end`].
+pub(crate) struct StillnessWatch {
     ended: Arc<AtomicBool>,
-    cores: [JoinHandle<Result<Ticks>>; 2],
+    cores: [JoinHandle<Result<CoreTicks>>; 2],
 }
 
-impl Watch {
+impl StillnessWatch {
     pub(crate) fn begin() -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let cores = [GENERATOR_CORE, SERVER_CORE].map(|core| {
@@ -64,7 +64,7 @@ impl Watch {
 pub(crate) fn stillest<T>(quantile: f64, mut measure: impl FnMut() -> Result<T>) -> Result<(T, Stillness)> {
     let mut best: Option<(T, Stillness)> = None;
     for _ in 0..TRIES {
-        let watch = Watch::begin();
+        let watch = StillnessWatch::begin();
         let measured = measure();
         let stillness = watch.end()?;
         let measured = measured?;
@@ -100,7 +100,7 @@ impl Stillness {
     }
 }
 
-impl Ticks {
+impl CoreTicks {
     fn away_share(&self) -> f64 {
         let away: f64 = self.late_us.iter().filter(|late| **late > AWAY.as_secs_f64() * 1e6).sum();
         away / 1e6 / self.length.as_secs_f64()
@@ -114,7 +114,7 @@ impl Ticks {
 }
 
 #[expect(clippy::disallowed_methods, reason = "it measures the machine, and xtask uses none of the project's crates")]
-fn tick(core: usize, ended: &AtomicBool) -> Result<Ticks> {
+fn tick(core: usize, ended: &AtomicBool) -> Result<CoreTicks> {
     come_first(core)?;
     let began = Instant::now();
     let (mut due, mut late_us) = (began, Vec::new());
@@ -125,7 +125,7 @@ fn tick(core: usize, ended: &AtomicBool) -> Result<Ticks> {
         late_us.push(due.elapsed().as_secs_f64() * 1e6);
     }
     late_us.sort_by(f64::total_cmp);
-    Ok(Ticks { late_us, length: began.elapsed() })
+    Ok(CoreTicks { late_us, length: began.elapsed() })
 }
 
 /// Pins this thread to a core and lets it come before everything else there.
@@ -148,8 +148,8 @@ fn come_first(core: usize) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn ticks(late_us: &[f64]) -> Ticks {
-        Ticks { late_us: late_us.to_vec(), length: Duration::from_secs(1) }
+    fn ticks(late_us: &[f64]) -> CoreTicks {
+        CoreTicks { late_us: late_us.to_vec(), length: Duration::from_secs(1) }
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn script(workspace: &Workspace, name: &str) -> Result<()> {
 pub(crate) fn test(workspace: &Workspace, see: impl FnMut(&str)) -> Result<bool> {
     install(workspace, FOLDER)?;
     // `loadstone ui` is tested as built beside it.
-    let binary = workspace.target.join("debug/loadstone");
+    let binary = workspace.development_binary();
     let mut command = workspace.command("npm");
     command.args(["test", "--silent", "--prefix", FOLDER]).env("LOADSTONE_BINARY", binary).env("LOADSTONE_HOUR", hour(workspace)?);
     process::stream(&mut command, see)
@@ -47,17 +47,27 @@ fn hour(workspace: &Workspace) -> Result<PathBuf> {
     Ok(folder.join("report.html"))
 }
 
-/// `npm ci` in a folder, unless what is installed already is what its lock file asks for.
+/// `npm ci` in a folder, unless what is installed already is what its lock file asks for. What it says goes to standard error.
 pub(crate) fn install(workspace: &Workspace, folder: &str) -> Result<()> {
-    let lock = workspace.root.join(folder).join("package-lock.json");
-    let lock = fs::read(&lock).with_context(|| format!("reading {}", lock.display()))?;
-    let stamp = installed_stamp(workspace, folder);
-    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+    if is_installed(workspace, folder) {
         return Ok(());
     }
-    process::run(workspace.command("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", folder]))?;
+    let lock = lock_file(workspace, folder);
+    let lock = fs::read(&lock).with_context(|| format!("reading {}", lock.display()))?;
+    process::run_aside(workspace.command("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", folder]))?;
+    let stamp = installed_stamp(workspace, folder);
     fs::create_dir_all(stamp.with_file_name(""))?;
     fs::write(&stamp, lock).with_context(|| format!("writing {}", stamp.display()))
+}
+
+/// Whether the packages that a folder's lock file asks for are there.
+pub(crate) fn is_installed(workspace: &Workspace, folder: &str) -> bool {
+    let installed = fs::read(installed_stamp(workspace, folder));
+    installed.is_ok_and(|installed| fs::read(lock_file(workspace, folder)).is_ok_and(|lock| lock == installed))
+}
+
+fn lock_file(workspace: &Workspace, folder: &str) -> PathBuf {
+    workspace.root.join(folder).join("package-lock.json")
 }
 
 /// A copy of the lock file that `npm ci` was run for; `npm ci` removes it with the rest of the folder.

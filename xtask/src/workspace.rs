@@ -31,6 +31,11 @@ impl Workspace {
         self.target.join("tools")
     }
 
+    /// Where cargo puts the binary that is built for tests.
+    pub(crate) fn development_binary(&self) -> PathBuf {
+        self.target.join("debug/loadstone")
+    }
+
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root);

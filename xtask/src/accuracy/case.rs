@@ -7,7 +7,7 @@ pub(super) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 pub(super) const STALL: &str = "one stall of 1 s";
 
 #[derive(Debug, Clone)]
-pub(super) struct Case {
+pub(super) struct AccuracyCase {
     pub(super) name: &'static str,
     /// What the server does: a `Truth` of crates/stub.
     pub(super) truth: Value,
@@ -16,12 +16,12 @@ pub(super) struct Case {
     pub(super) seconds: u32,
     /// Words for the formula, for the table.
     pub(super) formula: &'static str,
-    law: Law,
+    law: ClosedForm,
 }
 
 /// Response times in closed form.
 #[derive(Debug, Clone)]
-enum Law {
+enum ClosedForm {
     /// Constant rate for T seconds, everything instant but one stall of D seconds.
     Stall {
         stall_s: f64,
@@ -41,72 +41,72 @@ enum Law {
     Constant(f64),
 }
 
-impl Case {
+impl AccuracyCase {
     /// The formula's value at a quantile. Seconds.
     pub(super) fn truth_s(&self, quantile: f64) -> f64 {
         let beyond = 1.0 - quantile;
         match self.law {
-            Law::Stall { stall_s, run_s } => (stall_s - beyond * run_s).max(0.0),
-            Law::SingleServer { mu, lambda } => -beyond.ln() / (mu - lambda),
-            Law::Bimodal { fast_s, slow_s, slow_share } => {
+            ClosedForm::Stall { stall_s, run_s } => (stall_s - beyond * run_s).max(0.0),
+            ClosedForm::SingleServer { mu, lambda } => -beyond.ln() / (mu - lambda),
+            ClosedForm::Bimodal { fast_s, slow_s, slow_share } => {
                 if beyond < slow_share {
                     slow_s
                 } else {
                     fast_s
                 }
             }
-            Law::Constant(seconds) => seconds,
+            ClosedForm::Constant(seconds) => seconds,
         }
     }
 
     /// The formula is that of a random process: a run of finite length scatters around it.
     pub(super) fn is_random(&self) -> bool {
-        matches!(self.law, Law::SingleServer { .. })
+        matches!(self.law, ClosedForm::SingleServer { .. })
     }
 }
 
 /// Short cases for a look, or long ones whose intervals are worth counting.
-pub(super) fn all(full: bool) -> Vec<Case> {
+pub(super) fn all(full: bool) -> Vec<AccuracyCase> {
     let seconds = if full { 60 } else { 20 };
-    let single = |name, lambda: u32| Case {
+    let single = |name, lambda: u32| AccuracyCase {
         name,
         truth: json!({ "kind": "single_server", "mean_service_ns": 1_000_000 }),
         rate: lambda,
         poisson: true,
         seconds: if full { 120 } else { 25 },
         formula: "−ln(1−q)/(μ−λ), μ = 1,000/s",
-        law: Law::SingleServer { mu: 1_000.0, lambda: f64::from(lambda) },
+        law: ClosedForm::SingleServer { mu: 1_000.0, lambda: f64::from(lambda) },
     };
     vec![
-        Case {
+        AccuracyCase {
             name: STALL,
             truth: json!({ "kind": "stall", "after_ns": 5_000_000_000_u64, "length_ns": 1_000_000_000 }),
             rate: 1_000,
             poisson: false,
             seconds,
             formula: "max(0, D − (1−q)·T), D = 1 s",
-            law: Law::Stall { stall_s: 1.0, run_s: f64::from(seconds) },
+            law: ClosedForm::Stall { stall_s: 1.0, run_s: f64::from(seconds) },
         },
         single("M/M/1, ρ = 0.5", 500),
         single("M/M/1, ρ = 0.7", 700),
         single("M/M/1, ρ = 0.9", 900),
-        Case {
+        AccuracyCase {
             name: "two delays",
             truth: json!({ "kind": "bimodal", "fast": "5ms", "slow": "50ms", "slow_share": 0.03 }),
             rate: 1_000,
             poisson: false,
             seconds: seconds / 2,
             formula: "97 % take 5 ms, 3 % take 50 ms",
-            law: Law::Bimodal { fast_s: 0.005, slow_s: 0.05, slow_share: 0.03 },
+            law: ClosedForm::Bimodal { fast_s: 0.005, slow_s: 0.05, slow_share: 0.03 },
         },
-        Case {
+        AccuracyCase {
             name: "slow body",
             truth: json!({ "kind": "slow_body", "bytes": 10_000, "piece_bytes": 1_000, "pause_ns": 5_000_000 }),
             rate: 200,
             poisson: false,
             seconds: seconds / 2,
             formula: "9 pauses of 5 ms",
-            law: Law::Constant(0.045),
+            law: ClosedForm::Constant(0.045),
         },
     ]
 }

@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::case::Case;
+use super::case::AccuracyCase;
 use crate::machine::GENERATOR_CORE;
 
 /// Exit codes with a summary: passed, and "the measurement is invalid", which the table shows.
 const MEASURED: [i32; 2] = [0, 4];
 
-pub(super) struct Reported {
+pub(super) struct OwnReport {
     pub(super) count: u64,
     /// `valid`, `suspect` or `invalid`.
     pub(super) grade: String,
@@ -21,13 +21,13 @@ pub(super) struct Reported {
 
 /// A reported percentile. Seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Percentile {
+pub(super) struct ReportedPercentile {
     pub(super) value: f64,
     /// The 95 % interval, where one was given.
     pub(super) interval: Option<(f64, f64)>,
 }
 
-pub(super) fn run(binary: &Path, case: &Case, url: &str, seed: u64) -> Result<Reported> {
+pub(super) fn run(binary: &Path, case: &AccuracyCase, url: &str, seed: u64) -> Result<OwnReport> {
     let mut command = Command::new("taskset");
     command.args(["-c", &GENERATOR_CORE.to_string()]).arg(binary).args(["run", url, "--no-save", "--quiet", "--json"]);
     command.args(["--rate", &case.rate.to_string(), "--for", &format!("{}s", case.seconds), "--seed", &seed.to_string()]);
@@ -38,10 +38,10 @@ pub(super) fn run(binary: &Path, case: &Case, url: &str, seed: u64) -> Result<Re
     if !output.status.code().is_some_and(|code| MEASURED.contains(&code)) {
         bail!("{command:?} ended with {}", output.status);
     }
-    Reported::read(&serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?)
+    OwnReport::read(&serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?)
 }
 
-impl Reported {
+impl OwnReport {
     fn read(summary: &Value) -> Result<Self> {
         let response = &summary["response"];
         Ok(Self {
@@ -52,10 +52,10 @@ impl Reported {
     }
 
     /// `None` where the tool says that it has too few samples.
-    pub(super) fn at(&self, quantile: f64) -> Option<Percentile> {
+    pub(super) fn at(&self, quantile: f64) -> Option<ReportedPercentile> {
         let entry = self.percentiles.iter().find(|entry| entry["quantile"].as_f64() == Some(quantile))?;
         let interval = entry["low"].as_f64().zip(entry["high"].as_f64());
-        Some(Percentile { value: entry["value"].as_f64()?, interval })
+        Some(ReportedPercentile { value: entry["value"].as_f64()?, interval })
     }
 }
 
@@ -71,9 +71,9 @@ mod tests {
                 { "quantile": 0.99, "value": null } ] },
             "verdict": { "validity": { "grade": "valid" } }
         });
-        let reported = Reported::read(&summary).unwrap();
-        assert_eq!(reported.at(0.5), Some(Percentile { value: 0.25, interval: Some((0.2, 0.3)) }));
-        assert_eq!(reported.at(0.9), Some(Percentile { value: 0.5, interval: None }));
+        let reported = OwnReport::read(&summary).unwrap();
+        assert_eq!(reported.at(0.5), Some(ReportedPercentile { value: 0.25, interval: Some((0.2, 0.3)) }));
+        assert_eq!(reported.at(0.9), Some(ReportedPercentile { value: 0.5, interval: None }));
         assert_eq!((reported.at(0.99), reported.grade.as_str()), (None, "valid"));
     }
 }

@@ -6,27 +6,28 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::Outcome;
-use super::case::{Case, QUANTILES, STALL};
+use super::case::{AccuracyCase, QUANTILES, STALL};
+use super::result::CaseResult;
 use super::server::Truthful;
 use crate::machine::{self, GENERATOR_CORE};
+use crate::process;
 use crate::workspace::Workspace;
 
 /// Quantiles and seconds, as one generator reports them.
-pub(super) struct Peer {
+pub(super) struct PeerReport {
     pub(super) name: String,
     /// As a person would type it; empty for the formula.
     pub(super) command: String,
     told: Vec<(f64, f64)>,
 }
 
-impl Peer {
+impl PeerReport {
     pub(super) fn at(&self, quantile: f64) -> Option<f64> {
         self.told.iter().find(|(known, _)| (known - quantile).abs() < 1e-9).map(|(_, seconds)| *seconds)
     }
 }
 
-struct Entry {
+struct PeerGenerator {
     name: &'static str,
     program: &'static str,
     /// With `{url}`, `{rate}`, `{seconds}` and `{folder}` to be filled in.
@@ -34,11 +35,16 @@ struct Entry {
     read: fn(&str) -> Vec<(f64, f64)>,
 }
 
-const ENTRIES: &[Entry] = &[
-    Entry { name: "wrk, 50 connections", program: "wrk", arguments: &["-t1", "-c50", "-d{seconds}s", "--latency", "{url}"], read: wrk },
+const GENERATORS: &[PeerGenerator] = &[
+    PeerGenerator {
+        name: "wrk, 50 connections",
+        program: "wrk",
+        arguments: &["-t1", "-c50", "-d{seconds}s", "--latency", "{url}"],
+        read: wrk,
+    },
     // 50 workers of `{rate}`/50 each.
-    Entry { name: "hey, rate", program: "hey", arguments: &["-c", "50", "-q", "{share}", "-z", "{seconds}s", "{url}"], read: hey },
-    Entry {
+    PeerGenerator { name: "hey, rate", program: "hey", arguments: &["-c", "50", "-q", "{share}", "-z", "{seconds}s", "{url}"], read: hey },
+    PeerGenerator {
         name: "oha, rate with latency correction",
         program: "oha",
         arguments: &[
@@ -56,7 +62,7 @@ const ENTRIES: &[Entry] = &[
         ],
         read: oha,
     },
-    Entry {
+    PeerGenerator {
         name: "k6, constant-arrival-rate",
         program: "k6",
         arguments: &[
@@ -79,20 +85,20 @@ const ENTRIES: &[Entry] = &[
 ];
 
 /// The formula, our own report, and those of all others that are installed.
-pub(super) fn stalled(workspace: &Workspace, server: &Path, outcomes: &[Outcome]) -> Result<Vec<Peer>> {
+pub(super) fn stalled(workspace: &Workspace, server: &Path, outcomes: &[CaseResult]) -> Result<Vec<PeerReport>> {
     let own = outcomes.iter().find(|outcome| outcome.case.name == STALL).context("the stall was not measured")?;
     let case = &own.case;
     let told = |of: &dyn Fn(f64) -> Option<f64>| QUANTILES.iter().filter_map(|quantile| Some((*quantile, of(*quantile)?))).collect();
-    let formula = Peer { name: "formula".to_owned(), command: String::new(), told: told(&|quantile| Some(case.truth_s(quantile))) };
-    let ours = Peer {
+    let formula = PeerReport { name: "formula".to_owned(), command: String::new(), told: told(&|quantile| Some(case.truth_s(quantile))) };
+    let ours = PeerReport {
         name: "loadstone, rate".to_owned(),
         command: format!("loadstone run {{url}} --rate {} --for {}s", case.rate, case.seconds),
         told: told(&|quantile| own.reported.at(quantile).map(|percentile| percentile.value)),
     };
     let mut peers = vec![formula, ours];
-    for entry in ENTRIES {
+    for entry in GENERATORS {
         let Some(program) = machine::generator(workspace, entry.program) else {
-            println!("{} is not installed; passed over", entry.program);
+            process::pass_over(&format!("{}, which is not installed", entry.program))?;
             continue;
         };
         let truthful = Truthful::awake(server, &case.truth, 1)?;
@@ -105,12 +111,12 @@ pub(super) fn stalled(workspace: &Workspace, server: &Path, outcomes: &[Outcome]
         let told = (entry.read)(&text);
         println!("{}: {} quantiles read", entry.name, told.len());
         let command = format!("{} {}", entry.program, fill("{url}", Path::new("bench")).join(" "));
-        peers.push(Peer { name: entry.name.to_owned(), command, told });
+        peers.push(PeerReport { name: entry.name.to_owned(), command, told });
     }
     Ok(peers)
 }
 
-fn fill(argument: &str, case: &Case, url: &str, folder: &Path) -> String {
+fn fill(argument: &str, case: &AccuracyCase, url: &str, folder: &Path) -> String {
     argument
         .replace("{url}", url)
         .replace("{rate}", &case.rate.to_string())

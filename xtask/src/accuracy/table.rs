@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use super::Outcome;
 use super::case::QUANTILES;
-use super::ours::Percentile;
-use super::peers::Peer;
+use super::ours::ReportedPercentile;
+use super::peers::PeerReport;
+use super::result::CaseResult;
 use crate::machine;
 use crate::stillness;
 
@@ -14,18 +14,19 @@ const FLOOR_S: f64 = 100e-6;
 /// Or this share of the truth.
 const SHARE: f64 = 0.01;
 
-pub(super) fn ours(outcomes: &[Outcome]) -> Result<String> {
+pub(super) fn ours(outcomes: &[CaseResult]) -> Result<String> {
     let mut text = format!(
-        "# Accuracy, {}\n\n{}\n\nGenerator on one core, a server that never sleeps on another. `formula`: the closed form. `server`: where the process is random, the quantile of what the server did, which leaves \
-         out the chance in the draws; the error is held against it, else against the formula. Within: at most 1 % or 100 µs. \
-         Interval: the reported 95 % interval, and whether the formula's value lies in it (where the process is random). Away: the share of the time \
-         in which the machine was not there for a timer at real-time priority; a case is run up to {} times for one in which it was for all but half of what p99 leaves out.\n\n",
+        "# Accuracy, {}\n\n{}\n\nGenerator on one core, a server that never sleeps on another. `formula`: the closed form. `server`: where the \
+         process is random, the quantile of what the server did, which leaves out the chance in the draws; the error is held against it, else \
+         against the formula. Within: at most 1 % or 100 µs. Interval: the reported 95 % interval, and whether the formula's value lies in it \
+         (where the process is random). Away: the share of the time in which the machine was not there for a timer at real-time priority; a \
+         case is run up to {} times, until it was there for all but half of what p99 leaves out.\n\n",
         machine::today()?,
         machine::facts()?,
         stillness::TRIES,
     );
     text += "| case | away | quantile | formula | server | reported | error | within | interval |\n|---|---|---|---|---|---|---|---|---|\n";
-    let mut count = Count::default();
+    let mut count = Score::default();
     for outcome in outcomes {
         for quantile in QUANTILES {
             text += &row(outcome, quantile, &mut count);
@@ -54,7 +55,7 @@ pub(super) fn ours(outcomes: &[Outcome]) -> Result<String> {
 }
 
 #[derive(Default)]
-struct Count {
+struct Score {
     judged: u32,
     within: u32,
     /// Of those, where the machine held still.
@@ -64,11 +65,11 @@ struct Count {
     covering: u32,
 }
 
-fn row(outcome: &Outcome, quantile: f64, count: &mut Count) -> String {
+fn row(outcome: &CaseResult, quantile: f64, count: &mut Score) -> String {
     let case = &outcome.case;
     let (formula, away) = (case.truth_s(quantile), outcome.stillness.shown());
     let did = outcome.account["asked_ns"][name(quantile)].as_f64().filter(|_| case.is_random()).map(|ns| ns / 1e9);
-    let Some(Percentile { value, interval }) = outcome.reported.at(quantile) else {
+    let Some(ReportedPercentile { value, interval }) = outcome.reported.at(quantile) else {
         return format!("| {} | {away} | {} | {} | {} | too few samples | | | |\n", case.name, name(quantile), ms(Some(formula)), ms(did));
     };
     let truth = if case.is_random() { did.unwrap_or(formula) } else { formula };
@@ -100,8 +101,11 @@ fn row(outcome: &Outcome, quantile: f64, count: &mut Count) -> String {
 }
 
 /// The same stall, as every generator reports it.
-pub(super) fn peers(peers: &[Peer]) -> String {
-    let mut text = "\n## The stall, as others report it\n\nThe same server and rate (or as many connections, where a tool has no rate).\n\n| generator |".to_owned();
+pub(super) fn peers(peers: &[PeerReport]) -> String {
+    let mut text =
+        "\n## The stall, as others report it\n\nThe same server and rate (or as many connections, where a tool has no rate).\n\n\
+                    | generator |"
+            .to_owned();
     let columns: Vec<String> = QUANTILES.iter().map(|quantile| name(*quantile)).collect();
     text += &format!(" {} |\n|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
     for peer in peers {

@@ -5,9 +5,11 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::Options;
-use super::measured::{Usage, run_and_measure};
+use super::measured::run_and_measure;
+use super::options::BenchOptions;
 use crate::machine::{self, GENERATOR_CORE, SERVER_CORE};
+use crate::process;
+use crate::usage::ResourceUsage;
 use crate::workspace::Workspace;
 
 pub(super) struct Contender {
@@ -21,7 +23,7 @@ pub(super) struct Contender {
 }
 
 /// Name, program (empty: the binary under test), arguments, arguments that print the version.
-type Entry = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+type ContenderRow = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
 /// What a second worker costs shows in the CPU time per request, though the server is in its way.
 const TWO_WORKERS: &str = "loadstone run URL, two workers on both cores";
@@ -31,7 +33,7 @@ const GATLING: &str = "Gatling, status, on both cores";
 const ON_BOTH_CORES: [&str; 2] = [TWO_WORKERS, GATLING];
 
 /// wrk stands first: it is the measure of the others.
-const ENTRIES: &[Entry] = &[
+const CONTENDERS: &[ContenderRow] = &[
     ("wrk", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{url}"], &["-v"]),
     ("loadstone run URL", "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s"], &["--version"]),
     (TWO_WORKERS, "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s", "--workers", "2"], &["--version"]),
@@ -78,19 +80,19 @@ const ENTRIES: &[Entry] = &[
 pub(super) fn installed(workspace: &Workspace, binary: &Path, only: &[String]) -> Result<Vec<Contender>> {
     let wanted = |name: &str| only.is_empty() || name == "wrk" || only.iter().any(|part| name.contains(part.as_str()));
     let mut contenders = Vec::new();
-    for (name, program, arguments, version) in ENTRIES.iter().filter(|(name, ..)| wanted(name)) {
+    for (name, program, arguments, version) in CONTENDERS.iter().filter(|(name, ..)| wanted(name)) {
         let found = if program.is_empty() { Some(binary.to_path_buf()) } else { machine::generator(workspace, program) };
         match found {
             Some(program) => contenders.push(Contender { name, program, arguments, version, folder: workspace.root.join("bench") }),
             None if *name == "wrk" => bail!("wrk is the measure of the others and is not installed (Debian, Ubuntu: apt-get install wrk)"),
-            None => println!("{name} is not installed; passed over"),
+            None => process::pass_over(&format!("{name}, which is not installed"))?,
         }
     }
     Ok(contenders)
 }
 
 impl Contender {
-    pub(super) fn run(&self, url: &str, users: u32, seconds: u32) -> Result<Usage> {
+    pub(super) fn run(&self, url: &str, users: u32, seconds: u32) -> Result<ResourceUsage> {
         let scratch = std::env::temp_dir().join("loadstone-bench");
         std::fs::create_dir_all(&scratch)?;
         let cores = if ON_BOTH_CORES.contains(&self.name) { format!("{GENERATOR_CORE},{SERVER_CORE}") } else { GENERATOR_CORE.to_string() };
@@ -107,7 +109,7 @@ impl Contender {
     }
 
     /// The command as a person would type it in `bench/`.
-    pub(super) fn shown(&self, url: &str, options: &Options) -> String {
+    pub(super) fn shown(&self, url: &str, options: &BenchOptions) -> String {
         let program = self.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let arguments = self.filled(url, options.users, options.seconds, Path::new(""));
         std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")

@@ -16,18 +16,18 @@ const USERS: [u64; 4] = [1_000, 5_000, 10_000, 15_000];
 const CONNECT_LIMIT_S: u32 = 120;
 
 /// Users and resident memory in bytes, for each number of users.
-pub(super) struct Idle(Vec<(u64, f64)>);
+pub(super) struct IdleMemory(Vec<(u64, f64)>);
 
-pub(super) fn measure(binary: &Path, script: &Path, server: &Nginx) -> Result<Idle> {
+pub(super) fn measure(binary: &Path, script: &Path, server: &Nginx) -> Result<IdleMemory> {
     let weigh = |&users: &u64| {
         let bytes = resident_with(binary, script, server, users)?;
         println!("{users} idle users: {:.1} MB", bytes / 1e6);
         Ok((users, bytes))
     };
-    USERS.iter().map(weigh).collect::<Result<_>>().map(Idle)
+    USERS.iter().map(weigh).collect::<Result<_>>().map(IdleMemory)
 }
 
-impl Idle {
+impl IdleMemory {
     pub(super) fn sentence(&self) -> String {
         let points: Vec<String> = self.0.iter().map(|(users, bytes)| format!("{users}: {:.1} MB", bytes / 1e6)).collect();
         format!(
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_slope_of_a_line_is_its_slope() {
-        let idle = Idle([1_000, 5_000, 15_000].map(|users| (users, 20e6 + 7_500.0 * users as f64)).to_vec());
+        let idle = IdleMemory([1_000, 5_000, 15_000].map(|users| (users, 20e6 + 7_500.0 * users as f64)).to_vec());
         assert!((idle.slope() - 7_500.0).abs() < 1e-6);
         assert!(idle.sentence().contains("7.50 KB"));
     }

@@ -1,77 +1,51 @@
-//! CPU time and memory of a finished child, and the arithmetic over rounds.
+//! What a turn of a generator cost, and the arithmetic over rounds.
 
-use std::mem::MaybeUninit;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
+
+use crate::usage::{self, ResourceUsage};
 
 /// Exit codes after which there is a measurement: done, and Loadstone's "the measurement is invalid". CPU time per request does not
 /// depend on whether the generator got all the time it wanted.
 const MEASURED: [i32; 2] = [0, 4];
 
-/// What a child used from its start to its end.
-pub(super) struct Usage {
-    user_us: f64,
-    system_us: f64,
-    memory_peak_bytes: f64,
-    /// It ended with another exit code than 0, as Loadstone does when it calls its own measurement invalid.
-    pub(super) objected: bool,
-}
-
-/// Runs a command to its end and reads its resource usage: its own and that of children it waited for.
-pub(super) fn run_and_measure(command: &mut Command) -> Result<Usage> {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let child = child.with_context(|| format!("starting {command:?}"))?;
-    let pid = libc::pid_t::try_from(child.id()).context("a process id")?;
-    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: both pointers are valid for writes for the time of the call, and a zeroed `rusage` is a valid one.
-    let (reaped, usage) = unsafe { (libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()), usage.assume_init()) };
-    if reaped != pid {
-        bail!("waiting for {command:?}: {}", std::io::Error::last_os_error());
-    }
-    if !libc::WIFEXITED(status) || !MEASURED.contains(&libc::WEXITSTATUS(status)) {
-        bail!("{command:?} ended with status {status:#x}");
-    }
-    let microseconds = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
-    Ok(Usage {
-        user_us: microseconds(usage.ru_utime),
-        system_us: microseconds(usage.ru_stime),
-        // Linux counts in kilobytes (getrusage(2)).
-        memory_peak_bytes: usage.ru_maxrss as f64 * 1024.0,
-        objected: libc::WEXITSTATUS(status) != 0,
-    })
+/// Runs a generator to its end, without its words.
+pub(super) fn run_and_measure(command: &mut Command) -> Result<ResourceUsage> {
+    usage::run(command.stdout(Stdio::null()).stderr(Stdio::null()), &MEASURED)
 }
 
 /// One turn of one generator.
 #[derive(Clone, Copy)]
-pub(super) struct Measured {
+pub(super) struct TurnCost {
     /// User and system time for each request. Microseconds.
     pub(super) cpu_us: f64,
     user_us: f64,
     requests: f64,
     memory_peak_bytes: f64,
+    /// It called its own measurement invalid.
     objected: bool,
 }
 
-impl Measured {
-    pub(super) fn of(usage: &Usage, requests: u64) -> Self {
+impl TurnCost {
+    pub(super) fn of(usage: &ResourceUsage, requests: u64) -> Self {
         let requests = requests as f64;
         Self {
-            cpu_us: (usage.user_us + usage.system_us) / requests,
-            user_us: usage.user_us / requests,
+            cpu_us: usage.cpu_seconds() * 1e6 / requests,
+            user_us: usage.user_seconds * 1e6 / requests,
             requests,
             memory_peak_bytes: usage.memory_peak_bytes,
-            objected: usage.objected,
+            objected: usage.exit_code != 0,
         }
     }
 }
 
 /// All turns of one generator.
 #[derive(Default)]
-pub(super) struct Rounds(Vec<Measured>);
+pub(super) struct Rounds(Vec<TurnCost>);
 
 impl Rounds {
-    pub(super) fn push(&mut self, measured: Measured) {
+    pub(super) fn push(&mut self, measured: TurnCost) {
         self.0.push(measured);
     }
 
@@ -126,18 +100,5 @@ mod tests {
     fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
         assert_eq!(Spread::of([4.0, 1.0, 3.0, 2.0].into_iter()), Spread { median: 2.5, low: 1.0, high: 4.0 });
         assert_eq!(Spread::of([9.0, 1.0, 3.0].into_iter()), Spread { median: 3.0, low: 1.0, high: 9.0 });
-    }
-
-    #[test]
-    fn usage_is_the_childs_own() {
-        let idle = run_and_measure(Command::new("sleep").arg("0.05")).unwrap();
-        let busy = run_and_measure(Command::new("sh").args(["-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"])).unwrap();
-        assert!(busy.user_us + busy.system_us > 4.0 * (idle.user_us + idle.system_us));
-        assert!(idle.memory_peak_bytes > 100_000.0);
-    }
-
-    #[test]
-    fn a_generator_that_fails_is_no_measurement() {
-        assert!(run_and_measure(&mut Command::new("false")).is_err());
     }
 }

@@ -1,9 +1,10 @@
 //! `cargo xtask lab NAME`: a system with a known fault, the load test that a user would run against it, and whether the fault was named.
 //!
-//! Each lab is a list of [`case::Case`]s: faults to switch on, parameters of the load, and what must be found. Read [`webhooks`] first.
+//! Each lab is a list of [`webhooks::WebhookCase`]s: faults to switch on, parameters of the load, and what must be found. Read [`webhooks`] first.
 //! Deliberately absent: any knowledge of the faults in the test or the binary; they see what a user's would.
 
-mod case;
+mod conclusion;
+mod figures;
 mod system;
 mod tickets;
 mod webhooks;
@@ -14,22 +15,22 @@ use clap::{Args, Subcommand};
 use crate::workspace::Workspace;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct LabOptions {
     #[command(subcommand)]
-    lab: Lab,
+    lab: LabName,
 }
 
 #[derive(Subcommand)]
-enum Lab {
+enum LabName {
     /// Payments, a queue, and a service that tells subscribers: is each fault named first, with the right number?
-    Webhooks(webhooks::Options),
+    Webhooks(webhooks::WebhookOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
-    Tickets(tickets::Options),
+    Tickets(tickets::TicketOptions),
 }
 
-pub(crate) fn lab(workspace: &Workspace, options: &Options) -> Result<()> {
+pub(crate) fn lab(workspace: &Workspace, options: &LabOptions) -> Result<()> {
     match &options.lab {
-        Lab::Webhooks(options) => webhooks::webhooks(workspace, options),
-        Lab::Tickets(options) => tickets::tickets(workspace, options),
+        LabName::Webhooks(options) => webhooks::webhooks(workspace, options),
+        LabName::Tickets(options) => tickets::tickets(workspace, options),
     }
 }

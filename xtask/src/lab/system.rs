@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 /// The line that the start command prints last.
 const LAST: &str = "settings";
 
-pub(crate) struct System {
+pub(crate) struct LabSystem {
     child: Child,
     /// What it printed: `payments` → `http://127.0.0.1:40001`.
     addresses: BTreeMap<String, String>,
@@ -19,7 +19,7 @@ pub(crate) struct System {
     _rest: Lines<BufReader<ChildStdout>>,
 }
 
-impl System {
+impl LabSystem {
     /// Starts a lab on free ports, with faults as environment variables.
     pub(crate) fn start(workspace: &Workspace, lab: &str, faults: &[(&str, &str)]) -> Result<Self> {
         let start = format!("labs/{lab}/start.mjs");
@@ -45,7 +45,7 @@ impl System {
     }
 }
 
-impl Drop for System {
+impl Drop for LabSystem {
     fn drop(&mut self) {
         if let Ok(pid) = i32::try_from(self.child.id()) {
             // SAFETY: a plain system call on a process that has not been waited for, so its number is still its own.

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use super::case::{self, Concluded};
-use super::system::System;
-use crate::command_reference;
+use super::conclusion::{self, Concluded};
+use super::figures;
+use super::system::LabSystem;
+use crate::machine;
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/webhooks/webhooks.load.ts";
 const FLOW: &str = "Time to send";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct WebhookOptions {
     /// Only cases whose name contains this. May be repeated.
     #[arg(long = "variant", value_name = "NAME")]
     variants: Vec<String>,
@@ -32,7 +33,7 @@ pub(crate) struct Options {
 }
 
 /// What the first finding has to say.
-enum Expected {
+enum ExpectedFinding {
     /// No finding at all.
     Nothing,
     /// This rule, and in its claim this number before any other, within a tenth.
@@ -41,68 +42,73 @@ enum Expected {
     OutOfOrder,
 }
 
-struct Case {
+struct WebhookCase {
     name: &'static str,
     faults: &'static [(&'static str, &'static str)],
     load: &'static [(&'static str, &'static str)],
-    expected: Expected,
+    expected: ExpectedFinding,
 }
 
 const MINUTE_AT_20: &[(&str, &str)] = &[("rate", "20"), ("constantSeconds", "60"), ("drain", "60s")];
 
-const FAULTS: &[Case] = &[
-    Case { name: "healthy", faults: &[], load: MINUTE_AT_20, expected: Expected::Nothing },
+const FAULTS: &[WebhookCase] = &[
+    WebhookCase { name: "healthy", faults: &[], load: MINUTE_AT_20, expected: ExpectedFinding::Nothing },
     // With a fixed delay of 2 s, as in the case: 30 a minute. What is left would take three quarters of an hour.
-    Case {
+    WebhookCase {
         name: "SKIP_LOCKED=off",
         faults: &[("SKIP_LOCKED", "off")],
         load: &[("rate", "20"), ("delay", "2s"), ("constantSeconds", "60"), ("drain", "60s")],
-        expected: Expected::Places("lock", 1.0),
+        expected: ExpectedFinding::Places("lock", 1.0),
     },
-    Case {
+    WebhookCase {
         name: "HTTP_POOL=5",
         faults: &[("HTTP_POOL", "5")],
         load: &[("rate", "20"), ("constantSeconds", "45"), ("drain", "90s")],
-        expected: Expected::Places("connection-pool", 5.0),
+        expected: ExpectedFinding::Places("connection-pool", 5.0),
     },
     // The order shows where there is a choice: a backlog that comes and goes.
-    Case {
+    WebhookCase {
         name: "ORDER=none",
         faults: &[("ORDER", "none")],
         load: &[("rampupUsersFrom", "50"), ("rampupUsersTo", "20"), ("rampupSeconds", "50"), ("constantSeconds", "40"), ("drain", "60s")],
-        expected: Expected::OutOfOrder,
+        expected: ExpectedFinding::OutOfOrder,
     },
-    Case { name: "SENDERS=10", faults: &[("SENDERS", "10")], load: MINUTE_AT_20, expected: Expected::Places("workers", 10.0) },
+    WebhookCase {
+        name: "SENDERS=10",
+        faults: &[("SENDERS", "10")],
+        load: MINUTE_AT_20,
+        expected: ExpectedFinding::Places("workers", 10.0),
+    },
 ];
 
-const CONTROLS: &[Case] = &[
-    Case { name: "as planned", faults: &[], load: MINUTE_AT_20, expected: Expected::Nothing },
-    Case {
+const CONTROLS: &[WebhookCase] = &[
+    WebhookCase { name: "as planned", faults: &[], load: MINUTE_AT_20, expected: ExpectedFinding::Nothing },
+    WebhookCase {
         name: "five times as much",
         faults: &[],
         load: &[("rate", "100"), ("delay", "100ms"), ("constantSeconds", "60")],
-        expected: Expected::Nothing,
+        expected: ExpectedFinding::Nothing,
     },
-    Case {
+    WebhookCase {
         name: "slow subscriber",
         faults: &[],
         load: &[("rate", "5"), ("delay", "2500ms"), ("constantSeconds", "60")],
-        expected: Expected::Nothing,
+        expected: ExpectedFinding::Nothing,
     },
-    Case {
+    WebhookCase {
         name: "fast and slow answers",
         faults: &[],
         load: &[("rate", "15"), ("delay", "100ms"), ("slowShare", "0.2"), ("constantSeconds", "60")],
-        expected: Expected::Nothing,
+        expected: ExpectedFinding::Nothing,
     },
-    Case {
+    WebhookCase {
         name: "random answers",
         faults: &[],
         load: &[("rate", "20"), ("delay", "exponential(500ms)"), ("constantSeconds", "60")],
-        expected: Expected::Nothing,
+        expected: ExpectedFinding::Nothing,
     },
     // No fault, and yet something limits it: all that it has.
-    Case {
+    WebhookCase {
         name: "until it saturates",
         faults: &[],
         load: &[
@@ -113,17 +119,17 @@ const CONTROLS: &[Case] = &[
             ("constantSeconds", "10"),
             ("drain", "60s"),
         ],
-        expected: Expected::Places("workers", 20.0),
+        expected: ExpectedFinding::Places("workers", 20.0),
     },
 ];
 
-pub(crate) fn webhooks(workspace: &Workspace, options: &Options) -> Result<()> {
+pub(crate) fn webhooks(workspace: &Workspace, options: &WebhookOptions) -> Result<()> {
     let binary = match &options.binary {
         Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => command_reference::build_binary(workspace)?,
+        None => machine::development_binary(workspace)?,
     };
     let all = if options.controls { CONTROLS } else { FAULTS };
-    let chosen: Vec<&Case> = all.iter().filter(|case| chosen(case.name, &options.variants)).collect();
+    let chosen: Vec<&WebhookCase> = all.iter().filter(|case| chosen(case.name, &options.variants)).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = all.iter().map(|case| case.name).collect();
         bail!("no case is called like that; there are {}", names.join(", "));
@@ -144,7 +150,7 @@ pub(crate) fn webhooks(workspace: &Workspace, options: &Options) -> Result<()> {
             rows.push(row(case, &concluded, right)?);
         }
     }
-    println!("{}\nruns are in {}", case::table(&rows), runs.display());
+    println!("{}\nruns are in {}", figures::table(&rows), runs.display());
     if wrong > 0 {
         bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
     }
@@ -155,8 +161,8 @@ fn chosen(name: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|wanted| name.to_lowercase().contains(&wanted.to_lowercase()))
 }
 
-fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &Case) -> Result<Concluded> {
-    let system = System::start(workspace, "webhooks", case.faults)?;
+fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &WebhookCase) -> Result<Concluded> {
+    let system = LabSystem::start(workspace, "webhooks", case.faults)?;
     let mut parameters: Vec<(&str, String)> = case.load.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     parameters.extend([
         ("target", system.address("payments")?.to_owned()),
@@ -164,14 +170,14 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &Case) -> Re
         ("database", system.address("database")?.to_owned()),
         ("listen", format!("127.0.0.1:{}", free_port()?)),
     ]);
-    case::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
+    conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
 }
 
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-impl Expected {
+impl ExpectedFinding {
     fn is_met_by(&self, concluded: &Concluded) -> bool {
         let first = concluded.findings().next();
         match (self, first) {
@@ -206,12 +212,12 @@ fn first_number(claim: &str) -> Option<f64> {
     claim.split_whitespace().find_map(|word| word.parse().ok())
 }
 
-fn row(case: &Case, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
+fn row(case: &WebhookCase, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
     let flow = concluded.row("flows", FLOW)?;
     let time = &flow["time"];
     let drain = &flow["drain"];
     let drain = match (drain["seconds"].as_f64(), drain["left"].as_u64()) {
-        (Some(seconds), _) => case::seconds(seconds),
+        (Some(seconds), _) => figures::seconds(seconds),
         (None, Some(left)) => format!("{left} left"),
         (None, None) => "–".to_owned(),
     };
@@ -220,9 +226,9 @@ fn row(case: &Case, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
         case.expected.words(),
         concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, claim)| shown(rule, claim)),
         if right { "yes" } else { "NO" }.to_owned(),
-        case::percentile(time, 0.5),
-        case::percentile(time, 0.99),
-        time["max"].as_f64().map_or_else(|| "–".to_owned(), case::seconds),
+        figures::percentile(time, 0.5),
+        figures::percentile(time, 0.99),
+        time["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
         flow["finish_rate"].as_f64().map_or_else(|| "–".to_owned(), |rate| format!("{:.0}", rate * 60.0)),
         drain,
         concluded.id().to_owned(),

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::trial::Tools;
 use crate::machine::{GENERATOR_CORE, SERVER_CORE};
 
 /// The run has begun and is far from its end.
@@ -39,22 +38,22 @@ pub(super) enum Starvation {
 }
 
 /// Undoes what was done to the machine.
-pub(super) enum Hold {
+pub(super) enum StarvationGuard {
     Nothing,
     Group(PathBuf),
     Hogs(Vec<Child>),
 }
 
-impl Drop for Hold {
+impl Drop for StarvationGuard {
     fn drop(&mut self) {
         match self {
-            Hold::Nothing => {}
-            Hold::Group(folder) => {
+            StarvationGuard::Nothing => {}
+            StarvationGuard::Group(folder) => {
                 if let Err(error) = fs::remove_dir(&folder) {
                     eprintln!("{} is left behind: {error}", folder.display());
                 }
             }
-            Hold::Hogs(hogs) => {
+            StarvationGuard::Hogs(hogs) => {
                 for hog in hogs {
                     // It loops for ever, so it is there to be ended.
                     let _ended = hog.kill().and_then(|()| hog.wait());
@@ -79,18 +78,18 @@ impl Starvation {
     }
 
     /// Starves the process that has just been started.
-    pub(super) fn begin(self, process: u32) -> Result<Hold> {
+    pub(super) fn begin(self, process: u32) -> Result<StarvationGuard> {
         match self {
             Starvation::Quota { percent } => limited(process, percent),
-            Starvation::Hogs { count, .. } => (0..count).map(|_| hog()).collect::<Result<_>>().map(Hold::Hogs),
+            Starvation::Hogs { count, .. } => (0..count).map(|_| hog()).collect::<Result<_>>().map(StarvationGuard::Hogs),
             Starvation::Stop { milliseconds } => {
                 thread::sleep(MIDDLE);
                 signal(process, "STOP")?;
                 thread::sleep(Duration::from_millis(milliseconds));
                 signal(process, "CONT")?;
-                Ok(Hold::Nothing)
+                Ok(StarvationGuard::Nothing)
             }
-            Starvation::None | Starvation::Ports | Starvation::Descriptors => Ok(Hold::Nothing),
+            Starvation::None | Starvation::Ports | Starvation::Descriptors => Ok(StarvationGuard::Nothing),
         }
     }
 }
@@ -107,7 +106,7 @@ fn hog() -> Result<Child> {
 }
 
 /// Puts a process under a CPU limit, in whichever version of control groups the machine has.
-fn limited(process: u32, percent: u64) -> Result<Hold> {
+fn limited(process: u32, percent: u64) -> Result<StarvationGuard> {
     let quota_us = PERIOD_US * percent / 100;
     let (root, unified) = match Path::new("/sys/fs/cgroup/cgroup.controllers").is_file() {
         true => (Path::new("/sys/fs/cgroup"), true),
@@ -115,7 +114,7 @@ fn limited(process: u32, percent: u64) -> Result<Hold> {
     };
     let folder = root.join(format!("loadstone-selftest-{process}"));
     fs::create_dir(&folder).with_context(|| format!("creating the control group {}", folder.display()))?;
-    let hold = Hold::Group(folder.clone());
+    let hold = StarvationGuard::Group(folder.clone());
     if unified {
         fs::write(folder.join("cpu.max"), format!("{quota_us} {PERIOD_US}"))?;
     } else {
@@ -127,7 +126,7 @@ fn limited(process: u32, percent: u64) -> Result<Hold> {
 }
 
 /// Server and generator in a network namespace of their own, which has 40 local ports.
-pub(super) fn few_ports(tools: &Tools, truth: &str, words: &[String]) -> Result<Output> {
+pub(super) fn few_ports(server: &Path, truth: &str, words: &[String]) -> Result<Output> {
     let script = format!(
         "ip link set lo up && echo '40000 40039' > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse || exit 97
          mkfifo \"$0/in\" \"$0/out\"
@@ -139,7 +138,7 @@ pub(super) fn few_ports(tools: &Tools, truth: &str, words: &[String]) -> Result<
          exec 3>&-
          wait
          exit $code",
-        tools.server.display(),
+        server.display(),
         words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" "),
     );
     let folder = std::env::temp_dir().join(format!("loadstone-selftest-{}", std::process::id()));

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
-use super::Said;
 use super::starve::{self, Starvation};
+use super::verdict::SelfVerdict;
 use crate::accuracy::server::Truthful;
 use crate::machine::GENERATOR_CORE;
 
@@ -17,7 +16,7 @@ const MEASURED: [i32; 2] = [0, 4];
 const REFUSED: i32 = 2;
 
 /// Programs and files that trials need.
-pub(super) struct Tools {
+pub(super) struct TrialFiles {
     pub(super) binary: PathBuf,
     pub(super) server: PathBuf,
     pub(super) scripts: PathBuf,
@@ -87,9 +86,9 @@ impl Trial {
         (grade == "valid") != self.is_starved()
     }
 
-    pub(super) fn run(&self, tools: &Tools) -> Result<Said> {
+    pub(super) fn run(&self, tools: &TrialFiles) -> Result<SelfVerdict> {
         let output = match self.starvation {
-            Starvation::Ports => starve::few_ports(tools, self.truth, &self.command(tools, "$url"))?,
+            Starvation::Ports => starve::few_ports(&tools.server, self.truth, &self.command(tools, "$url"))?,
             _ => {
                 let truthful = Truthful::start(&tools.server, &serde_json::from_str(self.truth)?, 1)?;
                 let words = self.command(tools, &truthful.url);
@@ -103,32 +102,20 @@ impl Trial {
             }
         };
         if output.status.code() == Some(REFUSED) {
-            return Ok(Said { grade: "refused".to_owned(), checks: vec!["before the load".to_owned()] });
+            return Ok(SelfVerdict { grade: "refused".to_owned(), checks: vec!["before the load".to_owned()] });
         }
         if !output.status.code().is_some_and(|code| MEASURED.contains(&code)) {
             bail!("loadstone ended with {}", output.status);
         }
-        Said::read(&serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?)
+        SelfVerdict::read(&serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?)
     }
 
     /// The words of the command, pinned to the generator's core.
-    fn command(&self, tools: &Tools, url: &str) -> Vec<String> {
+    fn command(&self, tools: &TrialFiles, url: &str) -> Vec<String> {
         let fill = |word: &str| word.replace("{url}", url).replace("{scripts}", &tools.scripts.to_string_lossy());
         let fixed = ["taskset".to_owned(), "-c".to_owned(), GENERATOR_CORE.to_string(), tools.binary.to_string_lossy().into_owned()];
         let rest = ["run".to_owned()].into_iter().chain(self.arguments.split(' ').map(fill));
         fixed.into_iter().chain(rest).chain(["--no-save", "--quiet", "--json"].map(str::to_owned)).collect()
-    }
-}
-
-impl Said {
-    fn read(summary: &Value) -> Result<Self> {
-        let validity = &summary["verdict"]["validity"];
-        let checks = validity["checks"].as_array().context("no checks in the summary")?;
-        let spoke = checks.iter().filter(|check| check["grade"].as_str().is_some_and(|grade| grade != "valid"));
-        Ok(Self {
-            grade: validity["grade"].as_str().context("no grade in the summary")?.to_owned(),
-            checks: spoke.filter_map(|check| Some(check["id"].as_str()?.to_owned())).collect(),
-        })
     }
 }
 
@@ -142,13 +129,6 @@ mod tests {
         assert!(clean.len() >= 10 && starved.len() >= 10);
         assert!(clean.iter().all(|trial| trial.name.starts_with("clean: ") && trial.is_right("valid") && !trial.is_right("suspect")));
         assert!(starved.iter().all(|trial| trial.is_right("suspect") && trial.is_right("invalid") && !trial.is_right("valid")));
-        assert!(ALL.iter().all(|trial| serde_json::from_str::<Value>(trial.truth).is_ok()));
-    }
-
-    #[test]
-    fn what_a_run_said_is_read() {
-        let summary = serde_json::json!({ "verdict": { "validity": { "grade": "suspect", "checks": [
-            { "id": "stalls", "grade": "suspect" }, { "id": "series", "grade": "valid" }, { "id": "samples", "grade": null } ] } } });
-        assert_eq!(Said::read(&summary).unwrap(), Said { grade: "suspect".to_owned(), checks: vec!["stalls".to_owned()] });
+        assert!(ALL.iter().all(|trial| serde_json::from_str::<serde_json::Value>(trial.truth).is_ok()));
     }
 }

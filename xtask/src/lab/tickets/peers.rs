@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::parts::VALIDATION;
-use crate::lab::case::{self, Used};
-use crate::lab::system::System;
+use super::cases::VALIDATION;
+use crate::lab::system::LabSystem;
+use crate::lab::{conclusion, figures};
+use crate::usage::{self, ResourceUsage};
 use crate::workspace::Workspace;
 use crate::{machine, process};
 
@@ -20,11 +21,11 @@ const RAMP_UP_SECONDS: u32 = 20;
 const RUN_SECONDS: u32 = 30;
 
 /// How a generator is started with so many validators; `None`: it is not installed.
-type Start = fn(&Lab<'_>, u32) -> Result<Option<Command>>;
+type PeerStart = fn(&PeerTarget<'_>, u32) -> Result<Option<Command>>;
 
-const GENERATORS: [(&str, Start); 3] = [("Loadstone", loadstone), ("k6", k6), ("Gatling", gatling)];
+const GENERATORS: [(&str, PeerStart); 3] = [("Loadstone", loadstone), ("k6", k6), ("Gatling", gatling)];
 
-struct Lab<'a> {
+struct PeerTarget<'a> {
     workspace: &'a Workspace,
     binary: &'a Path,
     /// Where runs and other leavings go.
@@ -38,37 +39,37 @@ pub(super) fn compare(workspace: &Workspace, binary: &Path) -> Result<()> {
     fs::create_dir_all(&leavings)?;
     let mut rows = vec![["generator", "validators", "peak memory", "CPU", "each further validator"].map(str::to_owned).to_vec()];
     for (name, start) in GENERATORS {
-        let mut before: Option<(u32, Used)> = None;
+        let mut before: Option<(u32, ResourceUsage)> = None;
         for validators in VALIDATORS {
             // A service that has not seen the generator before.
-            let system = System::start(workspace, "tickets", &[])?;
+            let system = LabSystem::start(workspace, "tickets", &[])?;
             let barcodes = workspace.root.join("labs/tickets/make-barcodes.load.ts");
-            case::run(binary, &barcodes, &leavings, &[("target", system.address("issuing")?.to_owned())], None)?;
+            conclusion::run(binary, &barcodes, &leavings, &[("target", system.address("issuing")?.to_owned())], None)?;
             let validation = system.address("validation")?.trim_start_matches("http://");
-            let lab = Lab { workspace, binary, leavings: &leavings, validation };
+            let lab = PeerTarget { workspace, binary, leavings: &leavings, validation };
             let Some(mut command) = start(&lab, validators)? else {
-                eprintln!("{name} is not installed; passed over");
+                process::pass_over(&format!("{name}, which is not installed"))?;
                 break;
             };
             eprintln!("{name}, {validators} validators");
             // A threshold that failed on a busy machine is no reason to know less of its memory: codes of Loadstone, k6 and Gatling.
-            let used = case::use_up(command.stdout(Stdio::null()).stderr(Stdio::null()), &[0, 2, 3, 4, 99])?;
+            let used = usage::run(command.stdout(Stdio::null()).stderr(Stdio::null()), &[0, 2, 3, 4, 99])?;
             let slope = before.map(|(fewer, less)| (used.memory_peak_bytes - less.memory_peak_bytes) / f64::from(validators - fewer));
             rows.push(vec![
                 name.to_owned(),
                 validators.to_string(),
                 format!("{:.0} MB", used.memory_peak_bytes / 1e6),
-                format!("{:.1} s", used.cpu_seconds),
+                format!("{:.1} s", used.cpu_seconds()),
                 slope.map_or_else(|| "–".to_owned(), |bytes| format!("{:.0} kB", bytes / 1e3)),
             ]);
             before = Some((validators, used));
         }
     }
-    println!("{}", case::table(&rows));
+    println!("{}", figures::table(&rows));
     Ok(())
 }
 
-fn loadstone(lab: &Lab<'_>, validators: u32) -> Result<Option<Command>> {
+fn loadstone(lab: &PeerTarget<'_>, validators: u32) -> Result<Option<Command>> {
     let mut command = Command::new(lab.binary);
     command
         .arg("run")
@@ -86,7 +87,7 @@ fn loadstone(lab: &Lab<'_>, validators: u32) -> Result<Option<Command>> {
     Ok(Some(command))
 }
 
-fn k6(lab: &Lab<'_>, validators: u32) -> Result<Option<Command>> {
+fn k6(lab: &PeerTarget<'_>, validators: u32) -> Result<Option<Command>> {
     let Some(program) = machine::generator(lab.workspace, "k6") else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(["run", "--quiet", "-e", &format!("TARGET=ws://{}", lab.validation), "-e", &format!("VALIDATORS={validators}")]);
@@ -96,7 +97,7 @@ fn k6(lab: &Lab<'_>, validators: u32) -> Result<Option<Command>> {
 }
 
 /// Started without Maven, which would be measured with it.
-fn gatling(lab: &Lab<'_>, validators: u32) -> Result<Option<Command>> {
+fn gatling(lab: &PeerTarget<'_>, validators: u32) -> Result<Option<Command>> {
     let library = lab.workspace.tools().join("bench/gatling/lib");
     if !library.is_dir() {
         return Ok(None);

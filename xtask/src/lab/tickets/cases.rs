@@ -1,21 +1,21 @@
 //! What the ticket lab is made to do, and what must be found first.
 
 /// Names and values.
-pub(super) type Pairs = &'static [(&'static str, &'static str)];
+pub(super) type NamesAndValues = &'static [(&'static str, &'static str)];
 
 /// One run of the lab.
-pub(super) struct Part {
+pub(super) struct TicketCase {
     pub(super) name: &'static str,
     /// Environment of the lab's services.
-    pub(super) lab: Pairs,
+    pub(super) lab: NamesAndValues,
     /// Workers of the generator, where it takes more than one for each core.
     pub(super) workers: Option<u32>,
     pub(super) script: &'static str,
     /// Which request's times are shown.
     pub(super) request: &'static str,
-    pub(super) load: Pairs,
+    pub(super) load: NamesAndValues,
     /// What `--long` changes of it.
-    pub(super) long: Pairs,
+    pub(super) long: NamesAndValues,
     /// The rule that comes first; none where nothing is wrong.
     pub(super) expected: Option<&'static str>,
 }
@@ -24,8 +24,8 @@ pub(super) const ISSUING: &str = "issuing";
 pub(super) const VALIDATION: &str = "validation";
 pub(super) const NOTIFICATIONS: &str = "notifications";
 
-pub(super) const PARTS: &[Part] = &[
-    Part {
+pub(super) const CASES: &[TicketCase] = &[
+    TicketCase {
         name: "issuing, 1,000 a minute",
         lab: &[],
         workers: None,
@@ -35,7 +35,7 @@ pub(super) const PARTS: &[Part] = &[
         long: &[],
         expected: None,
     },
-    Part {
+    TicketCase {
         name: "issuing, as many as it takes",
         lab: &[],
         workers: None,
@@ -46,7 +46,7 @@ pub(super) const PARTS: &[Part] = &[
         // Twenty connections, each held for the round trips of an operation; on a machine that does other work, the processor comes first.
         expected: Some("connection-pool"),
     },
-    Part {
+    TicketCase {
         name: "DB_POOL=2",
         lab: &[("DB_POOL", "2")],
         workers: None,
@@ -56,7 +56,7 @@ pub(super) const PARTS: &[Part] = &[
         long: &[],
         expected: Some("connection-pool"),
     },
-    Part {
+    TicketCase {
         name: "3,400 validators",
         lab: &[],
         workers: None,
@@ -66,7 +66,7 @@ pub(super) const PARTS: &[Part] = &[
         long: &[("runTime", "10m")],
         expected: None,
     },
-    Part {
+    TicketCase {
         name: "PER_CONNECTION_HEAP=high",
         lab: &[("PER_CONNECTION_HEAP", "high")],
         workers: None,
@@ -76,7 +76,7 @@ pub(super) const PARTS: &[Part] = &[
         long: &[],
         expected: Some("memory-per-connection"),
     },
-    Part {
+    TicketCase {
         name: "SLOW_TAP=1%",
         lab: &[("SLOW_TAP", "1%")],
         workers: None,
@@ -86,7 +86,7 @@ pub(super) const PARTS: &[Part] = &[
         long: &[],
         expected: Some("two-kinds"),
     },
-    Part {
+    TicketCase {
         name: "up to 16,000 validators",
         lab: &[],
         workers: None,
@@ -96,7 +96,7 @@ pub(super) const PARTS: &[Part] = &[
         long: &[("runTime", "8m")],
         expected: Some("cpu"),
     },
-    Part {
+    TicketCase {
         name: "DROP=10%",
         lab: &[("DROP", "10%")],
         workers: None,
@@ -106,7 +106,7 @@ pub(super) const PARTS: &[Part] = &[
         long: &[],
         expected: None,
     },
-    Part {
+    TicketCase {
         name: "SILENT=10%",
         lab: &[("SILENT", "10%")],
         workers: None,
@@ -117,7 +117,7 @@ pub(super) const PARTS: &[Part] = &[
         expected: None,
     },
     // Where a process may open 20,000 files, three of a service and three workers have room for them.
-    Part {
+    TicketCase {
         name: "43,000 validators deliver",
         lab: &[("WORKERS", "3")],
         workers: Some(3),

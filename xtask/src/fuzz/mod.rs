@@ -4,7 +4,7 @@
 //! has found worth keeping stay in the target folder, and its next run begins with them. Read [`fuzz`] first.
 
 mod install;
-mod said;
+mod statistics;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use clap::Args;
 use crate::process;
 use crate::workspace::Workspace;
 use install::nightly;
-use said::Said;
+use statistics::FuzzStatistics;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct FuzzOptions {
     /// How long each target runs. Minutes.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     minutes: u32,
@@ -31,10 +31,10 @@ pub(crate) struct Options {
 /// Longest time for one input, on a machine that does other things as well. Seconds.
 const INPUT_SECONDS_MAX: u32 = 60;
 
-pub(crate) fn fuzz(workspace: &Workspace, options: &Options) -> Result<()> {
+pub(crate) fn fuzz(workspace: &Workspace, options: &FuzzOptions) -> Result<()> {
     let targets = chosen(targets(workspace)?, &options.only)?;
     let cargo_fuzz = install::install(workspace)?;
-    let place = Place::build(workspace, &cargo_fuzz, &targets)?;
+    let place = FuzzBuild::build(workspace, &cargo_fuzz, &targets)?;
     let mut runs = Vec::new();
     for target in &targets {
         println!("{target}: {} min from now on", options.minutes);
@@ -67,20 +67,20 @@ fn chosen(all: Vec<String>, only: &[String]) -> Result<Vec<String>> {
 }
 
 /// Where targets are built and run.
-struct Place {
+struct FuzzBuild {
     folder: PathBuf,
     binaries: PathBuf,
 }
 
 /// A target's run.
-struct Run {
+struct FuzzRun {
     target: String,
-    said: Said,
+    said: FuzzStatistics,
     /// What went wrong, and how to see it again.
     problem: Option<String>,
 }
 
-impl Place {
+impl FuzzBuild {
     fn build(workspace: &Workspace, cargo_fuzz: &Path, targets: &[String]) -> Result<Self> {
         let folder = workspace.target.join("fuzz");
         let host = install::host()?;
@@ -92,7 +92,7 @@ impl Place {
         Ok(Self { binaries: folder.join(host).join("release"), folder })
     }
 
-    fn run(&self, target: &str, minutes: u32) -> Result<Run> {
+    fn run(&self, target: &str, minutes: u32) -> Result<FuzzRun> {
         let (corpus, crashes) = (self.folder.join("corpus").join(target), self.folder.join("crashes"));
         for folder in [&corpus, &crashes] {
             fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -110,19 +110,19 @@ impl Place {
         let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written).status();
         let status = status.with_context(|| format!("cannot start {}", binary.display()))?;
         // A crash may put any bytes there.
-        let said = Said::read(&String::from_utf8_lossy(&fs::read(&log)?));
+        let said = FuzzStatistics::read(&String::from_utf8_lossy(&fs::read(&log)?));
         let problem = (!status.success()).then(|| match &said.crash {
             Some(input) => format!("{target}: `{} {input}` fails again; the log is {}", binary.display(), log.display()),
             None => format!("{target} ended with {status}; the log is {}", log.display()),
         });
-        Ok(Run { target: target.to_owned(), said, problem })
+        Ok(FuzzRun { target: target.to_owned(), said, problem })
     }
 }
 
-fn table(runs: &[Run]) -> String {
+fn table(runs: &[FuzzRun]) -> String {
     let mut text =
         "| target | executions | per second | coverage | features | inputs kept | crashes |\n|---|---|---|---|---|---|---|\n".to_owned();
-    for Run { target, said, .. } in runs {
+    for FuzzRun { target, said, .. } in runs {
         let crashes = u32::from(said.crash.is_some());
         text += &format!(
             "| {target} | {} | {} | {} | {} | {} | {crashes} |\n",

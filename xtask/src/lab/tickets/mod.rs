@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-mod parts;
+mod cases;
 mod peers;
 
-use self::parts::{ISSUING, PARTS, Part, VALIDATION};
-use super::case::{self, Concluded};
-use super::system::System;
-use crate::command_reference;
+use self::cases::{CASES, ISSUING, TicketCase, VALIDATION};
+use super::conclusion::{self, Concluded};
+use super::figures;
+use super::system::LabSystem;
+use crate::machine;
 use crate::workspace::Workspace;
 
 #[derive(Args)]
-pub(crate) struct Options {
-    /// Only parts whose name contains this. May be repeated.
+pub(crate) struct TicketOptions {
+    /// Only cases whose name contains this. May be repeated.
     #[arg(long = "only", value_name = "NAME")]
     only: Vec<String>,
     /// The case's own lengths: ten minutes of validation.
@@ -31,23 +32,23 @@ pub(crate) struct Options {
     binary: Option<PathBuf>,
 }
 
-pub(crate) fn tickets(workspace: &Workspace, options: &Options) -> Result<()> {
+pub(crate) fn tickets(workspace: &Workspace, options: &TicketOptions) -> Result<()> {
     let binary = match &options.binary {
         Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => command_reference::build_binary(workspace)?,
+        None => machine::development_binary(workspace)?,
     };
     if options.peers {
         return peers::compare(workspace, &binary);
     }
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| name.to_lowercase().contains(&word.to_lowercase()));
-    let chosen: Vec<&Part> = PARTS.iter().filter(|part| wanted(part.name)).collect();
+    let chosen: Vec<&TicketCase> = CASES.iter().filter(|case| wanted(case.name)).collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        bail!("no part is called like that; there are: {}", names.join("; "));
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        bail!("no case is called like that; there are: {}", names.join("; "));
     }
     let runs = workspace.target.join("lab/tickets");
     let head = [
-        "part",
+        "case",
         "count",
         "per s",
         "p50",
@@ -65,49 +66,49 @@ pub(crate) fn tickets(workspace: &Workspace, options: &Options) -> Result<()> {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let mut wrong = 0;
-    for part in chosen {
-        eprintln!("{}", part.name);
-        let concluded = match perform(workspace, &binary, &runs, part, options.long) {
+    for case in chosen {
+        eprintln!("{}", case.name);
+        let concluded = match perform(workspace, &binary, &runs, case, options.long) {
             Ok(concluded) => concluded,
             // What the others found is not lost with it.
             Err(error) => {
                 eprintln!("  did not run: {error:#}");
                 wrong += 1;
-                rows.push(vec![part.name.to_owned(), "did not run".to_owned()]);
+                rows.push(vec![case.name.to_owned(), "did not run".to_owned()]);
                 continue;
             }
         };
         for (rule, claim) in concluded.findings() {
             eprintln!("  {rule}: {claim}");
         }
-        let right = part.is_named_by(&concluded);
+        let right = case.is_named_by(&concluded);
         wrong += usize::from(!right);
-        rows.push(row(part, &concluded, right)?);
+        rows.push(row(case, &concluded, right)?);
     }
-    println!("{}\nruns are in {}", case::table(&rows), runs.display());
+    println!("{}\nruns are in {}", figures::table(&rows), runs.display());
     if wrong > 0 {
         bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
     }
     Ok(())
 }
 
-fn perform(workspace: &Workspace, binary: &Path, runs: &Path, part: &Part, long: bool) -> Result<Concluded> {
-    let system = System::start(workspace, "tickets", part.lab)?;
+fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &TicketCase, long: bool) -> Result<Concluded> {
+    let system = LabSystem::start(workspace, "tickets", case.lab)?;
     let script = |name: &str| workspace.root.join(format!("labs/tickets/{name}.load.ts"));
     let address = |service: &str| Ok::<_, anyhow::Error>(("target", system.address(service)?.to_owned()));
-    let mut parameters = vec![address(if part.script == ISSUING { "issuing" } else { "validation" })?];
-    match part.script {
+    let mut parameters = vec![address(if case.script == ISSUING { "issuing" } else { "validation" })?];
+    match case.script {
         ISSUING => parameters.push(("database", system.address("database")?.to_owned())),
         // The service knows only barcodes that were issued since it was started.
-        VALIDATION => drop(case::run(binary, &script("make-barcodes"), runs, &[address("issuing")?], None)?),
+        VALIDATION => drop(conclusion::run(binary, &script("make-barcodes"), runs, &[address("issuing")?], None)?),
         _ => {}
     }
-    let own = part.load.iter().chain(if long { part.long } else { &[] });
+    let own = case.load.iter().chain(if long { case.long } else { &[] });
     parameters.extend(own.map(|(name, value)| (*name, (*value).to_owned())));
     for (_, value) in parameters.iter_mut().filter(|(name, _)| *name == "validators") {
-        *value = as_many_as_fit(value.parse()?, part.workers.unwrap_or(1))?.to_string();
+        *value = as_many_as_fit(value.parse()?, case.workers.unwrap_or(1))?.to_string();
     }
-    case::run(binary, &script(part.script), runs, &parameters, part.workers)
+    conclusion::run(binary, &script(case.script), runs, &parameters, case.workers)
 }
 
 /// Fewer validators where so many processes of a service may not have that many connections.
@@ -126,7 +127,7 @@ fn as_many_as_fit(validators: u64, processes: u32) -> Result<u64> {
     Ok(validators.min(fit))
 }
 
-impl Part {
+impl TicketCase {
     fn is_named_by(&self, concluded: &Concluded) -> bool {
         match (self.expected, concluded.findings().next()) {
             (None, None) => true,
@@ -136,23 +137,23 @@ impl Part {
     }
 }
 
-fn row(part: &Part, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
-    let request = concluded.row("requests", part.request)?;
+fn row(case: &TicketCase, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
+    let request = concluded.row("requests", case.request)?;
     let times = &request["response"];
     let number = |value: &serde_json::Value| value.as_u64().unwrap_or_default().to_string();
     Ok(vec![
-        part.name.to_owned(),
+        case.name.to_owned(),
         number(&request["count"]),
         format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
-        case::percentile(times, 0.5),
-        case::percentile(times, 0.99),
-        case::interval(times, 0.99),
-        times["max"].as_f64().map_or_else(|| "–".to_owned(), case::seconds),
+        figures::percentile(times, 0.5),
+        figures::percentile(times, 0.99),
+        figures::interval(times, 0.99),
+        times["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
         number(&request["failed"]),
         concluded.grade().to_owned(),
         concluded.thresholds(),
-        format!("{:.0} MB, {:.0} s CPU", concluded.used.memory_peak_bytes / 1e6, concluded.used.cpu_seconds),
-        part.expected.unwrap_or("nothing").to_owned(),
+        format!("{:.0} MB, {:.0} s CPU", concluded.used.memory_peak_bytes / 1e6, concluded.used.cpu_seconds()),
+        case.expected.unwrap_or("nothing").to_owned(),
         concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, _)| rule.to_owned()),
         if right { "yes" } else { "NO" }.to_owned(),
         concluded.id().to_owned(),

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// A run by libFuzzer's own words.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct FuzzStatistics {
     pub(super) executions: u64,
     pub(super) per_second: u64,
     /// Code blocks or edges that were reached (`cov`).
@@ -17,7 +17,7 @@ pub(super) struct Said {
     pub(super) crash: Option<String>,
 }
 
-impl Said {
+impl FuzzStatistics {
     pub(super) fn read(log: &str) -> Self {
         let mut said = Self::default();
         for line in log.lines() {
@@ -67,8 +67,8 @@ stat::number_of_executed_units: 2000001
 stat::average_exec_per_sec:     500000
 stat::new_units_added:          350
 ";
-        let said = Said { executions: 2_000_001, per_second: 500_000, coverage: 243, features: 930, inputs: 207, crash: None };
-        assert_eq!(Said::read(log), said);
+        let said = FuzzStatistics { executions: 2_000_001, per_second: 500_000, coverage: 243, features: 930, inputs: 207, crash: None };
+        assert_eq!(FuzzStatistics::read(log), said);
     }
 
     #[test]
@@ -80,13 +80,13 @@ assertion `left == right` failed
 ==77== ERROR: libFuzzer: deadly signal
 artifact_prefix='crashes/chunked-'; Test unit written to crashes/chunked-crash-da39a3ee
 ";
-        let said = Said::read(log);
+        let said = FuzzStatistics::read(log);
         assert_eq!((said.executions, said.coverage, said.inputs), (4096, 40, 9));
         assert_eq!(said.crash.as_deref(), Some("crashes/chunked-crash-da39a3ee"));
     }
 
     #[test]
     fn a_run_that_never_began_has_said_nothing() {
-        assert_eq!(Said::read("error while loading shared libraries\n"), Said::default());
+        assert_eq!(FuzzStatistics::read("error while loading shared libraries\n"), FuzzStatistics::default());
     }
 }

@@ -11,51 +11,21 @@ mod install;
 mod lag;
 mod measured;
 mod nginx;
+mod options;
 mod start_up;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
 
 use crate::machine::{self, SERVER_CORE};
 use crate::workspace::Workspace;
 use contender::Contender;
-use measured::{Measured, Rounds};
+use measured::{Rounds, TurnCost};
+pub(crate) use options::BenchOptions;
 
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Seconds of load for each turn of each generator.
-    #[arg(long, default_value_t = 10)]
-    seconds: u32,
-    /// Turns of each generator.
-    #[arg(long, default_value_t = 5)]
-    rounds: u32,
-    /// Keep-alive connections (users).
-    #[arg(long, default_value_t = 50)]
-    users: u32,
-    /// Only generators whose name contains this; wrk always runs, as the measure. May be repeated.
-    #[arg(long = "only", value_name = "NAME")]
-    only: Vec<String>,
-    /// Measure this binary instead of building the release one.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
-    /// Also measure what an idle user with an open connection weighs (some minutes).
-    #[arg(long)]
-    idle: bool,
-    /// Also watch the memory for this many minutes at full rate.
-    #[arg(long, value_name = "MINUTES")]
-    flat: Option<u32>,
-    /// Install the other generators at fixed versions (some minutes), and measure nothing.
-    #[arg(long)]
-    install: bool,
-    /// Print the table without writing it to bench/results.
-    #[arg(long)]
-    dry: bool,
-}
-
-pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
+pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()> {
     if options.install {
         return install::install(workspace);
     }
@@ -86,7 +56,7 @@ pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
 }
 
 /// Every generator once in each round, one after another, so that a slow minute of the machine touches all of them.
-fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &Options) -> Result<Vec<Rounds>> {
+fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &BenchOptions) -> Result<Vec<Rounds>> {
     let mut all: Vec<Rounds> = contenders.iter().map(|_| Rounds::default()).collect();
     for round in 1..=options.rounds {
         for (contender, rounds) in contenders.iter().zip(&mut all) {
@@ -102,7 +72,7 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &Options) -
                 }
                 Err(error) => return Err(error),
             };
-            let measured = Measured::of(&usage, requests);
+            let measured = TurnCost::of(&usage, requests);
             println!("round {round}  {:<34} {:>7.2} µs per request, {requests} requests", contender.name, measured.cpu_us);
             rounds.push(measured);
         }
@@ -110,7 +80,7 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &Options) -
     Ok(all)
 }
 
-fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &Options) -> Result<String> {
+fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &BenchOptions) -> Result<String> {
     let measure = rounds.first().context("wrk runs first")?;
     let mut text = format!(
         "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, HTTP/1.1, a JSON answer of {} bytes; \

@@ -7,6 +7,7 @@
 
 mod starve;
 mod trial;
+mod verdict;
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,10 +19,11 @@ use crate::accuracy::server;
 use crate::machine;
 use crate::stillness::{self, Stillness};
 use crate::workspace::Workspace;
-use trial::{Tools, Trial};
+use trial::{Trial, TrialFiles};
+use verdict::SelfVerdict;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct SelftestOptions {
     /// Times that each trial runs.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
@@ -42,19 +44,10 @@ pub(crate) struct Options {
 /// Validity compares percentiles up to this one.
 const STILL_FOR: f64 = 0.99;
 
-/// What a run said of itself.
-#[derive(Debug, Clone, PartialEq)]
-struct Said {
-    /// `valid`, `suspect`, `invalid`, or `refused`: it said beforehand that it could not make the load.
-    grade: String,
-    /// Checks that were worse than valid.
-    checks: Vec<String>,
-}
-
 /// What a run said, and whether the machine held still meanwhile.
-type Heard = (Said, Stillness);
+type TrialResult = (SelfVerdict, Stillness);
 
-pub(crate) fn selftest(workspace: &Workspace, options: &Options) -> Result<()> {
+pub(crate) fn selftest(workspace: &Workspace, options: &SelftestOptions) -> Result<()> {
     if std::thread::available_parallelism()?.get() < 2 {
         bail!("two cores are needed: one for the generator, one for the server");
     }
@@ -63,10 +56,10 @@ pub(crate) fn selftest(workspace: &Workspace, options: &Options) -> Result<()> {
         Some(server) => fs::canonicalize(server)?,
         None => server::build(workspace)?,
     };
-    let tools = Tools { binary, server, scripts: workspace.root.join("bench/selftest") };
+    let tools = TrialFiles { binary, server, scripts: workspace.root.join("bench/selftest") };
     let wanted = |trial: &&Trial| options.only.is_empty() || options.only.iter().any(|part| trial.name.contains(part.as_str()));
     let trials: Vec<&Trial> = trial::ALL.iter().filter(wanted).collect();
-    let mut heard: Vec<Vec<Heard>> = trials.iter().map(|_| Vec::new()).collect();
+    let mut heard: Vec<Vec<TrialResult>> = trials.iter().map(|_| Vec::new()).collect();
     for _ in 0..options.repeat {
         for (trial, heard) in trials.iter().zip(&mut heard) {
             let (said, stillness) = stillness::stillest(STILL_FOR, || trial.run(&tools)).with_context(|| trial.name.to_owned())?;
@@ -90,10 +83,11 @@ pub(crate) fn selftest(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn report(trials: &[&Trial], heard: &[Vec<Heard>]) -> Result<String> {
+fn report(trials: &[&Trial], heard: &[Vec<TrialResult>]) -> Result<String> {
     let mut text = format!(
-        "# Self-test of validity, {}\n\n{}\n\nStarved generators must be called suspect or invalid (or refuse the load), clean runs valid. A trial runs up to {} \
-         times for one in which the machine was away for at most 0.5 % of the time, by a timer at real-time priority; where there was none, it is not counted.\n\n\
+        "# Self-test of validity, {}\n\n{}\n\nStarved generators must be called suspect or invalid (or refuse the load), clean runs valid. \
+         A trial runs up to {} times, until the machine was away for at most 0.5 % of the time, by a timer at real-time priority; where it \
+         never was that still, the trial is not counted.\n\n\
          | trial | runs | still | valid | suspect | invalid | refused | checks that spoke |\n|---|---|---|---|---|---|---|---|\n",
         machine::today()?,
         machine::facts()?,

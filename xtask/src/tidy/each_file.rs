@@ -1,15 +1,10 @@
-//! House rules that neither the compiler nor clippy knows: file sizes, names, leftovers, machine paths.
-//!
-//! Each rule is a function from one file to its complaints; [`tidy`] walks the files. A file that has a reason to be
-//! long stands in `xtask/tidy-exceptions.txt`. The length of functions is clippy's `too_many_lines` (see clippy.toml).
+//! Rules for one file at a time: its size, its name, its first line, leftovers, paths of one machine.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-
-use crate::workspace::Workspace;
+use super::exceptions::{ExceptionRule, Exceptions, FILE as EXCEPTIONS};
+use super::width;
+use crate::generated;
 
 /// Above this many lines, tests apart, a file wants to be two.
 const FILE_LINES_MAX: usize = 700;
@@ -20,89 +15,33 @@ const LEFTOVERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!(
 const HOMES: &[&str] = &[concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 const CODE: &[&str] = &["rs", "ts", "js", "mjs", "svelte"];
+/// What programs write, for programs.
+const FOREIGN: &[&str] = &["crates/report/assets"];
+/// What the bench, the accuracy test and the self-test write.
+const RESULTS: &str = "bench/results";
+
 const TEXT: &[&str] = &["css", "html", "json", "md", "py", "sh", "sql", "toml", "txt", "yml", "yaml"];
 
-const EXCEPTIONS: &str = "xtask/tidy-exceptions.txt";
-
-pub(crate) fn tidy(workspace: &Workspace) -> Result<()> {
-    let mut exceptions = Exceptions::read(workspace)?;
-    let checkout = workspace.root.to_string_lossy().into_owned();
-    let mut complaints = Vec::new();
-    let mut seen = 0;
-    for path in workspace.files()? {
-        let kind = Kind::of(&path);
-        if kind == Kind::Other {
-            continue;
-        }
-        let bytes = fs::read(workspace.root.join(&path)).with_context(|| format!("reading {}", path.display()))?;
-        let Ok(text) = String::from_utf8(bytes) else { continue };
-        seen += 1;
-        let name = path.to_string_lossy().into_owned();
-        let mut found = leftovers(&text);
-        found.extend(machine_paths(&text, &checkout));
-        if kind == Kind::Code {
-            found.extend(empty_names(&path));
-            found.extend(opening(&path, &text));
-            found.extend(too_long(&text).filter(|_| !exceptions.allow(&name)));
-        }
-        complaints.extend(found.into_iter().map(|complaint| format!("{name}{complaint}")));
+/// What is wrong with one file; `None` for a kind of file that has no rules. `checkout` is the folder that must not be named.
+pub(super) fn complaints(path: &Path, text: &str, checkout: &str, exceptions: &Exceptions) -> Option<Vec<String>> {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let is_code = CODE.contains(&extension);
+    let is_foreign = FOREIGN.iter().any(|foreign| path.starts_with(foreign)) || path.ends_with("package-lock.json");
+    if is_foreign || (!is_code && !TEXT.contains(&extension)) {
+        return None;
     }
-    complaints.extend(exceptions.stale());
-    if !complaints.is_empty() {
-        bail!("{} untidy places:\n  {}", complaints.len(), complaints.join("\n  "));
+    let name = path.to_string_lossy();
+    let mut found = leftovers(text);
+    found.extend(machine_paths(text, checkout));
+    if !generated::is_document(&name) && !path.starts_with(RESULTS) {
+        found.extend(width::too_wide(extension, text));
     }
-    println!("{seen} files are tidy");
-    Ok(())
-}
-
-#[derive(PartialEq, Clone, Copy)]
-enum Kind {
-    Code,
-    Text,
-    Other,
-}
-
-impl Kind {
-    fn of(path: &Path) -> Self {
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        let generated = path.ends_with("package-lock.json") || path.starts_with("crates/report/assets");
-        match extension {
-            _ if generated => Self::Other,
-            _ if CODE.contains(&extension) => Self::Code,
-            _ if TEXT.contains(&extension) => Self::Text,
-            _ => Self::Other,
-        }
+    if is_code {
+        found.extend(empty_names(path));
+        found.extend(opening(path, text));
+        found.extend(too_long(text).filter(|_| !exceptions.allow(ExceptionRule::LongFile, &name)));
     }
-}
-
-/// Files that may be long, each with its reason; an entry that no file needs any more is a complaint itself.
-struct Exceptions {
-    /// Path → whether a long file used the entry.
-    entries: BTreeMap<String, bool>,
-}
-
-impl Exceptions {
-    fn read(workspace: &Workspace) -> Result<Self> {
-        let text = fs::read_to_string(workspace.root.join(EXCEPTIONS)).with_context(|| format!("reading {EXCEPTIONS}"))?;
-        let mut entries = BTreeMap::new();
-        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let (path, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            if reason.trim().is_empty() {
-                bail!("{EXCEPTIONS}: {path} has no reason; write it behind the path");
-            }
-            entries.insert(path.to_owned(), false);
-        }
-        Ok(Self { entries })
-    }
-
-    fn allow(&mut self, path: &str) -> bool {
-        self.entries.get_mut(path).map(|used| *used = true).is_some()
-    }
-
-    fn stale(&self) -> impl Iterator<Item = String> + '_ {
-        let unused = self.entries.iter().filter(|(_, used)| !**used);
-        unused.map(|(path, _)| format!("{EXCEPTIONS}: {path} is not too long (any more); remove the line"))
-    }
+    Some(found.into_iter().map(|complaint| format!("{name}{complaint}")).collect())
 }
 
 fn too_long(text: &str) -> Option<String> {
@@ -114,7 +53,7 @@ fn too_long(text: &str) -> Option<String> {
     })
 }
 
-/// Unit tests stand last in a file by custom, so everything from the first test module on is tests.
+/// Unit tests come last in a file by custom, so everything from the first test module on is tests.
 fn lines_without_tests(text: &str) -> usize {
     text.lines().take_while(|line| *line != "#[cfg(test)]").count()
 }

@@ -1,49 +1,26 @@
-//! Writes docs/cli.md from the binary's own `--help`, so that the two cannot differ.
+//! docs/cli.md, from the binary's own `--help`.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
 use crate::process;
-use crate::workspace::Workspace;
 
-const PAGE: &str = "docs/cli.md";
 const INTRODUCTION: &str =
     "# Command line\n\nWritten by `cargo xtask gen` from `loadstone --help`; edit the text where the flags are defined.\n";
 
-/// Builds the development binary and says where it is.
-pub(crate) fn build_binary(workspace: &Workspace) -> Result<PathBuf> {
-    process::run(workspace.command("cargo").args(["build", "--quiet", "--package", "loadstone"]))?;
-    Ok(workspace.target.join("debug/loadstone"))
-}
-
-pub(crate) fn generate(workspace: &Workspace, binary: &Path, check: bool) -> Result<()> {
+/// The page that belongs to this binary.
+pub(super) fn text(binary: &Path) -> Result<String> {
     let mut page = INTRODUCTION.to_owned();
     describe(binary, &[], &mut page)?;
-    write_or_compare(workspace, PAGE, &page, check)
-}
-
-/// Writes a generated page, or only holds it against what is there.
-pub(crate) fn write_or_compare(workspace: &Workspace, path: &str, text: &str, check: bool) -> Result<()> {
-    let file = workspace.root.join(path);
-    if check {
-        ensure!(fs::read_to_string(&file).unwrap_or_default() == text, "{path} would change; run `cargo xtask gen` and commit the result");
-        return Ok(());
-    }
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(&file, text).with_context(|| format!("writing {path}"))?;
-    println!("wrote {path}");
-    Ok(())
+    Ok(page)
 }
 
 /// The help of one command and, below it, of its subcommands.
 fn describe(binary: &Path, command: &[String], page: &mut String) -> Result<()> {
-    // A binary that is run from elsewhere may not find settings of this checkout and print them as defaults.
+    // Nothing of this terminal may get into the page: neither colours nor its width.
     let mut call = Command::new(binary);
     call.args(command).arg("--help").env("NO_COLOR", "1").env_remove("COLUMNS");
     let help = process::output(&mut call)?;

@@ -1,6 +1,6 @@
 //! `cargo xtask accuracy`: reported percentiles against truths in closed form.
 //!
-//! Each [`case::Case`] is a server whose response times follow a formula (crates/stub, `truth`), and a load. One core makes the load, another
+//! Each [`case::AccuracyCase`] is a server whose response times follow a formula (crates/stub, `truth`), and a load. One core makes the load, another
 //! serves. What `loadstone` reports is held against the formula, and against what the server says it did, which leaves out
 //! the chance in a queue's own draws. The same stall is then shown to the other generators on this machine. Read
 //! [`accuracy`] first, then `case`. Deliberately absent: cost (`bench`), coverage of the intervals in thousands of runs (the
@@ -9,6 +9,7 @@
 mod case;
 mod ours;
 mod peers;
+mod result;
 pub(crate) mod server;
 mod table;
 
@@ -19,14 +20,14 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::machine;
-use crate::stillness::{self, Stillness};
+use crate::stillness;
 use crate::workspace::Workspace;
-use case::Case;
-use ours::Reported;
+use case::AccuracyCase;
+use result::CaseResult;
 use server::Truthful;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct AccuracyOptions {
     /// Longer runs, and several of each, so that intervals can be counted (some 50 minutes).
     #[arg(long)]
     full: bool,
@@ -47,16 +48,7 @@ pub(crate) struct Options {
     dry: bool,
 }
 
-/// One run of a case: what the tool reported and what the server did.
-struct Outcome {
-    case: Case,
-    reported: Reported,
-    /// The server's own account.
-    account: serde_json::Value,
-    stillness: Stillness,
-}
-
-pub(crate) fn accuracy(workspace: &Workspace, options: &Options) -> Result<()> {
+pub(crate) fn accuracy(workspace: &Workspace, options: &AccuracyOptions) -> Result<()> {
     if std::thread::available_parallelism()?.get() < 2 {
         bail!("two cores are needed: one for the generator, one for the server");
     }
@@ -65,8 +57,8 @@ pub(crate) fn accuracy(workspace: &Workspace, options: &Options) -> Result<()> {
         Some(server) => server.clone(),
         None => server::build(workspace)?,
     };
-    let wanted = |case: &Case| options.only.is_empty() || options.only.iter().any(|part| case.name.contains(part.as_str()));
-    let cases: Vec<Case> = case::all(options.full).into_iter().filter(wanted).collect();
+    let wanted = |case: &AccuracyCase| options.only.is_empty() || options.only.iter().any(|part| case.name.contains(part.as_str()));
+    let cases: Vec<AccuracyCase> = case::all(options.full).into_iter().filter(wanted).collect();
     let repeats = if options.full { 10 } else { 1 };
     let mut outcomes = Vec::new();
     for repeat in 0..repeats {
@@ -78,7 +70,7 @@ pub(crate) fn accuracy(workspace: &Workspace, options: &Options) -> Result<()> {
                 Ok((reported, truthful.account()?))
             })?;
             println!("{}: {} requests, {}, cores away {}", case.name, reported.count, reported.grade, stillness.shown());
-            outcomes.push(Outcome { case: case.clone(), reported, account, stillness });
+            outcomes.push(CaseResult { case: case.clone(), reported, account, stillness });
         }
     }
     let mut report = table::ours(&outcomes)?;

@@ -1,0 +1,124 @@
+//! Holds the table of allowed edges in ARCHITECTURE.md against `cargo metadata`.
+//!
+//! The table is the architecture: data flows asked → measured → concluded, and no edge runs against it. A new edge is a decision, taken there.
+//! That of the engine a script uses only the traits is a note for readers; cargo knows crates and not what is taken from them.
+
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::metadata::{self, Package};
+use crate::workspace::Workspace;
+use table::EdgeTable;
+
+const DOCUMENT: &str = "ARCHITECTURE.md";
+const CRATES: &str = "crates/";
+
+pub(crate) fn edges(workspace: &Workspace) -> Result<()> {
+    let document = fs::read_to_string(workspace.root.join(DOCUMENT)).with_context(|| format!("reading {DOCUMENT}"))?;
+    let packages = metadata::packages(workspace)?;
+    let crates: BTreeSet<String> = packages.iter().filter_map(crate_name).map(str::to_owned).collect();
+    let table = EdgeTable::parse(&document, &crates).with_context(|| format!("the table of allowed edges in {DOCUMENT}"))?;
+    let mut complaints = violations(&packages, &table);
+    complaints.extend(unmapped(&document, &crates));
+    if !complaints.is_empty() {
+        bail!("{} against {DOCUMENT}:\n  {}", complaints.len(), complaints.join("\n  "));
+    }
+    println!("{} edges between {} crates, all allowed", inner_edges(&packages).count(), crates.len());
+    Ok(())
+}
+
+/// `run-directory` of `crates/run-directory`; `None` of the tools beside the crates, such as xtask.
+fn crate_name(package: &Package) -> Option<&str> {
+    package.folder.strip_prefix(CRATES)
+}
+
+/// Who uses which crate of ours, and whether only in tests.
+fn inner_edges(packages: &[Package]) -> impl Iterator<Item = (&Package, &str, bool)> {
+    packages.iter().flat_map(move |from| {
+        from.dependencies.iter().filter_map(move |dependency| {
+            let to = packages.iter().find(|package| package.name == dependency.package)?;
+            Some((from, crate_name(to).unwrap_or(&to.folder), dependency.is_dev))
+        })
+    })
+}
+
+fn violations(packages: &[Package], table: &EdgeTable) -> Vec<String> {
+    // Tools stand in no row: they may use none of ours.
+    let is_allowed = |from: &Package, to: &str, is_dev| crate_name(from).is_some_and(|from| table.allows(from, to, is_dev));
+    let wrong = inner_edges(packages).filter(|(from, to, is_dev)| !is_allowed(from, to, *is_dev));
+    wrong
+        .map(|(from, to, is_dev)| {
+            format!("{} → {to}{} is not allowed", crate_name(from).unwrap_or(&from.name), if is_dev { " (in tests)" } else { "" })
+        })
+        .collect()
+}
+
+/// Crates that the document does not speak of, and those that it speaks of and that do not exist.
+fn unmapped(document: &str, crates: &BTreeSet<String>) -> Vec<String> {
+    let spoken: BTreeSet<&str> = document
+        .match_indices(CRATES)
+        .map(|(at, _)| &document[at + CRATES.len()..])
+        .map(|rest| &rest[..rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '-')).unwrap_or(rest.len())])
+        .filter(|name| !name.is_empty())
+        .collect();
+    let unknown =
+        spoken.iter().filter(|name| !crates.contains(**name)).map(|name| format!("there is no {CRATES}{name}, of which it speaks"));
+    let unnamed =
+        crates.iter().filter(|name| !spoken.contains(name.as_str())).map(|name| format!("it does not say what {CRATES}{name} is"));
+    unknown.chain(unnamed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::Dependency;
+
+    const TABLE: &str = "## Allowed edges\n| crate | may use |\n|---|---|\n| plan, stub | none of ours |\n| engine | plan |\n| tests of every crate | stub |\n";
+
+    fn package(name: &str, folder: &str, dependencies: &[(&str, bool)]) -> Package {
+        let dependencies = dependencies.iter().map(|(package, is_dev)| Dependency {
+            package: (*package).to_owned(),
+            ident: (*package).to_owned(),
+            is_dev: *is_dev,
+            requirement: "*".to_owned(),
+            is_path: true,
+        });
+        Package { name: name.to_owned(), folder: folder.to_owned(), dependencies: dependencies.collect(), roots: Vec::new() }
+    }
+
+    fn found(engine_uses: &[(&str, bool)], tool_uses: &[(&str, bool)]) -> Vec<String> {
+        let packages = [
+            package("loadstone-plan", "crates/plan", &[]),
+            package("loadstone-stub", "crates/stub", &[]),
+            package("loadstone-engine", "crates/engine", engine_uses),
+            package("xtask", "xtask", tool_uses),
+        ];
+        let crates = packages.iter().filter_map(crate_name).map(str::to_owned).collect();
+        violations(&packages, &EdgeTable::parse(TABLE, &crates).unwrap())
+    }
+
+    #[test]
+    fn the_table_decides() {
+        assert!(found(&[("loadstone-plan", false), ("loadstone-stub", true), ("serde", false)], &[("anyhow", false)]).is_empty());
+        assert_eq!(found(&[("loadstone-stub", false)], &[]), ["engine → stub is not allowed"]);
+    }
+
+    #[test]
+    fn tools_use_none_of_ours() {
+        assert_eq!(found(&[], &[("loadstone-plan", true)]), ["xtask → plan (in tests) is not allowed"]);
+    }
+
+    #[test]
+    fn the_map_has_every_crate_and_no_other() {
+        let crates = ["plan".to_owned(), "run-directory".to_owned()].into();
+        assert!(unmapped("crates/plan asked\ncrates/run-directory: `crates/plan/src/x.rs`, crates/*", &crates).is_empty());
+        assert_eq!(
+            unmapped("crates/plan and crates/run", &crates),
+            ["there is no crates/run, of which it speaks", "it does not say what crates/run-directory is"]
+        );
+    }
+}
