@@ -104,7 +104,7 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
     let ramp_ns = duration("--ramp", args.ramp.as_deref(), 0)?;
     match &args.rate {
         Some(text) => {
-            let rate = objective::rate(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+            let rate = units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
             let timing = if args.poisson { Timing::Poisson } else { Timing::Even };
             let hold = OpenStage::Rate { from: rate, to: rate, duration_ns, timing };
             let ramp = (ramp_ns > 0).then_some(OpenStage::Rate { from: 0.0, to: rate, duration_ns: ramp_ns, timing });

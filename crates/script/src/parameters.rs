@@ -229,7 +229,7 @@ fn read(kind: &ParameterKind, text: &str) -> Result<Given, String> {
             "false" | "no" | "0" | "off" => Ok(Given::Boolean(false)),
             _ => Err(format!("\"{text}\" is neither true nor false")),
         },
-        ParameterKind::Duration => units::duration::parse(text).map(|_| Given::Text(text.to_owned())),
+        ParameterKind::Duration => units::duration::parse(text).map(|_| Given::Text(text.to_owned())).map_err(|error| error.to_string()),
         ParameterKind::Url => check_url(text).map(|()| Given::Text(text.to_owned())),
         ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(Given::Text(text.to_owned())),
         ParameterKind::Choice { options } => Err(format!("\"{text}\" is not one of {}", options.join(", "))),
