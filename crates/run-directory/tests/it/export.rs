@@ -17,11 +17,10 @@ fn run() -> Run {
         observer: "process".to_owned(),
         kind: SignalKind::Gauge,
         unit: "1".to_owned(),
-        help: String::new(),
         ..Signal::default()
     };
     let signals = vec![SignalSeries { signal, points: vec![SignalPoint { at: 500_000_000, value: 0.25 }] }];
-    Run { info: made::info(), plan: made::plan("shop"), slices, signals, notices: Vec::new(), end: Some(RunEnd::Completed) }
+    Run { signals, end: Some(RunEnd::Completed), ..Run::new(made::info(), made::plan("shop"), slices) }
 }
 
 #[test]
