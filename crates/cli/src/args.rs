@@ -154,7 +154,8 @@ pub(crate) enum Http2 {
 }
 
 fn connection_rate(text: &str) -> Result<f64, String> {
-    crate::objective::rate(text).and_then(|rate| if rate > 0.0 { Ok(rate) } else { Err("it must be above 0".to_owned()) })
+    let rate = units::rate::parse(text).map_err(|error| error.to_string())?;
+    if rate > 0.0 { Ok(rate) } else { Err("must be above 0".to_owned()) }
 }
 
 /// How the network is reached; added to what a script says itself.

@@ -4,20 +4,6 @@ use plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 
 use crate::exit::UsageError;
 
-/// A rate per second: `500`, `500/s`, `90/m`, `3600/h`.
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let wrong = || format!("\"{text}\" is not a rate: write 500, 500/s, 90/m or 3600/h");
-    let (number, per) = match text.split_once('/') {
-        Some((number, "s")) => (number, 1.0),
-        Some((number, "m" | "min")) => (number, 60.0),
-        Some((number, "h")) => (number, 3600.0),
-        Some(_) => return Err(wrong()),
-        None => (text, 1.0),
-    };
-    let value: f64 = number.trim().parse().map_err(|_| wrong())?;
-    if value.is_finite() && value >= 0.0 { Ok(value / per) } else { Err(wrong()) }
-}
-
 /// Reads one objective.
 ///
 /// # Errors
@@ -42,19 +28,16 @@ pub(crate) fn parse(text: &str) -> Result<Threshold, UsageError> {
     .into_iter()
     .find_map(|(sign, comparison)| rest.strip_prefix(sign).map(|bound| (comparison, bound.trim())))
     .ok_or_else(|| wrong(format!("\"{text}\" has no bound")))?;
-    let seconds = |bound: &str| units::duration::parse(bound).map(|ns| ns as f64 / 1e9);
+    let seconds = |bound: &str| units::duration::parse(bound).map(|ns| ns as f64 / 1e9).map_err(|error| error.to_string());
     let number = |bound: &str| bound.parse::<f64>().map_err(|_| format!("\"{bound}\" is not a number"));
     let (metric, aggregate, value) = match name {
         "mean" | "avg" => (Metric::ResponseTime, Aggregate::Mean, seconds(bound)),
         "max" => (Metric::ResponseTime, Aggregate::Max, seconds(bound)),
         "min" => (Metric::ResponseTime, Aggregate::Min, seconds(bound)),
         "median" => (Metric::ResponseTime, Aggregate::Quantile(0.5), seconds(bound)),
-        "rate" => (Metric::Requests, Aggregate::Rate, rate(bound)),
+        "rate" => (Metric::Requests, Aggregate::Rate, units::rate::parse(bound).map_err(|error| error.to_string())),
         "count" => (Metric::Requests, Aggregate::Count, number(bound)),
-        "failures" => match bound.strip_suffix('%') {
-            Some(percent) => (Metric::Failures, Aggregate::Rate, number(percent).map(|percent| percent / 100.0)),
-            None => (Metric::Failures, Aggregate::Rate, number(bound)),
-        },
+        "failures" => (Metric::Failures, Aggregate::Rate, units::share::parse(bound).map_err(|error| error.to_string())),
         _ => match name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok()) {
             Some(percent) if percent > 0.0 && percent < 100.0 => {
                 (Metric::ResponseTime, Aggregate::Quantile(percent / 100.0), seconds(bound))
@@ -90,13 +73,5 @@ mod tests {
         for wrong in ["p99", "p101<1s", "speed<1s", "p99<fast", "failures<x%", ""] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn reads_rates() {
-        for (text, per_second) in [("500", 500.0), ("0.5/s", 0.5), ("90/m", 1.5), ("3600/h", 1.0)] {
-            assert_eq!(rate(text), Ok(per_second));
-        }
-        assert!(rate("5/day").is_err() && rate("-1").is_err() && rate("NaN").is_err());
     }
 }

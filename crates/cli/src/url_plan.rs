@@ -1,7 +1,7 @@
 //! A test plan from flags: load on one URL, without a script.
 
 use bytes::Bytes;
-use plan::{ClosedStage, Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Secrets, TestPlan, Timing};
+use plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, ScenarioRun, Secrets, TestPlan, Timing};
 
 use crate::args::UrlArgs;
 use crate::exit::UsageError;
@@ -65,35 +65,25 @@ fn header(line: &str) -> Result<(String, String), UsageError> {
 
 /// The plan that the flags describe.
 pub(crate) fn plan(request: &UrlRequest, args: &UrlArgs, seed: u64) -> Result<TestPlan, UsageError> {
-    let defaults = Options::default();
+    let defaults = RunOptions::default();
     let host = request.url.host_str().unwrap_or("target").to_owned();
     let name = match request.url.port() {
         Some(port) => format!("{host}:{port}"),
         None => host,
     };
     let target = request.url.origin().ascii_serialization();
+    let load = Load::Run(ScenarioRun { users_max: args.max_users, ..ScenarioRun::new(ScenarioId(0), profile(args)?) });
     let plan = TestPlan {
-        name,
         target: Some(target),
-        parameters: Vec::new(),
-        scenarios: vec![Scenario { name: request.name() }],
-        load: Load::Run(ScenarioRun {
-            scenario: ScenarioId(0),
-            profile: profile(args)?,
-            users_max: args.max_users,
-            graceful_stop_ns: None,
-        }),
         thresholds: args.thresholds.iter().map(|text| objective::parse(text)).collect::<Result<_, _>>()?,
-        observers: Vec::new(),
-        flows: Vec::new(),
-        stubs: Vec::new(),
-        options: Options {
+        options: RunOptions {
             seed,
             graceful_stop_ns: duration("--graceful-stop", args.graceful_stop.as_deref(), defaults.graceful_stop_ns)?,
             request_timeout_ns: duration("--timeout", args.timeout.as_deref(), defaults.request_timeout_ns)?,
             ..defaults
         },
         secrets: request.secrets(),
+        ..TestPlan::new(name, [request.name()], load)
     };
     plan.validate().map_err(|problem| UsageError(problem.to_string()))?;
     Ok(plan)
@@ -104,7 +94,7 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
     let ramp_ns = duration("--ramp", args.ramp.as_deref(), 0)?;
     match &args.rate {
         Some(text) => {
-            let rate = objective::rate(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+            let rate = units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
             let timing = if args.poisson { Timing::Poisson } else { Timing::Even };
             let hold = OpenStage::Rate { from: rate, to: rate, duration_ns, timing };
             let ramp = (ramp_ns > 0).then_some(OpenStage::Rate { from: 0.0, to: rate, duration_ns: ramp_ns, timing });

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use engine::{Iteration, IterationEnd, UserFactory, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
-use plan::{Options, ScenarioId};
+use plan::{RunOptions, ScenarioId};
 use protocol::Network;
 use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
 
@@ -31,7 +31,7 @@ struct Shared {
 impl UrlUsers {
     /// # Errors
     /// When the request cannot be written to the wire (a line break in a header).
-    pub(crate) fn new(context: &WorkerContext, network: Rc<Network>, request: &UrlRequest, options: &Options) -> Result<Self, String> {
+    pub(crate) fn new(context: &WorkerContext, network: Rc<Network>, request: &UrlRequest, options: &RunOptions) -> Result<Self, String> {
         let name: std::sync::Arc<str> = request.name().into();
         let key = SeriesKey { kind: SeriesKind::Request, scenario: name.clone(), group: "".into(), name };
         let series = context.recorder.borrow_mut().series(&key);

@@ -123,7 +123,7 @@ mod tests {
 
     fn leaf() -> Load {
         let profile = LoadProfile::burst(1);
-        Load::Run(ScenarioRun { scenario: ScenarioId(0), profile, users_max: None, graceful_stop_ns: None })
+        Load::Run(ScenarioRun::new(ScenarioId(0), profile))
     }
 
     #[test]

@@ -26,3 +26,10 @@ pub struct SeriesKey {
     /// Request name, group name, check name; the scenario's own name for iterations.
     pub name: Arc<str>,
 }
+
+impl SeriesKey {
+    /// The key of what was measured outside groups.
+    pub fn new(kind: SeriesKind, scenario: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        Self { kind, scenario: scenario.into(), group: Arc::default(), name: name.into() }
+    }
+}

@@ -64,10 +64,9 @@ impl<'a> Description<'a> {
     /// A duration as text, in nanoseconds; not below 10 ms.
     pub(crate) fn duration_ns(&mut self, name: &'static str, default_ns: u64) -> Result<u64, ObserveError> {
         let Some(text) = self.text(name)? else { return Ok(default_ns) };
-        let ns =
-            parse_duration(text).ok_or_else(|| self.problem(format!("{name} \"{text}\" is not a duration such as \"500ms\" or \"1s\"")))?;
+        let ns = units::duration::parse(text).map_err(|error| self.problem(format!("{name}: {error}")))?;
         if ns < 10_000_000 {
-            return Err(self.problem(format!("{name} \"{text}\" is too often: 10ms is the least")));
+            return Err(self.problem(format!("{name} must be at least 10ms, got \"{text}\"")));
         }
         Ok(ns)
     }
@@ -80,25 +79,4 @@ impl<'a> Description<'a> {
             None => Ok(()),
         }
     }
-}
-
-/// `"500ms"`, `"1.5s"`, `"1m30s"`.
-fn parse_duration(text: &str) -> Option<u64> {
-    let (mut rest, mut total_ns) = (text.trim(), 0.0);
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let unit_end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        total_ns += number
-            * match &rest[..unit_end] {
-                "ms" => 1e6,
-                "s" => 1e9,
-                "m" | "min" => 60e9,
-                "h" => 3600e9,
-                _ => return None,
-            };
-        rest = &rest[unit_end..];
-    }
-    (total_ns > 0.0 && total_ns < 86_400e9).then_some(total_ns as u64)
 }

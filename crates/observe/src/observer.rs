@@ -161,7 +161,7 @@ mod tests {
             (json!({ "kind": "process", "port": 70000 }), "1 to 65535"),
             (json!({ "kind": "process", "port": 1, "prot": 2 }), "no option \"prot\""),
             (json!({ "kind": "host", "every": "often" }), "\"often\" is not a duration"),
-            (json!({ "kind": "host", "every": "1ms" }), "too often"),
+            (json!({ "kind": "host", "every": "1ms" }), "must be at least 10ms"),
             (json!({ "kind": "postgres" }), "url is missing"),
             (json!({ "kind": "postgres", "url": "mysql://x" }), "postgres://"),
             (json!({ "kind": "sql", "url": "mysql://x", "query": "select 1" }), "postgres://"),

@@ -17,11 +17,16 @@ pub struct ScenarioRun {
     /// Most users of this leaf that may be active at once (open profiles only). Arrivals beyond it wait, late
     /// and on record; they are never dropped. `None`: the default of [`ScenarioRun::DEFAULT_USERS_MAX`].
     pub users_max: Option<u64>,
-    /// Overrides [`crate::Options::graceful_stop_ns`] for this leaf.
+    /// Overrides [`crate::RunOptions::graceful_stop_ns`] for this leaf.
     pub graceful_stop_ns: Option<u64>,
 }
 
 impl ScenarioRun {
+    /// A leaf with the default bound on its users and the run's graceful stop.
+    pub fn new(scenario: ScenarioId, profile: LoadProfile) -> Self {
+        Self { scenario, profile, users_max: None, graceful_stop_ns: None }
+    }
+
     /// Bound on the concurrent users of one open leaf when the test sets none.
     pub const DEFAULT_USERS_MAX: u64 = 50_000;
 }

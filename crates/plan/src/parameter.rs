@@ -34,7 +34,7 @@ pub enum ParameterValue {
 /// Where a value came from; later wins: default < file < environment < command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum ParameterOrigin {
     Default,
     File,
     Environment,
@@ -50,7 +50,7 @@ pub struct Parameter {
     pub default: Option<String>,
     /// As text; masked when `secret`.
     pub value: String,
-    pub origin: Origin,
+    pub origin: ParameterOrigin,
     /// A secret's value and default never leave the process: outputs show `•••`.
     pub secret: bool,
 }

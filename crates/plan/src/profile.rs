@@ -82,6 +82,16 @@ impl OpenStage {
 }
 
 impl LoadProfile {
+    /// Arrivals at a constant rate, evenly spaced: `arrivals(rate).for(duration)`.
+    pub fn rate(per_second: f64, duration_ns: u64) -> Self {
+        LoadProfile::Open { stages: vec![OpenStage::Rate { from: per_second, to: per_second, duration_ns, timing: Timing::Even }] }
+    }
+
+    /// A constant number of users: `users(n).for(duration)`.
+    pub fn users(count: u64, duration_ns: u64) -> Self {
+        LoadProfile::Closed { stages: vec![ClosedStage { from: count, to: count, duration_ns }] }
+    }
+
     /// Arrivals at once, with no duration: `once()` and `atOnce(n)`.
     pub fn burst(count: u64) -> Self {
         LoadProfile::Open { stages: vec![OpenStage::Burst { count }] }

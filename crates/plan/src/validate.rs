@@ -19,7 +19,10 @@ pub enum PlanError {
 }
 
 impl TestPlan {
-    /// Rejects what could not run or could not be judged. The first problem is reported.
+    /// Rejects what could not run or could not be judged.
+    ///
+    /// # Errors
+    /// The first problem.
     pub fn validate(&self) -> Result<(), PlanError> {
         let leaves = self.load.leaves();
         if leaves.is_empty() {
@@ -44,7 +47,7 @@ impl TestPlan {
             {
                 return Err(PlanError::Threshold {
                     label: threshold.label.clone(),
-                    problem: format!("a percentile lies between 0 and 100, not {}", q * 100.0),
+                    problem: format!("a percentile must be between 0 and 100, got {}", q * 100.0),
                 });
             }
             if !threshold.bound.value.is_finite() {
@@ -61,13 +64,13 @@ impl TestPlan {
                 return wrong("two flows have this name: rename one".to_owned());
             }
             if flow.stages.len() > FlowSpec::STAGES_MAX {
-                return wrong(format!("{} stages are too many: a flow has at most {}", flow.stages.len(), FlowSpec::STAGES_MAX));
+                return wrong(format!("a flow may have at most {1} stages, got {0}", flow.stages.len(), FlowSpec::STAGES_MAX));
             }
             if let Some(stage) = flow.stages.iter().enumerate().find_map(|(i, stage)| flow.stages[..i].contains(stage).then_some(stage)) {
                 return wrong(format!("the stage \"{stage}\" is listed twice"));
             }
             if flow.timeout_ns == Some(0) {
-                return wrong("a timeout of nothing loses every journey: make it longer, or leave it out".to_owned());
+                return wrong("a timeout of zero would lose every journey: make it longer, or leave it out".to_owned());
             }
         }
         Ok(())
@@ -99,7 +102,7 @@ fn profile_problem(profile: &LoadProfile) -> Option<String> {
         LoadProfile::Open { stages } => stages.iter().find_map(|stage| match stage {
             OpenStage::Rate { from, to, duration_ns, .. } => {
                 if !from.is_finite() || !to.is_finite() || *from < 0.0 || *to < 0.0 {
-                    Some(format!("a rate is a number of arrivals per second, zero or more, not {from} → {to}"))
+                    Some(format!("a rate must be at least zero arrivals per second, got {from} → {to}"))
                 } else if *duration_ns == 0 {
                     Some("a stage needs a duration: add `.for(\"30s\")`".to_owned())
                 } else {

@@ -7,7 +7,7 @@ use metrics::{
     FlowSlice, GeneratorSlice, Histogram, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Signal, SignalKind,
     SignalPoint, Snapshot,
 };
-use plan::{FlowSpec, Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
+use plan::{FlowSpec, LoadProfile, TestPlan};
 use run_directory::{HostFacts, Reader, RunEnd, RunInfo, SignalSeries, Writer};
 
 const SECONDS: u32 = 3600;
@@ -53,7 +53,7 @@ fn slice(recorder: &mut Recorder, second: u32) -> Snapshot {
     let begin = u64::from(second) * SECOND_NS;
     let load = 1_000_000 + u64::from(second) * 700;
     for (n, name) in (0..).zip(NAMES) {
-        let key = SeriesKey { kind: SeriesKind::Request, scenario: "Visit".into(), group: "".into(), name: name.into() };
+        let key = SeriesKey::new(SeriesKind::Request, "Visit", name);
         let id = recorder.series(&key);
         for request in 0..REQUESTS {
             let draw = noise(u64::from(second) << 16 | n << 8 | request);
@@ -120,37 +120,21 @@ fn level(n: u64, second: u32, kind: SignalKind) -> f64 {
 
 fn info() -> RunInfo {
     RunInfo {
-        format: 0,
-        id: String::new(),
         loadstone: env!("CARGO_PKG_VERSION").to_owned(),
         started: "2026-11-20T18:00:00Z".to_owned(),
         file: Some("hour.load.ts".to_owned()),
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
-        tags: Vec::new(),
+        ..RunInfo::default()
     }
 }
 
 fn plan() -> TestPlan {
-    let stage =
-        OpenStage::Rate { from: REQUESTS as f64, to: REQUESTS as f64, duration_ns: u64::from(SECONDS) * SECOND_NS, timing: Timing::Even };
     let flow = |name: &str| FlowSpec { name: name.to_owned(), timeout_ns: None, drain_ns: 0, stages: Vec::new() };
+    let profile = LoadProfile::rate(REQUESTS as f64, u64::from(SECONDS) * SECOND_NS);
     TestPlan {
-        name: "An hour in the shop".to_owned(),
         target: Some("http://127.0.0.1:8080".to_owned()),
-        parameters: Vec::new(),
-        secrets: plan::Secrets::default(),
-        scenarios: vec![Scenario { name: "Visit".to_owned() }],
-        load: Load::Run(ScenarioRun {
-            scenario: ScenarioId(0),
-            profile: LoadProfile::Open { stages: vec![stage] },
-            users_max: None,
-            graceful_stop_ns: None,
-        }),
-        thresholds: Vec::new(),
-        observers: Vec::new(),
         flows: FLOWS.map(flow).into(),
-        stubs: Vec::new(),
-        options: Options::default(),
+        ..TestPlan::of_scenario("An hour in the shop", "Visit", profile)
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use analysis::Summary;
 use metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoint, SlowSample, Snapshot};
-use plan::{Origin, Parameter, TestPlan};
+use plan::{Parameter, ParameterOrigin, TestPlan};
 use run_directory::{Run, RunEnd, RunInfo};
 
 use crate::timeline::axis::Axis;
@@ -186,10 +186,10 @@ impl RunState {
 fn parameter(parameter: &Parameter) -> (String, String, String, String) {
     let value = if parameter.secret { Parameter::MASK.to_owned() } else { parameter.value.clone() };
     let origin = match parameter.origin {
-        Origin::Default => "default",
-        Origin::File => "file",
-        Origin::Environment => "environment",
-        Origin::CommandLine => "command_line",
+        ParameterOrigin::Default => "default",
+        ParameterOrigin::File => "file",
+        ParameterOrigin::Environment => "environment",
+        ParameterOrigin::CommandLine => "command_line",
     };
     (parameter.name.clone(), value, origin.to_owned(), parameter.help.clone().unwrap_or_default())
 }

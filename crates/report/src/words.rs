@@ -146,25 +146,8 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn plan(load: Load) -> TestPlan {
-        let scenario = |name: &str| plan::Scenario { name: name.to_owned() };
-        TestPlan {
-            name: "tickets".to_owned(),
-            target: None,
-            parameters: Vec::new(),
-            scenarios: vec![scenario("Set up"), scenario("Buy a ticket"), scenario("Validator")],
-            load,
-            thresholds: Vec::new(),
-            observers: Vec::new(),
-            flows: Vec::new(),
-            stubs: Vec::new(),
-            options: plan::Options::default(),
-            secrets: plan::Secrets::default(),
-        }
-    }
-
     fn run(scenario: u32, profile: LoadProfile) -> Load {
-        Load::Run(ScenarioRun { scenario: plan::ScenarioId(scenario), profile, users_max: None, graceful_stop_ns: None })
+        Load::Run(ScenarioRun::new(plan::ScenarioId(scenario), profile))
     }
 
     #[test]
@@ -182,7 +165,7 @@ mod tests {
             run(0, LoadProfile::burst(50)),
         ]);
         assert_eq!(
-            super::load(&plan(load)),
+            super::load(&TestPlan::new("tickets", ["Set up", "Buy a ticket", "Validator"], load)),
             [
                 "Set up: once",
                 "then Buy a ticket: 1 → 4 arrivals/s over 30s, then 4 arrivals/s (Poisson) for 1m",

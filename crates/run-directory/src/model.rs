@@ -16,7 +16,7 @@ pub struct HostFacts {
 }
 
 /// Who, when, where. Written before the load starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Version of the run directory's format.
     pub format: u32,
@@ -67,4 +67,11 @@ pub struct Run {
     pub notices: Vec<SignalNotice>,
     /// `None`: still running, or killed.
     pub end: Option<RunEnd>,
+}
+
+impl Run {
+    /// A run of these seconds that observed nothing and has not ended.
+    pub fn new(info: RunInfo, plan: TestPlan, slices: Vec<Snapshot>) -> Self {
+        Self { info, plan, slices, signals: Vec::new(), notices: Vec::new(), end: None }
+    }
 }

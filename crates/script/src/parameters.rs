@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{Origin, Parameter, ParameterKind, Secrets};
+use plan::{Parameter, ParameterKind, ParameterOrigin, Secrets};
 use rquickjs::{Ctx, Exception, Function, IntoJs, Object, Value};
 use serde::Deserialize;
 
@@ -50,13 +50,13 @@ impl Inputs {
         Ok(Self { parameters, environment, seed: None, missing: Missing::Refused })
     }
 
-    fn given(&self, name: &str) -> Option<(&str, Origin)> {
+    fn given(&self, name: &str) -> Option<(&str, ParameterOrigin)> {
         let of = |list: &'_ [(String, String)], wanted: &str| list.iter().rposition(|(key, _)| key == wanted);
         if let Some(at) = of(&self.parameters, name) {
-            return Some((&self.parameters[at].1, Origin::CommandLine));
+            return Some((&self.parameters[at].1, ParameterOrigin::CommandLine));
         }
         let at = of(&self.environment, &Parameter::environment_name(name))?;
-        Some((&self.environment[at].1, Origin::Environment))
+        Some((&self.environment[at].1, ParameterOrigin::Environment))
     }
 }
 
@@ -149,8 +149,8 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Options, secrets: 
     });
     let (text, origin) = match (inputs.given(name), &default) {
         (Some((text, origin)), _) => (text.to_owned(), origin),
-        (None, Some(text)) => (text.clone(), Origin::Default),
-        (None, None) if inputs.missing == Missing::StoodIn => (stand_in(&kind), Origin::Default),
+        (None, Some(text)) => (text.clone(), ParameterOrigin::Default),
+        (None, None) if inputs.missing == Missing::StoodIn => (stand_in(&kind), ParameterOrigin::Default),
         (None, None) => {
             let variable = Parameter::environment_name(name);
             return Err(format!("parameter `{name}` has no default and was not given: add `-p {name}=…` or set {variable}"));
@@ -165,10 +165,10 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Options, secrets: 
     secrets.learn_urls(&text);
     let value = read(&kind, &text).map_err(|problem| match origin {
         // Too short a secret is not found in the text.
-        Origin::CommandLine if declared.secret => format!("-p {name}={}: its value is refused", Parameter::MASK),
-        Origin::Environment if declared.secret => format!("{}: its value is refused", Parameter::environment_name(name)),
-        Origin::CommandLine => format!("-p {name}={text}: {problem}"),
-        Origin::Environment => format!("{}: {problem}", Parameter::environment_name(name)),
+        ParameterOrigin::CommandLine if declared.secret => format!("-p {name}={}: its value is refused", Parameter::MASK),
+        ParameterOrigin::Environment if declared.secret => format!("{}: its value is refused", Parameter::environment_name(name)),
+        ParameterOrigin::CommandLine => format!("-p {name}={text}: {problem}"),
+        ParameterOrigin::Environment => format!("{}: {problem}", Parameter::environment_name(name)),
         _ => format!("the default of parameter `{name}`: {problem}"),
     })?;
     if let (true, Given::Number(number)) = (is_hidden, &value) {
@@ -229,7 +229,7 @@ fn read(kind: &ParameterKind, text: &str) -> Result<Given, String> {
             "false" | "no" | "0" | "off" => Ok(Given::Boolean(false)),
             _ => Err(format!("\"{text}\" is neither true nor false")),
         },
-        ParameterKind::Duration => units::duration::parse(text).map(|_| Given::Text(text.to_owned())),
+        ParameterKind::Duration => units::duration::parse(text).map(|_| Given::Text(text.to_owned())).map_err(|error| error.to_string()),
         ParameterKind::Url => check_url(text).map(|()| Given::Text(text.to_owned())),
         ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(Given::Text(text.to_owned())),
         ParameterKind::Choice { options } => Err(format!("\"{text}\" is not one of {}", options.join(", "))),
@@ -261,7 +261,7 @@ mod tests {
     fn the_command_line_wins_over_the_environment_and_that_over_the_default() {
         let both = inputs(&[("rate", "3"), ("rate", "4")], &[("LOADSTONE_RATE", "2")]);
         let (parameter, value) = resolve(&both, "number", "rate", r#"{"default":1}"#).unwrap();
-        assert_eq!((value, parameter.origin, parameter.default.as_deref()), (Given::Number(4.0), Origin::CommandLine, Some("1")));
+        assert_eq!((value, parameter.origin, parameter.default.as_deref()), (Given::Number(4.0), ParameterOrigin::CommandLine, Some("1")));
         let environment = inputs(&[], &[("LOADSTONE_RATE", "2")]);
         assert_eq!(resolve(&environment, "number", "rate", r#"{"default":1}"#).unwrap().1, Given::Number(2.0));
         assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", r#"{"default":1}"#).unwrap().1, Given::Number(1.0));

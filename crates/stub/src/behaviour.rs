@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::{Body, Call, Wait};
+use crate::{BehaviourError, Body, Call, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
 /// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
@@ -160,25 +160,25 @@ impl Behaviour {
     }
 
     /// # Errors
-    /// A sentence about the first value that makes no sense.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// The first value that makes no sense.
+    pub(crate) fn check(&self) -> Result<(), BehaviourError> {
         let statuses = [Some(self.status), self.rate.map(|rate| rate.status), self.concurrency.map(|limit| limit.status)];
         let faulty = self.faults.iter().filter_map(|(_, fault)| if let Fault::Status(status) = fault { Some(*status) } else { None });
         if let Some(status) = statuses.into_iter().flatten().chain(faulty).find(|status| !(200..=999).contains(status)) {
-            return Err(format!("a status of {status} cannot be answered: use 200 to 999"));
+            return Err(BehaviourError::Status(u64::from(status)));
         }
         let shares: f64 = self.faults.iter().map(|(share, _)| share).sum();
         if self.faults.iter().any(|(share, _)| !(0.0..=1.0).contains(share)) || shares > 1.0 + 1e-9 {
-            return Err("the shares of faults must each lie between 0 and 1 and together not exceed 1".to_owned());
+            return Err(BehaviourError::FaultShares);
         }
         if self.rate.is_some_and(|rate| rate.per_second.is_nan() || rate.per_second <= 0.0) {
-            return Err("a rate limit must be above zero".to_owned());
+            return Err(BehaviourError::RateLimit);
         }
         if self.concurrency.is_some_and(|limit| limit.most == 0) {
-            return Err("a concurrency limit must be at least 1".to_owned());
+            return Err(BehaviourError::ConcurrencyLimit);
         }
         if self.pace.is_some_and(|pace| pace.bytes == 0) {
-            return Err("a slow body must send at least one byte at a time".to_owned());
+            return Err(BehaviourError::SlowBody);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
+use units::UnitError;
 
 /// A fixed delay, or a distribution of delays. All times in nanoseconds. Written as `100ms`, `uniform(1s, 3s)`, …
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +49,7 @@ pub struct DelayError {
     problem: String,
 }
 
-const FORMS: &str = "write a duration such as \"100ms\", or uniform(1s, 3s), loguniform(100ms, 2s), normal(1s, 200ms), lognormal(1s, 200ms), exponential(1s)";
+const FORMS: &str = "expected a duration such as \"100ms\", or uniform(1s, 3s), loguniform(100ms, 2s), normal(1s, 200ms), lognormal(1s, 200ms), exponential(1s)";
 
 impl FromStr for Delay {
     type Err = DelayError;
@@ -60,13 +61,11 @@ impl FromStr for Delay {
 
 fn parse(text: &str) -> Result<Delay, String> {
     let Some((name, rest)) = text.split_once('(') else {
-        return Ok(Delay::Fixed { ns: parse_duration(text).ok_or(FORMS)? });
+        return Ok(Delay::Fixed { ns: duration_ns(text).map_err(|_| FORMS)? });
     };
     let inner = rest.strip_suffix(')').ok_or(FORMS)?;
-    let times = inner
-        .split(',')
-        .map(|part| parse_duration(part.trim()).ok_or_else(|| format!("\"{}\" is not a duration such as \"500ms\"", part.trim())))
-        .collect::<Result<Vec<f64>, String>>()?;
+    let times =
+        inner.split(',').map(|part| duration_ns(part.trim()).map_err(|error| error.to_string())).collect::<Result<Vec<f64>, String>>()?;
     let name = name.trim();
     let delay = match (name, times.as_slice()) {
         ("uniform", &[from_ns, to_ns]) => Delay::Uniform { from_ns, to_ns },
@@ -88,31 +87,8 @@ fn parse(text: &str) -> Result<Delay, String> {
     }
 }
 
-/// The duration grammar of test plans (this crate stands alone, so it reads them itself): `"1m30s"`. Nanoseconds.
-pub(crate) fn parse_duration(text: &str) -> Option<f64> {
-    if text == "0" {
-        return Some(0.0);
-    }
-    let (mut rest, mut total) = (text, 0.0);
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let unit_end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        total += number
-            * match rest[..unit_end].trim() {
-                "ns" => 1.0,
-                "us" | "µs" => 1e3,
-                "ms" => 1e6,
-                "s" => 1e9,
-                "m" | "min" => 60e9,
-                "h" => 3600e9,
-                "d" => 86_400e9,
-                _ => return None,
-            };
-        rest = &rest[unit_end..];
-    }
-    (!text.is_empty()).then_some(total)
+fn duration_ns(text: &str) -> Result<f64, UnitError> {
+    units::duration::parse(text).map(|ns| ns as f64)
 }
 
 impl Delay {
@@ -208,10 +184,10 @@ mod tests {
     #[test]
     fn says_what_is_wrong() {
         for (text, part) in [
-            ("5", "write a duration"),
-            ("", "write a duration"),
-            ("gamma(1s)", "write a duration"),
-            ("uniform(1s", "write a duration"),
+            ("5", "expected a duration"),
+            ("", "expected a duration"),
+            ("gamma(1s)", "expected a duration"),
+            ("uniform(1s", "expected a duration"),
             ("uniform(1s)", "two durations"),
             ("exponential(1s, 2s)", "one duration"),
             ("uniform(2s, 1s)", "comes first"),

@@ -13,7 +13,7 @@ use crate::body::filler;
 use crate::limit::{Gate, Link, TokenBucket};
 use crate::route::Route;
 use crate::template::Template;
-use crate::{Behaviour, Body, Call, Fault, Pace, Random, RateLimit, Reply, Request, Response, Wait};
+use crate::{Behaviour, BehaviourError, Body, Call, Fault, Pace, Random, RateLimit, Reply, Request, Response, Wait};
 
 pub(crate) struct Endpoint {
     pub(crate) route: Route,
@@ -40,8 +40,8 @@ pub(crate) enum Content {
 
 impl Endpoint {
     /// # Errors
-    /// A sentence about what in the behaviour makes no sense.
-    pub(crate) fn new(route: Route, behaviour: Behaviour, now_ns: u64) -> Result<Self, String> {
+    /// What in the behaviour makes no sense.
+    pub(crate) fn new(route: Route, behaviour: Behaviour, now_ns: u64) -> Result<Self, BehaviourError> {
         behaviour.check()?;
         let headers = header_map(&behaviour.headers)?;
         let zipped = |bytes: Bytes| match behaviour.encoding {
@@ -121,12 +121,11 @@ impl Content {
 }
 
 /// Headers as the wire types; an answer's own replace those of the same name.
-pub(crate) fn header_map(list: &[(String, String)]) -> Result<HeaderMap, String> {
+pub(crate) fn header_map(list: &[(String, String)]) -> Result<HeaderMap, BehaviourError> {
     let mut map = HeaderMap::with_capacity(list.len());
     for (name, value) in list {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("\"{name}\" is not a header name"))?;
-        let value =
-            HeaderValue::from_str(value).map_err(|_| format!("the value of the header {name} has characters that are not allowed"))?;
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BehaviourError::HeaderName(name.clone()))?;
+        let value = HeaderValue::from_str(value).map_err(|_| BehaviourError::HeaderValue(name.to_string()))?;
         map.append(name, value);
     }
     Ok(map)

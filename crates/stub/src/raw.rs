@@ -66,7 +66,7 @@ impl RawServer {
     /// When there is no script, or the thread or socket cannot be made.
     pub fn start(scripts: Vec<Vec<Step>>) -> Result<Self, StubError> {
         if scripts.is_empty() {
-            return Err(StubError::Description("a scripted server needs at least one script".to_owned()));
+            return Err(StubError::NoScript);
         }
         let wanted = SocketAddr::from(([127, 0, 0, 1], 0));
         let listen = || {

@@ -1,5 +1,7 @@
 //! Which endpoint a request belongs to.
 
+use crate::BehaviourError;
+
 /// `GET /products/:id`, `* /health`, `POST /files/*`: a method (or `*`), and a path of literal parts, `:name` parts that match one
 /// segment, and at the end `*`, which matches the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,9 +20,9 @@ enum Part {
 
 impl Route {
     /// # Errors
-    /// A sentence that says what a route looks like.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is not a route: write it as \"GET /products/:id\", \"POST /files/*\" or \"* /health\"");
+    /// [`BehaviourError::Route`]
+    pub(crate) fn parse(text: &str) -> Result<Self, BehaviourError> {
+        let wrong = || BehaviourError::Route(text.to_owned());
         let (method, path) = text.trim().split_once(' ').ok_or_else(wrong)?;
         let path = path.trim().strip_prefix('/').ok_or_else(wrong)?;
         if method.is_empty() || !method.chars().all(|c| c.is_ascii_uppercase() || c == '*') {
@@ -98,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_route() {
+    fn refuses_what_is_not_a_route() {
         for text in ["", "GET", "/x", "get /x", "GET x", "GET /*/x"] {
-            assert!(Route::parse(text).unwrap_err().contains("is not a route"), "{text}");
+            assert!(Route::parse(text).unwrap_err().to_string().contains("is not a route"), "{text}");
         }
     }
 }

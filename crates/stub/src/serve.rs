@@ -178,7 +178,7 @@ fn content(state: &State, endpoint: &Endpoint, accepts_gzip: bool, reply: Reply,
                 headers.append(name.clone(), value.clone());
             });
         }
-        Err(problem) => response = crate::Response::new(500, problem),
+        Err(problem) => response = crate::Response::new(500, problem.to_string()),
     }
     if accepts_gzip {
         mark_gzip(&mut headers);

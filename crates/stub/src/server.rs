@@ -19,22 +19,7 @@ use crate::recording::Recorder;
 use crate::route::Route;
 use crate::serve::State;
 use crate::timer::Timer;
-use crate::{Behaviour, Random, Recording, Second, TlsOptions, tls};
-
-/// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StubError {
-    #[error("stub endpoint \"{route}\": {problem}")]
-    Endpoint { route: String, problem: String },
-    #[error("a stub cannot listen on {address}: {source}; choose another address, or port 0 for any free one")]
-    Listen { address: SocketAddr, source: std::io::Error },
-    #[error("stub: {0}")]
-    Tls(String),
-    #[error("a stub's description is wrong: {0}")]
-    Description(String),
-    #[error("a stub's thread did not start: {0}")]
-    Thread(std::io::Error),
-}
+use crate::{Behaviour, Random, Recording, Second, StubError, TlsOptions, tls};
 
 /// Collects routes and options; [`ServerBuilder::start`] runs them.
 #[derive(Debug)]
@@ -126,7 +111,7 @@ impl ServerBuilder {
     /// # Errors
     /// When a route or behaviour makes no sense, or the address is not free.
     pub fn start(self) -> Result<Server, StubError> {
-        let acceptor = self.tls.as_ref().map(tls::acceptor).transpose().map_err(StubError::Tls)?;
+        let acceptor = self.tls.as_ref().map(tls::acceptor).transpose()?;
         let (acceptor, certificate_pem) = acceptor.unzip();
         let (control, orders) = mpsc::channel(8);
         let (report, started) = sync_channel(1);

@@ -9,11 +9,14 @@ use std::net::{SocketAddr, TcpListener};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use units::duration;
 
-use crate::delay::parse_duration;
 use crate::endpoint::Endpoint;
 use crate::route::Route;
-use crate::{Behaviour, Body, Call, Concurrency, Delay, Empirical, Encoding, Fault, Pace, RateLimit, Server, StubError, TlsOptions, Wait};
+use crate::{
+    Behaviour, BehaviourError, Body, Call, Concurrency, Delay, Empirical, Encoding, Fault, Pace, RateLimit, Server, StubError, TlsOptions,
+    Wait,
+};
 
 /// A server. With no routes, its own answer serves every request; with routes, it is what they leave unsaid.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -147,7 +150,7 @@ impl StubSpec {
             let wrong = |problem| StubError::Endpoint { route: route.clone(), problem };
             let mut behaviour = answer.over(&self.answer).behaviour().map_err(wrong)?;
             if *handler {
-                let calls = place.calls.clone().ok_or_else(|| wrong("its function needs a test file to run in".to_owned()))?;
+                let calls = place.calls.clone().ok_or_else(|| wrong(BehaviourError::NoTestFile))?;
                 behaviour.calls = Some(calls);
             }
             builder = builder.route(route, behaviour);
@@ -178,25 +181,25 @@ impl StubSpec {
     }
 
     /// # Errors
-    /// When `listen` is no address.
+    /// [`StubError::Address`]
     pub fn address(&self) -> Result<SocketAddr, StubError> {
         if self.listen.is_empty() {
             return Ok(SocketAddr::from(([127, 0, 0, 1], 0)));
         }
-        let wrong = |_| StubError::Description(format!("\"{}\" is not an address: write it as \"127.0.0.1:9099\"", self.listen));
-        self.listen.parse().map_err(wrong)
+        self.listen.parse().map_err(|_| StubError::Address { listen: self.listen.clone() })
     }
 
     /// Replaces every `delaysFrom` by the delays in the file: one per line, in milliseconds.
     ///
     /// # Errors
-    /// What `read` gives, or the line that is no delay.
-    pub fn read_files(&mut self, read: impl Fn(&str) -> Result<String, String>) -> Result<(), StubError> {
+    /// What `read` gives, or the line that is not a delay.
+    pub fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         let answers = std::iter::once(&mut self.answer).chain(self.routes.iter_mut().map(|route| &mut route.answer));
         for answer in answers {
             if let Some(file) = answer.delays_from.take() {
-                let values = read(&file).and_then(|text| Empirical::values_ms(&text).map_err(|problem| format!("{file}: {problem}")));
-                answer.delays_ms = values.map_err(StubError::Description)?;
+                let text = read(&file).map_err(|problem| StubError::File { problem: problem.to_string() })?;
+                let wrong = |problem| StubError::Description(BehaviourError::DelayFile { file: file.clone(), problem: Box::new(problem) });
+                answer.delays_ms = Empirical::values_ms(&text).map_err(wrong)?;
             }
         }
         Ok(())
@@ -285,8 +288,8 @@ impl AnswerSpec {
     /// The same as a behaviour, to which a caller may add what data cannot say.
     ///
     /// # Errors
-    /// A sentence about the field that makes no sense.
-    pub fn behaviour(&self) -> Result<Behaviour, String> {
+    /// The field that makes no sense.
+    pub fn behaviour(&self) -> Result<Behaviour, BehaviourError> {
         let mut behaviour = Behaviour::new().wait(self.wait()?).status(self.status.unwrap_or(200));
         behaviour.headers = self.headers.clone();
         behaviour.body = self.content()?;
@@ -302,7 +305,7 @@ impl AnswerSpec {
         }
         behaviour.bandwidth = self.bandwidth;
         if let Some(slow) = &self.slow {
-            behaviour.pace = Some(Pace { bytes: slow.bytes, pause_ns: duration_ns(&slow.every)? });
+            behaviour.pace = Some(Pace { bytes: slow.bytes, pause_ns: duration::parse(&slow.every)? });
         }
         if self.gzip {
             behaviour.encoding = Encoding::Gzip;
@@ -310,24 +313,24 @@ impl AnswerSpec {
         Ok(behaviour)
     }
 
-    fn wait(&self) -> Result<Wait, String> {
-        let delay = |text: &str| text.parse::<Delay>().map(Wait::from).map_err(|problem| problem.to_string());
+    fn wait(&self) -> Result<Wait, BehaviourError> {
+        let delay = |text: &str| Ok(Wait::from(text.parse::<Delay>()?));
         if let Some(file) = &self.delays_from {
-            return Err(format!("the file {file} was not read"));
+            return Err(BehaviourError::UnreadFile(file.clone()));
         }
         match (&self.delay, self.delays_ms.is_empty(), self.stages.is_empty()) {
             (None, true, true) => Ok(Wait::None),
             (Some(text), true, true) => delay(text),
             (None, false, true) => Empirical::new(self.delays_ms.iter().map(|ms| ms * 1e6).collect()).map(Wait::Measured),
             (None, true, false) => {
-                let stages = self.stages.iter().map(|stage| Ok((duration_ns(&stage.until)?, delay(&stage.delay)?)));
-                stages.collect::<Result<_, String>>().map(Wait::Stages)
+                let stages = self.stages.iter().map(|stage| Ok((duration::parse(&stage.until)?, delay(&stage.delay)?)));
+                stages.collect::<Result<_, BehaviourError>>().map(Wait::Stages)
             }
-            _ => Err("give one of delay, delaysMs, delaysFrom and stages".to_owned()),
+            _ => Err(BehaviourError::OneOf("delay, delaysMs, delaysFrom and stages")),
         }
     }
 
-    fn content(&self) -> Result<Body, String> {
+    fn content(&self) -> Result<Body, BehaviourError> {
         let given = [
             self.body.clone().map(|text| Body::Fixed(text.into())),
             self.json.as_ref().map(|json| Body::Fixed(json.to_string().into())),
@@ -338,16 +341,16 @@ impl AnswerSpec {
         let mut given = given.into_iter().flatten();
         let content = given.next().unwrap_or_default();
         if given.next().is_some() {
-            return Err("give one of body, json, template, size and echo".to_owned());
+            return Err(BehaviourError::OneOf("body, json, template, size and echo"));
         }
         Ok(content)
     }
 }
 
 impl LimitSpec {
-    fn rate(&self) -> Result<Option<RateLimit>, String> {
+    fn rate(&self) -> Result<Option<RateLimit>, BehaviourError> {
         let Some(rate) = &self.rate else { return Ok(None) };
-        let retry_after_ns = self.retry_after.as_deref().map(duration_ns).transpose()?;
+        let retry_after_ns = self.retry_after.as_deref().map(duration::parse).transpose()?;
         let (burst, status) = (self.burst.unwrap_or(1.0), self.reject.unwrap_or(429));
         let limit = RateLimit { per_second: parse_rate(rate)?, burst, status, retry_after_ns };
         Ok(Some(limit))
@@ -359,36 +362,26 @@ impl LimitSpec {
     }
 }
 
-fn duration_ns(text: &str) -> Result<u64, String> {
-    parse_duration(text.trim()).map(|ns| ns as u64).ok_or_else(|| format!("\"{text}\" is not a duration such as \"500ms\""))
-}
-
-fn parse_rate(value: &Value) -> Result<f64, String> {
-    let wrong = || format!("{value} is not a rate: write it as 360 (per second), \"360/s\", \"90/m\" or \"5000/h\"");
-    if let Some(rate) = value.as_f64() {
-        return Ok(rate);
-    }
-    let (number, unit) = value.as_str().and_then(|text| text.split_once('/')).ok_or_else(wrong)?;
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    match unit.trim() {
-        "s" => Ok(number),
-        "m" | "min" => Ok(number / 60.0),
-        "h" => Ok(number / 3600.0),
-        _ => Err(wrong()),
+fn parse_rate(value: &Value) -> Result<f64, BehaviourError> {
+    match value {
+        Value::String(text) => Ok(units::rate::parse(text)?),
+        other => other.as_f64().ok_or_else(|| BehaviourError::Rate(other.clone())),
     }
 }
 
-fn parse_share(value: &Value) -> Result<f64, String> {
-    let percent = || value.as_str()?.trim().strip_suffix('%')?.trim().parse::<f64>().ok().map(|percent| percent / 100.0);
-    value.as_f64().or_else(percent).ok_or_else(|| format!("{value} is not a share: write it as 0.01 or \"1%\""))
+fn parse_share(value: &Value) -> Result<f64, BehaviourError> {
+    match value {
+        Value::String(text) => Ok(units::share::parse(text)?),
+        other => other.as_f64().ok_or_else(|| BehaviourError::Share(other.clone())),
+    }
 }
 
-fn parse_fault(value: &Value) -> Result<Fault, String> {
+fn parse_fault(value: &Value) -> Result<Fault, BehaviourError> {
     match (value.as_u64(), value.as_str()) {
-        (Some(status), _) => u16::try_from(status).map(Fault::Status).map_err(|_| format!("a status of {status} cannot be answered")),
+        (Some(status), _) => u16::try_from(status).map(Fault::Status).map_err(|_| BehaviourError::Status(status)),
         (_, Some("reset")) => Ok(Fault::Reset),
         (_, Some("silence")) => Ok(Fault::Silence),
-        _ => Err(format!("{value} is not a fault: write a status such as 503, \"reset\" or \"silence\"")),
+        _ => Err(BehaviourError::Fault(value.clone())),
     }
 }
 
@@ -398,7 +391,10 @@ mod tests {
     use serde_json::json;
 
     fn behaviour(answer: Value) -> Result<Behaviour, String> {
-        serde_json::from_value::<AnswerSpec>(answer).map_err(|problem| problem.to_string())?.behaviour()
+        serde_json::from_value::<AnswerSpec>(answer)
+            .map_err(|problem| problem.to_string())?
+            .behaviour()
+            .map_err(|problem| problem.to_string())
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::{Random, Request};
+use crate::{BehaviourError, Random, Request};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Template {
@@ -30,13 +30,13 @@ enum Part {
 
 impl Template {
     /// # Errors
-    /// A sentence that names the hole that is unknown or unclosed.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// Names the hole that is unknown or unclosed.
+    pub(crate) fn parse(text: &str) -> Result<Self, BehaviourError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(start) = rest.find("{{") {
             let (before, hole) = rest.split_at(start);
-            let end = hole.find("}}").ok_or_else(|| format!("\"{hole}\" opens a hole with {{{{ and does not close it with }}}}"))?;
+            let end = hole.find("}}").ok_or_else(|| BehaviourError::UnclosedHole(hole.to_owned()))?;
             if !before.is_empty() {
                 parts.push(Part::Text(before.to_owned()));
             }
@@ -74,7 +74,7 @@ impl Template {
     }
 }
 
-fn parse_hole(hole: &str) -> Result<Part, String> {
+fn parse_hole(hole: &str) -> Result<Part, BehaviourError> {
     let named = hole.split_once('.').filter(|(_, name)| !name.is_empty());
     match (hole, named) {
         ("method", _) => Ok(Part::Method),
@@ -86,10 +86,7 @@ fn parse_hole(hole: &str) -> Result<Part, String> {
         (_, Some(("query", name))) => Ok(Part::Query(name.to_owned())),
         (_, Some(("header", name))) => Ok(Part::Header(name.to_owned())),
         (_, Some(("json", path))) => Ok(Part::Json(path.split('.').map(str::to_owned).collect())),
-        _ => Err(format!(
-            "\"{{{{{hole}}}}}\" is not a hole a template knows: use method, path, body, sequence, id, parameter.NAME, query.NAME, \
-             header.NAME or json.PATH"
-        )),
+        _ => Err(BehaviourError::UnknownHole(hole.to_owned())),
     }
 }
 
@@ -135,7 +132,7 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong() {
-        assert!(Template::parse("{{nonsense}}").unwrap_err().contains("nonsense"));
-        assert!(Template::parse("a {{path").unwrap_err().contains("does not close"));
+        assert!(Template::parse("{{nonsense}}").unwrap_err().to_string().contains("nonsense"));
+        assert!(Template::parse("a {{path").unwrap_err().to_string().contains("without a closing }}"));
     }
 }

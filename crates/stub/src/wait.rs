@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Delay, Random};
+use crate::{BehaviourError, Delay, Random};
 
 /// The time between a request's arrival at its endpoint and its answer.
 #[derive(Default)]
@@ -65,36 +65,36 @@ pub struct Empirical {
 
 impl Empirical {
     /// # Errors
-    /// When there is no value, or one is negative or no number.
-    pub fn new(mut values_ns: Vec<f64>) -> Result<Self, String> {
+    /// When there is no value, or one is negative or not a number.
+    pub fn new(mut values_ns: Vec<f64>) -> Result<Self, BehaviourError> {
         if values_ns.is_empty() {
-            return Err("measured delays need at least one value".to_owned());
+            return Err(BehaviourError::NoDelays);
         }
         if let Some(wrong) = values_ns.iter().find(|value| !value.is_finite() || **value < 0.0) {
-            return Err(format!("{wrong} is not a delay in nanoseconds"));
+            return Err(BehaviourError::MeasuredDelay(*wrong));
         }
         values_ns.sort_by(f64::total_cmp);
         Ok(Self { sorted_ns: values_ns.into() })
     }
 
-    /// One delay per line, in milliseconds; of a line with commas the first field counts, and a first line that is no number is a
+    /// One delay per line, in milliseconds; of a line with commas the first field counts, and a first line that is not a number is a
     /// header.
     ///
     /// # Errors
     /// Names the line that is not a delay.
-    pub fn from_csv_ms(text: &str) -> Result<Self, String> {
+    pub fn from_csv_ms(text: &str) -> Result<Self, BehaviourError> {
         Self::new(Self::values_ms(text)?.into_iter().map(|ms| ms * 1e6).collect())
     }
 
     /// The delays of such a text. Milliseconds.
-    pub(crate) fn values_ms(text: &str) -> Result<Vec<f64>, String> {
+    pub(crate) fn values_ms(text: &str) -> Result<Vec<f64>, BehaviourError> {
         let mut values = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let field = line.split(',').next().unwrap_or_default().trim().trim_matches('"');
             match field.parse::<f64>() {
                 Ok(ms) => values.push(ms),
                 Err(_) if index == 0 || field.is_empty() => {}
-                Err(_) => return Err(format!("line {}: \"{field}\" is not a delay in milliseconds", index + 1)),
+                Err(_) => return Err(BehaviourError::DelayLine { line: index + 1, field: field.to_owned() }),
             }
         }
         Ok(values)
@@ -120,8 +120,8 @@ mod tests {
             assert!((empirical.at(u) / 1e6 - ms).abs() < 1e-3, "{u}");
         }
         assert_eq!(Empirical::from_csv_ms("5").unwrap().at(0.7), 5e6);
-        assert!(Empirical::from_csv_ms("1\nfast\n").unwrap_err().contains("line 2"));
-        assert!(Empirical::from_csv_ms("").unwrap_err().contains("at least one"));
+        assert!(Empirical::from_csv_ms("1\nfast\n").unwrap_err().to_string().contains("line 2"));
+        assert!(Empirical::from_csv_ms("").unwrap_err().to_string().contains("at least one"));
         assert!(Empirical::from_csv_ms("-1").is_err());
     }
 

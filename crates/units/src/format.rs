@@ -1,6 +1,7 @@
 //! How numbers are written, everywhere the same: three significant digits, a space before the unit, commas in thousands.
 //!
-//! Deliberately absent: locales. A report is read by people and scripts in many places, and compared by eye.
+//! Deliberately absent: locales. A report is read by people and scripts in many places, and compared by eye. What each function must
+//! write stands in `cases.json`, which the page's tests read as well.
 
 /// Stands where there is no value.
 pub const NONE: &str = "—";
@@ -107,6 +108,20 @@ pub fn percentile(quantile: f64) -> String {
     format!("p{text}")
 }
 
+/// A value in the unit of a signal: `s`, `/s`, `share`, `bytes`, `bytes/s`, `1` or nothing, or a word that is written behind the number.
+pub fn in_unit(value: f64, unit: &str) -> String {
+    let bytes = |value: f64| if value < 0.0 { format!("−{}", bytes(-value as u64)) } else { bytes(value as u64) };
+    match unit {
+        "s" => seconds(value),
+        "share" => share(value),
+        "/s" => rate(value),
+        "bytes" => bytes(value),
+        "bytes/s" => format!("{}/s", bytes(value)),
+        "" | "1" => number(value),
+        unit => format!("{} {unit}", number(value)),
+    }
+}
+
 /// `1 request`, `2 requests`.
 pub fn counted(value: u64, singular: &str) -> String {
     format!("{} {singular}{}", count(value), if value == 1 { "" } else { "s" })
@@ -155,43 +170,6 @@ fn three_digits(value: f64) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn times_take_the_fitting_unit_and_three_digits() {
-        for (value, text) in [
-            (0.0, "0 s"),
-            (12e-9, "12.0 ns"),
-            (850e-6, "850 µs"),
-            (0.0382, "38.2 ms"),
-            (0.99949, "999 ms"),
-            (0.9996, "1.00 s"),
-            (1.2, "1.20 s"),
-            (59.94, "59.9 s"),
-            (60.0, "1 min"),
-            (125.0, "2 min 5 s"),
-            (3720.0, "1 h 2 min"),
-            (90_000.0, "1 d 1 h"),
-            (f64::NAN, "—"),
-            (-0.002, "−2.00 ms"),
-        ] {
-            assert_eq!(seconds(value), text, "{value}");
-        }
-    }
-
-    #[test]
-    fn counts_rates_shares_and_bytes() {
-        assert_eq!([count(0), count(1204), count(9_999_999), count(12_345_678)], ["0", "1,204", "9,999,999", "12.3 M"]);
-        assert_eq!([count(u64::MAX), bytes(u64::MAX)], ["18,446,744 T", "18,446,744 TB"]);
-        assert_eq!([rate(0.25), rate(4.0), rate(38.25), rate(1204.4), rate(2e7)], ["0.25/s", "4/s", "38.2/s", "1,204/s", "20.0 M/s"]);
-        assert_eq!(
-            [share(0.0), share(0.00001), share(0.0125), share(1.0), share(0.999_999)],
-            ["0 %", "<0.01 %", "1.25 %", "100 %", ">99.99 %"]
-        );
-        assert_eq!([bytes(512), bytes(1200), bytes(3_400_000)], ["512 B", "1.20 kB", "3.40 MB"]);
-        assert_eq!([memory(25_232_932_864), memory(0)], ["23.5 GiB", "0 B"]);
-        assert_eq!([percentile(0.5), percentile(0.999), percentile(0.9999), percentile(0.975)], ["p50", "p99.9", "p99.99", "p97.5"]);
-        assert_eq!([counted(1, "request"), counted(1204, "request")], ["1 request", "1,204 requests"]);
-    }
 
     proptest! {
         #[test]

@@ -1,9 +1,15 @@
 //! Durations, rates, shares, bytes and counts: one parser and one formatter for every crate.
 //!
-//! [`duration`] reads and writes what a test or a flag says; the functions here write numbers for people. The page follows
-//! the same rules. Deliberately absent: types that wrap a number; units stand in names (`timeout_ns`).
+//! Read: [`duration::parse`], [`rate::parse`] and [`share::parse`] take what a test, a flag or a description says, and refuse with a
+//! [`UnitError`]. Write: the functions here give numbers to people; [`duration::format`] writes what [`duration::parse`] reads. The page
+//! follows the same rules (`web/src/format/number.ts`), and `cases.json` holds both to them. Deliberately absent: types that wrap a
+//! number (units stand in names, `timeout_ns`), and locales.
 
 pub mod duration;
+mod error;
 mod format;
+pub mod rate;
+pub mod share;
 
-pub use format::{NONE, bytes, count, counted, memory, number, percentile, rate, seconds, seconds_or_none, share};
+pub use error::UnitError;
+pub use format::{NONE, bytes, count, counted, in_unit, memory, number, percentile, rate, seconds, seconds_or_none, share};

@@ -1,5 +1,5 @@
-// How numbers are written: the same rules as crates/report/src/number.rs, digit for digit, so that the page, the
-// terminal and the JUnit file never disagree. The tests hold the two tables of examples against each other.
+// How numbers are written: the same rules as crates/units/src/format.rs, digit for digit, so that the page, the terminal
+// and the JUnit file never disagree. crates/units/cases.json holds both to one table of examples.
 
 /** Stands where there is no value. */
 export const NONE = "—";
@@ -63,6 +63,7 @@ export function share(value: number | null | undefined): string {
 /** Bytes in decimal units: `512 B`, `1.20 kB`, `3.40 MB`. */
 export function bytes(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return NONE;
+  if (value < 0) return `−${bytes(-value)}`;
   if (value < 1000) return `${Math.round(value)} B`;
   const [digits, prefix] = scale(value);
   return `${digits} ${prefix === "K" ? "k" : prefix}B`;
@@ -75,7 +76,7 @@ export function counted(value: number, singular: string): string {
 
 /** A quantile's name: `p50`, `p99.9`. */
 export function quantile(value: number): string {
-  return `p${Number((value * 100).toFixed(6))}`;
+  return `p${Number((value * 100).toFixed(4))}`;
 }
 
 function thousands(value: number): string {

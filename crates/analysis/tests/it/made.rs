@@ -3,29 +3,14 @@
 use metrics::{
     GeneratorSlice, LeafSlice, Outcome, Phases, Recorder, Role, Sample, SeriesKey, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
 };
-use plan::{
-    Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Selector,
-    TestPlan, Threshold, Timing, Window,
-};
+use plan::{Aggregate, Bound, ClosedStage, Comparison, LoadProfile, Metric, OpenStage, Selector, TestPlan, Threshold, Timing, Window};
 use run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MS: u64 = 1_000_000;
 
 pub(crate) fn plan(profile: LoadProfile) -> TestPlan {
-    TestPlan {
-        name: "shop".to_owned(),
-        target: None,
-        parameters: Vec::new(),
-        scenarios: vec![Scenario { name: "Buy".to_owned() }],
-        load: Load::Run(ScenarioRun { scenario: ScenarioId(0), profile, users_max: None, graceful_stop_ns: None }),
-        thresholds: Vec::new(),
-        observers: Vec::new(),
-        flows: Vec::new(),
-        stubs: Vec::new(),
-        options: Options::default(),
-        secrets: plan::Secrets::default(),
-    }
+    TestPlan::of_scenario("shop", "Buy", profile)
 }
 
 pub(crate) fn open(rate: f64, seconds: u64) -> LoadProfile {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use plan::{Origin, ParameterKind, Secrets};
+use plan::{ParameterKind, ParameterOrigin, Secrets};
 use run_directory::Mask;
 use script::{Inputs, Missing, ScriptError};
 use serde::Serialize;
@@ -153,7 +153,7 @@ fn same(a: &Path, b: &Path) -> bool {
 }
 
 fn field(parameter: plan::Parameter) -> Field {
-    let default = if parameter.origin == Origin::Environment { Some(parameter.value) } else { parameter.default };
+    let default = if parameter.origin == ParameterOrigin::Environment { Some(parameter.value) } else { parameter.default };
     Field { name: parameter.name, kind: parameter.kind, help: parameter.help, default, secret: parameter.secret }
 }
 

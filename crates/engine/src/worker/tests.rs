@@ -8,7 +8,7 @@ use crate::coordinator::Input;
 use crate::turns::on_virtual_time;
 use crate::user::{Iteration, IterationEnd, VirtualUser};
 use metrics::{GeneratorSlice, Outcome, SeriesSlice};
-use plan::{ClosedStage, Load, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Timing};
+use plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timing};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -86,19 +86,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         users_max: asked.users_max,
         graceful_stop_ns: Some(asked.graceful_stop_ns),
     };
-    let plan = Arc::new(TestPlan {
-        name: "t".into(),
-        target: None,
-        parameters: vec![],
-        scenarios: vec![Scenario { name: "s".into() }],
-        load: Load::Run(run),
-        thresholds: vec![],
-        observers: vec![],
-        flows: vec![],
-        stubs: vec![],
-        options: Options::default(),
-        secrets: plan::Secrets::default(),
-    });
+    let plan = Arc::new(TestPlan::new("t", ["s"], Load::Run(run)));
     let mut all: Option<Snapshot> = None;
     let numbers: Arc<AtomicU64> = Arc::default();
     let mut slices = Vec::new();

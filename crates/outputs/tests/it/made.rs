@@ -6,7 +6,7 @@ use metrics::{
     FlowSlice, Histogram, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
 };
 use outputs::{Destination, Outputs, RunLabels};
-use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
+use plan::{LoadProfile, TestPlan};
 
 /// Requests per second. The n-th takes n milliseconds; the last one of a second fails.
 pub(crate) const REQUESTS: u64 = 100;
@@ -14,25 +14,7 @@ pub(crate) const REQUESTS: u64 = 100;
 pub(crate) const NAME: &str = "GET /a, b=\"c d\"";
 
 pub(crate) fn plan() -> TestPlan {
-    let stage = OpenStage::Rate { from: 100.0, to: 100.0, duration_ns: 3_000_000_000, timing: Timing::Even };
-    TestPlan {
-        name: "Shop".to_owned(),
-        target: None,
-        parameters: Vec::new(),
-        scenarios: vec![Scenario { name: "Buy".to_owned() }],
-        load: Load::Run(ScenarioRun {
-            scenario: ScenarioId(0),
-            profile: LoadProfile::Open { stages: vec![stage] },
-            users_max: None,
-            graceful_stop_ns: None,
-        }),
-        thresholds: Vec::new(),
-        observers: Vec::new(),
-        flows: Vec::new(),
-        stubs: Vec::new(),
-        options: Options::default(),
-        secrets: plan::Secrets::default(),
-    }
+    TestPlan::of_scenario("Shop", "Buy", LoadProfile::rate(100.0, 3_000_000_000))
 }
 
 /// A run that began a moment ago: receivers refuse what is too old or lies ahead.
@@ -45,9 +27,8 @@ pub(crate) fn run(id: &str) -> RunLabels {
 pub(crate) fn second(number: u32) -> Snapshot {
     let mut recorder = Recorder::new(0, 100);
     let begin = u64::from(number) * 1_000_000_000;
-    let key = |kind, name: &str| SeriesKey { kind, scenario: "Buy".into(), group: "".into(), name: name.into() };
-    let request = recorder.series(&key(SeriesKind::Request, NAME));
-    let iteration = recorder.series(&key(SeriesKind::Iteration, "Buy"));
+    let request = recorder.series(&SeriesKey::new(SeriesKind::Request, "Buy", NAME));
+    let iteration = recorder.series(&SeriesKey::new(SeriesKind::Iteration, "Buy", "Buy"));
     for n in 1..=REQUESTS {
         let ended = begin + n * 1_000_000;
         let outcome = if n == REQUESTS { Outcome::Status } else { Outcome::Passed };

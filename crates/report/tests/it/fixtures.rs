@@ -11,8 +11,8 @@ use metrics::{
     SlowSample, Snapshot, TraceId,
 };
 use plan::{
-    Aggregate, Bound, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Options, Origin, Parameter, ParameterKind, Scenario,
-    ScenarioId, ScenarioRun, Selector, TestPlan, Threshold, Timing, Window,
+    Aggregate, Bound, Comparison, Load, LoadProfile, Metric, Parameter, ParameterKind, ParameterOrigin, ScenarioId, ScenarioRun, Selector,
+    TestPlan, Threshold, Window,
 };
 use run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
@@ -20,30 +20,19 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MS: u64 = 1_000_000;
 
 pub(crate) fn key(kind: SeriesKind, scenario: &str, name: &str) -> SeriesKey {
-    SeriesKey { kind, scenario: scenario.into(), group: "".into(), name: name.into() }
+    SeriesKey::new(kind, scenario, name)
 }
 
 pub(crate) fn plan() -> TestPlan {
-    let open =
-        LoadProfile::Open { stages: vec![OpenStage::Rate { from: 100.0, to: 100.0, duration_ns: 60 * SECOND, timing: Timing::Even }] };
-    let closed = LoadProfile::Closed { stages: vec![ClosedStage { from: 20, to: 20, duration_ns: 60 * SECOND }] };
-    let leaf =
-        |scenario, profile| Load::Run(ScenarioRun { scenario: ScenarioId(scenario), profile, users_max: None, graceful_stop_ns: None });
+    let leaf = |scenario, profile| Load::Run(ScenarioRun::new(ScenarioId(scenario), profile));
+    let load = Load::Parallel(vec![leaf(0, LoadProfile::rate(100.0, 60 * SECOND)), leaf(1, LoadProfile::users(20, 60 * SECOND))]);
     TestPlan {
-        name: "tickets".to_owned(),
         target: Some("http://127.0.0.1:8080".to_owned()),
         parameters: vec![
             parameter("usersPerSecond", "100", false, Some("new travellers per second")),
             parameter("apiKey", "hunter2", true, None),
         ],
-        scenarios: ["Buy a ticket", "Validator"].map(|name| Scenario { name: name.to_owned() }).to_vec(),
-        load: Load::Parallel(vec![leaf(0, open), leaf(1, closed)]),
-        thresholds: Vec::new(),
-        observers: Vec::new(),
-        flows: Vec::new(),
-        stubs: Vec::new(),
-        options: Options::default(),
-        secrets: plan::Secrets::default(),
+        ..TestPlan::new("tickets", ["Buy a ticket", "Validator"], load)
     }
 }
 
@@ -54,7 +43,7 @@ fn parameter(name: &str, value: &str, secret: bool, help: Option<&str>) -> Param
         help: help.map(str::to_owned),
         default: None,
         value: value.to_owned(),
-        origin: Origin::CommandLine,
+        origin: ParameterOrigin::CommandLine,
         secret,
     }
 }
@@ -168,14 +157,7 @@ fn slow(started: u64, response_ns: u64) -> SlowSample {
 }
 
 pub(crate) fn run(seconds: u32) -> Run {
-    Run {
-        info: info(),
-        plan: plan(),
-        slices: (0..seconds).map(slice).collect(),
-        signals: Vec::new(),
-        notices: Vec::new(),
-        end: Some(RunEnd::Completed),
-    }
+    Run { end: Some(RunEnd::Completed), ..Run::new(info(), plan(), (0..seconds).map(slice).collect()) }
 }
 
 pub(crate) fn signal(name: &str, observer: &str, kind: SignalKind, unit: &str, points: &[(u64, f64)]) -> SignalSeries {
@@ -351,7 +333,6 @@ pub(crate) fn summary() -> Summary {
     }
 }
 
-/// Thresholds failed, requests failed, a limit found.
 /// A flow that drained after the load, with a stage.
 pub(crate) fn flow() -> FlowRow {
     let time = even(1204, 40, 900);
@@ -383,6 +364,7 @@ pub(crate) fn flow() -> FlowRow {
     }
 }
 
+/// Thresholds failed, requests failed, a limit found.
 pub(crate) fn failed_summary() -> Summary {
     let mut summary = summary();
     let create = even(6000, 10, 60);

@@ -14,7 +14,7 @@ fn run() -> Run {
     let slices = (0..3).map(|n| made::slice(n, &["List", "Buy, now"], 100)).collect();
     let signal = Signal::new("process", "cpu", SignalKind::Gauge, unit::COUNT);
     let signals = vec![SignalSeries { signal, points: vec![SignalPoint { at: 500_000_000, value: 0.25 }] }];
-    Run { info: made::info(), plan: made::plan("shop"), slices, signals, notices: Vec::new(), end: Some(RunEnd::Completed) }
+    Run { signals, end: Some(RunEnd::Completed), ..Run::new(made::info(), made::plan("shop"), slices) }
 }
 
 #[test]

@@ -1,46 +1,28 @@
 //! Runs made up for tests.
 
 use metrics::{Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
-use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, TestPlan, Timing};
+use plan::{LoadProfile, TestPlan};
 use run_directory::{HostFacts, RunInfo};
 
 pub(crate) fn info() -> RunInfo {
     RunInfo {
-        format: 0,
-        id: String::new(),
         loadstone: "0.1.0".to_owned(),
         started: "2026-11-20T18:30:05Z".to_owned(),
         file: Some("shop.load.ts".to_owned()),
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: vec!["nightly".to_owned()],
+        ..RunInfo::default()
     }
 }
 
 pub(crate) fn plan(name: &str) -> TestPlan {
-    let stage = OpenStage::Rate { from: 100.0, to: 100.0, duration_ns: 3_000_000_000, timing: Timing::Even };
-    TestPlan {
-        name: name.to_owned(),
-        target: Some("http://127.0.0.1:8080".to_owned()),
-        parameters: Vec::new(),
-        scenarios: vec![Scenario { name: "Buy".to_owned() }],
-        load: Load::Run(ScenarioRun {
-            scenario: ScenarioId(0),
-            profile: LoadProfile::Open { stages: vec![stage] },
-            users_max: None,
-            graceful_stop_ns: None,
-        }),
-        thresholds: Vec::new(),
-        observers: Vec::new(),
-        flows: Vec::new(),
-        stubs: Vec::new(),
-        options: Options::default(),
-        secrets: plan::Secrets::default(),
-    }
+    let plan = TestPlan::of_scenario(name, "Buy", LoadProfile::rate(100.0, 3_000_000_000));
+    TestPlan { target: Some("http://127.0.0.1:8080".to_owned()), ..plan }
 }
 
 pub(crate) fn key(kind: SeriesKind, name: &str) -> SeriesKey {
-    SeriesKey { kind, scenario: "Buy".into(), group: "".into(), name: name.into() }
+    SeriesKey::new(kind, "Buy", name)
 }
 
 /// Second `slice` with `requests` requests of each name, spread over about a factor of four in time.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use metrics::{Outcome, Recorder, SeriesKind};
-use plan::{Origin, Parameter, ParameterKind};
+use plan::{Parameter, ParameterKind, ParameterOrigin};
 use run_directory::{RunEnd, Writer};
 
 use crate::made;
@@ -17,7 +17,7 @@ fn no_file_of_the_directory_holds_a_secret() {
         help: None,
         default: Some("default-s3cret".to_owned()),
         value: "tok en/s3cret".to_owned(),
-        origin: Origin::Environment,
+        origin: ParameterOrigin::Environment,
         secret: true,
     });
     plan.target = Some("http://admin:hunter2@127.0.0.1/?t=tok%20en%2Fs3cret".to_owned());

@@ -10,9 +10,9 @@ export function show(value: unknown): string {
 /** A duration in whole nanoseconds. */
 export function nanoseconds(value: unknown, what: string): number {
   if (typeof value !== "string") {
-    throw new TypeError(`${what}: ${show(value)} is not a duration: write it as "500ms", "30s", "1m30s" or "2h"`);
+    throw new TypeError(`${what}: ${show(value)} is not a duration: expected a string such as "500ms", "30s", "1m30s" or "2h"`);
   }
-  return __loadstone.duration(value);
+  return __loadstone.duration(value, what);
 }
 
 /** Whole seconds, at least one. */
@@ -38,34 +38,25 @@ export function whole(value: unknown, what: string, min = 0): number {
   return value as number;
 }
 
-const PER_SECOND: Record<string, number> = { s: 1, m: 60, min: 60, h: 3600 };
-
-/** A rate per second: a number, or a text such as "90/m". */
+/** A rate per second: a number, or a string such as "90/min". */
 export function perSecond(value: unknown, what: string): number {
-  if (typeof value === "string") {
-    const parts = /^\s*([\d.]+)\s*\/\s*(s|m|min|h)\s*$/.exec(value);
-    if (parts && Number.isFinite(Number(parts[1]))) return Number(parts[1]) / PER_SECOND[parts[2]!]!;
-  }
+  if (typeof value === "string") return __loadstone.rate(value, what);
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0) {
-    throw new RangeError(`${what}: ${show(value)} is not a rate: write a number per second, or "90/m" or "5000/h"`);
+    throw new RangeError(`${what}: ${show(value)} is not a rate: expected a number per second, or a string such as "90/min" or "5000/h"`);
   }
   return value;
 }
 
-/** A share from 0 to 1: a number, or a text such as "1%". */
+/** A share from 0 to 1: a number, or a string such as "1%". */
 export function share(value: unknown, what: string): number {
-  let result = value;
-  if (typeof value === "string") {
-    const parts = /^\s*([\d.]+)\s*%\s*$/.exec(value);
-    if (parts) result = Number(parts[1]) / 100;
+  if (typeof value === "string") return __loadstone.share(value, what);
+  if (typeof value !== "number" || !(value >= 0 && value <= 1)) {
+    throw new RangeError(`${what}: ${show(value)} is not a share: expected a number from 0 to 1, or a string such as "1%"`);
   }
-  if (typeof result !== "number" || !(result >= 0 && result <= 1)) {
-    throw new RangeError(`${what}: ${show(value)} is not a share: write 0.01 or "1%"`);
-  }
-  return result;
+  return value;
 }
 
-/** A text that is not empty. */
+/** A string that is not empty. */
 export function name(value: unknown, what: string): string {
   if (typeof value !== "string" || value.trim() === "") throw new TypeError(`${what}: ${show(value)} is not a name`);
   return value;

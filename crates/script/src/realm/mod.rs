@@ -107,6 +107,8 @@ impl Realm {
             install_commonjs(ctx, &native, &realm.world.program)?;
             realm.constants.install(ctx, &native)?;
             native.set("duration", Function::new(ctx.clone(), duration)?)?;
+            native.set("rate", Function::new(ctx.clone(), rate)?)?;
+            native.set("share", Function::new(ctx.clone(), share)?)?;
             ctx.globals().set("__loadstone", native.clone())?;
             let for_folders = Rc::clone(&realm.world);
             let scope = bindings::install(ctx, &native, &realm.world.store, Box::new(move |ctx| caller_folder(ctx, &for_folders)))?;
@@ -226,8 +228,20 @@ fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Pro
     native.set("commonjs", Function::new(ctx.clone(), load)?)
 }
 
-fn duration(ctx: Ctx<'_>, text: String) -> rquickjs::Result<f64> {
-    units::duration::parse(&text).map(|ns| ns as f64).map_err(|message| Exception::throw_range(&ctx, &message))
+/// Nanoseconds of a text. `what` names the option in the error.
+fn duration(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
+    let ns = units::duration::parse(&text).map(|ns| ns as f64);
+    ns.map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
+}
+
+/// Occurrences per second.
+fn rate(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
+    units::rate::parse(&text).map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
+}
+
+/// From 0 to 1.
+fn share(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
+    units::share::parse(&text).map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
 }
 
 /// The folder of the file that called a function of the module: what its relative paths are found from.

@@ -1,6 +1,6 @@
 //! From a file to a plan: what is declared, and how mistakes are reported.
 
-use plan::{Aggregate, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, Origin, Timing, Window};
+use plan::{Aggregate, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, ParameterOrigin, Timing, Window};
 use script::Inputs;
 
 use crate::folder::{at, load, load_error, load_with};
@@ -53,7 +53,10 @@ export default test({
     let failed = &plan.thresholds[2];
     assert_eq!((failed.bound.value, failed.after_seconds, failed.abort), (0.01, 5, true));
     let parameter = &plan.parameters[0];
-    assert_eq!((parameter.name.as_str(), parameter.value.as_str(), parameter.origin), ("usersPerSecond", "2.5", Origin::CommandLine));
+    assert_eq!(
+        (parameter.name.as_str(), parameter.value.as_str(), parameter.origin),
+        ("usersPerSecond", "2.5", ParameterOrigin::CommandLine)
+    );
 }
 
 #[test]

@@ -394,7 +394,7 @@ await socket.request("echo x", { name: "Threw", match: () => { throw new Error("
             "a message is a text or bytes (Uint8Array); write objects with JSON.stringify(…)",
             "request(…) has no option `mtch`; known are: name, match, within",
             "match: write a text, a regular expression or a function",
-            "within: \"\" is not a duration: write it as \"500ms\", \"30s\", \"1m30s\" or \"2h\"",
+            "within: \"\" is not a duration: expected a number and a unit, such as \"500ms\", \"30s\", \"1m30s\" or \"2h\"",
             "close(1006): a close code is 1000, or from 3000 to 4999",
             "close(…): a reason has at most 123 bytes",
             "ping(…) has no option `match`; known are: name, within",

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Behaviour, Body, Delay, Random, Recording, Request, Response, Server, StubError, Wait};
+use crate::{Behaviour, Body, Delay, DelayError, Random, Recording, Request, Response, Server, StubError, Wait};
 use log::Log;
 
 /// How long before an answer the server stops sleeping.
@@ -67,7 +67,7 @@ impl TruthServer {
     /// # Errors
     /// When a delay in `truth` makes no sense, or the address is not free.
     pub fn start(truth: Truth, options: TruthOptions) -> Result<Self, StubError> {
-        let rule = rule(&truth, options.seed).map_err(StubError::Description)?;
+        let rule = rule(&truth, options.seed).map_err(|problem| StubError::Description(problem.into()))?;
         let log = Arc::new(Mutex::new(Log::new(truth.clone())));
         let measured = match truth {
             Truth::SlowBody { bytes, piece_bytes, pause_ns } => {
@@ -134,8 +134,8 @@ fn answering(log: &Arc<Mutex<Log>>, mut rule: Rule, body: bytes::Bytes) -> Behav
 }
 
 /// From arrivals to departures.
-fn rule(truth: &Truth, seed: u64) -> Result<Rule, String> {
-    let parse = |text: &str| text.parse::<Delay>().map_err(|problem| problem.to_string());
+fn rule(truth: &Truth, seed: u64) -> Result<Rule, DelayError> {
+    let parse = |text: &str| text.parse::<Delay>();
     Ok(match truth {
         Truth::Instant | Truth::SlowBody { .. } => Box::new(|arrival_ns| arrival_ns),
         Truth::Stall { after_ns, length_ns } => {

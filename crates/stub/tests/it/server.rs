@@ -237,7 +237,7 @@ fn nonsense_is_refused_before_it_serves() {
     };
     assert!(problem("nowhere", Behaviour::new()).contains("is not a route"));
     assert!(problem("GET /", Behaviour::new().status(42)).contains("42"));
-    assert!(problem("GET /", Behaviour::new().fault(0.7, Fault::Reset).fault(0.7, Fault::Silence)).contains("exceed 1"));
+    assert!(problem("GET /", Behaviour::new().fault(0.7, Fault::Reset).fault(0.7, Fault::Silence)).contains("together at most 1"));
     assert!(problem("GET /", Behaviour::new().concurrency(0)).contains("at least 1"));
     assert!(problem("GET /", Behaviour::new().body(Body::Template("{{x}}".to_owned()))).contains("{{x}}"));
     assert!(problem("GET /", Behaviour::new().header("a b", "c")).contains("not a header name"));

@@ -183,7 +183,7 @@ fn size(ctx: &Ctx<'_>, count: f64, what: &str) -> Result<usize> {
 fn share(value: &Value<'_>) -> Option<f64> {
     let number = match value.as_number() {
         Some(number) => number,
-        None => value.get::<Coerced<String>>().ok()?.0.trim().strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0,
+        None => units::share::parse(&value.get::<Coerced<String>>().ok()?.0).ok()?,
     };
     (0.0..=1.0).contains(&number).then_some(number)
 }

@@ -1,0 +1,63 @@
+//! The plan itself: everything that was asked of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FlowSpec, Load, LoadProfile, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
+
+/// A scenario's name and the options that hold for every user that runs it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    pub name: String,
+}
+
+/// Everything that was asked of a run. Build it, call [`TestPlan::validate`], and do not change it afterwards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestPlan {
+    /// Name of the test: the file's stem, or the URL's host for a run without a script.
+    pub name: String,
+    /// Base URL that relative request paths are resolved against.
+    pub target: Option<String>,
+    pub parameters: Vec<Parameter>,
+    /// Indexed by [`ScenarioId`].
+    pub scenarios: Vec<Scenario>,
+    pub load: Load,
+    pub thresholds: Vec<Threshold>,
+    /// Observers as their builders described them (`{"kind": "process", …}`); read by the binary.
+    #[serde(default)]
+    pub observers: Vec<serde_json::Value>,
+    /// Journeys that the test follows; events name them by their place in this list.
+    #[serde(default)]
+    pub flows: Vec<FlowSpec>,
+    /// Simulated endpoints as the test describes them; read by `script`, which runs them.
+    #[serde(default)]
+    pub stubs: Vec<serde_json::Value>,
+    pub options: RunOptions,
+    /// What no output may show of this run: true values of secret parameters, credentials. Known only in the process that resolved them.
+    #[serde(skip)]
+    pub secrets: Secrets,
+}
+
+impl TestPlan {
+    /// A plan with these scenarios, named in the order of their [`ScenarioId`]s, and nothing else: no target, parameters, thresholds,
+    /// observers, flows or stubs, and the default options. Set what a test needs besides by struct update, or field by field.
+    pub fn new<S: Into<String>>(name: impl Into<String>, scenarios: impl IntoIterator<Item = S>, load: Load) -> Self {
+        Self {
+            name: name.into(),
+            target: None,
+            parameters: Vec::new(),
+            scenarios: scenarios.into_iter().map(|name| Scenario { name: name.into() }).collect(),
+            load,
+            thresholds: Vec::new(),
+            observers: Vec::new(),
+            flows: Vec::new(),
+            stubs: Vec::new(),
+            options: RunOptions::default(),
+            secrets: Secrets::default(),
+        }
+    }
+
+    /// [`TestPlan::new`] with a single scenario under one load profile.
+    pub fn of_scenario(name: impl Into<String>, scenario: impl Into<String>, profile: LoadProfile) -> Self {
+        Self::new(name, [scenario], Load::Run(ScenarioRun::new(ScenarioId(0), profile)))
+    }
+}

@@ -1,0 +1,16 @@
+//! Why a text is not a value: what was given, and what was expected instead.
+
+use thiserror::Error;
+
+/// What was read and could not be understood. The message stands alone; a caller puts the name of its flag or option before it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnitError {
+    #[error("\"{text}\" is not a duration: expected a number and a unit, such as \"500ms\", \"30s\", \"1m30s\" or \"2h\"")]
+    Duration { text: String },
+    #[error("\"{text}\" is longer than any run can last")]
+    TooLong { text: String },
+    #[error("\"{text}\" is not a rate: expected a number per second, or a number and a unit, such as \"360/s\", \"90/min\" or \"5000/h\"")]
+    Rate { text: String },
+    #[error("\"{text}\" is not a share: expected a percentage from 0% to 100%, such as \"1%\", or a number from 0 to 1, such as 0.01")]
+    Share { text: String },
+}
