@@ -1,6 +1,6 @@
 //! Ctrl-C: once to stop gracefully, twice to stop now.
 
-use engine::{Control, Controller, StopReason};
+use engine::{LoadControl, LoadHandle, StopReason};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Returns at the first SIGINT or SIGTERM.
@@ -23,7 +23,7 @@ pub(crate) fn wait() -> std::io::Result<()> {
 ///
 /// # Errors
 /// When the signals cannot be watched.
-pub(crate) fn watch(controller: Controller) -> std::io::Result<()> {
+pub(crate) fn watch(controller: LoadHandle) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
         runtime.block_on(async {
@@ -37,7 +37,7 @@ pub(crate) fn watch(controller: Controller) -> std::io::Result<()> {
                     received = terminate.recv() => if received.is_none() { return },
                 }
                 before += 1;
-                controller.send(if before == 1 { Control::Stop(StopReason::User) } else { Control::Halt(StopReason::User) });
+                controller.send(if before == 1 { LoadControl::Stop(StopReason::User) } else { LoadControl::Halt(StopReason::User) });
             }
         });
     })?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use analysis::{LiveAnalysis, Summary};
-use engine::{Control, StopReason};
+use engine::{LoadControl, StopReason};
 use metrics::{Mark, MarkKind, Snapshot};
 use plan::TestPlan;
 
@@ -31,7 +31,7 @@ impl LivePage {
     }
 
     /// Takes commands, which become marks of the slice, and shows the slice.
-    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, live: &LiveAnalysis) -> Vec<Control> {
+    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, live: &LiveAnalysis) -> Vec<LoadControl> {
         let mut controls = Vec::new();
         while let Some(command) = self.server.command() {
             let (control, text) = self.obey(command);
@@ -52,9 +52,9 @@ impl LivePage {
         }
     }
 
-    fn obey(&mut self, command: LiveCommand) -> (Control, String) {
+    fn obey(&mut self, command: LiveCommand) -> (LoadControl, String) {
         let text = match command {
-            LiveCommand::Stop => return (Control::Stop(StopReason::User), "stopped from the page".to_owned()),
+            LiveCommand::Stop => return (LoadControl::Stop(StopReason::User), "stopped from the page".to_owned()),
             LiveCommand::Pause => {
                 self.steering.paused = true;
                 "paused from the page".to_owned()
@@ -70,7 +70,7 @@ impl LivePage {
             }
         };
         let Steering { paused, scale } = self.steering;
-        (Control::Scale(if paused { 0.0 } else { scale }), text)
+        (LoadControl::Scale(if paused { 0.0 } else { scale }), text)
     }
 
     /// Gives open pages the finished view.

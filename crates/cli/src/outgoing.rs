@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use metrics::{Mark, MarkKind, Snapshot};
-use outputs::{Delivery, Destination, Outputs, RunLabels};
+use outputs::{Destination, OutputDelivery, Outputs, RunLabels};
 use plan::TestPlan;
 use run_directory::{RunInfo, SignalSeries};
 
@@ -59,8 +59,8 @@ fn header(line: &str) -> Result<(String, String), UsageError> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn told(delivery: &Delivery) -> Option<String> {
-    let Delivery { destination, delivered, lost, problem } = delivery;
+fn told(delivery: &OutputDelivery) -> Option<String> {
+    let OutputDelivery { destination, delivered, lost, problem } = delivery;
     let all = delivered + lost;
     (*lost > 0).then(|| format!("{destination} got {delivered} of the run's {all} seconds: {problem}"))
 }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn losses_are_told_and_success_is_not() {
-        let delivery = |lost| Delivery { destination: "X".to_owned(), delivered: 58, lost, problem: "connection refused".to_owned() };
+        let delivery = |lost| OutputDelivery { destination: "X".to_owned(), delivered: 58, lost, problem: "connection refused".to_owned() };
         assert_eq!(told(&delivery(0)), None);
         assert_eq!(told(&delivery(2)).as_deref(), Some("X got 58 of the run's 60 seconds: connection refused"));
     }

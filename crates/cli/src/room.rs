@@ -1,6 +1,6 @@
 //! Is there room for the connections of a plan under the limit on open files? One user needs at least one connection.
 
-use engine::Tables;
+use engine::DescriptorTables;
 use plan::{Load, LoadProfile, OpenStage, ScenarioRun};
 use units::count;
 
@@ -14,14 +14,14 @@ const SPARE: u64 = 100;
 ///
 /// # Errors
 /// [`UsageError`] when users that the plan is certain to have find no room even then.
-pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<Tables, UsageError> {
+pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, UsageError> {
     let (certain, possible) = (at_once(load, &certain), at_once(load, &possible));
     if possible.saturating_add(SPARE) <= limit {
-        return Ok(Tables::OneForAll);
+        return Ok(DescriptorTables::OneForAll);
     }
     let each = limit.saturating_sub(SPARE);
     if certain.div_ceil(workers.into()) <= each {
-        return Ok(Tables::OneEach);
+        return Ok(DescriptorTables::OneEach);
     }
     let raise = certain.div_ceil(workers.into()) + SPARE;
     let or_raise = format!("raise the limit (`ulimit -n {raise}`, or LimitNOFILE= of the service)");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(load: Load, (workers, limit): (u32, u64), expected: Result<Tables, &str>) {
+    fn check(load: Load, (workers, limit): (u32, u64), expected: Result<DescriptorTables, &str>) {
         match (tables(&load, workers, limit).map_err(|error| error.0), expected) {
             (Err(said), Err(part)) => assert!(said.contains(part), "{said}"),
             (got, expected) => assert_eq!(got, expected.map_err(str::to_owned)),
@@ -96,24 +96,24 @@ mod tests {
 
     #[test]
     fn one_table_serves_as_long_as_it_can() {
-        check(users(900), (2, 1_000), Ok(Tables::OneForAll));
-        check(users(901), (2, 1_000), Ok(Tables::OneEach));
-        check(users(1_800), (2, 1_000), Ok(Tables::OneEach));
-        check(users(43_000), (3, 20_000), Ok(Tables::OneEach));
+        check(users(900), (2, 1_000), Ok(DescriptorTables::OneForAll));
+        check(users(901), (2, 1_000), Ok(DescriptorTables::OneEach));
+        check(users(1_800), (2, 1_000), Ok(DescriptorTables::OneEach));
+        check(users(43_000), (3, 20_000), Ok(DescriptorTables::OneEach));
     }
 
     #[test]
     fn what_runs_one_after_another_needs_room_once() {
-        check(Load::Sequence(vec![users(800), users(800)]), (2, 1_000), Ok(Tables::OneForAll));
-        check(Load::Parallel(vec![users(800), users(800)]), (2, 1_000), Ok(Tables::OneEach));
+        check(Load::Sequence(vec![users(800), users(800)]), (2, 1_000), Ok(DescriptorTables::OneForAll));
+        check(Load::Parallel(vec![users(800), users(800)]), (2, 1_000), Ok(DescriptorTables::OneEach));
     }
 
     #[test]
     fn open_load_may_need_room_but_never_must() {
-        check(arrivals(90.0, None), (2, 1_000), Ok(Tables::OneForAll));
-        check(arrivals(91.0, None), (2, 1_000), Ok(Tables::OneEach));
-        check(arrivals(91.0, Some(900)), (2, 1_000), Ok(Tables::OneForAll));
-        check(arrivals(1e6, None), (2, 64), Ok(Tables::OneEach));
+        check(arrivals(90.0, None), (2, 1_000), Ok(DescriptorTables::OneForAll));
+        check(arrivals(91.0, None), (2, 1_000), Ok(DescriptorTables::OneEach));
+        check(arrivals(91.0, Some(900)), (2, 1_000), Ok(DescriptorTables::OneForAll));
+        check(arrivals(1e6, None), (2, 64), Ok(DescriptorTables::OneEach));
     }
 
     #[test]

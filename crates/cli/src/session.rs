@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use analysis::{Grade, LiveAnalysis, Summary, ThresholdFailure};
 use anyhow::Context;
-use engine::{Control, Controller, Coordinator, Ending, Event, StopReason, Tables, UserFactory, WorkerContext};
+use engine::{Coordinator, DescriptorTables, LoadControl, LoadEnding, LoadEvent, LoadHandle, StopReason, UserFactory, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Mark, MarkKind, Nanos, Outcome, Snapshot};
 use observe::Observer;
@@ -130,16 +130,16 @@ impl Session<'_> {
         writer: Writer,
         page: Option<&mut LivePage>,
         outgoing: Option<Outgoing>,
-        tables: Tables,
+        tables: DescriptorTables,
         make_factory: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
-    ) -> anyhow::Result<(Ending, Option<anyhow::Error>)> {
+    ) -> anyhow::Result<(LoadEnding, Option<anyhow::Error>)> {
         let monotonic = Monotonic::start();
         let plan = Arc::new(self.plan.clone());
         let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers, monotonic).with_tables(tables);
         if !plan.flows.is_empty() {
             coordinator = coordinator.lingering();
         }
-        interrupt::watch(coordinator.controller()).context("Ctrl-C cannot be watched")?;
+        interrupt::watch(coordinator.handle()).context("Ctrl-C cannot be watched")?;
         let stderr = std::io::stderr();
         let terminal = stderr.is_terminal();
         let pace = if self.output.quiet { Pace::Quiet } else { Pace::detect(terminal) };
@@ -160,18 +160,18 @@ impl Session<'_> {
             journeys: Journeys::new(&plan, self.stubs.clone()),
             closed: false,
             next_slice: 0,
-            controller: coordinator.controller(),
+            controller: coordinator.handle(),
             starter: self.stops_with_stdin.then(Starter::watch).transpose()?,
             trouble: None,
         };
         let ending = coordinator.run(make_factory, |event| match event {
-            Event::Slice(mut snapshot) => watch.slice(&mut snapshot, false),
-            Event::LastSlice(mut snapshot) => watch.slice(&mut snapshot, true),
-            Event::LoadEnded { at } => {
+            LoadEvent::Snapshot(mut snapshot) => watch.slice(&mut snapshot, false),
+            LoadEvent::LastSnapshot(mut snapshot) => watch.slice(&mut snapshot, true),
+            LoadEvent::LoadEnded { at } => {
                 watch.journeys.load_ended(at);
                 None
             }
-            Event::LeafBegan { .. } | Event::LeafEnded { .. } => None,
+            LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         });
         watch.close(monotonic.now());
         let rest = watch.signals.finish();
@@ -185,7 +185,7 @@ impl Session<'_> {
         let finished = watch.writer.finish(&end_of(&ending));
         let trouble = watch.trouble.or(finished.err().map(anyhow::Error::from));
         let trouble = match &ending {
-            Ending::Broke(problem) => Some(anyhow::anyhow!("{problem}")),
+            LoadEnding::Broke(problem) => Some(anyhow::anyhow!("{problem}")),
             _ => trouble,
         };
         Ok((ending, trouble))
@@ -230,14 +230,14 @@ struct Watch<'a, W: Write> {
     /// The last slice has been seen.
     closed: bool,
     next_slice: u32,
-    controller: Controller,
+    controller: LoadHandle,
     /// Whose end ends the run.
     starter: Option<Starter>,
     trouble: Option<anyhow::Error>,
 }
 
 impl<W: Write> Watch<'_, W> {
-    fn slice(&mut self, snapshot: &mut Snapshot, is_last: bool) -> Option<Control> {
+    fn slice(&mut self, snapshot: &mut Snapshot, is_last: bool) -> Option<LoadControl> {
         let was_well = self.trouble.is_none();
         (self.closed, self.next_slice) = (is_last, snapshot.slice + 1);
         let mut readings = self.signals.take();
@@ -271,13 +271,13 @@ impl<W: Write> Watch<'_, W> {
         let written = self.writer.snapshot(snapshot);
         self.written(written);
         if was_well && let Some(problem) = &self.trouble {
-            return Some(Control::Halt(StopReason::Failure(problem.to_string())));
+            return Some(LoadControl::Halt(StopReason::Failure(problem.to_string())));
         }
         if orphaned {
-            return Some(Control::Stop(StopReason::User));
+            return Some(LoadControl::Stop(StopReason::User));
         }
-        let Some(abort) = failed.into_iter().find(|change| change.abort) else { return is_drained.then_some(Control::Release) };
-        Some(Control::Stop(StopReason::Threshold(abort.result.threshold.label)))
+        let Some(abort) = failed.into_iter().find(|change| change.abort) else { return is_drained.then_some(LoadControl::Release) };
+        Some(LoadControl::Stop(StopReason::Threshold(abort.result.threshold.label)))
     }
 
     /// Whether the program that started the run has just ended; that becomes a mark.
@@ -336,21 +336,22 @@ impl<W: Write> Watch<'_, W> {
 }
 
 /// As the run directory keeps it.
-fn end_of(ending: &Ending) -> RunEnd {
+fn end_of(ending: &LoadEnding) -> RunEnd {
     match ending {
-        Ending::Completed => RunEnd::Completed,
-        Ending::Stopped(StopReason::User) => RunEnd::Interrupted,
-        Ending::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
-        Ending::Stopped(StopReason::Failure(problem)) | Ending::Broke(problem) => RunEnd::Failed(problem.clone()),
+        LoadEnding::Completed => RunEnd::Completed,
+        LoadEnding::Stopped(StopReason::User) => RunEnd::Interrupted,
+        LoadEnding::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
+        LoadEnding::Stopped(StopReason::Failure(problem)) => RunEnd::Failed(problem.clone()),
+        LoadEnding::Broke(error) => RunEnd::Failed(error.to_string()),
     }
 }
 
 /// The documented order: a run that did not happen, then one cut short, then one that cannot be trusted, then its objectives.
-fn exit(ending: &Ending, summary: &Summary) -> Exit {
+fn exit(ending: &LoadEnding, summary: &Summary) -> Exit {
     match ending {
-        Ending::Broke(_) | Ending::Stopped(StopReason::Failure(_)) => return Exit::Broken,
-        Ending::Stopped(StopReason::User) => return Exit::Interrupted,
-        Ending::Stopped(StopReason::Threshold(_)) | Ending::Completed => {}
+        LoadEnding::Broke(_) | LoadEnding::Stopped(StopReason::Failure(_)) => return Exit::Broken,
+        LoadEnding::Stopped(StopReason::User) => return Exit::Interrupted,
+        LoadEnding::Stopped(StopReason::Threshold(_)) | LoadEnding::Completed => {}
     }
     if nothing_answered(summary) {
         Exit::Unreachable

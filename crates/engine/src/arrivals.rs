@@ -20,13 +20,13 @@ pub struct Due {
 
 /// Which arrivals of a leaf belong to a worker: those whose number is `index` modulo `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct ArrivalShare {
     pub index: u64,
     pub of: u64,
 }
 
-impl Share {
-    pub const WHOLE: Share = Share { index: 0, of: 1 };
+impl ArrivalShare {
+    pub const WHOLE: ArrivalShare = ArrivalShare { index: 0, of: 1 };
 
     pub(crate) fn owns(self, number: u64) -> bool {
         number % self.of == self.index
@@ -37,7 +37,7 @@ impl Share {
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     stages: Vec<OpenStage>,
-    share: Share,
+    share: ArrivalShare,
     random: Xoshiro256PlusPlus,
     /// Stage being walked, its start, and A at its start.
     stage: usize,
@@ -54,7 +54,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    pub fn new(stages: &[OpenStage], seed: u64, share: Share) -> Self {
+    pub fn new(stages: &[OpenStage], seed: u64, share: ArrivalShare) -> Self {
         let mut arrivals = Self {
             stages: stages.to_vec(),
             share,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     fn offsets(stages: &[OpenStage]) -> Vec<u64> {
-        Arrivals::new(stages, 1, Share::WHOLE).map(|due| due.offset_ns).collect()
+        Arrivals::new(stages, 1, ArrivalShare::WHOLE).map(|due| due.offset_ns).collect()
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
     fn poisson_gaps_are_exponential() {
         // Kolmogorov–Smirnov distance against 1 − e^(−λx); 1.63/√n is the 1 % critical value.
         let stages = [OpenStage::Rate { from: 200.0, to: 200.0, duration_ns: 100 * S, timing: Timing::Poisson }];
-        let all: Vec<f64> = Arrivals::new(&stages, 7, Share::WHOLE).map(|due| due.offset_ns as f64 / 1e9).collect();
+        let all: Vec<f64> = Arrivals::new(&stages, 7, ArrivalShare::WHOLE).map(|due| due.offset_ns as f64 / 1e9).collect();
         let mut gaps: Vec<f64> = all.windows(2).map(|pair| pair[1] - pair[0]).collect();
         gaps.sort_by(f64::total_cmp);
         let n = gaps.len() as f64;
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_scale_changes_the_rate_from_its_instant_on() {
-        let mut arrivals = Arrivals::new(&[rate(10.0, 10.0, 4)], 1, Share::WHOLE);
+        let mut arrivals = Arrivals::new(&[rate(10.0, 10.0, 4)], 1, ArrivalShare::WHOLE);
         arrivals.scale_from(S, 0.0);
         arrivals.scale_from(2 * S, 2.0);
         let all: Vec<u64> = arrivals.map(|due| due.offset_ns).collect();
@@ -289,9 +289,9 @@ mod tests {
     proptest! {
         #[test]
         fn shares_add_up_to_the_whole(stages in proptest::collection::vec(any_stage(), 1..5), of in 1u64..5, seed: u64) {
-            let whole: Vec<Due> = Arrivals::new(&stages, seed, Share::WHOLE).collect();
+            let whole: Vec<Due> = Arrivals::new(&stages, seed, ArrivalShare::WHOLE).collect();
             let mut parts: Vec<Due> =
-                (0..of).flat_map(|index| Arrivals::new(&stages, seed, Share { index, of })).collect();
+                (0..of).flat_map(|index| Arrivals::new(&stages, seed, ArrivalShare { index, of })).collect();
             parts.sort_by_key(|due| due.sequence);
             prop_assert_eq!(whole, parts);
         }
@@ -302,7 +302,7 @@ mod tests {
                 OpenStage::Rate { from, to, duration_ns, .. } => OpenStage::Rate { from, to, duration_ns, timing: Timing::Even },
                 burst => burst,
             }).collect();
-            let all: Vec<Due> = Arrivals::new(&even, 1, Share::WHOLE).collect();
+            let all: Vec<Due> = Arrivals::new(&even, 1, ArrivalShare::WHOLE).collect();
             let end: u64 = even.iter().map(OpenStage::duration_ns).sum();
             let asked: f64 = even.iter().map(OpenStage::arrivals).sum();
             prop_assert!(all.windows(2).all(|pair| pair[0].offset_ns <= pair[1].offset_ns));

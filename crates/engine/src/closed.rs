@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use metrics::Nanos;
 use plan::{ClosedStage, IterationSplit};
 
-use crate::floor::Floor;
-use crate::level::Level;
-use crate::open::wait_until;
+use crate::active_leaf::ActiveLeaf;
+use crate::level::UserLevel;
 use crate::tasks::{Spawner, Tasks};
 use crate::user::UserFactory;
 
 /// How many iterations a user may still run.
 pub(crate) enum Quota {
-    /// For as long as its place exists.
+    /// For as long as the level wants it.
     Unlimited,
     PerUser(u64),
     /// As many as are left of so many for all users of all workers.
@@ -38,10 +37,11 @@ impl Quota {
     }
 }
 
-struct Ring<C: UserFactory> {
-    floor: Rc<Floor<C>>,
-    /// This worker's users, by local index; `true` while wanted. A user whose place is no longer wanted leaves after its iteration.
-    places: RefCell<Vec<Rc<Place>>>,
+/// The virtual users of a closed leaf on one worker.
+struct UserLoops<C: UserFactory> {
+    leaf: Rc<ActiveLeaf<C>>,
+    /// By local index. A user that is no longer wanted leaves after its iteration.
+    users: RefCell<Vec<Rc<LoopingUser>>>,
     level: Cell<usize>,
     present: Cell<u64>,
     /// Numbers the leaf's iterations, common to all workers, so that none is left out. One atomic add per iteration of closed load.
@@ -49,117 +49,119 @@ struct Ring<C: UserFactory> {
     spawner: Spawner,
 }
 
+/// One index of the level: whether the level wants a user there, and whether one is there.
 #[derive(Default)]
-struct Place {
+struct LoopingUser {
     wanted: Cell<bool>,
-    occupied: Cell<bool>,
+    present: Cell<bool>,
 }
 
 /// Runs a closed profile on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: UserFactory>(floor: Rc<Floor<C>>, stages: &[ClosedStage], numbers: Arc<AtomicU64>) {
-    let level = Level::new(stages);
+pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[ClosedStage], numbers: Arc<AtomicU64>) {
+    let level = UserLevel::new(stages);
     let tasks = Tasks::default();
-    let ring = Ring::new(floor, numbers, &tasks);
-    tasks.beside(follow(ring, level)).await;
+    let loops = UserLoops::new(leaf, numbers, &tasks);
+    tasks.beside(follow(loops, level)).await;
 }
 
 /// Runs a counted profile on one worker.
 pub(crate) async fn run_iterations<C: UserFactory>(
-    floor: Rc<Floor<C>>,
+    leaf: Rc<ActiveLeaf<C>>,
     users: u64,
     count: u64,
     split: IterationSplit,
     numbers: Arc<AtomicU64>,
 ) {
     let tasks = Tasks::default();
-    let ring = Ring::new(floor, numbers, &tasks);
+    let loops = UserLoops::new(leaf, numbers, &tasks);
     let lead = async {
-        ring.set_level(users, || match split {
+        loops.set_level(users, || match split {
             IterationSplit::PerUser => Quota::PerUser(count),
             IterationSplit::Shared => Quota::Shared(count),
         });
-        let floor = &ring.floor;
-        let end = floor.run.profile.duration_ns().map_or(Nanos::MAX, |duration| floor.begin + duration);
-        while ring.present.get() > 0 && !floor.is_stopping() && !floor.halted.get() && floor.now() < end {
-            wait_until(floor, end).await;
+        let leaf = &loops.leaf;
+        let end = leaf.run.profile.duration_ns().map_or(Nanos::MAX, |duration| leaf.begin + duration);
+        while loops.present.get() > 0 && !leaf.is_stopping() && !leaf.halted.get() && leaf.now() < end {
+            leaf.wait_until(end).await;
         }
-        ring.wind_down().await;
+        loops.wind_down().await;
     };
     tasks.beside(lead).await;
 }
 
-async fn follow<C: UserFactory>(ring: Rc<Ring<C>>, level: Level) {
-    let floor = Rc::clone(&ring.floor);
+async fn follow<C: UserFactory>(loops: Rc<UserLoops<C>>, level: UserLevel) {
+    let leaf = Rc::clone(&loops.leaf);
     let mut factor = 1.0f64;
-    while !floor.is_stopping() && !floor.halted.get() {
-        if let Some((_, latest)) = floor.scales.borrow_mut().drain(..).next_back() {
+    while !leaf.is_stopping() && !leaf.halted.get() {
+        if let Some((_, latest)) = leaf.scales.borrow_mut().drain(..).next_back() {
             factor = latest;
         }
-        let reading = level.at(floor.now().saturating_sub(floor.begin));
+        let reading = level.at(leaf.now().saturating_sub(leaf.begin));
         let Some(until) = reading.until_ns else { break };
-        ring.set_level((reading.users as f64 * factor).round() as u64, || Quota::Unlimited);
-        wait_until(&floor, floor.begin + until).await;
+        loops.set_level((reading.users as f64 * factor).round() as u64, || Quota::Unlimited);
+        leaf.wait_until(leaf.begin + until).await;
     }
-    ring.wind_down().await;
+    loops.wind_down().await;
 }
 
-impl<C: UserFactory> Ring<C> {
-    fn new(floor: Rc<Floor<C>>, numbers: Arc<AtomicU64>, tasks: &Tasks) -> Rc<Self> {
-        Rc::new(Self { floor, places: RefCell::default(), level: Cell::new(0), present: Cell::new(0), numbers, spawner: tasks.spawner() })
+impl<C: UserFactory> UserLoops<C> {
+    fn new(leaf: Rc<ActiveLeaf<C>>, numbers: Arc<AtomicU64>, tasks: &Tasks) -> Rc<Self> {
+        Rc::new(Self { leaf, users: RefCell::default(), level: Cell::new(0), present: Cell::new(0), numbers, spawner: tasks.spawner() })
     }
 
     /// Makes the level of all workers together `users`; this worker keeps the users whose index is its share.
     fn set_level(self: &Rc<Self>, users: u64, quota: impl Fn() -> Quota) {
-        let share = self.floor.context.share();
+        let share = self.leaf.context.share();
         let mine = users / share.of + u64::from(users % share.of > share.index);
-        self.floor.context.recorder.borrow_mut().leaf(self.floor.leaf).users_asked = mine;
-        let mut places = self.places.borrow_mut();
+        self.leaf.context.recorder.borrow_mut().leaf(self.leaf.number).users_asked = mine;
+        let mut slots = self.users.borrow_mut();
         let level = self.level.replace(mine as usize);
         for index in level..mine as usize {
-            if index == places.len() {
-                places.push(Rc::default());
+            if index == slots.len() {
+                slots.push(Rc::default());
             }
-            let place = &places[index];
-            place.wanted.set(true);
-            if !place.occupied.replace(true) {
+            let user = &slots[index];
+            user.wanted.set(true);
+            if !user.present.replace(true) {
                 self.present.set(self.present.get() + 1);
-                self.spawner.spawn(occupy(Rc::clone(self), Rc::clone(place), quota()));
+                self.spawner.spawn(run_user(Rc::clone(self), Rc::clone(user), quota()));
             }
         }
-        for place in places.iter().take(level).skip(mine as usize) {
-            place.wanted.set(false);
+        for user in slots.iter().take(level).skip(mine as usize) {
+            user.wanted.set(false);
         }
     }
 
     /// Lets running iterations finish within the graceful stop.
     async fn wind_down(&self) {
-        let floor = &self.floor;
-        floor.stop();
-        floor.context.recorder.borrow_mut().leaf(floor.leaf).users_asked = 0;
-        let deadline = floor.now() + floor.graceful_stop_ns;
-        while self.present.get() > 0 && !floor.halted.get() && floor.now() < deadline {
-            wait_until(floor, deadline).await;
+        let leaf = &self.leaf;
+        leaf.stop();
+        leaf.context.recorder.borrow_mut().leaf(leaf.number).users_asked = 0;
+        let deadline = leaf.now() + leaf.graceful_stop_ns;
+        while self.present.get() > 0 && !leaf.halted.get() && leaf.now() < deadline {
+            leaf.wait_until(deadline).await;
         }
     }
 }
 
-async fn occupy<C: UserFactory>(ring: Rc<Ring<C>>, place: Rc<Place>, mut quota: Quota) {
-    let floor = Rc::clone(&ring.floor);
-    let mut user = floor.new_user();
+/// The task of one user: iteration after iteration, while it is wanted and has any left.
+async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>, mut quota: Quota) {
+    let leaf = Rc::clone(&loops.leaf);
+    let mut user = leaf.new_user();
     // The end of an iteration is the start of the next.
-    let mut now = floor.now();
-    while place.wanted.get() && !floor.is_stopping() {
+    let mut now = leaf.now();
+    while slot.wanted.get() && !leaf.is_stopping() {
         // At the end of the load users may be awake before the one who stops them.
-        if now >= floor.load_end.get() {
+        if now >= leaf.load_end.get() {
             break;
         }
-        let Some(number) = quota.take(&ring.numbers) else { break };
-        match floor.perform(&mut user, now, None, number).await {
+        let Some(number) = quota.take(&loops.numbers) else { break };
+        match leaf.perform(&mut user, now, None, number).await {
             Some(ended) => now = ended,
-            None => floor.stop(),
+            None => leaf.stop(),
         }
     }
-    place.occupied.set(false);
-    ring.present.set(ring.present.get() - 1);
-    floor.changed.ring();
+    slot.present.set(false);
+    loops.present.set(loops.present.get() - 1);
+    leaf.changed.wake();
 }

@@ -1,7 +1,7 @@
-//! A table of descriptors for each worker, where one table has no room for a run's connections.
+//! A file descriptor table for each worker, where one table has no room for a run's connections.
 //!
 //! The limit on open files (RLIMIT_NOFILE) bounds a *table*. The threads of a process share one, until a thread leaves with a copy of its own
-//! ([`split_off`]). From then on a descriptor is a number that means one thing there and another elsewhere, which asks of all our crates:
+//! ([`split_off`]). From then on a descriptor is a number that means one thing there and another elsewhere, which demands of all our crates:
 //!
 //! - **Nothing that holds a descriptor goes from thread to thread.** What workers share is memory; a file that several of them write to is opened
 //!   for each write (`script::data::collection`). A thread that a worker starts shares that worker's table (`protocol::dns`).
@@ -19,10 +19,18 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 
 use rustix::fs::FileType;
 
+/// Whose file descriptors the workers open: one limit on open files for all, or one for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DescriptorTables {
+    #[default]
+    OneForAll,
+    OneEach,
+}
+
 /// Standard input, output and error.
 const STANDARD: RawFd = 2;
 
-/// Gives the calling thread a table of descriptors of its own. Call it before the thread owns any, a runtime apart.
+/// Gives the calling thread a file descriptor table of its own. Call it before the thread owns any descriptor besides its runtime's.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -52,12 +60,12 @@ fn own_table() -> io::Result<()> {
 
 /// Whether a copy of this could be missed by whoever waits for its end: sockets, pipes and files.
 fn is_of_others(descriptor: RawFd) -> bool {
-    // SAFETY: the number is only asked about. One that is open no more has no type.
+    // SAFETY: the number is only asked about. One that is no longer open has no type.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     match rustix::fs::fstat(borrowed).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
         Ok(FileType::Socket) => !passes_signals_on(descriptor),
         Ok(FileType::Fifo | FileType::RegularFile) => true,
-        // Parts of runtimes are no files of any type.
+        // The parts of a runtime have no file type.
         Ok(_) | Err(_) => false,
     }
 }

@@ -5,26 +5,26 @@ use plan::ClosedStage;
 
 /// The level of a closed profile over time.
 #[derive(Debug, Clone)]
-pub struct Level {
+pub struct UserLevel {
     stages: Vec<ClosedStage>,
 }
 
 /// What a level is now, and when to look again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct LevelReading {
     pub users: u64,
     /// Offset at which the level next changes; `None`: the profile has ended.
     pub until_ns: Option<Nanos>,
 }
 
-impl Level {
+impl UserLevel {
     pub fn new(stages: &[ClosedStage]) -> Self {
         Self { stages: stages.to_vec() }
     }
 
     /// The level at an offset. On a ramp up the first new user comes at once and the others evenly after; on a ramp down the
     /// last to go leaves at the ramp's end.
-    pub fn at(&self, offset_ns: Nanos) -> Reading {
+    pub fn at(&self, offset_ns: Nanos) -> LevelReading {
         let mut start = 0;
         for stage in &self.stages {
             let end = start + stage.duration_ns;
@@ -33,21 +33,21 @@ impl Level {
             }
             start = end;
         }
-        Reading { users: 0, until_ns: None }
+        LevelReading { users: 0, until_ns: None }
     }
 }
 
-fn ramp(stage: &ClosedStage, within_ns: Nanos, start: Nanos, end: Nanos) -> Reading {
+fn ramp(stage: &ClosedStage, within_ns: Nanos, start: Nanos, end: Nanos) -> LevelReading {
     let steps = stage.from.abs_diff(stage.to);
     if steps == 0 {
-        return Reading { users: stage.to, until_ns: Some(end) };
+        return LevelReading { users: stage.to, until_ns: Some(end) };
     }
     let duration = u128::from(stage.duration_ns);
     let done = (u128::from(within_ns) * u128::from(steps) / duration) as u64;
     // The first offset at which `done` has grown by one; rounding up, so that looking then finds it grown.
     let next = (u128::from(done + 1) * duration).div_ceil(u128::from(steps)) as Nanos;
     let users = if stage.to > stage.from { stage.from + (done + 1).min(steps) } else { stage.from - done };
-    Reading { users, until_ns: Some((start + next).min(end)) }
+    LevelReading { users, until_ns: Some((start + next).min(end)) }
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn walk(stages: &[ClosedStage]) -> Vec<(u64, u64)> {
-        let level = Level::new(stages);
+        let level = UserLevel::new(stages);
         let (mut at, mut seen) = (0, Vec::new());
         loop {
             let reading = level.at(at);

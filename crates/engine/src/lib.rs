@@ -1,29 +1,45 @@
-//! Makes load happen when it was asked for: arrivals, users, one worker per core.
+//! Makes load happen when it was asked for: arrivals, virtual users, one worker per core.
 //!
-//! Read [`VirtualUser`] and [`UserFactory`] first: they are all the engine knows of languages and protocols. Then [`Coordinator`]
-//! (walks the load tree), `worker` (one thread), `open` and `closed` (the two kinds of load), `arrivals` and `level` (when,
-//! as pure functions). Deliberately absent: HTTP, scripts, files, verdicts.
+//! Read [`VirtualUser`] and [`UserFactory`] first: they are all the engine knows of languages and protocols. Then:
+//!
+//! - [`Coordinator`] starts the workers' threads; `active_load` walks the load tree over them, `assembly` merges their snapshots.
+//! - `worker` is one thread, driven by `event_loop`. `messages` has what it and the coordinator send each other.
+//! - `active_leaf` is one leaf of the tree on one worker; `open` and `closed` dispatch its iterations.
+//! - `arrivals`, `level` and `stages` say what is due when, as pure functions.
+//! - `host`, `cgroup`, `scheduling` and `descriptors` are about the machine underneath.
+//!
+//! Deliberately absent: HTTP, scripts, files, verdicts.
 
+mod active_leaf;
+mod active_load;
 mod arrivals;
+mod assembly;
 mod cgroup;
 mod closed;
+mod context;
+mod control;
 mod coordinator;
 mod descriptors;
-mod floor;
+mod event_loop;
 mod host;
 mod level;
-mod names;
+mod messages;
 mod open;
-mod promptness;
+mod scheduling;
+mod series_bound;
+mod snapshots;
 mod stages;
 mod tasks;
 mod tree;
-mod turns;
 mod user;
+mod wakeup;
 mod worker;
 
-pub use arrivals::{Arrivals, Due, Share};
-pub use coordinator::{Control, Controller, Coordinator, Ending, Event, StopReason, Tables};
-pub use floor::WorkerContext;
-pub use level::{Level, Reading};
+pub use arrivals::{ArrivalShare, Arrivals, Due};
+pub use context::WorkerContext;
+pub use control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
+pub use coordinator::Coordinator;
+pub use descriptors::DescriptorTables;
+pub use level::{LevelReading, UserLevel};
+pub use messages::LoadHandle;
 pub use user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};

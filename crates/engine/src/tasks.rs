@@ -1,13 +1,15 @@
 //! Tasks of one thread, without a runtime: what the engine needs so that it runs alike on tokio and on virtual time.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+
+use crate::wakeup::Wakeup;
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -22,13 +24,13 @@ pub(crate) struct Tasks {
 #[derive(Clone, Default)]
 pub(crate) struct Spawner {
     new: Rc<RefCell<Vec<Task>>>,
-    bell: Bell,
+    added: Wakeup,
 }
 
 impl Spawner {
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         self.new.borrow_mut().push(Box::pin(task));
-        self.bell.ring();
+        self.added.wake();
     }
 }
 
@@ -45,7 +47,7 @@ impl Tasks {
             if let Poll::Ready(Some(())) = self.running.poll_next_unpin(context) {
                 continue;
             }
-            if self.spawner.bell.poll(context).is_pending() {
+            if self.spawner.added.poll(context).is_pending() {
                 return;
             }
         }
@@ -62,42 +64,5 @@ impl Tasks {
             lead.as_mut().poll(context)
         })
         .await
-    }
-}
-
-/// Wakes one waiting task of the same thread. A ring that nobody waits for is kept.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Bell {
-    inner: Rc<BellInner>,
-}
-
-#[derive(Default, Debug)]
-struct BellInner {
-    rung: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
-}
-
-impl Bell {
-    pub(crate) fn ring(&self) {
-        self.inner.rung.set(true);
-        if let Some(waker) = self.inner.waker.borrow_mut().take() {
-            waker.wake();
-        }
-    }
-
-    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.inner.rung.replace(false) {
-            return Poll::Ready(());
-        }
-        let mut waker = self.inner.waker.borrow_mut();
-        match &*waker {
-            Some(known) if known.will_wake(context.waker()) => {}
-            _ => *waker = Some(context.waker().clone()),
-        }
-        Poll::Pending
-    }
-
-    pub(crate) async fn heard(&self) {
-        std::future::poll_fn(|context| self.poll(context)).await;
     }
 }

@@ -3,15 +3,15 @@
 use plan::Load;
 
 #[derive(Debug)]
-enum Kind {
+enum NodeKind {
     Sequence,
     Parallel,
     Leaf(u32),
 }
 
 #[derive(Debug)]
-struct Node {
-    kind: Kind,
+struct LoadNode {
+    kind: NodeKind,
     parent: Option<usize>,
     children: Vec<usize>,
     /// Sequence: the next child to begin. Parallel: children that have ended.
@@ -20,12 +20,12 @@ struct Node {
 
 /// The tree as a list of nodes, and how far each has come.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    nodes: Vec<Node>,
+pub(crate) struct LoadTree {
+    nodes: Vec<LoadNode>,
     stopped: bool,
 }
 
-impl Tree {
+impl LoadTree {
     pub(crate) fn new(load: &Load) -> Self {
         let mut tree = Self { nodes: Vec::new(), stopped: false };
         let mut leaves = 0;
@@ -35,15 +35,15 @@ impl Tree {
 
     fn add(&mut self, load: &Load, parent: Option<usize>, leaves: &mut u32) -> usize {
         let index = self.nodes.len();
-        let (kind, parts): (Kind, &[Load]) = match load {
-            Load::Sequence(parts) => (Kind::Sequence, parts),
-            Load::Parallel(parts) => (Kind::Parallel, parts),
+        let (kind, parts): (NodeKind, &[Load]) = match load {
+            Load::Sequence(parts) => (NodeKind::Sequence, parts),
+            Load::Parallel(parts) => (NodeKind::Parallel, parts),
             Load::Run(_) => {
                 *leaves += 1;
-                (Kind::Leaf(*leaves - 1), &[])
+                (NodeKind::Leaf(*leaves - 1), &[])
             }
         };
-        self.nodes.push(Node { kind, parent, children: Vec::new(), progress: 0 });
+        self.nodes.push(LoadNode { kind, parent, children: Vec::new(), progress: 0 });
         self.nodes[index].children = parts.iter().map(|part| self.add(part, Some(index), leaves)).collect();
         index
     }
@@ -58,7 +58,7 @@ impl Tree {
     /// The leaves that begin because `leaf` has ended.
     pub(crate) fn ended(&mut self, leaf: u32) -> Vec<u32> {
         let mut begun = Vec::new();
-        if let Some(index) = self.nodes.iter().position(|node| matches!(node.kind, Kind::Leaf(number) if number == leaf)) {
+        if let Some(index) = self.nodes.iter().position(|node| matches!(node.kind, NodeKind::Leaf(number) if number == leaf)) {
             self.leave(index, &mut begun);
         }
         begun
@@ -74,15 +74,15 @@ impl Tree {
             return;
         }
         match self.nodes[index].kind {
-            Kind::Leaf(leaf) => begun.push(leaf),
-            Kind::Sequence => match self.nodes[index].children.first().copied() {
+            NodeKind::Leaf(leaf) => begun.push(leaf),
+            NodeKind::Sequence => match self.nodes[index].children.first().copied() {
                 Some(first) => {
                     self.nodes[index].progress = 1;
                     self.enter(first, begun);
                 }
                 None => self.leave(index, begun),
             },
-            Kind::Parallel => {
+            NodeKind::Parallel => {
                 let children = self.nodes[index].children.clone();
                 if children.is_empty() {
                     self.leave(index, begun);
@@ -98,20 +98,20 @@ impl Tree {
         let Some(parent) = self.nodes[index].parent else { return };
         let node = &mut self.nodes[parent];
         match node.kind {
-            Kind::Sequence => match node.children.get(node.progress).copied() {
+            NodeKind::Sequence => match node.children.get(node.progress).copied() {
                 Some(next) => {
                     node.progress += 1;
                     self.enter(next, begun);
                 }
                 None => self.leave(parent, begun),
             },
-            Kind::Parallel => {
+            NodeKind::Parallel => {
                 node.progress += 1;
                 if node.progress == node.children.len() {
                     self.leave(parent, begun);
                 }
             }
-            Kind::Leaf(_) => {}
+            NodeKind::Leaf(_) => {}
         }
     }
 }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn set_up_traffic_tear_down() {
         let traffic = Load::Parallel(vec![leaf(), Load::Sequence(vec![leaf(), leaf()])]);
-        let mut tree = Tree::new(&Load::Sequence(vec![leaf(), traffic, Load::Parallel(vec![]), leaf()]));
+        let mut tree = LoadTree::new(&Load::Sequence(vec![leaf(), traffic, Load::Parallel(vec![]), leaf()]));
         assert_eq!(tree.begin(), vec![0]);
         assert_eq!(tree.ended(0), vec![1, 2]);
         assert_eq!(tree.ended(2), vec![3]);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn nothing_begins_once_stopped() {
-        let mut tree = Tree::new(&Load::Sequence(vec![leaf(), leaf()]));
+        let mut tree = LoadTree::new(&Load::Sequence(vec![leaf(), leaf()]));
         assert_eq!(tree.begin(), vec![0]);
         tree.stop();
         assert_eq!(tree.ended(0), Vec::<u32>::new());

@@ -6,65 +6,73 @@ use std::str::FromStr;
 
 use url::Url;
 
+use crate::kinds::KINDS;
+use crate::sink::{OutputKind, OutputSetup, OutputSink, SinkError, StartAtSocket, StartAtUrl, StartOutput};
+
 /// Where a run's numbers go besides its directory.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Destination {
-    /// Remote write; response times as classic histograms.
-    Prometheus(Url),
-    /// Remote write; response times as native histograms.
-    PrometheusNative(Url),
-    /// OTLP over HTTP with protobuf; response times as exponential histograms.
-    Otlp(Url),
-    /// InfluxDB's line protocol over HTTP.
-    Influx(Url),
-    Statsd(SocketAddr),
-    /// StatsD with Datadog's tags.
-    DogStatsd(SocketAddr),
+#[derive(Clone)]
+pub struct Destination {
+    kind: &'static OutputKind,
+    address: OutputAddress,
+}
+
+/// An address, and what its kind does with it.
+#[derive(Clone)]
+enum OutputAddress {
+    Url(Url, StartAtUrl),
+    Socket(SocketAddr, StartAtSocket),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DestinationError {
     #[error("\"{0}\" is not KIND=ADDRESS, such as prometheus=http://127.0.0.1:9090/api/v1/write")]
     Form(String),
-    #[error("there is no output of kind \"{0}\"; there are {KINDS}")]
-    Kind(String),
+    #[error("there is no output of kind \"{given}\"; there are {known}")]
+    Kind { given: String, known: String },
     #[error("{kind} needs an http or https URL, not \"{given}\"")]
-    Url { kind: String, given: String },
+    Url { kind: &'static str, given: String },
     #[error("{kind} needs HOST:PORT, such as 127.0.0.1:8125, not \"{given}\": {problem}")]
-    Address { kind: String, given: String, problem: String },
+    Address { kind: &'static str, given: String, problem: String },
 }
-
-const KINDS: &str = "prometheus, prometheus-native, otlp, influx, statsd, dogstatsd";
-/// Where a collector takes metrics when the URL names no path (OpenTelemetry specification, OTLP exporter).
-const OTLP_PATH: &str = "/v1/metrics";
 
 impl FromStr for Destination {
     type Err = DestinationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (kind, address) = text.split_once('=').ok_or_else(|| DestinationError::Form(text.to_owned()))?;
-        let url = || {
-            let parsed = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-            parsed.ok_or_else(|| DestinationError::Url { kind: kind.to_owned(), given: address.to_owned() })
+        let (name, given) = text.split_once('=').ok_or_else(|| DestinationError::Form(text.to_owned()))?;
+        let Some(kind) = KINDS.iter().copied().find(|kind| kind.name == name) else {
+            let known = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+            return Err(DestinationError::Kind { given: name.to_owned(), known });
         };
-        let socket = || {
-            let wrong = |problem: String| DestinationError::Address { kind: kind.to_owned(), given: address.to_owned(), problem };
-            let mut found = address.to_socket_addrs().map_err(|problem| wrong(problem.to_string()))?;
-            found.next().ok_or_else(|| wrong("the name has no address".to_owned()))
+        let address = match &kind.start {
+            StartOutput::Url { default_path, start } => OutputAddress::Url(url(kind.name, given, *default_path)?, *start),
+            StartOutput::Socket { start } => OutputAddress::Socket(socket(kind.name, given)?, *start),
         };
-        match kind {
-            "prometheus" => url().map(Destination::Prometheus),
-            "prometheus-native" => url().map(Destination::PrometheusNative),
-            "otlp" => url().map(|mut url| {
-                if url.path() == "/" {
-                    url.set_path(OTLP_PATH);
-                }
-                Destination::Otlp(url)
-            }),
-            "influx" => url().map(Destination::Influx),
-            "statsd" => socket().map(Destination::Statsd),
-            "dogstatsd" => socket().map(Destination::DogStatsd),
-            other => Err(DestinationError::Kind(other.to_owned())),
+        Ok(Self { kind, address })
+    }
+}
+
+fn url(kind: &'static str, given: &str, default_path: Option<&str>) -> Result<Url, DestinationError> {
+    let parsed = Url::parse(given).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let mut url = parsed.ok_or_else(|| DestinationError::Url { kind, given: given.to_owned() })?;
+    if let Some(path) = default_path.filter(|_| url.path() == "/") {
+        url.set_path(path);
+    }
+    Ok(url)
+}
+
+fn socket(kind: &'static str, given: &str) -> Result<SocketAddr, DestinationError> {
+    let wrong = |problem: String| DestinationError::Address { kind, given: given.to_owned(), problem };
+    let mut found = given.to_socket_addrs().map_err(|problem| wrong(problem.to_string()))?;
+    found.next().ok_or_else(|| wrong("the name has no address".to_owned()))
+}
+
+impl Destination {
+    /// What delivers to it.
+    pub(crate) fn sink(&self, setup: OutputSetup<'_>) -> Result<Box<dyn OutputSink>, SinkError> {
+        match &self.address {
+            OutputAddress::Url(url, start) => start(url, setup),
+            OutputAddress::Socket(address, start) => start(*address, setup),
         }
     }
 }
@@ -72,14 +80,17 @@ impl FromStr for Destination {
 /// For people: without what a URL may hold of credentials.
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let origin = |url: &Url| url.origin().ascii_serialization();
-        match self {
-            Destination::Prometheus(url) | Destination::PrometheusNative(url) => write!(f, "Prometheus at {}", origin(url)),
-            Destination::Otlp(url) => write!(f, "OTLP at {}", origin(url)),
-            Destination::Influx(url) => write!(f, "InfluxDB at {}", origin(url)),
-            Destination::Statsd(address) => write!(f, "StatsD at {address}"),
-            Destination::DogStatsd(address) => write!(f, "DogStatsD at {address}"),
+        write!(f, "{} at ", self.kind.title)?;
+        match &self.address {
+            OutputAddress::Url(url, _) => f.write_str(&url.origin().ascii_serialization()),
+            OutputAddress::Socket(address, _) => address.fmt(f),
         }
+    }
+}
+
+impl fmt::Debug for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Destination({self})")
     }
 }
 
@@ -98,24 +109,33 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Destination>().unwrap().to_string(), shown);
         }
-        let path = |text: &str| match text.parse::<Destination>() {
-            Ok(Destination::Otlp(url)) => url.path().to_owned(),
-            other => panic!("{other:?}"),
+        let path = |text: &str| match text.parse::<Destination>().unwrap().address {
+            OutputAddress::Url(url, _) => url.path().to_owned(),
+            OutputAddress::Socket(..) => panic!("{text} is not a URL"),
         };
         assert_eq!(path("otlp=http://127.0.0.1:4318"), "/v1/metrics");
         assert_eq!(path("otlp=http://127.0.0.1:4318/otlp/v1/metrics"), "/otlp/v1/metrics");
+        assert_eq!(path("influx=http://127.0.0.1:8086"), "/");
     }
 
     #[test]
     fn what_is_wrong_is_said_with_what_there_is() {
         for (text, part) in [
             ("prometheus", "is not KIND=ADDRESS"),
-            ("graphite=127.0.0.1:2003", "there are prometheus, prometheus-native, otlp"),
+            ("graphite=127.0.0.1:2003", "there are prometheus, prometheus-native, otlp, influx, statsd, dogstatsd"),
             ("otlp=127.0.0.1:4318", "needs an http or https URL"),
             ("statsd=http://127.0.0.1", "needs HOST:PORT"),
         ] {
             let error = text.parse::<Destination>().unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own() {
+        let mut names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), KINDS.len());
     }
 }

@@ -5,37 +5,40 @@ use std::fmt::Write;
 use metrics::{Histogram, SeriesKind, SignalKind, Snapshot};
 use url::Url;
 
-use crate::http::Poster;
-use crate::outlet::{Problem, Sink};
-use crate::outputs::RunLabels;
-use crate::second::Second;
-use crate::totals::{Totals, labels};
+use crate::poster::Poster;
+use crate::run_labels::RunLabels;
+use crate::second::OutputSecond;
+use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
+use crate::totals::{RunTotals, labels};
 
-pub(crate) struct Influx {
+pub(crate) const INFLUX: OutputKind =
+    OutputKind { name: "influx", title: "InfluxDB", start: StartOutput::Url { default_path: None, start: InfluxSink::start } };
+
+struct InfluxSink {
     poster: Poster,
     run: RunLabels,
     /// Names the scenarios of the load's leaves.
-    totals: Totals,
+    totals: RunTotals,
     lines: String,
     seconds: u64,
 }
 
-impl Influx {
-    pub(crate) fn new(url: &Url, given: &[(String, String)], totals: Totals, run: RunLabels) -> Result<Self, String> {
-        let poster = Poster::new(url, &[("content-type", "text/plain; charset=utf-8")], given)?;
-        Ok(Self { poster, run, totals, lines: String::new(), seconds: 0 })
+impl InfluxSink {
+    fn start(url: &Url, OutputSetup { headers, totals, run }: OutputSetup<'_>) -> Result<Box<dyn OutputSink>, SinkError> {
+        let poster = Poster::new(url, &[("content-type", "text/plain; charset=utf-8")], headers)?;
+        Ok(Box::new(Self { poster, run, totals, lines: String::new(), seconds: 0 }))
     }
 }
 
-impl Sink for Influx {
-    fn take(&mut self, second: &Second) {
+impl OutputSink for InfluxSink {
+    fn take(&mut self, second: &OutputSecond) {
         self.totals.add(second);
         lines(&mut self.lines, &second.load, &self.totals, &self.run);
         signals(&mut self.lines, second, &self.totals, &self.run);
         self.seconds += 1;
     }
 
-    fn flush(&mut self) -> Result<u64, Problem> {
+    fn flush(&mut self) -> Result<u64, DeliveryError> {
         self.poster.post(self.lines.clone().into_bytes())?;
         self.lines.clear();
         Ok(std::mem::take(&mut self.seconds))
@@ -47,7 +50,7 @@ impl Sink for Influx {
     }
 }
 
-fn lines(out: &mut String, second: &Snapshot, totals: &Totals, run: &RunLabels) {
+fn lines(out: &mut String, second: &Snapshot, totals: &RunTotals, run: &RunLabels) {
     let at = run.unix_ns(second.end);
     for series in &second.series {
         let measurement = match series.key.kind {
@@ -81,7 +84,7 @@ fn lines(out: &mut String, second: &Snapshot, totals: &Totals, run: &RunLabels) 
     }
 }
 
-fn signals(out: &mut String, second: &Second, totals: &Totals, run: &RunLabels) {
+fn signals(out: &mut String, second: &OutputSecond, totals: &RunTotals, run: &RunLabels) {
     let at = run.unix_ns(second.load.end);
     for state in second.signals.iter().filter_map(|(signal, _)| totals.signals.get(signal)) {
         let field = match state.kind {

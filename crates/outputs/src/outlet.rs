@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::second::Second;
+use crate::second::OutputSecond;
+use crate::sink::OutputSink;
 
 /// Seconds of the run that may wait for a slow receiver; further ones are lost and counted.
 pub(crate) const QUEUE: usize = 60;
@@ -16,28 +17,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// At the end of a run, time for what still waits.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// What takes a run's seconds, in order.
-pub(crate) trait Sink: Send {
-    /// Adds a second to what is to be delivered.
-    fn take(&mut self, second: &Second);
-    /// Delivers what was taken since the last time that this or [`Sink::give_up`] was over. Returns how many seconds arrived as such: a kind
-    /// that sends the state of the run so far delivers one point for all that it took.
-    fn flush(&mut self) -> Result<u64, Problem>;
-    /// Forgets what could not be delivered, unless it is part of the state.
-    fn give_up(&mut self);
-}
-
-/// Why a second was not delivered.
-#[derive(Debug, Clone)]
-pub(crate) struct Problem {
-    pub(crate) text: String,
-    /// Another attempt may help.
-    pub(crate) passing: bool,
-}
-
 /// How an output fared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct OutputDelivery {
     /// For people: `Prometheus at http://…`.
     pub destination: String,
     /// Seconds of the run that arrived.
@@ -59,7 +41,7 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct Outlet {
     destination: String,
-    queue: Option<SyncSender<Arc<Second>>>,
+    queue: Option<SyncSender<Arc<OutputSecond>>>,
     pushed: u64,
     counts: Arc<Counts>,
     ended: Receiver<()>,
@@ -71,7 +53,7 @@ pub(crate) struct Outlet {
 impl Outlet {
     /// # Errors
     /// When the system gives no thread.
-    pub(crate) fn start(destination: String, sink: Box<dyn Sink>) -> std::io::Result<Self> {
+    pub(crate) fn start(destination: String, sink: Box<dyn OutputSink>) -> std::io::Result<Self> {
         let (queue, seconds) = sync_channel(QUEUE);
         let (over, ended) = sync_channel::<()>(1);
         let counts = Arc::new(Counts::default());
@@ -84,11 +66,11 @@ impl Outlet {
         Ok(Self { destination, queue: Some(queue), pushed: 0, counts, ended, thread: Some(thread), told: false })
     }
 
-    pub(crate) fn push(&mut self, second: &Arc<Second>) {
+    pub(crate) fn push(&mut self, second: &Arc<OutputSecond>) {
         self.pushed += 1;
         let Some(queue) = &self.queue else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = queue.try_send(Arc::clone(second)) {
-            self.counts.lose(1, format!("the receiver is slow: {QUEUE} seconds wait already"));
+            self.counts.lose(1, format!("the receiver is slow: {QUEUE} seconds are queued already"));
         }
     }
 
@@ -98,11 +80,11 @@ impl Outlet {
             return None;
         }
         self.told = true;
-        Some(format!("{} does not take everything: {}", self.destination, self.counts.problem()))
+        Some(format!("{} is dropping data: {}", self.destination, self.counts.problem()))
     }
 
     /// Waits for what is still on its way, at most five seconds; the rest is lost.
-    pub(crate) fn finish(mut self) -> Delivery {
+    pub(crate) fn finish(mut self) -> OutputDelivery {
         drop(self.queue.take());
         if self.ended.recv_timeout(LAST_WAIT) == Err(RecvTimeoutError::Timeout) {
             // Its thread ends with the process.
@@ -116,7 +98,7 @@ impl Outlet {
         if lost > 0 && problem.is_empty() {
             problem = format!("the receiver did not answer within {} s of the end of the run", LAST_WAIT.as_secs());
         }
-        Delivery { destination: self.destination, delivered, lost, problem: if lost == 0 { String::new() } else { problem } }
+        OutputDelivery { destination: self.destination, delivered, lost, problem: if lost == 0 { String::new() } else { problem } }
     }
 }
 
@@ -131,7 +113,7 @@ impl Counts {
     }
 }
 
-fn deliver(seconds: &Receiver<Arc<Second>>, mut sink: Box<dyn Sink>, counts: &Counts) {
+fn deliver(seconds: &Receiver<Arc<OutputSecond>>, mut sink: Box<dyn OutputSink>, counts: &Counts) {
     while let Ok(second) = seconds.recv() {
         sink.take(&second);
         let mut taken = 1;
@@ -154,34 +136,35 @@ fn deliver(seconds: &Receiver<Arc<Second>>, mut sink: Box<dyn Sink>, counts: &Co
     }
 }
 
-fn attempt(sink: &mut dyn Sink) -> Result<u64, String> {
+fn attempt(sink: &mut dyn OutputSink) -> Result<u64, String> {
     let mut wait = FIRST_WAIT;
     for _ in 1..ATTEMPTS {
         match sink.flush() {
-            Err(problem) if problem.passing => std::thread::sleep(wait),
-            other => return other.map_err(|problem| problem.text),
+            Err(error) if error.is_transient => std::thread::sleep(wait),
+            other => return other.map_err(|error| error.text),
         }
         wait *= 2;
     }
-    sink.flush().map_err(|problem| problem.text)
+    sink.flush().map_err(|error| error.text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::DeliveryError;
 
     /// Says what it is told to, one answer for each flush; without an answer it waits for ever.
     struct Scripted {
-        answers: Receiver<Result<(), Problem>>,
+        answers: Receiver<Result<(), DeliveryError>>,
         taken: u64,
     }
 
-    impl Sink for Scripted {
-        fn take(&mut self, _: &Second) {
+    impl OutputSink for Scripted {
+        fn take(&mut self, _: &OutputSecond) {
             self.taken += 1;
         }
 
-        fn flush(&mut self) -> Result<u64, Problem> {
+        fn flush(&mut self) -> Result<u64, DeliveryError> {
             self.answers.recv().unwrap_or(Ok(())).map(|()| std::mem::take(&mut self.taken))
         }
 
@@ -190,13 +173,13 @@ mod tests {
         }
     }
 
-    fn outlet() -> (Outlet, SyncSender<Result<(), Problem>>) {
+    fn outlet() -> (Outlet, SyncSender<Result<(), DeliveryError>>) {
         let (answers, receiver) = sync_channel(200);
         (Outlet::start("Test".to_owned(), Box::new(Scripted { answers: receiver, taken: 0 })).unwrap(), answers)
     }
 
-    fn problem(passing: bool) -> Result<(), Problem> {
-        Err(Problem { text: "refused".to_owned(), passing })
+    fn problem(is_transient: bool) -> Result<(), DeliveryError> {
+        Err(DeliveryError { text: "refused".to_owned(), is_transient })
     }
 
     #[test]
@@ -205,7 +188,7 @@ mod tests {
         drop(answers);
         (0..5).for_each(|_| outlet.push(&Arc::default()));
         assert_eq!(outlet.news(), None);
-        assert_eq!(outlet.finish(), Delivery { destination: "Test".to_owned(), delivered: 5, lost: 0, problem: String::new() });
+        assert_eq!(outlet.finish(), OutputDelivery { destination: "Test".to_owned(), delivered: 5, lost: 0, problem: String::new() });
     }
 
     #[test]
@@ -222,10 +205,13 @@ mod tests {
         while outlet.counts.lost.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(outlet.news().as_deref(), Some("Test does not take everything: refused"));
+        assert_eq!(outlet.news().as_deref(), Some("Test is dropping data: refused"));
         assert_eq!(outlet.news(), None, "told once");
         drop(answers);
-        assert_eq!(outlet.finish(), Delivery { destination: "Test".to_owned(), delivered: 1, lost: 1, problem: "refused".to_owned() });
+        assert_eq!(
+            outlet.finish(),
+            OutputDelivery { destination: "Test".to_owned(), delivered: 1, lost: 1, problem: "refused".to_owned() }
+        );
     }
 
     #[test]
@@ -234,7 +220,7 @@ mod tests {
         let pushes = 3 * QUEUE as u64;
         (0..pushes).for_each(|_| outlet.push(&Arc::default()));
         let told = outlet.news().unwrap();
-        assert!(told.contains("60 seconds wait already"), "{told}");
+        assert!(told.contains("60 seconds are queued already"), "{told}");
         let delivery = outlet.finish();
         assert_eq!((delivery.delivered, delivery.lost), (0, pushes));
         drop(answers);

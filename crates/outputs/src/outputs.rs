@@ -3,47 +3,22 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use metrics::{Nanos, Signal, SignalPoint, Snapshot};
+use metrics::{Signal, SignalPoint, Snapshot};
 use plan::TestPlan;
 
 use crate::destination::Destination;
-use crate::influx::Influx;
-use crate::otlp::Otlp;
-use crate::outlet::{Delivery, Outlet, Sink};
-use crate::prometheus::{Histograms, RemoteWrite, Scrape};
-use crate::second::Second;
-use crate::statsd::{Dialect, Statsd};
-use crate::totals::Totals;
-
-/// What tells runs apart where many report to one place.
-#[derive(Debug, Clone)]
-pub struct RunLabels {
-    pub test: String,
-    /// Its id: the name of its directory.
-    pub run: String,
-    /// Wall-clock time of the run clock's zero. Nanoseconds since 1970.
-    pub started_unix_ns: u64,
-}
-
-impl RunLabels {
-    pub(crate) fn labels(&self) -> impl Iterator<Item = (String, String)> {
-        [("run".to_owned(), self.run.clone()), ("test".to_owned(), self.test.clone())].into_iter()
-    }
-
-    pub(crate) fn unix_ns(&self, at: Nanos) -> u64 {
-        self.started_unix_ns + at
-    }
-
-    pub(crate) fn unix_ms(&self, at: Nanos) -> i64 {
-        (self.unix_ns(at) / 1_000_000) as i64
-    }
-}
+use crate::outlet::{Outlet, OutputDelivery};
+use crate::prometheus::ScrapeEndpoint;
+use crate::run_labels::RunLabels;
+use crate::second::OutputSecond;
+use crate::sink::{OutputSetup, SinkError};
+use crate::totals::RunTotals;
 
 /// Why an output cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    #[error("{destination}: {problem}")]
-    Start { destination: String, problem: String },
+    #[error("{destination}: {source}")]
+    Start { destination: String, source: SinkError },
     #[error("the metrics of the run cannot be served on {address}: {source}")]
     Listen { address: SocketAddr, source: std::io::Error },
 }
@@ -56,7 +31,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// `headers` go with every HTTP request: what a receiver wants to know who sends. `listen`: where to serve `/metrics` for scraping.
+    /// `headers` go with every HTTP request: what a receiver wants to know about who sends. `listen`: where to serve `/metrics` for
+    /// scraping.
     ///
     /// # Errors
     /// [`OutputError`]; whether a receiver is there is seen when the first second is sent.
@@ -69,12 +45,12 @@ impl Outputs {
     ) -> Result<Self, OutputError> {
         let mut outlets = Vec::new();
         for destination in to {
-            let failed = |problem: String| OutputError::Start { destination: destination.to_string(), problem };
-            let sink = sink(destination, headers, Totals::new(plan), run.clone()).map_err(failed)?;
-            outlets.push(Outlet::start(destination.to_string(), sink).map_err(|problem| failed(problem.to_string()))?);
+            let setup = OutputSetup { headers, totals: RunTotals::new(plan), run: run.clone() };
+            let started = destination.sink(setup).and_then(|sink| Ok(Outlet::start(destination.to_string(), sink)?));
+            outlets.push(started.map_err(|source| OutputError::Start { destination: destination.to_string(), source })?);
         }
         let serve = |address| {
-            let started = Scrape::start(address, Totals::new(plan), run.clone());
+            let started = ScrapeEndpoint::start(address, RunTotals::new(plan), run.clone());
             let fed = started.and_then(|scrape| Ok((scrape.address(), Outlet::start(String::new(), Box::new(scrape))?)));
             fed.map_err(|source| OutputError::Listen { address, source })
         };
@@ -92,7 +68,7 @@ impl Outputs {
         let mut all = self.outlets.iter_mut().chain(feeds).peekable();
         if all.peek().is_some() {
             let signals = signals.into_iter().map(|(signal, point)| (signal.clone(), point)).collect();
-            let second = Arc::new(Second { load: second.clone(), signals });
+            let second = Arc::new(OutputSecond { load: second.clone(), signals });
             all.for_each(|outlet| outlet.push(&second));
         }
     }
@@ -103,18 +79,7 @@ impl Outputs {
     }
 
     /// Waits for what is on its way, at most five seconds for each, and says how every output fared.
-    pub fn finish(self) -> Vec<Delivery> {
+    pub fn finish(self) -> Vec<OutputDelivery> {
         self.outlets.into_iter().map(Outlet::finish).collect()
     }
-}
-
-fn sink(to: &Destination, headers: &[(String, String)], totals: Totals, run: RunLabels) -> Result<Box<dyn Sink>, String> {
-    Ok(match to {
-        Destination::Prometheus(url) => Box::new(RemoteWrite::new(url, headers, totals, run, Histograms::Classic)?),
-        Destination::PrometheusNative(url) => Box::new(RemoteWrite::new(url, headers, totals, run, Histograms::Native)?),
-        Destination::Otlp(url) => Box::new(Otlp::new(url, headers, totals, run)?),
-        Destination::Influx(url) => Box::new(Influx::new(url, headers, totals, run)?),
-        Destination::Statsd(to) => Box::new(Statsd::new(*to, Dialect::Plain, totals, run).map_err(|problem| problem.to_string())?),
-        Destination::DogStatsd(to) => Box::new(Statsd::new(*to, Dialect::Datadog, totals, run).map_err(|problem| problem.to_string())?),
-    })
 }

@@ -1,23 +1,23 @@
-//! Signals of the system: what tells them apart, their last levels, and how much their counters have grown.
+//! SignalTotals of the system: what tells them apart, their last levels, and how much their counters have grown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metrics::{Nanos, Signal, SignalKind, SignalPoint};
 
-use crate::totals::{Family, Kind, Labels, Unit, Value};
+use crate::family::{FamilyKind, FamilyUnit, MetricFamily, PointLabels, PointValue};
 
 /// A level that nobody has read for so long is no longer sent; observers that read more seldom than this show gaps.
 const LEVEL_KEPT_NS: u64 = 60_000_000_000;
 
 /// All signals of a run so far, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Signals(BTreeMap<String, State>);
+pub(crate) struct SignalTotals(BTreeMap<String, SignalState>);
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SignalState {
     pub(crate) kind: SignalKind,
-    pub(crate) labels: Labels,
+    pub(crate) labels: PointLabels,
     last: SignalPoint,
     /// Of a counter: growth since the first reading.
     grown: f64,
@@ -25,7 +25,7 @@ pub(crate) struct State {
     per_second: Option<f64>,
 }
 
-impl State {
+impl SignalState {
     /// What a chart of single readings shows: the level, or a counter's growth per second.
     pub(crate) fn shown(&self) -> Option<f64> {
         let shown = match self.kind {
@@ -43,38 +43,38 @@ impl State {
     }
 }
 
-impl Signals {
+impl SignalTotals {
     pub(crate) fn add(&mut self, signal: &Signal, point: SignalPoint) {
         match self.0.get_mut(&signal.name) {
             Some(state) => state.read(point),
             None => {
-                let state = State { kind: signal.kind, labels: labels(signal), last: point, grown: 0.0, per_second: None };
+                let state = SignalState { kind: signal.kind, labels: labels(signal), last: point, grown: 0.0, per_second: None };
                 self.0.insert(signal.name.clone(), state);
             }
         }
     }
 
-    pub(crate) fn get(&self, signal: &Signal) -> Option<&State> {
+    pub(crate) fn get(&self, signal: &Signal) -> Option<&SignalState> {
         self.0.get(&signal.name)
     }
 
     /// `now`: end of the last second.
-    pub(crate) fn families(&self, now: Nanos) -> [Family<'_>; 2] {
+    pub(crate) fn families(&self, now: Nanos) -> [MetricFamily<'_>; 2] {
         let of = |kind| self.0.values().filter(move |state| state.kind == kind);
-        let is_kept = |state: &&State| state.last.at + LEVEL_KEPT_NS >= now && state.last.value.is_finite();
-        let levels = of(SignalKind::Gauge).filter(is_kept).map(|state| (state.labels.clone(), Value::Number(state.last.value)));
+        let is_kept = |state: &&SignalState| state.last.at + LEVEL_KEPT_NS >= now && state.last.value.is_finite();
+        let levels = of(SignalKind::Gauge).filter(is_kept).map(|state| (state.labels.clone(), PointValue::Number(state.last.value)));
         let counters = of(SignalKind::Counter).filter(|state| state.grown.is_finite());
-        let counters = counters.map(|state| (state.labels.clone(), Value::Number(state.grown)));
-        let family = |stem, help, kind, points| Family { stem, help, kind, unit: Unit::One, points };
+        let counters = counters.map(|state| (state.labels.clone(), PointValue::Number(state.grown)));
+        let family = |stem, help, kind, points| MetricFamily { stem, help, kind, unit: FamilyUnit::One, points };
         [
-            family("signal", "Level that an observer has read.", Kind::Gauge, levels.collect()),
-            family("signal_counter", "Growth of a counter since an observer first read it.", Kind::Counter, counters.collect()),
+            family("signal", "Level that an observer has read.", FamilyKind::Gauge, levels.collect()),
+            family("signal_counter", "Growth of a counter since an observer first read it.", FamilyKind::Counter, counters.collect()),
         ]
     }
 }
 
 /// `observer`, `signal`, `series` (where there are several of one name) and `unit`.
-fn labels(signal: &Signal) -> Labels {
+fn labels(signal: &Signal) -> PointLabels {
     let name = signal.name.strip_prefix(&*signal.observer).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&signal.name);
     let (metric, series) = match name.strip_suffix('}').and_then(|name| name.split_once('{')) {
         Some((metric, series)) => (metric, Some(series)),
@@ -95,9 +95,9 @@ mod tests {
         Signal::new("shop: a/b", metric, kind, metrics::unit::BYTES)
     }
 
-    fn values(signals: &Signals, now: Nanos) -> Vec<f64> {
+    fn values(signals: &SignalTotals, now: Nanos) -> Vec<f64> {
         let points = signals.families(now).into_iter().flat_map(|family| family.points);
-        points.map(|(_, value)| if let Value::Number(number) = value { number } else { f64::NAN }).collect()
+        points.map(|(_, value)| if let PointValue::Number(number) = value { number } else { f64::NAN }).collect()
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn counters_grow_from_their_first_reading_also_when_they_begin_anew() {
-        let mut signals = Signals::default();
+        let mut signals = SignalTotals::default();
         let counter = signal("sent", SignalKind::Counter);
         for (at, value) in [(1, 100.0), (2, 150.0), (4, 10.0), (6, 30.0)] {
             signals.add(&counter, SignalPoint { at: at * 1_000_000_000, value });
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_level_that_nobody_reads_any_more_is_a_gap() {
-        let mut signals = Signals::default();
+        let mut signals = SignalTotals::default();
         signals.add(&signal("heap", SignalKind::Gauge), SignalPoint { at: 1, value: 7.0 });
         assert_eq!(values(&signals, LEVEL_KEPT_NS), [7.0]);
         assert!(values(&signals, LEVEL_KEPT_NS + 2).is_empty());

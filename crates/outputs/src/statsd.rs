@@ -5,38 +5,52 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Signal, SignalKind};
 
-use crate::outlet::{Problem, Sink};
-use crate::outputs::RunLabels;
-use crate::second::Second;
-use crate::totals::{Totals, labels, name_of};
+use crate::run_labels::RunLabels;
+use crate::second::OutputSecond;
+use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
+use crate::totals::{RunTotals, labels, name_of};
 
 /// Of a datagram: what fits an Ethernet frame without being split. Bytes.
 const DATAGRAM_MAX: usize = 1432;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dialect {
+enum Dialect {
     /// `loadstone.Shop.List_products.requests.passed:3|c`
     Plain,
     /// `loadstone.requests:3|c|#scenario:Shop,name:List products,outcome:passed`
     Datadog,
 }
 
-pub(crate) struct Statsd {
+pub(crate) const STATSD: OutputKind = OutputKind {
+    name: "statsd",
+    title: "StatsD",
+    start: StartOutput::Socket { start: |to, setup| StatsdSink::start(to, setup, Dialect::Plain) },
+};
+
+/// StatsD with Datadog's tags.
+pub(crate) const DOGSTATSD: OutputKind = OutputKind {
+    name: "dogstatsd",
+    title: "DogStatsD",
+    start: StartOutput::Socket { start: |to, setup| StatsdSink::start(to, setup, Dialect::Datadog) },
+};
+
+struct StatsdSink {
     socket: UdpSocket,
     dialect: Dialect,
     run: RunLabels,
     /// Names the scenarios of the load's leaves.
-    totals: Totals,
+    totals: RunTotals,
     lines: Vec<String>,
     seconds: u64,
 }
 
-impl Statsd {
-    pub(crate) fn new(to: SocketAddr, dialect: Dialect, totals: Totals, run: RunLabels) -> std::io::Result<Self> {
+impl StatsdSink {
+    /// StatsD has no headers.
+    fn start(to: SocketAddr, OutputSetup { totals, run, .. }: OutputSetup<'_>, dialect: Dialect) -> Result<Box<dyn OutputSink>, SinkError> {
         let own: SocketAddr = if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
         let socket = UdpSocket::bind(own)?;
         socket.connect(to)?;
-        Ok(Self { socket, dialect, run, totals, lines: Vec::new(), seconds: 0 })
+        Ok(Box::new(Self { socket, dialect, run, totals, lines: Vec::new(), seconds: 0 }))
     }
 
     fn line(&mut self, tags: &[(&str, &str)], name: &str, value: impl std::fmt::Display, kind: &str) {
@@ -118,8 +132,8 @@ impl Statsd {
     }
 }
 
-impl Sink for Statsd {
-    fn take(&mut self, second: &Second) {
+impl OutputSink for StatsdSink {
+    fn take(&mut self, second: &OutputSecond) {
         self.totals.add(second);
         second.load.series.iter().for_each(|series| self.series(series));
         second.load.flows.iter().for_each(|flow| self.flow(flow));
@@ -132,10 +146,10 @@ impl Sink for Statsd {
         self.seconds += 1;
     }
 
-    fn flush(&mut self) -> Result<u64, Problem> {
+    fn flush(&mut self) -> Result<u64, DeliveryError> {
         // What was sent is not sent again: counters would count twice.
         let lines = std::mem::take(&mut self.lines);
-        let lost = |problem: std::io::Error| Problem { text: problem.to_string(), passing: false };
+        let lost = |problem: std::io::Error| DeliveryError { text: problem.to_string(), is_transient: false };
         for datagram in datagrams(&lines) {
             self.socket.send(datagram.as_bytes()).map_err(lost)?;
         }

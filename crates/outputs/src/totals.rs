@@ -1,4 +1,4 @@
-//! A run so far as cumulative metrics: what Prometheus and OpenTelemetry take. Their names stand in [`Totals::families`] and docs/outputs.md.
+//! A run so far as cumulative metrics: what Prometheus and OpenTelemetry take. Their names stand in [`RunTotals::families`] and docs/outputs.md.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,60 +6,13 @@ use std::sync::Arc;
 use metrics::{FlowSlice, Histogram, Nanos, Outcome, SeriesKey, SeriesKind, SeriesSlice};
 use plan::TestPlan;
 
-use crate::second::Second;
-use crate::signals::Signals;
-
-/// Name and value of what tells points of one metric apart.
-pub(crate) type Labels = Vec<(&'static str, Arc<str>)>;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Counter,
-    Gauge,
-    Histogram,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    One,
-    Seconds,
-    Bytes,
-}
-
-/// One metric with all its points.
-#[derive(Debug)]
-pub(crate) struct Family<'a> {
-    /// Without the prefix, the unit and `total`: `requests`, `response_time`.
-    pub(crate) stem: &'static str,
-    pub(crate) help: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) unit: Unit,
-    pub(crate) points: Vec<(Labels, Value<'a>)>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Value<'a> {
-    Number(f64),
-    /// Nanoseconds.
-    Times(&'a Histogram),
-}
-
-impl Family<'_> {
-    /// As Prometheus writes it: `loadstone_response_time_seconds`, `loadstone_requests_total`.
-    pub(crate) fn prometheus_name(&self) -> String {
-        let unit = match self.unit {
-            Unit::One => "",
-            Unit::Seconds => "_seconds",
-            Unit::Bytes => "_bytes",
-        };
-        let total = if self.kind == Kind::Counter { "_total" } else { "" };
-        format!("loadstone_{}{unit}{total}", self.stem)
-    }
-}
+use crate::family::{FamilyKind, FamilyUnit, MetricFamily, PointLabels, PointValue};
+use crate::second::OutputSecond;
+use crate::signals::SignalTotals;
 
 /// Sums since the run began, and the levels of its last second.
 #[derive(Debug)]
-pub(crate) struct Totals {
+pub(crate) struct RunTotals {
     /// Scenario of each leaf of the load.
     scenario_of_leaf: Vec<Arc<str>>,
     series: BTreeMap<SeriesKey, SeriesTotals>,
@@ -67,7 +20,7 @@ pub(crate) struct Totals {
     load: BTreeMap<Arc<str>, LoadTotals>,
     /// By name.
     flows: BTreeMap<Arc<str>, FlowTotals>,
-    pub(crate) signals: Signals,
+    pub(crate) signals: SignalTotals,
     /// End of the last second.
     now: Nanos,
     cpu_ns: u64,
@@ -102,7 +55,7 @@ pub(crate) struct LoadTotals {
     pub(crate) waiting: u64,
 }
 
-impl Totals {
+impl RunTotals {
     pub(crate) fn new(plan: &TestPlan) -> Self {
         let name =
             |run: &&plan::ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str()).into();
@@ -112,14 +65,14 @@ impl Totals {
             series: BTreeMap::new(),
             load: BTreeMap::new(),
             flows: BTreeMap::new(),
-            signals: Signals::default(),
+            signals: SignalTotals::default(),
             now: 0,
             cpu_ns: 0,
             connections: 0,
         }
     }
 
-    pub(crate) fn add(&mut self, Second { load: second, signals }: &Second) {
+    pub(crate) fn add(&mut self, OutputSecond { load: second, signals }: &OutputSecond) {
         self.now = second.end;
         signals.iter().for_each(|(signal, point)| self.signals.add(signal, *point));
         for slice in &second.series {
@@ -149,9 +102,9 @@ impl Totals {
     }
 
     /// Every metric that has a point.
-    pub(crate) fn families(&self) -> Vec<Family<'_>> {
-        use Kind::{Counter, Gauge};
-        use Unit::{Bytes, One, Seconds};
+    pub(crate) fn families(&self) -> Vec<MetricFamily<'_>> {
+        use FamilyKind::{Counter, Gauge};
+        use FamilyUnit::{Bytes, One, Seconds};
         let mut all = Vec::new();
         for (kind, outcomes, times) in SERIES {
             all.push(self.outcomes(*kind, outcomes));
@@ -161,13 +114,13 @@ impl Totals {
         }
         let bytes = |stem, help, of: fn(&SeriesTotals) -> u64| {
             let requests = self.of_kind(SeriesKind::Request);
-            family(stem, help, Counter, Bytes, requests.map(|(key, series)| (labels(key), Value::Number(of(series) as f64))).collect())
+            family(stem, help, Counter, Bytes, requests.map(|(key, series)| (labels(key), PointValue::Number(of(series) as f64))).collect())
         };
         all.push(bytes("sent", "Bytes of requests.", |series| series.sent));
         all.push(bytes("received", "Bytes of answers.", |series| series.received));
         let load = |stem, help, kind, of: fn(&LoadTotals) -> u64| {
             let points =
-                self.load.iter().map(|(scenario, load)| (vec![("scenario", Arc::clone(scenario))], Value::Number(of(load) as f64)));
+                self.load.iter().map(|(scenario, load)| (vec![("scenario", Arc::clone(scenario))], PointValue::Number(of(load) as f64)));
             family(stem, help, kind, One, points.collect())
         };
         all.push(load("arrivals_due", "Arrivals that came due.", Counter, |load| load.due));
@@ -177,34 +130,40 @@ impl Totals {
         all.push(load("arrivals_waiting", "Arrivals that are due and wait for a free user.", Gauge, |load| load.waiting));
         all.extend(self.flow_families());
         all.extend(self.signals.families(self.now));
-        let cpu = Value::Number(self.cpu_ns as f64 / 1e9);
+        let cpu = PointValue::Number(self.cpu_ns as f64 / 1e9);
         all.push(family("generator_cpu", "CPU time of the load generator's workers.", Counter, Seconds, vec![(Vec::new(), cpu)]));
-        let open = Value::Number(self.connections as f64);
+        let open = PointValue::Number(self.connections as f64);
         all.push(family("connections", "Connections that the load generator holds open.", Gauge, One, vec![(Vec::new(), open)]));
         all.retain(|family| !family.points.is_empty());
         all
     }
 
-    fn flow_families(&self) -> [Family<'_>; 5] {
-        let points = |of: fn(&FlowTotals) -> Value<'_>| -> Vec<(Labels, Value<'_>)> {
+    fn flow_families(&self) -> [MetricFamily<'_>; 5] {
+        let points = |of: fn(&FlowTotals) -> PointValue<'_>| -> Vec<(PointLabels, PointValue<'_>)> {
             self.flows.iter().map(|(name, flow)| (vec![("flow", Arc::clone(name))], of(flow))).collect()
         };
         let ended = self.flows.iter().flat_map(|(name, flow)| {
             [("finished", flow.finished), ("timeout", flow.timed_out)]
-                .map(|(outcome, count)| (vec![("flow", Arc::clone(name)), ("outcome", outcome.into())], Value::Number(count as f64)))
+                .map(|(outcome, count)| (vec![("flow", Arc::clone(name)), ("outcome", outcome.into())], PointValue::Number(count as f64)))
         });
         let (started, open) = ("Journeys that started.", "Journeys that started and have not ended.");
         [
-            family("flows_started", started, Kind::Counter, Unit::One, points(|flow| Value::Number(flow.started as f64))),
-            family("flows", "Journeys that finished, or were given up.", Kind::Counter, Unit::One, ended.collect()),
-            family("flow_time", "End-to-end time of journeys.", Kind::Histogram, Unit::Seconds, points(|flow| Value::Times(&flow.time))),
-            family("flows_open", open, Kind::Gauge, Unit::One, points(|flow| Value::Number(flow.backlog as f64))),
+            family("flows_started", started, FamilyKind::Counter, FamilyUnit::One, points(|flow| PointValue::Number(flow.started as f64))),
+            family("flows", "Journeys that finished, or were given up.", FamilyKind::Counter, FamilyUnit::One, ended.collect()),
+            family(
+                "flow_time",
+                "End-to-end time of journeys.",
+                FamilyKind::Histogram,
+                FamilyUnit::Seconds,
+                points(|flow| PointValue::Times(&flow.time)),
+            ),
+            family("flows_open", open, FamilyKind::Gauge, FamilyUnit::One, points(|flow| PointValue::Number(flow.backlog as f64))),
             family(
                 "flow_oldest",
                 "Age of the oldest open journey.",
-                Kind::Gauge,
-                Unit::Seconds,
-                points(|flow| Value::Number(flow.oldest_ns as f64 / 1e9)),
+                FamilyKind::Gauge,
+                FamilyUnit::Seconds,
+                points(|flow| PointValue::Number(flow.oldest_ns as f64 / 1e9)),
             ),
         ]
     }
@@ -213,21 +172,21 @@ impl Totals {
         self.series.iter().filter(move |(key, _)| key.kind == kind)
     }
 
-    fn outcomes(&self, kind: SeriesKind, (stem, help): &(&'static str, &'static str)) -> Family<'_> {
+    fn outcomes(&self, kind: SeriesKind, (stem, help): &(&'static str, &'static str)) -> MetricFamily<'_> {
         let mut points = Vec::new();
         for (key, series) in self.of_kind(kind) {
             for (outcome, count) in &series.outcomes {
                 let mut labels = labels(key);
                 labels.push(("outcome", name_of(*outcome).into()));
-                points.push((labels, Value::Number(*count as f64)));
+                points.push((labels, PointValue::Number(*count as f64)));
             }
         }
-        family(stem, help, Kind::Counter, Unit::One, points)
+        family(stem, help, FamilyKind::Counter, FamilyUnit::One, points)
     }
 
-    fn times(&self, kind: SeriesKind, stem: &'static str, help: &'static str) -> Family<'_> {
-        let points = self.of_kind(kind).map(|(key, series)| (labels(key), Value::Times(&series.response))).collect();
-        family(stem, help, Kind::Histogram, Unit::Seconds, points)
+    fn times(&self, kind: SeriesKind, stem: &'static str, help: &'static str) -> MetricFamily<'_> {
+        let points = self.of_kind(kind).map(|(key, series)| (labels(key), PointValue::Times(&series.response))).collect();
+        family(stem, help, FamilyKind::Histogram, FamilyUnit::Seconds, points)
     }
 }
 
@@ -266,12 +225,18 @@ impl SeriesTotals {
     }
 }
 
-fn family<'a>(stem: &'static str, help: &'static str, kind: Kind, unit: Unit, points: Vec<(Labels, Value<'a>)>) -> Family<'a> {
-    Family { stem, help, kind, unit, points }
+fn family<'a>(
+    stem: &'static str,
+    help: &'static str,
+    kind: FamilyKind,
+    unit: FamilyUnit,
+    points: Vec<(PointLabels, PointValue<'a>)>,
+) -> MetricFamily<'a> {
+    MetricFamily { stem, help, kind, unit, points }
 }
 
 /// `scenario`, `group` (inside one) and `name` (where it is not the scenario's own).
-pub(crate) fn labels(key: &SeriesKey) -> Labels {
+pub(crate) fn labels(key: &SeriesKey) -> PointLabels {
     let mut labels = vec![("scenario", Arc::clone(&key.scenario))];
     if !key.group.is_empty() {
         labels.push(("group", Arc::clone(&key.group)));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Coordinator, Ending, Event, WorkerContext};
+use engine::{Coordinator, LoadEnding, LoadEvent, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Outcome, SeriesKind};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
@@ -48,12 +48,12 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Mask) -
         stubs.begin(monotonic);
     }
     let coordinator = Coordinator::new(Arc::clone(&plan), 1, monotonic);
-    crate::interrupt::watch(coordinator.controller())?;
+    crate::interrupt::watch(coordinator.handle())?;
     let mut iterations = (0, 0);
     let ending = coordinator.run(
         |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, mask)).map_err(|error| error.render()),
         |event| {
-            if let Event::Slice(slice) | Event::LastSlice(slice) = event {
+            if let LoadEvent::Snapshot(slice) | LoadEvent::LastSnapshot(slice) = event {
                 for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check) {
                     failed.fetch_add(series.failed, Ordering::Relaxed);
                     if series.key.kind == SeriesKind::Iteration {
@@ -65,11 +65,11 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Mask) -
             None
         },
     );
-    if let Ending::Broke(problem) = ending {
+    if let LoadEnding::Broke(problem) = ending {
         anyhow::bail!(problem);
     }
     say(&format!("{} ran, {} failed. Nothing was recorded.", units::counted(iterations.0, "iteration"), iterations.1));
-    if matches!(ending, Ending::Stopped(_)) {
+    if matches!(ending, LoadEnding::Stopped(_)) {
         return Ok(Exit::Interrupted);
     }
     Ok(if failed.into_inner() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })

@@ -11,7 +11,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
-use http_body_util::Full;
+use http_client::{Request as HttpRequest, RequestBody};
 use report::access::{Loopback, Token, guard};
 use run_directory::RunError;
 use script::Inputs;
@@ -198,7 +198,7 @@ const OVER: &str = "the run is over";
 
 async fn live_events(State(shared): State<Shared>, Path(id): Path<String>, headers: HeaderMap) -> Result<Response, Refused> {
     let live = shared.queue.live(&id).ok_or_else(|| Refused(StatusCode::GONE, OVER.to_owned()))?;
-    let mut request = hyper::Request::get("/events").body(Full::default()).map_err(unexpected)?;
+    let mut request = HttpRequest::get("/events").body(RequestBody::default()).map_err(unexpected)?;
     if let Some(accept) = headers.get(header::ACCEPT) {
         request.headers_mut().insert(header::ACCEPT, accept.clone());
     }
@@ -217,8 +217,8 @@ async fn live_control(State(shared): State<Shared>, Path(id): Path<String>, body
     }
     let live = shared.queue.live(&id).ok_or_else(|| Refused(StatusCode::GONE, OVER.to_owned()))?;
     command.insert("token".to_owned(), live.token.into());
-    let body = Full::from(serde_json::to_vec(&command).map_err(unexpected)?);
-    let request = hyper::Request::post("/control").header(header::CONTENT_TYPE, "application/json").body(body).map_err(unexpected)?;
+    let body = RequestBody::from(serde_json::to_vec(&command).map_err(unexpected)?);
+    let request = HttpRequest::post("/control").header(header::CONTENT_TYPE, "application/json").body(body).map_err(unexpected)?;
     relay::pass(&live.address, request).await.map_err(|problem| Refused(StatusCode::BAD_GATEWAY, problem))
 }
 

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::sync::mpsc::sync_channel;
 
 use super::*;
-use crate::coordinator::Input;
-use crate::turns::on_virtual_time;
+use crate::event_loop::on_virtual_time;
+use crate::messages::CoordinatorInput;
 use crate::user::{Iteration, IterationEnd, VirtualUser};
-use metrics::{GeneratorSlice, Outcome, SeriesSlice};
+use metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
 use plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timing};
 
 const MS: u64 = 1_000_000;
@@ -61,7 +61,7 @@ struct Asked {
     /// Numbers of the iterations that began, worker by worker.
     numbers: Rc<RefCell<Vec<u64>>>,
     /// Commands given at instants, besides begin and finish.
-    commands: Vec<(Nanos, Command)>,
+    commands: Vec<(Nanos, WorkerCommand)>,
 }
 
 impl Asked {
@@ -102,9 +102,9 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             iterations_left: Rc::new(Cell::new(asked.iterations)),
             numbers: Rc::clone(&asked.numbers),
         });
-        let line = Rc::new(Line { worker: index, reports });
+        let link = WorkerLink::new(reports);
         let later = asked.commands.clone();
-        let begin = Command::Begin { leaf: 0, at: 0, numbers: Arc::clone(&numbers) };
+        let begin = WorkerCommand::Begin { leaf: 0, at: 0, numbers: Arc::clone(&numbers) };
         let script_clock = clock.clone();
         let script = async move {
             to_worker.send(begin).await.unwrap();
@@ -114,14 +114,14 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             }
             // Virtual time ends when the test says so.
             script_clock.sleep_until(1_000 * S).await;
-            to_worker.send(Command::Finish).await.unwrap();
+            to_worker.send(WorkerCommand::Finish).await.unwrap();
         };
         let tasks = Tasks::default();
         tasks.spawner().spawn(script);
-        let body = tasks.beside(attend(Arc::clone(&plan), context, factory, commands, line));
+        let body = tasks.beside(carry_out(Arc::clone(&plan), context, factory, commands, link));
         on_virtual_time(&clock, 2_000 * S, body).expect("the worker ends");
         for input in inputs.try_iter() {
-            if let Input::Report(_, Report::Slice(snapshot)) = input {
+            if let CoordinatorInput::Report(WorkerReport::Snapshot(snapshot)) = input {
                 slices.push((*snapshot).clone());
                 match &mut all {
                     Some(all) => all.merge(*snapshot),
@@ -205,10 +205,10 @@ fn what_does_not_finish_in_the_graceful_stop_is_interrupted() {
 #[test]
 fn stop_lets_iterations_finish_and_halt_does_not() {
     let mut asked = Asked::new(rate(10.0, 100), |_| 2 * S);
-    asked.commands = vec![(10 * S + 1, Command::Stop)];
+    asked.commands = vec![(10 * S + 1, WorkerCommand::Stop)];
     let (all, _) = measured(&asked, 1);
     assert_eq!((all.leaves[0].started, all.leaves[0].ended, all.leaves[0].interrupted), (101, 101, 0));
-    asked.commands = vec![(10 * S + 1, Command::Stop), (10 * S + 2, Command::Halt)];
+    asked.commands = vec![(10 * S + 1, WorkerCommand::Stop), (10 * S + 2, WorkerCommand::Halt)];
     let (all, _) = measured(&asked, 1);
     assert_eq!((all.leaves[0].started, all.leaves[0].ended, all.leaves[0].interrupted), (101, 81, 20));
 }
@@ -269,7 +269,8 @@ fn an_exhausted_feeder_ends_the_leaf() {
 #[test]
 fn the_load_can_be_scaled_and_paused() {
     let mut asked = Asked::new(rate(10.0, 30), |_| MS);
-    asked.commands = vec![(10 * S, Command::Scale { at: 10 * S, factor: 0.0 }), (20 * S, Command::Scale { at: 20 * S, factor: 3.0 })];
+    asked.commands =
+        vec![(10 * S, WorkerCommand::Scale { at: 10 * S, factor: 0.0 }), (20 * S, WorkerCommand::Scale { at: 20 * S, factor: 3.0 })];
     let (all, slices) = measured(&asked, 2);
     assert_eq!(all.leaves[0].ended, 100 + 300);
     let during: u64 = slices.iter().filter(|s| (11..19).contains(&s.slice)).flat_map(|s| &s.leaves).map(|l| l.started).sum();

@@ -23,13 +23,13 @@ pub(super) struct Resource {
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ScopeMetrics {
     #[prost(message, optional, tag = "1")]
-    pub(super) scope: Option<Scope>,
+    pub(super) scope: Option<InstrumentationScope>,
     #[prost(message, repeated, tag = "2")]
-    pub(super) metrics: Vec<Metric>,
+    pub(super) metrics: Vec<OtlpMetric>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Scope {
+pub(super) struct InstrumentationScope {
     #[prost(string, tag = "1")]
     pub(super) name: String,
     #[prost(string, tag = "2")]
@@ -37,19 +37,19 @@ pub(super) struct Scope {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Metric {
+pub(super) struct OtlpMetric {
     #[prost(string, tag = "1")]
     pub(super) name: String,
     #[prost(string, tag = "2")]
     pub(super) description: String,
     #[prost(string, tag = "3")]
     pub(super) unit: String,
-    #[prost(oneof = "Data", tags = "5, 7, 10")]
-    pub(super) data: Option<Data>,
+    #[prost(oneof = "MetricData", tags = "5, 7, 10")]
+    pub(super) data: Option<MetricData>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub(super) enum Data {
+pub(super) enum MetricData {
     #[prost(message, tag = "5")]
     Gauge(Gauge),
     #[prost(message, tag = "7")]

@@ -14,7 +14,7 @@ pub(super) struct TimeSeries {
     #[prost(message, repeated, tag = "1")]
     pub(super) labels: Vec<Label>,
     #[prost(message, repeated, tag = "2")]
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<WrittenSample>,
     #[prost(message, repeated, tag = "4")]
     pub(super) histograms: Vec<NativeHistogram>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Label {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Sample {
+pub(super) struct WrittenSample {
     #[prost(double, tag = "1")]
     pub(super) value: f64,
     /// Milliseconds since 1970.

@@ -5,60 +5,73 @@ use url::Url;
 
 use metrics::Histogram;
 
-use super::proto::{Label, Metadata, MetricType, NativeHistogram, Sample, Span, TimeSeries, WriteRequest};
-use super::{below, bounds};
+use super::bounds::{below, bound_text, bounds};
+use super::proto::{Label, Metadata, MetricType, NativeHistogram, Span, TimeSeries, WriteRequest, WrittenSample};
 use crate::exponential::{Exponential, SCALE};
-use crate::http::Poster;
-use crate::outlet::{Problem, Sink};
-use crate::outputs::RunLabels;
-use crate::second::Second;
-use crate::totals::{Kind, Labels, Totals, Value};
+use crate::family::{FamilyKind, PointLabels, PointValue};
+use crate::poster::Poster;
+use crate::run_labels::RunLabels;
+use crate::second::OutputSecond;
+use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
+use crate::totals::RunTotals;
 
 /// Values up to this count as 0. Seconds.
 const ZERO_THRESHOLD: f64 = 1e-9;
 
 /// How response times are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Histograms {
+enum HistogramForm {
     /// A series per bucket: every receiver takes them.
     Classic,
     /// One series of many fine buckets: the receiver must know them.
     Native,
 }
 
-pub(crate) struct RemoteWrite {
+/// Response times as classic histograms.
+pub(crate) const CLASSIC: OutputKind = OutputKind {
+    name: "prometheus",
+    title: "Prometheus",
+    start: StartOutput::Url { default_path: None, start: |url, setup| RemoteWrite::start(url, setup, HistogramForm::Classic) },
+};
+
+/// Response times as native histograms.
+pub(crate) const NATIVE: OutputKind = OutputKind {
+    name: "prometheus-native",
+    title: "Prometheus",
+    start: StartOutput::Url { default_path: None, start: |url, setup| RemoteWrite::start(url, setup, HistogramForm::Native) },
+};
+
+struct RemoteWrite {
     poster: Poster,
-    totals: Totals,
+    totals: RunTotals,
     run: RunLabels,
-    histograms: Histograms,
+    histograms: HistogramForm,
     /// Of the state. Milliseconds since 1970.
     timestamp: i64,
 }
 
 impl RemoteWrite {
-    pub(crate) fn new(
+    fn start(
         url: &Url,
-        given: &[(String, String)],
-        totals: Totals,
-        run: RunLabels,
-        histograms: Histograms,
-    ) -> Result<Self, String> {
-        let headers =
+        OutputSetup { headers, totals, run }: OutputSetup<'_>,
+        histograms: HistogramForm,
+    ) -> Result<Box<dyn OutputSink>, SinkError> {
+        let own =
             [("content-type", "application/x-protobuf"), ("content-encoding", "snappy"), ("x-prometheus-remote-write-version", "0.1.0")];
-        Ok(Self { poster: Poster::new(url, &headers, given)?, totals, run, histograms, timestamp: 0 })
+        Ok(Box::new(Self { poster: Poster::new(url, &own, headers)?, totals, run, histograms, timestamp: 0 }))
     }
 }
 
-impl Sink for RemoteWrite {
-    fn take(&mut self, second: &Second) {
+impl OutputSink for RemoteWrite {
+    fn take(&mut self, second: &OutputSecond) {
         self.totals.add(second);
         self.timestamp = self.run.unix_ms(second.load.end);
     }
 
-    fn flush(&mut self) -> Result<u64, Problem> {
+    fn flush(&mut self) -> Result<u64, DeliveryError> {
         let request = write_request(&self.totals, &self.run, self.histograms, self.timestamp);
         let compressed = snap::raw::Encoder::new().compress_vec(&request.encode_to_vec());
-        let compressed = compressed.map_err(|problem| Problem { text: problem.to_string(), passing: false })?;
+        let compressed = compressed.map_err(|problem| DeliveryError { text: problem.to_string(), is_transient: false })?;
         self.poster.post(compressed).map(|()| 1)
     }
 
@@ -66,25 +79,25 @@ impl Sink for RemoteWrite {
     fn give_up(&mut self) {}
 }
 
-fn write_request(totals: &Totals, run: &RunLabels, histograms: Histograms, timestamp: i64) -> WriteRequest {
+fn write_request(totals: &RunTotals, run: &RunLabels, histograms: HistogramForm, timestamp: i64) -> WriteRequest {
     let mut request = WriteRequest::default();
     for family in totals.families() {
         let name = family.prometheus_name();
         for (labels, value) in &family.points {
             let series = |suffix: &str, le: Option<f64>| labelled(&format!("{name}{suffix}"), labels, run, le);
-            let sample = |value: f64| vec![Sample { value, timestamp }];
+            let sample = |value: f64| vec![WrittenSample { value, timestamp }];
             let mut plain = |suffix: &str, le: Option<f64>, value: f64| {
                 request.timeseries.push(TimeSeries { labels: series(suffix, le), samples: sample(value), histograms: Vec::new() });
             };
             match value {
-                Value::Number(number) => plain("", None, *number),
-                Value::Times(times) if histograms == Histograms::Classic => {
+                PointValue::Number(number) => plain("", None, *number),
+                PointValue::Times(times) if histograms == HistogramForm::Classic => {
                     bounds().for_each(|bound| plain("_bucket", Some(bound), below(times, bound) as f64));
                     plain("_bucket", Some(f64::INFINITY), times.count() as f64);
                     plain("_sum", None, times.sum() as f64 / 1e9);
                     plain("_count", None, times.count() as f64);
                 }
-                Value::Times(times) => request.timeseries.push(TimeSeries {
+                PointValue::Times(times) => request.timeseries.push(TimeSeries {
                     labels: series("", None),
                     samples: Vec::new(),
                     histograms: vec![native(times, timestamp)],
@@ -92,9 +105,9 @@ fn write_request(totals: &Totals, run: &RunLabels, histograms: Histograms, times
             }
         }
         let kind = match family.kind {
-            Kind::Counter => MetricType::Counter,
-            Kind::Gauge => MetricType::Gauge,
-            Kind::Histogram => MetricType::Histogram,
+            FamilyKind::Counter => MetricType::Counter,
+            FamilyKind::Gauge => MetricType::Gauge,
+            FamilyKind::Histogram => MetricType::Histogram,
         };
         request.metadata.push(Metadata { kind: kind.into(), name, help: family.help.to_owned() });
     }
@@ -102,17 +115,13 @@ fn write_request(totals: &Totals, run: &RunLabels, histograms: Histograms, times
 }
 
 /// All labels of a series, sorted by name as the protocol asks.
-fn labelled(name: &str, labels: &Labels, run: &RunLabels, le: Option<f64>) -> Vec<Label> {
+fn labelled(name: &str, labels: &PointLabels, run: &RunLabels, le: Option<f64>) -> Vec<Label> {
     let own = labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
     let mut all: Vec<(String, String)> = own.chain(run.labels()).collect();
     all.push(("__name__".to_owned(), name.to_owned()));
     all.extend(le.map(|le| ("le".to_owned(), bound_text(le))));
     all.sort();
     all.into_iter().map(|(name, value)| Label { name, value }).collect()
-}
-
-pub(super) fn bound_text(bound: f64) -> String {
-    if bound.is_infinite() { "+Inf".to_owned() } else { format!("{bound:.6}").trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 fn native(times: &Histogram, timestamp: i64) -> NativeHistogram {

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::text::exposition;
-use crate::outlet::{Problem, Sink};
-use crate::outputs::RunLabels;
-use crate::second::Second;
-use crate::totals::Totals;
+use crate::run_labels::RunLabels;
+use crate::second::OutputSecond;
+use crate::sink::{DeliveryError, OutputSink};
+use crate::totals::RunTotals;
 
 /// A scraper that sends or takes nothing for this long is cut off: one is answered at a time.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -17,17 +17,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const HEAD_MAX: u64 = 16 << 10;
 
 /// Serves the state after the last second that was added.
-pub(crate) struct Scrape {
+pub(crate) struct ScrapeEndpoint {
     address: SocketAddr,
-    state: Arc<Mutex<Totals>>,
+    state: Arc<Mutex<RunTotals>>,
 }
 
-impl Scrape {
+impl ScrapeEndpoint {
     /// Listens, and answers on a thread of its own that ends with the process.
     ///
     /// # Errors
     /// When the address is taken or not ours, or the system gives no thread.
-    pub(crate) fn start(listen: SocketAddr, totals: Totals, run: RunLabels) -> std::io::Result<Self> {
+    pub(crate) fn start(listen: SocketAddr, totals: RunTotals, run: RunLabels) -> std::io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
         let state = Arc::new(Mutex::new(totals));
@@ -46,13 +46,13 @@ impl Scrape {
     }
 }
 
-impl Sink for Scrape {
-    fn take(&mut self, second: &Second) {
+impl OutputSink for ScrapeEndpoint {
+    fn take(&mut self, second: &OutputSecond) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).add(second);
     }
 
     /// It is there to be fetched.
-    fn flush(&mut self) -> Result<u64, Problem> {
+    fn flush(&mut self) -> Result<u64, DeliveryError> {
         Ok(1)
     }
 

@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use super::remote::bound_text;
-use super::{below, bounds};
-use crate::outputs::RunLabels;
-use crate::totals::{Kind, Labels, Totals, Value};
+use super::bounds::{below, bound_text, bounds};
+use crate::family::{FamilyKind, PointLabels, PointValue};
+use crate::run_labels::RunLabels;
+use crate::totals::RunTotals;
 
-pub(super) fn exposition(totals: &Totals, run: &RunLabels) -> String {
+pub(super) fn exposition(totals: &RunTotals, run: &RunLabels) -> String {
     let mut out = String::new();
     for family in totals.families() {
         let name = family.prometheus_name();
         let kind = match family.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            FamilyKind::Counter => "counter",
+            FamilyKind::Gauge => "gauge",
+            FamilyKind::Histogram => "histogram",
         };
         // Formatting into a string cannot fail.
         let _ = write!(out, "# HELP {name} {}\n# TYPE {name} {kind}\n", family.help);
@@ -23,8 +23,8 @@ pub(super) fn exposition(totals: &Totals, run: &RunLabels) -> String {
                 let _ = writeln!(out, "{name}{suffix}{{{}}} {value}", labelled(labels, run, le));
             };
             match value {
-                Value::Number(number) => line("", None, *number),
-                Value::Times(times) => {
+                PointValue::Number(number) => line("", None, *number),
+                PointValue::Times(times) => {
                     bounds().for_each(|bound| line("_bucket", Some(bound), below(times, bound) as f64));
                     line("_bucket", Some(f64::INFINITY), times.count() as f64);
                     line("_sum", None, times.sum() as f64 / 1e9);
@@ -36,7 +36,7 @@ pub(super) fn exposition(totals: &Totals, run: &RunLabels) -> String {
     out
 }
 
-fn labelled(labels: &Labels, run: &RunLabels, le: Option<f64>) -> String {
+fn labelled(labels: &PointLabels, run: &RunLabels, le: Option<f64>) -> String {
     let own = labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
     let le = le.map(|le| ("le".to_owned(), bound_text(le)));
     own.chain(run.labels()).chain(le).map(|(name, value)| format!("{name}=\"{}\"", escaped(&value))).collect::<Vec<_>>().join(",")

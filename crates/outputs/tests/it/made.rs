@@ -73,7 +73,7 @@ pub(crate) fn push(outputs: &mut Outputs, number: u32) {
 }
 
 /// Sends these seconds to one destination and says how that went.
-pub(crate) fn send(destination: &str, id: &str, seconds: u32) -> outputs::Delivery {
+pub(crate) fn send(destination: &str, id: &str, seconds: u32) -> outputs::OutputDelivery {
     let to: Destination = destination.parse().expect("a destination");
     let mut outputs = Outputs::start(&[to], &[], None, &plan(), &run(id)).expect("it starts");
     (0..seconds).for_each(|number| push(&mut outputs, number));

@@ -6,12 +6,12 @@ use metrics::{Recorder, SeriesKey, SeriesSlice, Snapshot};
 
 /// The names that a run keeps apart.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct SeriesBound {
     max: usize,
     kept: HashSet<SeriesKey>,
 }
 
-impl Names {
+impl SeriesBound {
     pub(crate) fn new(series_max: u32) -> Self {
         Self { max: series_max as usize, kept: HashSet::new() }
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn two_workers_together_keep_no_more_names_than_the_bound() {
-        let mut names = Names::new(2);
+        let mut names = SeriesBound::new(2);
         let mut merged = second(0, &["a", "b"]);
         merged.merge(second(1, &["c", "d"]));
         for _ in 0..2 {

@@ -1,44 +1,31 @@
-//! Where the users of one leaf work: what its dispatcher and its users share on one worker.
+//! One leaf of the load tree on one worker: what its dispatcher and its virtual users share, and how an iteration is run and recorded.
+//!
+//! Read [`ActiveLeaf`] first. Deliberately absent: when iterations start (`open`, `closed`).
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
-use metrics::clock::Clock;
-use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
+use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{ScenarioRun, TestPlan};
 
-use crate::arrivals::Share;
-use crate::tasks::Bell;
+use crate::context::WorkerContext;
 use crate::user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};
-
-/// What every leaf of one worker has at hand.
-#[derive(Debug, Clone)]
-pub struct WorkerContext {
-    pub index: u32,
-    pub workers: u32,
-    pub clock: Clock,
-    pub recorder: Rc<RefCell<Recorder>>,
-}
-
-impl WorkerContext {
-    pub(crate) fn share(&self) -> Share {
-        Share { index: u64::from(self.index), of: u64::from(self.workers) }
-    }
-}
+use crate::wakeup::Wakeup;
 
 /// One leaf on one worker.
-pub(crate) struct Floor<C: UserFactory> {
+pub(crate) struct ActiveLeaf<C: UserFactory> {
     pub(crate) context: WorkerContext,
     pub(crate) factory: Rc<C>,
-    pub(crate) leaf: u32,
+    /// Depth-first number in the load tree.
+    pub(crate) number: u32,
     pub(crate) run: ScenarioRun,
     pub(crate) seed: u64,
     pub(crate) begin: Nanos,
     pub(crate) graceful_stop_ns: u64,
-    /// Rung whenever the dispatcher should look again.
-    pub(crate) changed: Bell,
+    /// Woken whenever the dispatcher should look again.
+    pub(crate) changed: Wakeup,
     /// No iteration starts any more; running ones may finish.
     stopping: Cell<bool>,
     pub(crate) load_end: Rc<Cell<Nanos>>,
@@ -51,20 +38,20 @@ pub(crate) struct Floor<C: UserFactory> {
     users_made: Cell<u64>,
 }
 
-impl<C: UserFactory> Floor<C> {
-    pub(crate) fn new(context: WorkerContext, factory: Rc<C>, plan: &TestPlan, leaf: u32, run: ScenarioRun, begin: Nanos) -> Self {
+impl<C: UserFactory> ActiveLeaf<C> {
+    pub(crate) fn new(context: WorkerContext, factory: Rc<C>, plan: &TestPlan, number: u32, run: ScenarioRun, begin: Nanos) -> Self {
         let name: std::sync::Arc<str> = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| &scenario.name).into();
         let key = SeriesKey { kind: SeriesKind::Iteration, scenario: name.clone(), group: "".into(), name };
         let series = context.recorder.borrow_mut().series(&key);
         Self {
             factory,
-            leaf,
-            seed: plan.options.seed.wrapping_add(u64::from(leaf).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+            number,
+            seed: plan.options.seed.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             begin,
             load_end: Rc::new(Cell::new(run.profile.duration_ns().filter(|ns| *ns > 0).map_or(Nanos::MAX, |ns| begin + ns))),
             graceful_stop_ns: run.graceful_stop_ns.unwrap_or(plan.options.graceful_stop_ns),
             run,
-            changed: Bell::default(),
+            changed: Wakeup::default(),
             stopping: Cell::new(false),
             halted: Cell::new(false),
             scales: RefCell::default(),
@@ -101,7 +88,7 @@ impl<C: UserFactory> Floor<C> {
     pub(crate) fn new_user(&self) -> C::User {
         let number = self.users_made.replace(self.users_made.get() + 1);
         let share = self.context.share();
-        self.factory.new_user(self.leaf, self.run.scenario, number * share.of + share.index)
+        self.factory.new_user(self.number, self.run.scenario, number * share.of + share.index)
     }
 
     /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when it ended; `None`:
@@ -109,24 +96,36 @@ impl<C: UserFactory> Floor<C> {
     pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<Nanos>, sequence: u64) -> Option<Nanos> {
         let (scheduled, open) = (due.unwrap_or(started), due.is_some());
         let arrival = Arrival { scheduled, scenario: self.run.scenario, sequence };
-        let mut record = IterationRecord { floor: self, scheduled, started, end: None };
+        let mut record = IterationRecord { leaf: self, scheduled, started, end: None };
         record.begin();
-        let end = giving_way(user.iterate(Iteration { arrival, leaf: self.leaf, open, load_end: Rc::clone(&self.load_end) })).await;
+        let end = giving_way(user.iterate(Iteration { arrival, leaf: self.number, open, load_end: Rc::clone(&self.load_end) })).await;
         let ended = self.now();
         record.end = Some((end, ended));
         drop(record);
         (end != IterationEnd::Exhausted).then_some(ended)
     }
 
+    /// Returns when the instant has come or the leaf has changed.
+    pub(crate) async fn wait_until(&self, deadline: Nanos) {
+        let timer = self.context.clock.sleep_until(deadline);
+        poll_fn(|context| {
+            if self.changed.poll(context).is_ready() || timer.poll_due(context).is_ready() {
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
     fn set_active(&self, at: Nanos, active: u64) {
         self.active.set(active);
-        self.context.recorder.borrow_mut().users_active(self.leaf, at, active);
+        self.context.recorder.borrow_mut().users_active(self.number, at, active);
     }
 }
 
 /// Counts an iteration from its start to its end, however it ends; being dropped without an end is an interruption.
 struct IterationRecord<'a, C: UserFactory> {
-    floor: &'a Floor<C>,
+    leaf: &'a ActiveLeaf<C>,
     scheduled: Nanos,
     started: Nanos,
     end: Option<(IterationEnd, Nanos)>,
@@ -134,29 +133,29 @@ struct IterationRecord<'a, C: UserFactory> {
 
 impl<C: UserFactory> IterationRecord<'_, C> {
     fn begin(&self) {
-        let floor = self.floor;
-        floor.set_active(self.started, floor.active() + 1);
-        floor.context.recorder.borrow_mut().leaf(floor.leaf).started += 1;
+        let leaf = self.leaf;
+        leaf.set_active(self.started, leaf.active() + 1);
+        leaf.context.recorder.borrow_mut().leaf(leaf.number).started += 1;
     }
 }
 
 impl<C: UserFactory> Drop for IterationRecord<'_, C> {
     fn drop(&mut self) {
-        let floor = self.floor;
-        let (end, ended) = self.end.map_or_else(|| (None, floor.now()), |(end, at)| (Some(end), at));
-        floor.set_active(ended, floor.active().saturating_sub(1));
-        let mut recorder = floor.context.recorder.borrow_mut();
+        let leaf = self.leaf;
+        let (end, ended) = self.end.map_or_else(|| (None, leaf.now()), |(end, at)| (Some(end), at));
+        leaf.set_active(ended, leaf.active().saturating_sub(1));
+        let mut recorder = leaf.context.recorder.borrow_mut();
         let outcome = match end {
             Some(IterationEnd::Ended(outcome)) => outcome,
             Some(IterationEnd::Exhausted) => {
-                let counts = recorder.leaf(floor.leaf);
+                let counts = recorder.leaf(leaf.number);
                 counts.ended += 1;
                 counts.exhausted = true;
                 return;
             }
             None => Outcome::Interrupted,
         };
-        let counts = recorder.leaf(floor.leaf);
+        let counts = recorder.leaf(leaf.number);
         match outcome {
             Outcome::Interrupted => counts.interrupted += 1,
             _ => counts.ended += 1,
@@ -173,7 +172,7 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
             bytes_received: 0,
             trace: None,
         };
-        recorder.record(floor.series, &sample);
+        recorder.record(leaf.series, &sample);
     }
 }
 

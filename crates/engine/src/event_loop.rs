@@ -1,4 +1,4 @@
-//! Turns of a worker's loop: poll what was woken, fire the timers that are due, sleep until the next.
+//! EventLoop of a worker's loop: poll what was woken, fire the timers that are due, sleep until the next.
 //!
 //! The runtime's own timers have a granularity of a millisecond; a timerfd is armed for the exact nanosecond instead.
 
@@ -20,7 +20,7 @@ const STALL_NS: u64 = 1_000_000;
 const ROUNDS_MAX: u32 = 16;
 
 /// Drives `work` and the clock of one thread on a tokio current-thread runtime.
-pub(crate) struct Turns<F> {
+pub(crate) struct EventLoop<F> {
     clock: Clock,
     recorder: Rc<RefCell<Recorder>>,
     timer: AsyncFd<OwnedFd>,
@@ -28,7 +28,7 @@ pub(crate) struct Turns<F> {
     work: Pin<Box<F>>,
 }
 
-impl<F: Future> Turns<F> {
+impl<F: Future> EventLoop<F> {
     /// # Errors
     /// When the kernel gives no timer (out of descriptors). Must be called inside the runtime.
     pub(crate) fn new(clock: Clock, recorder: Rc<RefCell<Recorder>>, work: F) -> std::io::Result<Self> {
@@ -53,7 +53,7 @@ impl<F: Future> Turns<F> {
     }
 }
 
-impl<F: Future> Future for Turns<F> {
+impl<F: Future> Future for EventLoop<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {

@@ -1,0 +1,93 @@
+//! What the coordinator, its workers and those who steer the load send each other, and the channels for it.
+//!
+//! Everything that crosses from one of these threads to another is declared here, so that neither side needs to know the other. Read
+//! [`WorkerCommand`] and [`WorkerReport`] first.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+use metrics::{Nanos, Snapshot};
+
+use crate::control::{LoadControl, WorkerError};
+
+/// Length of the time that a snapshot covers.
+pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
+
+/// What the coordinator tells a worker.
+#[derive(Debug, Clone)]
+pub(crate) enum WorkerCommand {
+    /// Start a leaf at an instant. `numbers` has the number of its next iteration in closed load, for all workers.
+    Begin { leaf: u32, at: Nanos, numbers: Arc<AtomicU64> },
+    /// Start no more iterations; let the running ones finish within their graceful stop.
+    Stop,
+    /// Interrupt all iterations.
+    Halt,
+    /// Scale the load relative to the plan, from an instant on.
+    Scale { at: Nanos, factor: f64 },
+    /// Hand over what is left and end.
+    Finish,
+}
+
+/// What a worker tells the coordinator.
+#[derive(Debug)]
+pub(crate) enum WorkerReport {
+    Snapshot(Box<Snapshot>),
+    LeafEnded(u32),
+    /// The worker has ended; its last snapshot came before.
+    Done,
+    /// The worker could not go on.
+    Broke(WorkerError),
+}
+
+/// What the coordinator receives.
+pub(crate) enum CoordinatorInput {
+    Report(WorkerReport),
+    Control(LoadControl),
+}
+
+/// A worker's channel to the coordinator.
+#[derive(Clone)]
+pub(crate) struct WorkerLink {
+    inputs: SyncSender<CoordinatorInput>,
+}
+
+impl WorkerLink {
+    pub(crate) fn new(inputs: SyncSender<CoordinatorInput>) -> Self {
+        Self { inputs }
+    }
+
+    /// Waits while the coordinator's queue is full.
+    pub(crate) fn send(&self, report: WorkerReport) {
+        // The coordinator outlives its workers; if it is gone, there is nobody to tell.
+        let _ = self.inputs.send(CoordinatorInput::Report(report));
+    }
+
+    /// Gives the snapshot back where the coordinator's queue is full.
+    pub(crate) fn try_send(&self, snapshot: Box<Snapshot>) -> Result<(), Box<Snapshot>> {
+        match self.inputs.try_send(CoordinatorInput::Report(WorkerReport::Snapshot(snapshot))) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(input) | TrySendError::Disconnected(input)) => match input {
+                CoordinatorInput::Report(WorkerReport::Snapshot(snapshot)) => Err(snapshot),
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+/// A handle by which other threads steer the load.
+#[derive(Clone)]
+pub struct LoadHandle {
+    inputs: SyncSender<CoordinatorInput>,
+}
+
+impl LoadHandle {
+    pub(crate) fn new(inputs: SyncSender<CoordinatorInput>) -> Self {
+        Self { inputs }
+    }
+
+    /// Ignored once the run has ended.
+    pub fn send(&self, control: LoadControl) {
+        let _ = self.inputs.send(CoordinatorInput::Control(control));
+    }
+}

@@ -1,0 +1,28 @@
+//! The tool's own HTTP calls: to exporters that it reads, to outputs that it feeds, to the live page of a run.
+//!
+//! Read [`HttpTarget`] first. One connection for each call, HTTP/1.1, with TLS where the URL says so; every wait and every size has a
+//! bound that the caller names ([`within`], [`StreamedBody::bytes`]). Deliberately absent: the load itself, whose clients measure
+//! (`protocol`), and so kept-alive connections, redirects, cookies, retries.
+
+mod body;
+mod error;
+mod target;
+
+use std::time::Duration;
+
+pub use body::StreamedBody;
+pub use bytes::Bytes;
+pub use error::{HttpError, HttpTargetError};
+pub use hyper::{HeaderMap, Method, Request, Response, StatusCode, header};
+pub use target::HttpTarget;
+
+/// The body of a request.
+pub type RequestBody = http_body_util::Full<Bytes>;
+
+/// The call's result, or [`HttpError::Timeout`] once it has taken `limit`. Needs a tokio runtime with timers.
+///
+/// # Errors
+/// Those of the call, and the timeout.
+pub async fn within<T>(limit: Duration, call: impl Future<Output = Result<T, HttpError>>) -> Result<T, HttpError> {
+    tokio::time::timeout(limit, call).await.unwrap_or(Err(HttpError::Timeout { limit }))
+}

@@ -1,0 +1,78 @@
+//! Calls against servers of plain sockets that say exactly what a test wants.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use http_client::{HttpError, HttpTarget, within};
+use hyper::Method;
+use url::Url;
+
+/// A server that sends `response` to one request and then keeps the connection open for as long as `hold` lives; its target, and the
+/// head of the request it got.
+fn server(response: &'static str, hold: Receiver<()>) -> (HttpTarget, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = Url::parse(&format!("http://{}/metrics?all", listener.local_addr().unwrap())).unwrap();
+    let (sender, heads) = sync_channel(1);
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut head = String::new();
+        while reader.read_line(&mut head).unwrap() > 2 {}
+        sender.send(head).unwrap();
+        stream.write_all(response.as_bytes()).unwrap();
+        let _ = hold.recv();
+    });
+    (HttpTarget::of(&url).unwrap(), heads)
+}
+
+fn run<T>(call: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(call)
+}
+
+#[test]
+fn a_response_of_any_status_is_handed_over_whole() {
+    let (_open, hold) = sync_channel(1);
+    let (target, heads) = server("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nsorry", hold);
+    let (status, body) = run(async {
+        let response = target.send(target.request(Method::POST, "ping")).await.unwrap();
+        (response.status(), response.into_body().bytes(5).await.unwrap())
+    });
+    assert_eq!((status.as_u16(), &*body), (503, &b"sorry"[..]));
+    let head = heads.recv().unwrap().to_lowercase();
+    assert!(head.starts_with("post /metrics?all http/1.1\r\n"), "{head}");
+    for line in [format!("host: {}", target.authority()), "connection: close".to_owned(), "content-length: 4".to_owned()] {
+        assert!(head.contains(&line), "no {line} in {head}");
+    }
+}
+
+#[test]
+fn a_body_longer_than_the_bound_is_refused() {
+    let (_open, hold) = sync_channel(1);
+    let (target, _heads) = server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef", hold);
+    let body = run(async { target.send(target.request(Method::GET, "")).await.unwrap().into_body().bytes(5).await });
+    assert!(matches!(body, Err(HttpError::TooLong { bytes_max: 5, .. })), "{body:?}");
+}
+
+#[test]
+fn a_server_that_does_not_go_on_is_given_up() {
+    let (_open, hold) = sync_channel(1);
+    let (target, _heads) = server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc", hold);
+    let call = async { target.send(target.request(Method::GET, "")).await?.into_body().bytes(100).await };
+    let error = run(within(Duration::from_millis(100), call)).unwrap_err();
+    assert_eq!(error.to_string(), "no response within 0.1 s");
+}
+
+#[test]
+fn a_body_that_breaks_off_and_a_port_nobody_listens_on_are_errors() {
+    let (open, hold) = sync_channel(1);
+    drop(open);
+    let (target, _heads) = server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc", hold);
+    let body = run(async { target.send(target.request(Method::GET, "")).await.unwrap().into_body().bytes(100).await });
+    assert!(matches!(body, Err(HttpError::Exchange { .. })), "{body:?}");
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
+    let target = HttpTarget::of(&Url::parse(&format!("http://{free}/")).unwrap()).unwrap();
+    let refused = run(async { target.send(target.request(Method::GET, "")).await.map(drop) });
+    assert!(matches!(refused, Err(HttpError::Connect { .. })), "{refused:?}");
+}

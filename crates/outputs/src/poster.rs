@@ -1,0 +1,67 @@
+//! POSTs for outputs that speak HTTP: one URL, a time limit, and what the receiver says when it refuses.
+
+use std::time::Duration;
+
+use http_client::header::{HeaderName, HeaderValue};
+use http_client::{Bytes, HeaderMap, HttpError, HttpTarget, StatusCode, within};
+use tokio::runtime::Runtime;
+use url::Url;
+
+use crate::sink::{DeliveryError, SinkError};
+
+/// For connecting, sending and the response together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Of a response that says what is wrong. Bytes.
+const RESPONSE_BYTES_MAX: usize = 64 << 10;
+const RESPONSE_CHARS_SHOWN: usize = 200;
+
+/// Posts to one URL.
+pub(crate) struct Poster {
+    runtime: Runtime,
+    target: HttpTarget,
+    headers: HeaderMap,
+}
+
+impl Poster {
+    /// `headers` go with every request, and those that the user has `given`. A user and password in the URL become basic authentication.
+    ///
+    /// # Errors
+    /// When the URL or a header cannot be used, or this machine's TLS.
+    pub(crate) fn new(url: &Url, headers: &[(&str, &str)], given: &[(String, String)]) -> Result<Self, SinkError> {
+        let mut all = HeaderMap::new();
+        let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in headers.iter().copied().chain(given) {
+            let name = HeaderName::try_from(name).map_err(|_| SinkError::HeaderName(name.to_owned()))?;
+            let value = HeaderValue::try_from(value).map_err(|_| SinkError::HeaderValue(name.to_string()))?;
+            all.insert(name, value);
+        }
+        let target = HttpTarget::of(url)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { runtime, target, headers: all })
+    }
+
+    /// One request; anything but a success is an error that says what the receiver said.
+    pub(crate) fn post(&self, body: Vec<u8>) -> Result<(), DeliveryError> {
+        let (status, said) = self
+            .runtime
+            .block_on(within(TIMEOUT, self.exchange(body.into())))
+            .map_err(|error| DeliveryError { text: error.to_string(), is_transient: true })?;
+        if status.is_success() {
+            return Ok(());
+        }
+        let said: String = String::from_utf8_lossy(&said).trim().chars().take(RESPONSE_CHARS_SHOWN).collect();
+        // What the receiver refuses now it refuses again, unless it is overloaded or broken.
+        let is_transient = status.is_server_error() || status.as_u16() == 429;
+        Err(DeliveryError { text: format!("it answered {status}{}{said}", if said.is_empty() { "" } else { ": " }), is_transient })
+    }
+
+    async fn exchange(&self, body: Bytes) -> Result<(StatusCode, Bytes), HttpError> {
+        let mut request = self.target.request(http_client::Method::POST, body);
+        request.headers_mut().extend(self.headers.clone());
+        let response = self.target.send(request).await?;
+        let status = response.status();
+        // The status says whether it arrived; the body only says why not.
+        let said = response.into_body().bytes(RESPONSE_BYTES_MAX).await.unwrap_or_default();
+        Ok((status, said))
+    }
+}
