@@ -13,17 +13,18 @@ use crate::workspace::Workspace;
 
 /// Package, then the packages of this workspace it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("loadstone-plan", &[]),
-    ("loadstone-metrics", &[]),
+    ("loadstone-secrets", &[]),
+    ("loadstone-plan", &["loadstone-secrets"]),
+    ("loadstone-metrics", &["loadstone-secrets"]),
     ("loadstone-stub", &[]),
     ("loadstone-engine", &["loadstone-plan", "loadstone-metrics"]),
     ("loadstone-protocol", &["loadstone-metrics"]),
     ("loadstone-observe", &["loadstone-metrics"]),
     // Of the engine only the VirtualUser trait.
     ("loadstone-script", &["loadstone-engine", "loadstone-protocol", "loadstone-stub", "loadstone-plan", "loadstone-metrics"]),
-    ("loadstone-run-directory", &["loadstone-plan", "loadstone-metrics"]),
+    ("loadstone-run-directory", &["loadstone-plan", "loadstone-metrics", "loadstone-secrets"]),
     ("loadstone-analysis", &["loadstone-run-directory", "loadstone-plan", "loadstone-metrics"]),
-    ("loadstone-report", &["loadstone-analysis", "loadstone-run-directory", "loadstone-plan", "loadstone-metrics"]),
+    ("loadstone-report", &["loadstone-analysis", "loadstone-run-directory", "loadstone-plan", "loadstone-metrics", "loadstone-secrets"]),
     ("loadstone-outputs", &["loadstone-plan", "loadstone-metrics"]),
     ("loadstone-fleet", &["loadstone-plan", "loadstone-metrics", "loadstone-run-directory"]),
     (
@@ -40,6 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "loadstone-report",
             "loadstone-run-directory",
             "loadstone-script",
+            "loadstone-secrets",
             "loadstone-stub",
         ],
     ),
