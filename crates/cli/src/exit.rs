@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use run_directory::Mask;
 use script::ScriptError;
+use secrets::Secrets;
 
 /// How a command ends, for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +49,12 @@ impl From<Exit> for ExitCode {
 pub(crate) struct UsageError(pub(crate) String);
 
 /// An error as it may be shown. What holds no secret stays as it is, causes included.
-pub(crate) fn hiding(mask: &Mask, error: anyhow::Error) -> anyhow::Error {
+pub(crate) fn hiding(secrets: &Secrets, error: anyhow::Error) -> anyhow::Error {
     let said = format!("{error:#}");
     match error.downcast::<ScriptError>() {
-        Ok(script) => script.hiding(mask.secrets()).into(),
+        Ok(script) => script.hiding(secrets).into(),
         Err(error) => {
-            let shown = mask.text(&said);
+            let shown = secrets.hide(&said);
             if *shown == said {
                 error
             } else if error.chain().any(|cause| cause.is::<UsageError>()) {

@@ -17,8 +17,9 @@ use plan::TestPlan;
 use protocol::NetworkOptions;
 use report::RunState;
 use report::terminal::{Closing, Pace, Progress, Screen, Style};
-use run_directory::{Mask, Reader, RunEnd, RunInfo, Writer};
+use run_directory::{Reader, RunEnd, RunInfo, Writer};
 use script::Stubs;
+use secrets::Secrets;
 
 use crate::args::OutputArgs;
 use crate::conclusions::Conclusions;
@@ -62,13 +63,13 @@ impl Session<'_> {
         self,
         make_factory: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
     ) -> anyhow::Result<Exit> {
-        let mask = Mask::of(&self.plan);
+        let mask = self.plan.all_secrets();
         self.perform_masked(&mask, make_factory).map_err(|error| exit::hiding(&mask, error))
     }
 
     fn perform_masked<C: UserFactory>(
         mut self,
-        mask: &Mask,
+        mask: &Secrets,
         make_factory: impl Fn(&WorkerContext) -> Result<C, String> + Send + Sync,
     ) -> anyhow::Result<Exit> {
         let tables = room::tables(&self.plan.load, self.workers, machine::raise_descriptor_limit())?;
@@ -80,7 +81,7 @@ impl Session<'_> {
         let info = self.info();
         let writer = Writer::create(folder, info, &self.plan)?;
         let directory = writer.directory().to_owned();
-        let shown = mask.plan(&self.plan);
+        let shown = self.plan.hiding(mask);
         let mut page = if self.output.live { Some(LivePage::start(writer.info(), &shown)?) } else { None };
         let outgoing = self.outgoing(&writer, &shown)?;
         let (ending, trouble) = self.load(mask, writer, page.as_mut(), outgoing, tables, make_factory)?;
@@ -126,7 +127,7 @@ impl Session<'_> {
     /// Runs the load. What went wrong on the way but did not stop the conclusions comes second.
     fn load<C: UserFactory>(
         &mut self,
-        mask: &Mask,
+        mask: &Secrets,
         writer: Writer,
         page: Option<&mut LivePage>,
         outgoing: Option<Outgoing>,
@@ -145,7 +146,7 @@ impl Session<'_> {
         let pace = if self.output.quiet { Pace::Quiet } else { Pace::detect(terminal) };
         let style = Style::detect(self.color, terminal);
         let signals = self.signals(monotonic)?;
-        let shown = mask.plan(&plan);
+        let shown = plan.hiding(mask);
         let mut watch = Watch {
             mask,
             live: LiveAnalysis::new(&shown, &writer.info().host),
@@ -216,7 +217,7 @@ impl Session<'_> {
 
 /// Follows the coordinator. What comes to it from the load is masked before anything else sees it.
 struct Watch<'a, W: Write> {
-    mask: &'a Mask,
+    mask: &'a Secrets,
     writer: Writer,
     live: LiveAnalysis,
     progress: Progress,
@@ -250,7 +251,7 @@ impl<W: Write> Watch<'_, W> {
         }
         let is_drained = self.journeys.slice(snapshot, is_last);
         snapshot.marks.extend(readings.marks());
-        if let Cow::Owned(masked) = self.mask.snapshot(Cow::Borrowed(snapshot)) {
+        if let Cow::Owned(masked) = Snapshot::hiding(Cow::Borrowed(snapshot), self.mask) {
             *snapshot = masked;
         }
         if let Some(outgoing) = &mut self.outgoing {
@@ -323,7 +324,7 @@ impl<W: Write> Watch<'_, W> {
     }
 
     fn say(&mut self, line: &str) {
-        let line = self.mask.text(line);
+        let line = self.mask.hide(line);
         let _ = self.screen.message(&line);
         let _ = self.writer.console(&line);
     }
@@ -376,7 +377,7 @@ pub(crate) fn preflight_or_exit(plan: &TestPlan, network: &NetworkOptions) -> an
     match preflight::reach(plan, network) {
         Ok(()) => Ok(None),
         Err(problem) => {
-            writeln!(std::io::stderr(), "error: {}", Mask::of(plan).text(&problem))?;
+            writeln!(std::io::stderr(), "error: {}", plan.all_secrets().hide(&problem))?;
             Ok(Some(Exit::Unreachable))
         }
     }

@@ -6,7 +6,8 @@ use metrics::clock::Monotonic;
 use metrics::{FlowEvent, Mark, MarkKind, Signal, SignalBatch, SignalNotice};
 use observe::{Observation, Observer};
 use plan::TestPlan;
-use run_directory::{Mask, SignalSeries};
+use run_directory::SignalSeries;
+use secrets::Secrets;
 
 use crate::exit::UsageError;
 
@@ -34,13 +35,13 @@ impl SignalSource for Observation {
 /// [`UsageError`] names the option that is wrong.
 pub(crate) fn observers(plan: &TestPlan) -> Result<Vec<Observer>, UsageError> {
     let observers = plan.observers.iter().map(Observer::from_description).collect::<Result<Vec<_>, _>>();
-    observers.map_err(|problem| UsageError(Mask::of(plan).text(&problem.to_string()).into_owned()))
+    observers.map_err(|problem| UsageError(plan.all_secrets().hide(&problem.to_string()).into_owned()))
 }
 
 /// All sources of one run. Names and messages come out with secrets masked.
 pub(crate) struct Signals {
     sources: Vec<Box<dyn SignalSource>>,
-    mask: Mask,
+    secrets: Secrets,
     /// Signals as they may be shown, by the name they were read under.
     known: HashMap<String, Signal>,
 }
@@ -67,7 +68,7 @@ impl Signals {
     /// # Errors
     /// When the system gives no thread.
     pub(crate) fn start(plan: &TestPlan, observers: Vec<Observer>, clock: Monotonic) -> anyhow::Result<Self> {
-        let mut signals = Self { sources: Vec::new(), mask: Mask::of(plan), known: HashMap::new() };
+        let mut signals = Self { sources: Vec::new(), secrets: plan.all_secrets(), known: HashMap::new() };
         if !observers.is_empty() {
             signals.add(Observation::start(observers, clock)?);
         }
@@ -100,7 +101,7 @@ impl Signals {
                     Some(place) => *place,
                     None => {
                         places.insert(signal.name.clone(), readings.series.len());
-                        let signal = self.known.entry(signal.name.clone()).or_insert_with(|| self.mask.signal(&signal)).clone();
+                        let signal = self.known.entry(signal.name.clone()).or_insert_with(|| signal.hiding(&self.secrets)).clone();
                         readings.series.push(SignalSeries { signal, points: Vec::new() });
                         readings.series.len() - 1
                     }
@@ -108,7 +109,7 @@ impl Signals {
                 readings.series[place].points.push(point);
             }
             readings.flow_events.extend(batch.flow_events);
-            readings.notices.extend(batch.notices.iter().map(|notice| self.mask.notice(notice)));
+            readings.notices.extend(batch.notices.iter().map(|notice| notice.hiding(&self.secrets)));
         }
         readings
     }
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn several_sources_become_series_without_secrets() {
-        let mut signals = Signals { sources: Vec::new(), mask: Mask::default(), known: HashMap::new() };
+        let mut signals = Signals { sources: Vec::new(), secrets: Secrets::default(), known: HashMap::new() };
         signals.add(Once(vec![batch("a", 1), batch("b", 1), batch("a", 2)]));
         signals.add(Once(vec![batch("c", 3)]));
         let readings = signals.take();

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod flow;
+mod hiding;
 mod histogram;
 mod outcome;
 mod recorder;

@@ -1,15 +1,15 @@
 //! What was asked: the test plan, frozen and validated before any load starts.
 //!
 //! Read [`TestPlan`] first, then [`Load`] (the tree of what runs when) and [`LoadProfile`] (how much of it).
-//! [`Secrets`] keeps secret values out of everything that is shown. Deliberately absent: clocks, I/O, anything measured.
+//! [`TestPlan::secrets`] and `hiding` keep what nobody may read out of all that is shown. Deliberately absent: clocks, I/O, anything measured.
 //! Everything here is plain data that serialises to `plan.json` in a run directory, and pure functions over it.
 
 mod flow;
+mod hiding;
 mod load;
 mod options;
 mod parameter;
 mod profile;
-mod secrets;
 mod test_plan;
 mod threshold;
 mod validate;
@@ -19,7 +19,7 @@ pub use load::{Load, ScenarioId, ScenarioRun};
 pub use options::RunOptions;
 pub use parameter::{Parameter, ParameterKind, ParameterOrigin, ParameterValue};
 pub use profile::{ClosedStage, IterationSplit, LoadProfile, OpenStage, Timing};
-pub use secrets::{Secrets, is_credential, is_password};
+pub use secrets::Secrets;
 pub use test_plan::{Scenario, TestPlan};
 pub use threshold::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 pub use validate::PlanError;

@@ -10,7 +10,6 @@ pub mod export;
 pub mod files;
 mod history;
 mod line;
-mod mask;
 mod model;
 mod notes;
 mod reader;
@@ -18,7 +17,6 @@ mod writer;
 
 pub use error::RunError;
 pub use history::{Entry, History};
-pub use mask::Mask;
 pub use model::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 pub use notes::Notes;
 pub use reader::Reader;

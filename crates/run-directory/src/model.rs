@@ -2,6 +2,7 @@
 
 use metrics::{Signal, SignalNotice, SignalPoint, Snapshot};
 use plan::TestPlan;
+use secrets::Secrets;
 use serde::{Deserialize, Serialize};
 
 /// The machine that made the load.
@@ -32,6 +33,14 @@ pub struct RunInfo {
     pub host: HostFacts,
     #[serde(default)]
     pub tags: Vec<String>,
+}
+
+impl RunInfo {
+    /// As every output may show it.
+    pub(crate) fn hiding(self, secrets: &Secrets) -> Self {
+        let hide = |text: &String| secrets.hide(text).into_owned();
+        Self { file: self.file.as_ref().map(hide), tags: self.tags.iter().map(hide).collect(), ..self }
+    }
 }
 
 /// How the run came to its end.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use secrets::Secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::reader::parse;
-use crate::{Mask, RunError, disk, files};
+use crate::{RunError, disk, files};
 
 /// A note, and tags that replace those the run was started with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,12 +27,12 @@ impl Notes {
         disk::read_whole(&path)?.map_or_else(|| Ok(Self::default()), |bytes| parse(&path, &bytes))
     }
 
-    /// Replaces what was noted before. What the mask hides, and passwords in URLs, are not written.
+    /// Replaces what was noted before. Secrets, and passwords in URLs, are not written.
     ///
     /// # Errors
     /// [`RunError::Io`]; what was noted before is then still whole.
-    pub fn write(&self, directory: &Path, mask: &Mask) -> Result<(), RunError> {
-        let text = |text: &String| mask.text(text).into_owned();
+    pub fn write(&self, directory: &Path, secrets: &Secrets) -> Result<(), RunError> {
+        let text = |text: &String| secrets.hide(text).into_owned();
         let shown = Self { note: self.note.as_ref().map(text), tags: self.tags.as_ref().map(|tags| tags.iter().map(text).collect()) };
         let mut bytes = serde_json::to_vec_pretty(&shown).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
         bytes.push(b'\n');

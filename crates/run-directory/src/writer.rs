@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use metrics::{SignalNotice, Snapshot};
 use plan::TestPlan;
+use secrets::Secrets;
 use serde::Serialize;
 
 use crate::disk::{self, Lines};
 use crate::line::{self, SignalLine};
-use crate::{Mask, RunEnd, RunError, RunInfo, SignalSeries, files};
+use crate::{RunEnd, RunError, RunInfo, SignalSeries, files};
 
 /// Bytes of console output that are kept.
 const CONSOLE_BYTES_MAX: u64 = 64 << 20;
@@ -23,7 +24,7 @@ const CONSOLE_BYTES_MAX: u64 = 64 << 20;
 pub struct Writer {
     directory: PathBuf,
     info: RunInfo,
-    mask: Mask,
+    secrets: Secrets,
     snapshots: Lines,
     signals: Lines,
     signal_ids: HashMap<String, u32>,
@@ -47,10 +48,10 @@ impl Writer {
     /// # Errors
     /// [`RunError::Io`] when the folder cannot be made or written.
     pub fn create(folder: &Path, info: RunInfo, plan: &TestPlan) -> Result<Self, RunError> {
-        let mask = Mask::of(plan);
-        let shown = mask.plan(plan);
+        let secrets = plan.all_secrets();
+        let shown = plan.hiding(&secrets);
         let (directory, id) = disk::make_new_directory(folder, &directory_name(&info.started, &shown.name))?;
-        let info = RunInfo { id, format: files::FORMAT, ..mask.info(info) };
+        let info = RunInfo { id, format: files::FORMAT, ..info.hiding(&secrets) };
         let file = RunFile { info: &info, plan: &shown };
         disk::write_whole(&directory.join(files::RUN), &pretty(&file)?)?;
         Ok(Self {
@@ -62,7 +63,7 @@ impl Writer {
             buffer: Vec::new(),
             directory,
             info,
-            mask,
+            secrets,
         })
     }
 
@@ -80,7 +81,7 @@ impl Writer {
     /// # Errors
     /// [`RunError::Io`]; the file then ends with the second before.
     pub fn snapshot(&mut self, snapshot: &Snapshot) -> Result<(), RunError> {
-        let shown = self.mask.snapshot(line::slim(snapshot));
+        let shown = Snapshot::hiding(line::slim(snapshot), &self.secrets);
         fill(&mut self.buffer, &*shown)?;
         self.snapshots.append(&self.buffer)
     }
@@ -95,7 +96,7 @@ impl Writer {
                 Some(id) => *id,
                 None => {
                     let id = self.signal_ids.len() as u32;
-                    fill(&mut self.buffer, &SignalLine::Signal { id, signal: self.mask.signal(&series.signal) })?;
+                    fill(&mut self.buffer, &SignalLine::Signal { id, signal: series.signal.hiding(&self.secrets) })?;
                     self.signals.append(&self.buffer)?;
                     self.signal_ids.insert(series.signal.name.clone(), id);
                     id
@@ -116,7 +117,7 @@ impl Writer {
     /// # Errors
     /// [`RunError::Io`]
     pub fn notice(&mut self, notice: &SignalNotice) -> Result<(), RunError> {
-        fill(&mut self.buffer, &SignalLine::Notice(self.mask.notice(notice)))?;
+        fill(&mut self.buffer, &SignalLine::Notice(notice.hiding(&self.secrets)))?;
         self.signals.append(&self.buffer)
     }
 
@@ -129,7 +130,7 @@ impl Writer {
             return Ok(());
         }
         self.console_full = self.console.length() + text.len() as u64 > CONSOLE_BYTES_MAX;
-        let shown = if self.console_full { Cow::Borrowed("(further output is left out)") } else { self.mask.text(text) };
+        let shown = if self.console_full { Cow::Borrowed("(further output is left out)") } else { self.secrets.hide(text) };
         self.buffer.clear();
         self.buffer.extend_from_slice(shown.as_bytes());
         self.buffer.push(b'\n');
@@ -142,8 +143,8 @@ impl Writer {
     /// [`RunError::Io`]; everything measured is on disk all the same, and the run reads as one that was cut off.
     pub fn finish(self, end: &RunEnd) -> Result<PathBuf, RunError> {
         let shown = match end {
-            RunEnd::Aborted(why) => RunEnd::Aborted(self.mask.text(why).into_owned()),
-            RunEnd::Failed(why) => RunEnd::Failed(self.mask.text(why).into_owned()),
+            RunEnd::Aborted(why) => RunEnd::Aborted(self.secrets.hide(why).into_owned()),
+            RunEnd::Failed(why) => RunEnd::Failed(self.secrets.hide(why).into_owned()),
             RunEnd::Completed | RunEnd::Interrupted => end.clone(),
         };
         for lines in [&self.snapshots, &self.signals, &self.console] {

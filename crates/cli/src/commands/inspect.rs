@@ -10,7 +10,7 @@ use crate::exit::Exit;
 pub(crate) fn inspect(args: &InspectArgs, out: &mut impl Write) -> anyhow::Result<Exit> {
     let loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
     crate::signals::observers(&loaded.plan)?;
-    let masked = run_directory::Mask::of(&loaded.plan).plan(&loaded.plan);
+    let masked = loaded.plan.hiding(&loaded.plan.all_secrets());
     serde_json::to_writer_pretty(&mut *out, &masked)?;
     writeln!(out)?;
     Ok(Exit::Passed)

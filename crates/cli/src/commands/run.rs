@@ -9,7 +9,6 @@ use engine::WorkerContext;
 use metrics::clock::Clock;
 use protocol::{Network, NetworkOptions, Share};
 use report::terminal::ColorChoice;
-use run_directory::Mask;
 use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
 
 use crate::args::{OutputArgs, RunArgs, TlsArgs, UrlArgs};
@@ -132,8 +131,8 @@ impl ScriptRun<'_> {
         let sink = console.sink();
         let observers = signals::observers(&loaded.plan)?;
         let loaded = Arc::new(loaded);
-        let mask = Mask::of(&loaded.plan);
-        let hiding = |error: ScriptError| error.hiding(mask.secrets());
+        let secrets = loaded.plan.all_secrets();
+        let hiding = |error: ScriptError| error.hiding(&secrets);
         let stubs = start_stubs(&loaded, &sink).map_err(hiding)?;
         let session = Session {
             observers,
@@ -151,7 +150,7 @@ impl ScriptRun<'_> {
         let exit =
             session.perform(|context: &WorkerContext| ScriptUsers::new(&loaded, context, sinks(&sink)).map_err(|error| error.render()))?;
         for Collected { path, rows } in loaded.finish_collections().map_err(hiding)? {
-            writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", mask.text(&path.display().to_string()))?;
+            writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", secrets.hide(&path.display().to_string()))?;
         }
         Ok(exit)
     }

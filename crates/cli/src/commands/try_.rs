@@ -12,8 +12,8 @@ use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use protocol::http::{Exchange, Headers};
 use report::terminal::{ColorChoice, Style};
 use report::{AnswerView, ExchangeView, MessageView};
-use run_directory::Mask;
 use script::{Direction, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, Traced, TracedMessage};
+use secrets::Secrets;
 
 use super::run::console_text;
 use crate::args::TryArgs;
@@ -28,15 +28,15 @@ const GRACE_NS: u64 = 60_000_000_000;
 pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     let mut loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
     args.tls.apply(&mut loaded.network, loaded.plan.options.seed);
-    let mask = Mask::of(&loaded.plan);
+    let mask = loaded.plan.all_secrets();
     try_loaded(args, color, loaded, &mask).map_err(|error| hiding(&mask, error))
 }
 
-fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Mask) -> anyhow::Result<Exit> {
+fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Secrets) -> anyhow::Result<Exit> {
     let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
     let loaded = Arc::new(loaded);
     let stub_mask = mask.clone();
-    let print: StubConsole = Box::new(move |line| say(&stub_mask.text(&format!("[stub] {}", line.text))));
+    let print: StubConsole = Box::new(move |line| say(&stub_mask.hide(&format!("[stub] {}", line.text))));
     let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?;
     if let Some(exit) = preflight_or_exit(&plan, &loaded.network)? {
         return Ok(exit);
@@ -104,30 +104,30 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
 }
 
 /// Shows everything that a worker tells, without secrets.
-fn showing(style: Style, mask: &Mask) -> Sinks {
+fn showing(style: Style, mask: &Secrets) -> Sinks {
     let mask = Rc::new(mask.clone());
     let (of_console, of_errors, of_messages) = (Rc::clone(&mask), Rc::clone(&mask), Rc::clone(&mask));
     Sinks {
-        console: Some(Rc::new(move |line| say(&of_console.text(&console_text(line))))),
-        errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.text(&format!("{}\n", error.render()))))),
+        console: Some(Rc::new(move |line| say(&of_console.hide(&console_text(line))))),
+        errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
         trace: Some(Rc::new(move |traced: &Traced<'_>| {
             // Before, so that no cut or wrapped line splits a secret; and after, for what reads otherwise once it is laid out.
             let shown = report::exchange(&masked(view(traced), &mask), &style);
-            say(mask.text(&shown).trim_end_matches('\n'));
+            say(mask.hide(&shown).trim_end_matches('\n'));
             say("");
         })),
         messages: Some(Rc::new(move |traced: &TracedMessage<'_>| {
-            say(of_messages.text(&report::message(&message_view(traced, &of_messages), &style)).trim_end_matches('\n'));
+            say(of_messages.hide(&report::message(&message_view(traced, &of_messages), &style)).trim_end_matches('\n'));
             say("");
         })),
     }
 }
 
-fn masked_body(bytes: Vec<u8>, mask: &Mask) -> Vec<u8> {
-    String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| mask.text(&body).into_owned().into_bytes())
+fn masked_body(bytes: Vec<u8>, mask: &Secrets) -> Vec<u8> {
+    String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| mask.hide(&body).into_owned().into_bytes())
 }
 
-fn message_view(traced: &TracedMessage<'_>, mask: &Mask) -> MessageView {
+fn message_view(traced: &TracedMessage<'_>, mask: &Secrets) -> MessageView {
     MessageView {
         scenario: traced.scenario.to_owned(),
         name: traced.name.to_owned(),
@@ -138,8 +138,8 @@ fn message_view(traced: &TracedMessage<'_>, mask: &Mask) -> MessageView {
     }
 }
 
-fn masked(view: ExchangeView, mask: &Mask) -> ExchangeView {
-    let text = |text: String| mask.text(&text).into_owned();
+fn masked(view: ExchangeView, mask: &Secrets) -> ExchangeView {
+    let text = |text: String| mask.hide(&text).into_owned();
     let lines = |lines: Vec<(String, String)>| lines.into_iter().map(|(name, value)| (name, text(value))).collect();
     let body = |bytes: Vec<u8>| masked_body(bytes, mask);
     ExchangeView {

@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use report::{ReportView, RunRow, RunState};
-use run_directory::{History, Mask, Notes, Reader, RunError};
+use run_directory::{History, Notes, Reader, RunError};
+use secrets::Secrets;
 use serde::Deserialize;
 
 /// Views kept ready: two are laid over each other, and readers go back and forth.
@@ -94,7 +95,7 @@ impl Archive {
         Ok(json)
     }
 
-    pub(crate) fn describe(&self, name: &str, change: Change, mask: &Mask) -> Result<(), Refusal> {
+    pub(crate) fn describe(&self, name: &str, change: Change, secrets: &Secrets) -> Result<(), Refusal> {
         let directory = History::of(&self.folder)?.named(name)?;
         let mut notes = Notes::read(&directory)?;
         if let Some(note) = change.note {
@@ -109,7 +110,7 @@ impl Archive {
             }
             notes.tags = Some(tags);
         }
-        notes.write(&directory, mask)?;
+        notes.write(&directory, secrets)?;
         self.rows.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         self.views.lock().unwrap_or_else(PoisonError::into_inner).retain(|(of, ..)| of != name);
         Ok(())

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use plan::{ParameterKind, ParameterOrigin, Secrets};
-use run_directory::Mask;
+use plan::{ParameterKind, ParameterOrigin};
 use script::{Inputs, Missing, ScriptError};
+use secrets::Secrets;
 use serde::Serialize;
 
 /// Files below the folder that are looked at for changes; more means that it is not a folder of tests.
@@ -62,8 +62,8 @@ impl Catalogue {
     }
 
     /// What must not be shown of anything that someone writes about a run.
-    pub(crate) fn mask(&self) -> Mask {
-        Mask::of_secrets(&self.secrets)
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Remembers what a run that someone asked for hides.
@@ -140,7 +140,7 @@ impl Catalogue {
             }
             Ok(loaded) => {
                 self.hide(&loaded.plan.secrets);
-                let plan = Mask::of(&loaded.plan).plan(&loaded.plan);
+                let plan = loaded.plan.hiding(&loaded.plan.all_secrets());
                 let load = report::load_in_words(&plan);
                 TestFile { file, name: plan.name, error: None, load, parameters: plan.parameters.into_iter().map(field).collect() }
             }

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use plan::Parameter;
 use rustix::process::{Pid, Signal, kill_process};
+use secrets::MASK;
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -258,7 +259,7 @@ impl Queue {
         }
         // Nothing needs the secrets any more.
         for name in &entry.order.secret {
-            entry.order.parameters.entry(name.clone()).and_modify(|value| *value = Parameter::MASK.to_owned());
+            entry.order.parameters.entry(name.clone()).and_modify(|value| *value = MASK.to_owned());
         }
         Ok(Some(child))
     }
@@ -294,7 +295,7 @@ fn shown(entry: &Entry) -> Queued {
         Phase::Failed(problem) => ("failed", None, Some(problem.clone())),
     };
     let seen = |(name, value): (&String, &String)| {
-        let value = if order.secret.contains(name) { Parameter::MASK } else { value };
+        let value = if order.secret.contains(name) { MASK } else { value };
         (name.clone(), value.to_owned())
     };
     let parameters = order.parameters.iter().map(seen).collect();

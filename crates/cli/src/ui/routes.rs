@@ -169,7 +169,7 @@ async fn describe(State(shared): State<Shared>, Path(name): Path<String>, body: 
     let written = aside(move || {
         // The tests tell what they hide when they are read; a folder that cannot be read has nothing to tell.
         let _ = shared.catalogue.tests();
-        shared.archive.describe(&name, change, &shared.catalogue.mask())
+        shared.archive.describe(&name, change, shared.catalogue.secrets())
     });
     written.await??;
     Ok(StatusCode::NO_CONTENT)

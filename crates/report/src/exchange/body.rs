@@ -1,6 +1,7 @@
 //! A body as people can read it: JSON indented, text as it is, anything else as its size.
 
-use super::mask;
+use secrets::exchange as mask;
+
 use crate::terminal::{Paint, Style, tame};
 
 const LINES_MAX: usize = 40;

@@ -1,14 +1,14 @@
 //! One request and its answer, shown whole: what `loadstone try` prints.
 //!
-//! Read [`ExchangeView`] first. What looks like a secret is masked before it is shown, see [`mask`].
+//! Read [`ExchangeView`] first. What looks like a secret is masked before it is shown, see [`secrets::exchange`].
 
 mod body;
-mod mask;
 mod message;
 
 pub use message::{MessageView, message};
 
 use metrics::{Outcome, Phases};
+use secrets::exchange as mask;
 
 use crate::terminal::{Paint, Style, hang, shorten, tame, width_of};
 

@@ -4,40 +4,40 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::find::Values;
+use crate::find::SecretValues;
 
-/// Values kept. Beyond it the oldest are forgotten, so that a test which runs for days and logs in with every visit stays small.
+/// SecretValues kept. Beyond it the oldest are forgotten, so that a test which runs for days and logs in with every visit stays small.
 const VALUES_MAX: usize = 100_000;
 
 /// Told by scripts on their threads, looked for by whoever writes or shows something.
 #[derive(Default)]
-pub(super) struct Later {
+pub(crate) struct LaterSecrets {
     /// Not looked for yet. Apart from what is, so that a script never waits for a search.
     told: Mutex<Vec<Arc<[u8]>>>,
-    known: Mutex<Known>,
+    known: Mutex<LaterValues>,
 }
 
 #[derive(Default)]
-struct Known {
-    values: Values,
+struct LaterValues {
+    values: SecretValues,
     oldest_first: VecDeque<Arc<[u8]>>,
 }
 
-impl Later {
-    pub(super) fn tell(&self, value: &str) {
+impl LaterSecrets {
+    pub(crate) fn tell(&self, value: &str) {
         lock(&self.told).push(value.as_bytes().into());
     }
 
-    pub(super) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+    pub(crate) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
         self.known().values.find(text, spans);
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.known().values.len()
     }
 
     /// With everything that has been told by now.
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LaterValues> {
         let mut known = lock(&self.known);
         let told = std::mem::take(&mut *lock(&self.told));
         told.into_iter().for_each(|value| known.keep(value, VALUES_MAX));
@@ -45,7 +45,7 @@ impl Later {
     }
 }
 
-impl Known {
+impl LaterValues {
     fn keep(&mut self, value: Arc<[u8]>, values_max: usize) {
         if !self.values.insert(Arc::clone(&value)) {
             return;
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten_beyond_the_bound() {
-        let mut known = Known::default();
+        let mut known = LaterValues::default();
         for value in ["first", "second", "first", "third", "fourth"] {
             known.keep(value.as_bytes().into(), 3);
         }

@@ -1,10 +1,9 @@
 //! Credentials in URLs, wherever they stand in a text.
 
-use super::is_credential;
-use crate::Parameter;
+use crate::{MASK, is_credential};
 
 /// A URL's parts, as far as credentials may stand in them.
-struct Found<'a> {
+struct UrlParts<'a> {
     /// Everything up to and including `://`.
     before: &'a str,
     authority: &'a str,
@@ -13,7 +12,7 @@ struct Found<'a> {
 }
 
 /// The text in pieces, each ending with a URL, and what stands behind the last.
-fn split(text: &str) -> (Vec<Found<'_>>, &str) {
+fn split(text: &str) -> (Vec<UrlParts<'_>>, &str) {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some(start) = rest.find("://") {
         let (before, after) = rest.split_at(start + 3);
@@ -21,7 +20,7 @@ fn split(text: &str) -> (Vec<Found<'_>>, &str) {
         let (authority, tail) = after.split_at(end);
         let end = tail.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).unwrap_or(tail.len());
         let (path, after) = tail.split_at(end);
-        found.push(Found { before, authority, path });
+        found.push(UrlParts { before, authority, path });
         rest = after;
     }
     (found, rest)
@@ -35,7 +34,7 @@ fn login(authority: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Passwords, and values of query parameters that are named like credentials, as written and percent-decoded.
-pub(super) fn credentials(text: &str) -> Vec<String> {
+pub(crate) fn credentials(text: &str) -> Vec<String> {
     let mut values = Vec::new();
     for url in split(text).0 {
         values.extend(login(url.authority).map(|(_, password, _)| password.to_owned()));
@@ -49,13 +48,13 @@ pub(super) fn credentials(text: &str) -> Vec<String> {
 }
 
 /// `scheme://user:password@host/?token=abc` → `scheme://user:•••@host/?token=•••`.
-pub(super) fn without_credentials(text: &str) -> String {
+pub(crate) fn without_credentials(text: &str) -> String {
     let (found, rest) = split(text);
     let mut out = String::with_capacity(text.len());
-    for Found { before, authority, path } in found {
+    for UrlParts { before, authority, path } in found {
         out.push_str(before);
         match login(authority) {
-            Some((user, _, host)) => out.push_str(&format!("{user}:{}@{host}", Parameter::MASK)),
+            Some((user, _, host)) => out.push_str(&format!("{user}:{}@{host}", MASK)),
             None => out.push_str(authority),
         }
         match path.split_once('?') {
@@ -69,7 +68,7 @@ pub(super) fn without_credentials(text: &str) -> String {
 
 fn without_query_credentials(query: &str) -> String {
     let masked = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if is_credential(name) => format!("{name}={}", Parameter::MASK),
+        Some((name, _)) if is_credential(name) => format!("{name}={}", MASK),
         _ => pair.to_owned(),
     });
     masked.collect::<Vec<_>>().join("&")

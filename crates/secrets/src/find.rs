@@ -1,6 +1,6 @@
 //! Secrets in a text, in whatever way they are spelt there.
 //!
-//! Values are kept in the order of their bytes, so that all that begin alike stand together. From each place of a text it is read on for as
+//! SecretValues are kept in the order of their bytes, so that all that begin alike stand together. From each place of a text it is read on for as
 //! long as some value goes on like it: how long that takes hardly depends on how many values there are.
 
 use std::borrow::Cow;
@@ -9,20 +9,20 @@ use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use crate::Parameter;
+use crate::MASK;
 
 /// A shorter value is looked for as a word of its own, and neither in base64 nor cut short.
 const SEARCHED_LENGTH_MIN: usize = 4;
 /// What stands where a text was cut.
 const CUT: &str = "…";
 
-/// Values that must not be seen.
+/// SecretValues that must not be seen.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Values(BTreeSet<Arc<[u8]>>);
+pub(crate) struct SecretValues(BTreeSet<Arc<[u8]>>);
 
 /// How bytes stand for those of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum Spelling {
     /// As themselves, percent-encoded, or escaped as in JSON.
     Written,
     /// As themselves alone.
@@ -30,71 +30,71 @@ enum Reading {
 }
 
 /// Some bytes of a text, and what they stand for.
-struct Piece {
+struct Meaning {
     bytes: [u8; 4],
     length: usize,
     /// How many bytes of the text say so.
     taken: usize,
 }
 
-impl Piece {
+impl Meaning {
     fn byte(byte: u8, taken: usize) -> Self {
         Self { bytes: [byte, 0, 0, 0], length: 1, taken }
     }
 }
 
-impl Values {
+impl SecretValues {
     /// False: it was there already.
-    pub(super) fn insert(&mut self, value: Arc<[u8]>) -> bool {
+    pub(crate) fn insert(&mut self, value: Arc<[u8]>) -> bool {
         self.0.insert(value)
     }
 
-    pub(super) fn remove(&mut self, value: &[u8]) {
+    pub(crate) fn remove(&mut self, value: &[u8]) {
         self.0.remove(value);
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         self.0.iter()
     }
 
     /// Adds the places of a text that show a value.
-    pub(super) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+    pub(crate) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
         if self.0.is_empty() {
             return;
         }
         for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
-            spans.extend(self.longest(text.as_bytes(), at, Reading::Written).map(|end| at..end));
+            spans.extend(self.longest(text.as_bytes(), at, Spelling::Written).map(|end| at..end));
         }
         self.find_in_base64(text.as_bytes(), spans);
     }
 
     /// Where what begins at `start` ends, if it is a value, whole or cut short.
-    fn longest(&self, text: &[u8], start: usize, reading: Reading) -> Option<usize> {
+    fn longest(&self, text: &[u8], start: usize, spelling: Spelling) -> Option<usize> {
         let begins =
-            self.first(text.get(start..=start)?).is_some() || reading == Reading::Written && other_meaning(&text[start..]).is_some();
+            self.first(text.get(start..=start)?).is_some() || spelling == Spelling::Written && other_meaning(&text[start..]).is_some();
         if !begins {
             return None;
         }
         let (mut longest, mut read, mut open) = (None, Vec::new(), Vec::new());
         let go_on = |open: &mut Vec<_>, at: usize, known: usize| {
             let rest = &text[at..];
-            let itself = rest.first().map(|byte| Piece::byte(*byte, 1));
-            let other = if reading == Reading::Written { other_meaning(rest) } else { None };
-            open.extend(itself.into_iter().chain(other).map(|piece| (at, known, piece)));
+            let itself = rest.first().map(|byte| Meaning::byte(*byte, 1));
+            let other = if spelling == Spelling::Written { other_meaning(rest) } else { None };
+            open.extend(itself.into_iter().chain(other).map(|meaning| (at, known, meaning)));
         };
         go_on(&mut open, start, 0);
-        while let Some((at, known, piece)) = open.pop() {
+        while let Some((at, known, meaning)) = open.pop() {
             read.truncate(known);
-            read.extend_from_slice(&piece.bytes[..piece.length]);
+            read.extend_from_slice(&meaning.bytes[..meaning.length]);
             let Some(value) = self.first(&read) else { continue };
-            let at = at + piece.taken;
+            let at = at + meaning.taken;
             let is_whole = value.len() == read.len();
-            let is_cut = reading == Reading::Written && read.len() >= SEARCHED_LENGTH_MIN && text[at..].starts_with(CUT.as_bytes());
-            let counts = is_cut || is_whole && (!is_short(value) || reading == Reading::Written && stands_alone(text, start, at));
+            let is_cut = spelling == Spelling::Written && read.len() >= SEARCHED_LENGTH_MIN && text[at..].starts_with(CUT.as_bytes());
+            let counts = is_cut || is_whole && (!is_short(value) || spelling == Spelling::Written && stands_alone(text, start, at));
             if counts {
                 longest = longest.max(Some(at));
             }
@@ -120,7 +120,7 @@ impl Values {
             for from in shifts {
                 let bytes = decoded(&text[from..begin + length]);
                 for at in 0..bytes.len() {
-                    let Some(end) = self.longest(&bytes, at, Reading::Decoded) else { continue };
+                    let Some(end) = self.longest(&bytes, at, Spelling::Decoded) else { continue };
                     let end = from + (end * 8).div_ceil(6);
                     let padding = text[end..].iter().take_while(|character| **character == b'=').count();
                     spans.push(from + at * 8 / 6..end + padding);
@@ -132,10 +132,10 @@ impl Values {
 }
 
 /// What a text's beginning stands for, where that is not itself.
-fn other_meaning(rest: &[u8]) -> Option<Piece> {
+fn other_meaning(rest: &[u8]) -> Option<Meaning> {
     match rest {
-        [b'+', ..] => Some(Piece::byte(b' ', 1)),
-        [b'%', digits @ ..] => Some(Piece::byte(u8::try_from(hexadecimal(digits.get(..2)?)?).ok()?, 3)),
+        [b'+', ..] => Some(Meaning::byte(b' ', 1)),
+        [b'%', digits @ ..] => Some(Meaning::byte(u8::try_from(hexadecimal(digits.get(..2)?)?).ok()?, 3)),
         [b'\\', b'u', ..] => unicode_escape(rest),
         [b'\\', short, ..] => {
             let byte = match short {
@@ -147,20 +147,20 @@ fn other_meaning(rest: &[u8]) -> Option<Piece> {
                 b'f' => 0xc,
                 _ => return None,
             };
-            Some(Piece::byte(byte, 2))
+            Some(Meaning::byte(byte, 2))
         }
         _ => None,
     }
 }
 
 /// `\u00e4`, or two such that are one character.
-fn unicode_escape(rest: &[u8]) -> Option<Piece> {
+fn unicode_escape(rest: &[u8]) -> Option<Meaning> {
     let unit = |from: usize| hexadecimal(rest.get(from..)?.strip_prefix(b"\\u")?.get(..4)?);
     let units = [unit(0), unit(6)].into_iter().map_while(|unit| u16::try_from(unit?).ok());
     let character = char::decode_utf16(units).next()?.ok()?;
     let mut bytes = [0; 4];
     let length = character.encode_utf8(&mut bytes).len();
-    Some(Piece { bytes, length, taken: 6 * character.len_utf16() })
+    Some(Meaning { bytes, length, taken: 6 * character.len_utf16() })
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
@@ -206,7 +206,7 @@ fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
 }
 
 /// The text with a mask in place of every span.
-pub(super) fn masked(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
+pub(crate) fn masked(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     if spans.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -215,7 +215,7 @@ pub(super) fn masked(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     for span in spans {
         if span.start >= copied {
             out.push_str(&text[copied..span.start]);
-            out.push_str(Parameter::MASK);
+            out.push_str(MASK);
         }
         // One that begins inside another is part of what is hidden.
         copied = copied.max(span.end);

@@ -1,53 +1,27 @@
-//! What must not be seen, and how it is found in texts.
+//! Values that no output may show.
 //!
-//! Read [`Secrets`]: it learns values, before a test runs and while it does, and hides them wherever they turn up, also percent-encoded,
-//! escaped as in JSON, in base64, or cut short before an ellipsis. Deliberately absent: hashes and encryptions of a value, and what a
-//! script spells differently on purpose.
-
-mod find;
-mod later;
-mod url;
+//! They are found also percent-encoded, escaped as in JSON, in base64, or cut short before an ellipsis. Deliberately absent: hashes and
+//! encryptions of a value, and what a script spells differently on purpose.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use self::find::Values;
-use self::later::Later;
-use crate::Parameter;
+use crate::find::{SecretValues, masked};
+use crate::later::LaterSecrets;
+use crate::{MASK, is_credential, url};
 
 /// A shorter value is no secret that could be told from other texts: masking every `1` would destroy more than it hides.
 const LENGTH_MIN: usize = 3;
 /// Of a cookie's value: shorter ones are settings (`theme=dark`), not keys.
 const COOKIE_LENGTH_MIN: usize = 8;
 
-/// Words in the name of a field whose text is a password: as secret in a body as anywhere.
-const PASSWORD_NAMES: [&str; 5] = ["password", "passwd", "pwd", "passphrase", "secret"];
-/// Further words in the name of a field whose text is a credential. `key` alone is none: most keys are names of things.
-const CREDENTIAL_NAMES: [&str; 10] =
-    ["token", "authorization", "cookie", "credential", "signature", "apikey", "accesskey", "authkey", "subscriptionkey", "privatekey"];
-
-/// Whether a field of this name holds a password.
-pub fn is_password(name: &str) -> bool {
-    names_one_of(&PASSWORD_NAMES, name)
-}
-
-/// Whether a field, header or query parameter of this name holds a credential; a password is one.
-pub fn is_credential(name: &str) -> bool {
-    is_password(name) || names_one_of(&CREDENTIAL_NAMES, name)
-}
-
-fn names_one_of(words: &[&str], name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    words.iter().any(|word| plain.contains(word))
-}
-
 /// Values that no output may show. They are never serialised, and `Debug` shows how many there are.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    values: Values,
+    values: SecretValues,
     /// Shared by all clones, so that what a script tells is hidden by whoever took these secrets over before.
-    later: Arc<Later>,
+    later: Arc<LaterSecrets>,
 }
 
 /// What is told while a test runs makes no other plan of it.
@@ -108,7 +82,7 @@ impl Secrets {
         let mut spans = Vec::new();
         self.values.find(text, &mut spans);
         self.later.find(text, &mut spans);
-        let hidden = find::masked(text, spans);
+        let hidden = masked(text, spans);
         if hidden.contains("://") && hidden.contains(['@', '=']) {
             let masked = url::without_credentials(&hidden);
             if masked != *hidden {
@@ -123,7 +97,7 @@ impl Secrets {
 fn searched(value: &str) -> impl Iterator<Item = &str> {
     let trimmed = value.trim();
     let texts = std::iter::once(value).chain((trimmed != value).then_some(trimmed));
-    texts.filter(|text| text.chars().count() >= LENGTH_MIN && *text != Parameter::MASK)
+    texts.filter(|text| text.chars().count() >= LENGTH_MIN && *text != MASK)
 }
 
 #[cfg(test)]
@@ -172,16 +146,6 @@ mod tests {
         hidden.learn_header("Accept", "text/plain");
         assert_eq!(hidden.hide("p@ss1 p%40ss1 k3y-9 abc.def 0123456789"), "••• ••• ••• ••• •••");
         assert_eq!(hidden.hide("dark text/plain app"), "dark text/plain app");
-    }
-
-    #[test]
-    fn names_of_credentials_are_told_from_names_of_other_keys() {
-        for name in ["X-Api-Key", "access_key", "X-Amz-Signature", "Ocp-Apim-Subscription-Key", "X-CSRF-Token", "Set-Cookie", "db.pwd"] {
-            assert!(is_credential(name) && is_password(name) == (name == "db.pwd"), "{name}");
-        }
-        for name in ["key", "Idempotency-Key", "Sec-WebSocket-Key", "Content-Type", "author"] {
-            assert!(!is_credential(name), "{name}");
-        }
     }
 
     #[test]

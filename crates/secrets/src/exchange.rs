@@ -1,8 +1,8 @@
-//! What must not be shown on a screen or in a CI log.
+//! What is hidden of a request and its response by the names of their parts, on a screen or in a CI log.
+//!
+//! This knows no values: [`Secrets`](crate::Secrets) hides those wherever they turn up.
 
-use plan::{Parameter, is_credential, is_password};
-
-const MASK: &str = Parameter::MASK;
+use crate::{MASK, is_credential, is_password};
 
 /// Many services take a credential as some `key`. What is shown once may be masked too often, unlike what is then searched for everywhere.
 fn is_hidden(name: &str) -> bool {
@@ -10,7 +10,7 @@ fn is_hidden(name: &str) -> bool {
 }
 
 /// A header's value: of credentials the scheme stays, of cookies their names and attributes.
-pub(super) fn header(name: &str, value: &str) -> String {
+pub fn header(name: &str, value: &str) -> String {
     match name.to_ascii_lowercase().as_str() {
         "cookie" => value.split("; ").map(cookie).collect::<Vec<_>>().join("; "),
         "set-cookie" => match value.split_once(';') {
@@ -35,7 +35,7 @@ fn cookie(pair: &str) -> String {
 }
 
 /// A URL without its password and without the values of secret query parameters.
-pub(super) fn url(url: &str) -> String {
+pub fn url(url: &str) -> String {
     let (url, fragment) = url.split_once('#').map_or((url, None), |(url, fragment)| (url, Some(fragment)));
     let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
     let mut out = without_password(path);
@@ -51,7 +51,7 @@ pub(super) fn url(url: &str) -> String {
 }
 
 /// `name=value` pairs joined by `&`, as in a query or a form; the values of secret names are masked.
-pub(super) fn form(pairs: &str) -> String {
+pub fn form(pairs: &str) -> String {
     let masked = pairs.split('&').map(|pair| match pair.split_once('=') {
         Some((name, _)) if is_hidden(name) => format!("{name}={MASK}"),
         _ => pair.to_owned(),
@@ -71,8 +71,8 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// Passwords in a JSON body. Narrower than for headers: a `token` in an answer is often what the author of a test looks for.
-pub(super) fn json(value: &mut serde_json::Value) {
+/// Hides passwords in a JSON body. Narrower than for headers: a `token` in a response is often what the author of a test looks for.
+pub fn json(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
             for (name, field) in fields {

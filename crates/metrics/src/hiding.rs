@@ -1,0 +1,103 @@
+//! What of a measurement may quote a secret: names and messages. A new field with text in it belongs here too.
+//!
+//! How secrets are found and hidden is in the crate `secrets`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use secrets::Secrets;
+
+use crate::{SeriesKey, Signal, SignalNotice, Snapshot};
+
+impl Snapshot {
+    /// The snapshot as everything but the load itself may see it. Series whose names differed by secrets alone become one.
+    pub fn hiding<'a>(snapshot: Cow<'a, Snapshot>, secrets: &Secrets) -> Cow<'a, Snapshot> {
+        if !quotes_any(&snapshot, secrets) {
+            return snapshot;
+        }
+        let mut hidden = snapshot.into_owned();
+        let (series, errors) = (std::mem::take(&mut hidden.series), std::mem::take(&mut hidden.errors));
+        let hide = |text: &mut Arc<str>| hide_shared(text, secrets);
+        let hide_key = |key: &mut SeriesKey| [&mut key.scenario, &mut key.group, &mut key.name].into_iter().for_each(hide);
+        hidden.slow.iter_mut().for_each(|slow| hide_key(&mut slow.key));
+        hidden.marks.iter_mut().for_each(|mark| mark.text = secrets.hide(&mark.text).into_owned());
+        for flow in &mut hidden.flows {
+            hide(&mut flow.name);
+            flow.stages.iter_mut().for_each(|stage| hide(&mut stage.name));
+        }
+        for mut series in series {
+            hide_key(&mut series.key);
+            hidden.merge(Snapshot { series: vec![series], ..empty_at(&hidden) });
+        }
+        for mut error in errors {
+            hide_key(&mut error.key);
+            hide(&mut error.message);
+            hidden.merge(Snapshot { errors: vec![error], ..empty_at(&hidden) });
+        }
+        Cow::Owned(hidden)
+    }
+}
+
+impl Signal {
+    /// The signal by the name that every output may show.
+    pub fn hiding(&self, secrets: &Secrets) -> Signal {
+        let hide = |text: &str| secrets.hide(text).into_owned();
+        Signal {
+            name: hide(&self.name),
+            observer: hide(&self.observer),
+            help: hide(&self.help),
+            part: hide(&self.part),
+            labels: self.labels.iter().map(|(name, value)| (hide(name), hide(value))).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+impl SignalNotice {
+    /// The notice as every output may show it.
+    pub fn hiding(&self, secrets: &Secrets) -> SignalNotice {
+        let mut shown = self.clone();
+        hide_shared(&mut shown.observer, secrets);
+        shown.message = secrets.hide(&self.message).into_owned();
+        shown
+    }
+}
+
+fn hide_shared(text: &mut Arc<str>, secrets: &Secrets) {
+    if let Cow::Owned(hidden) = secrets.hide(text) {
+        *text = hidden.into();
+    }
+}
+
+/// For [`Snapshot::merge`], which takes the earlier start and the later end.
+fn empty_at(snapshot: &Snapshot) -> Snapshot {
+    Snapshot { start: snapshot.start, end: snapshot.end, ..Snapshot::default() }
+}
+
+fn quotes_any(snapshot: &Snapshot, secrets: &Secrets) -> bool {
+    let keys = snapshot.series.iter().map(|series| &series.key).chain(snapshot.slow.iter().map(|slow| &slow.key));
+    let keys = keys.chain(snapshot.errors.iter().map(|error| &error.key));
+    let flows = snapshot.flows.iter().flat_map(|flow| std::iter::once(&flow.name).chain(flow.stages.iter().map(|stage| &stage.name)));
+    let names = keys.flat_map(|key| [&key.scenario, &key.group, &key.name]).chain(flows);
+    let texts = names.chain(snapshot.errors.iter().map(|error| &error.message)).map(|text| &**text);
+    let mut texts = texts.chain(snapshot.marks.iter().map(|mark| mark.text.as_str()));
+    texts.any(|text| matches!(secrets.hide(text), Cow::Owned(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_hides_secrets_in_all_its_texts() {
+        let mut secrets = Secrets::default();
+        secrets.learn("hunter2");
+        let signal = Signal {
+            name: "shop/pool{name=hunter2}".to_owned(),
+            part: "hunter2".to_owned(),
+            labels: vec![("name".to_owned(), "hunter2".to_owned())],
+            ..Signal::default()
+        };
+        assert!(!format!("{:?}", signal.hiding(&secrets)).contains("hunter2"));
+    }
+}

@@ -1,0 +1,38 @@
+//! Names of headers, fields and query parameters whose values are credentials.
+
+/// Words in the name of a field whose text is a password: as secret in a body as anywhere.
+const PASSWORD_NAMES: [&str; 5] = ["password", "passwd", "pwd", "passphrase", "secret"];
+/// Further words in the name of a field whose text is a credential. `key` alone is none: most keys are names of things.
+const CREDENTIAL_NAMES: [&str; 10] =
+    ["token", "authorization", "cookie", "credential", "signature", "apikey", "accesskey", "authkey", "subscriptionkey", "privatekey"];
+
+/// Whether a field of this name holds a password.
+pub fn is_password(name: &str) -> bool {
+    contains_one_of(&PASSWORD_NAMES, name)
+}
+
+/// Whether a field, header or query parameter of this name holds a credential; a password is one.
+pub fn is_credential(name: &str) -> bool {
+    is_password(name) || contains_one_of(&CREDENTIAL_NAMES, name)
+}
+
+/// Case, hyphens, dots and underscores make no difference.
+fn contains_one_of(words: &[&str], name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    words.iter().any(|word| plain.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_credentials_are_told_from_names_of_other_keys() {
+        for name in ["X-Api-Key", "access_key", "X-Amz-Signature", "Ocp-Apim-Subscription-Key", "X-CSRF-Token", "Set-Cookie", "db.pwd"] {
+            assert!(is_credential(name) && is_password(name) == (name == "db.pwd"), "{name}");
+        }
+        for name in ["key", "Idempotency-Key", "Sec-WebSocket-Key", "Content-Type", "author"] {
+            assert!(!is_credential(name), "{name}");
+        }
+    }
+}
