@@ -25,7 +25,7 @@ use ranked::RankedFinding;
 type FindingRule = fn(&Facts<'_>) -> Option<RankedFinding>;
 
 /// Their order decides between findings of equal rank.
-const RULES: [FindingRule; 12] = [
+const RULES: &[FindingRule] = &[
     call_ceiling::find,
     connection_pool::find,
     order::find,

@@ -38,7 +38,7 @@ enum Subject {
 type Check = fn(&CheckInput<'_>) -> ValidityCheck;
 
 /// In the order in which they are shown.
-const CHECKS: [(Subject, Check); 19] = [
+const CHECKS: &[(Subject, Check)] = &[
     (Subject::Generator, offered_rate::check),
     (Subject::Other, users::open),
     (Subject::Generator, users::closed),
