@@ -18,7 +18,7 @@ pub(crate) fn today() -> Result<String> {
     Ok(process::output(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned())
 }
 
-/// One line: processor, cores, kernel, and how busy the machine was with other things. No figure is worth anything without.
+/// One line: processor, cores, kernel, and how busy the machine was with other things. A figure means nothing without it.
 pub(crate) fn facts() -> Result<String> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");

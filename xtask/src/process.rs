@@ -27,17 +27,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote something other than UTF-8"))
 }
 
-/// Runs a command whose words are no result: they go to standard error.
+/// Runs a command whose output is not a result: it goes to standard error.
 pub(crate) fn run_aside(command: &mut Command) -> Result<()> {
     run(command.stdout(io::stderr()))
 }
 
-/// Says that something is passed over because it is not installed or was switched off; in CI, where nobody would read that, an error.
+/// Says that something was skipped because it is not installed or switched off. In CI, where nobody would read that, it is an error.
 pub(crate) fn pass_over(what: &str) -> Result<()> {
     if is_ci() {
-        bail!("{what}: passed over, which counts as a failure in CI");
+        bail!("{what}: skipped, which counts as a failure in CI");
     }
-    eprintln!("{what}: passed over");
+    eprintln!("{what}: skipped");
     Ok(())
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn attempt(command: &mut Command) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a command, hands every line of its standard output to `see`, and tells whether it exited with 0.
+/// Runs a command, hands every line of its standard output to `see`, and returns whether it exited with 0.
 pub(crate) fn stream(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool> {
     let line = describe(command);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{line}`"))?;

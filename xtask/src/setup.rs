@@ -2,7 +2,7 @@
 //!
 //! A test that starts another program needs one line in [`PROGRAMS`]; one with packages of npm, a line in [`NPM_FOLDERS`]. It looks before it
 //! installs, so a second run costs nothing. System packages come from apt; where there is no apt, the error names the programs to install by
-//! hand. All that it says goes to standard error.
+//! hand. All its output goes to standard error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use crate::process;
 use crate::web;
 use crate::workspace::Workspace;
 
-/// A program that tests start, what brings it, and who needs it.
+/// A program that tests start, where it comes from, and who needs it.
 struct NeededProgram {
-    /// One of these on the search path, or at a path in which `*` stands for one folder (a version).
+    /// One of these on the search path, or at a path in which `*` is any one folder (a version).
     names: &'static [&'static str],
     origin: ProgramOrigin,
     purpose: &'static str,
 }
 
-/// What brings a program.
+/// Where a program comes from.
 #[derive(Clone, Copy, PartialEq)]
 enum ProgramOrigin {
     Debian(&'static str),
@@ -71,7 +71,7 @@ impl NeededProgram {
     }
 }
 
-/// Whether there is a file at a path in which `*` stands for any one folder.
+/// Whether there is a file at a path in which `*` is any one folder.
 fn matches(path: &Path) -> bool {
     let mut candidates = vec![PathBuf::new()];
     for part in path {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_one_folder() {
+    fn a_star_is_any_one_folder() {
         let own = concat!(env!("CARGO_MANIFEST_DIR"), "/*/setup.rs");
         assert!(matches(Path::new(own)) && !matches(Path::new("/usr/*/no/such/file")));
     }

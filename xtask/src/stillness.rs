@@ -3,7 +3,7 @@
 //! A virtual machine's cores are taken away by their host at any moment, for milliseconds at a time, and no program in it can be on time
 //! then. So a timer at real-time priority ticks on both cores during a measurement: it comes before everything else in this
 //! machine, and what it is late by, the machine is. A measurement is taken again while the machine did not hold still, at most
-//! [`TRIES`] times; the stillest counts, and how still it was stands beside the figures. Needs root.
+//! [`TRIES`] times; the stillest counts, and how still it was is printed with the figures. Needs root.
 
 use std::mem::size_of;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The web page: npm's part of the repository. The scripts themselves stand in `web/package.json`.
+//! The web page: npm's part of the repository. The scripts themselves are in `web/package.json`.
 //!
 //! What Vite builds is committed where the report crate embeds it, so that building the binary needs no Node.
 
@@ -47,7 +47,7 @@ fn hour(workspace: &Workspace) -> Result<PathBuf> {
     Ok(folder.join("report.html"))
 }
 
-/// `npm ci` in a folder, unless what is installed already is what its lock file asks for. What it says goes to standard error.
+/// `npm ci` in a folder, unless what is installed already is what its lock file asks for. Its output goes to standard error.
 pub(crate) fn install(workspace: &Workspace, folder: &str) -> Result<()> {
     if is_installed(workspace, folder) {
         return Ok(());

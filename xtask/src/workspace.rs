@@ -26,7 +26,7 @@ impl Workspace {
         Ok(Self { root, target })
     }
 
-    /// Servers and programs that the tests use and no package of the system brings.
+    /// Servers and programs that the tests use and that are not packages of the system.
     pub(crate) fn tools(&self) -> PathBuf {
         self.target.join("tools")
     }

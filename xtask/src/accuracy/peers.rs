@@ -18,12 +18,12 @@ pub(super) struct PeerReport {
     pub(super) name: String,
     /// As a person would type it; empty for the formula.
     pub(super) command: String,
-    told: Vec<(f64, f64)>,
+    quantiles: Vec<(f64, f64)>,
 }
 
 impl PeerReport {
     pub(super) fn at(&self, quantile: f64) -> Option<f64> {
-        self.told.iter().find(|(known, _)| (known - quantile).abs() < 1e-9).map(|(_, seconds)| *seconds)
+        self.quantiles.iter().find(|(known, _)| (known - quantile).abs() < 1e-9).map(|(_, seconds)| *seconds)
     }
 }
 
@@ -88,12 +88,13 @@ const GENERATORS: &[PeerGenerator] = &[
 pub(super) fn stalled(workspace: &Workspace, server: &Path, outcomes: &[CaseResult]) -> Result<Vec<PeerReport>> {
     let own = outcomes.iter().find(|outcome| outcome.case.name == STALL).context("the stall was not measured")?;
     let case = &own.case;
-    let told = |of: &dyn Fn(f64) -> Option<f64>| QUANTILES.iter().filter_map(|quantile| Some((*quantile, of(*quantile)?))).collect();
-    let formula = PeerReport { name: "formula".to_owned(), command: String::new(), told: told(&|quantile| Some(case.truth_s(quantile))) };
+    let quantiles = |of: &dyn Fn(f64) -> Option<f64>| QUANTILES.iter().filter_map(|quantile| Some((*quantile, of(*quantile)?))).collect();
+    let formula =
+        PeerReport { name: "formula".to_owned(), command: String::new(), quantiles: quantiles(&|quantile| Some(case.truth_s(quantile))) };
     let ours = PeerReport {
         name: "loadstone, rate".to_owned(),
         command: format!("loadstone run {{url}} --rate {} --for {}s", case.rate, case.seconds),
-        told: told(&|quantile| own.reported.at(quantile).map(|percentile| percentile.value)),
+        quantiles: quantiles(&|quantile| own.reported.at(quantile).map(|percentile| percentile.value)),
     };
     let mut peers = vec![formula, ours];
     for entry in GENERATORS {
@@ -108,10 +109,10 @@ pub(super) fn stalled(workspace: &Workspace, server: &Path, outcomes: &[CaseResu
         let output = command.stdin(Stdio::null()).output().with_context(|| format!("starting {}", entry.program))?;
         // k6 writes its own words to standard output and the summary to the other.
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        let told = (entry.read)(&text);
-        println!("{}: {} quantiles read", entry.name, told.len());
+        let quantiles = (entry.read)(&text);
+        println!("{}: {} quantiles read", entry.name, quantiles.len());
         let command = format!("{} {}", entry.program, fill("{url}", Path::new("bench")).join(" "));
-        peers.push(PeerReport { name: entry.name.to_owned(), command, told });
+        peers.push(PeerReport { name: entry.name.to_owned(), command, quantiles });
     }
     Ok(peers)
 }

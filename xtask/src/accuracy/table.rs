@@ -122,7 +122,7 @@ fn name(quantile: f64) -> String {
     format!("p{}", (quantile * 1e6).round() / 1e4)
 }
 
-/// Milliseconds; a dash for what was not told.
+/// Milliseconds; a dash for what was not reported.
 fn ms(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.3} ms", seconds * 1e3))
 }

@@ -32,7 +32,7 @@ const GATLING: &str = "Gatling, status, on both cores";
 /// Not pinned to the generator's core alone.
 const ON_BOTH_CORES: [&str; 2] = [TWO_WORKERS, GATLING];
 
-/// wrk stands first: it is the measure of the others.
+/// wrk comes first: the others are measured by it.
 const CONTENDERS: &[ContenderRow] = &[
     ("wrk", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{url}"], &["-v"]),
     ("loadstone run URL", "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s"], &["--version"]),

@@ -2,7 +2,7 @@
 //!
 //! Absolute times differ between machines and hours; CPU time per request and its ratio to wrk's do not. So each
 //! [`contender`] is pinned to one core, nginx to another, they take turns for several rounds, and the table shows
-//! medians. Read [`bench`] first. Deliberately absent: any judgement; the targets stand in bench/README.md.
+//! medians. Read [`bench`] first. Deliberately absent: any judgement; the targets are in bench/README.md.
 
 mod contender;
 mod flat;
@@ -65,7 +65,7 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &BenchOptio
                     bail!("{} made no request; run its command by hand: {}", contender.name, contender.shown(&server.url, options))
                 }
                 Ok(counted) => counted,
-                // Another generator's trouble is no reason to lose the measurement of all.
+                // A failure of another generator must not lose the measurements of all.
                 Err(error) if contender.is_peer() => {
                     eprintln!("round {round}  {} is left out: {error:#}", contender.name);
                     continue;
@@ -83,7 +83,7 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &BenchOptio
 fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &BenchOptions) -> Result<String> {
     let measure = rounds.first().context("wrk runs first")?;
     let mut text = format!(
-        "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, HTTP/1.1, a JSON answer of {} bytes; \
+        "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, HTTP/1.1, a JSON response of {} bytes; \
          {} rounds of {} s, taken in turns. CPU: the generator's own user and system time over the requests that nginx counted. \
          Medians over the rounds, lowest and highest in brackets; the ratio is taken within each round.\n\n",
         machine::today()?,

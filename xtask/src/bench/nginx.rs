@@ -1,4 +1,4 @@
-//! The server of the bench: nginx with one pinned worker, a short JSON answer, and its own count of requests.
+//! The server of the bench: nginx with one pinned worker, a short JSON response, and its own count of requests.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -62,7 +62,7 @@ impl Nginx {
         let status = self.status()?;
         let line =
             status.lines().find_map(|line| line.strip_prefix("Active connections:")).context("nginx gave no count of its connections")?;
-        line.trim().parse().with_context(|| format!("`{line}` is no number of connections"))
+        line.trim().parse().with_context(|| format!("`{line}` is not a number of connections"))
     }
 
     fn reading(&self) -> Result<u64> {
@@ -72,9 +72,9 @@ impl Nginx {
     fn status(&self) -> Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
+        let mut response = String::new();
+        stream.read_to_string(&mut response)?;
+        Ok(response)
     }
 }
 
@@ -93,8 +93,8 @@ impl Drop for Nginx {
 }
 
 /// The third number under `server accepts handled requests`.
-fn read_count(answer: &str) -> Option<u64> {
-    let numbers = answer.lines().skip_while(|line| !line.contains("requests")).nth(1)?;
+fn read_count(response: &str) -> Option<u64> {
+    let numbers = response.lines().skip_while(|line| !line.contains("requests")).nth(1)?;
     numbers.split_whitespace().nth(2)?.parse().ok()
 }
 

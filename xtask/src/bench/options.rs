@@ -1,4 +1,4 @@
-//! What `cargo xtask bench` may be told.
+//! Options of `cargo xtask bench`.
 
 use std::path::PathBuf;
 

@@ -27,7 +27,7 @@ fn one_start_ms(binary: &Path) -> Result<f64> {
     let mut command = Command::new(binary);
     command.args(["run", &url, "--users", "1", "--for", "1s"]).current_dir(std::env::temp_dir());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("starting loadstone")?;
-    // Connections that close without a byte (a look whether the target is there) are no requests.
+    // Connections that close without a byte (to see whether the target is there) are not requests.
     let first_byte = loop {
         let read = accept(&listener, &mut child).and_then(|mut stream| {
             stream.set_read_timeout(Some(LIMIT))?;

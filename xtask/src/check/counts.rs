@@ -25,7 +25,7 @@ impl TestCounts {
         }
     }
 
-    /// Adds every number that stands before the word `passed`, `failed` or `ignored`.
+    /// Adds every number before the word `passed`, `failed` or `ignored`.
     fn add(&mut self, text: &str) {
         let words: Vec<&str> = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         for pair in words.windows(2) {

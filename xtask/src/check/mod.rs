@@ -29,7 +29,7 @@ const PARTS: &[CheckPart] = &[
     ("test", tests),
 ];
 
-/// How a part went: whether it is fine, and how many tests stand behind that.
+/// How a part went: whether it is fine, and how many tests that rests on.
 struct PartOutcome {
     error: Option<String>,
     passed: usize,

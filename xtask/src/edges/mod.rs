@@ -25,7 +25,7 @@ pub(crate) fn edges(workspace: &Workspace) -> Result<()> {
     let mut complaints = violations(&packages, &table);
     complaints.extend(unmapped(&document, &crates));
     if !complaints.is_empty() {
-        bail!("{} against {DOCUMENT}:\n  {}", complaints.len(), complaints.join("\n  "));
+        bail!("{} violations of {DOCUMENT}:\n  {}", complaints.len(), complaints.join("\n  "));
     }
     println!("{} edges between {} crates, all allowed", inner_edges(&packages).count(), crates.len());
     Ok(())
@@ -47,7 +47,7 @@ fn inner_edges(packages: &[Package]) -> impl Iterator<Item = (&Package, &str, bo
 }
 
 fn violations(packages: &[Package], table: &EdgeTable) -> Vec<String> {
-    // Tools stand in no row: they may use none of ours.
+    // Tools have no row: they may use none of ours.
     let is_allowed = |from: &Package, to: &str, is_dev| crate_name(from).is_some_and(|from| table.allows(from, to, is_dev));
     let wrong = inner_edges(packages).filter(|(from, to, is_dev)| !is_allowed(from, to, *is_dev));
     wrong
@@ -57,18 +57,18 @@ fn violations(packages: &[Package], table: &EdgeTable) -> Vec<String> {
         .collect()
 }
 
-/// Crates that the document does not speak of, and those that it speaks of and that do not exist.
+/// Crates that the document does not mention, and those that it mentions and that do not exist.
 fn unmapped(document: &str, crates: &BTreeSet<String>) -> Vec<String> {
-    let spoken: BTreeSet<&str> = document
+    let mentioned: BTreeSet<&str> = document
         .match_indices(CRATES)
         .map(|(at, _)| &document[at + CRATES.len()..])
         .map(|rest| &rest[..rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '-')).unwrap_or(rest.len())])
         .filter(|name| !name.is_empty())
         .collect();
     let unknown =
-        spoken.iter().filter(|name| !crates.contains(**name)).map(|name| format!("there is no {CRATES}{name}, of which it speaks"));
+        mentioned.iter().filter(|name| !crates.contains(**name)).map(|name| format!("it mentions {CRATES}{name}, which does not exist"));
     let unnamed =
-        crates.iter().filter(|name| !spoken.contains(name.as_str())).map(|name| format!("it does not say what {CRATES}{name} is"));
+        crates.iter().filter(|name| !mentioned.contains(name.as_str())).map(|name| format!("it does not say what {CRATES}{name} is"));
     unknown.chain(unnamed).collect()
 }
 
@@ -118,7 +118,7 @@ mod tests {
         assert!(unmapped("crates/plan asked\ncrates/run-directory: `crates/plan/src/x.rs`, crates/*", &crates).is_empty());
         assert_eq!(
             unmapped("crates/plan and crates/run", &crates),
-            ["there is no crates/run, of which it speaks", "it does not say what crates/run-directory is"]
+            ["it mentions crates/run, which does not exist", "it does not say what crates/run-directory is"]
         );
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail, ensure};
 
 const HEADING: &str = "## Allowed edges";
-/// In the first column: what stands beside it holds for all crates, or for the tests of all.
+/// In the first column: the row applies to all crates, or to the tests of all.
 const EVERY_CRATE: &str = "every crate";
 const TESTS: &str = "tests of every crate";
 /// In the second column.
@@ -26,7 +26,7 @@ impl EdgeTable {
     ///
     /// # Errors
     ///
-    /// If there is no such table, a crate has two rows, or one is named that is not among `crates`.
+    /// If there is no such table, a crate has no row or two, or a row names one that is not among `crates`.
     pub(super) fn parse(document: &str, crates: &BTreeSet<String>) -> Result<Self> {
         let (_, section) = document.split_once(HEADING).with_context(|| format!("there is no `{HEADING}`"))?;
         let lines = section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
@@ -49,9 +49,9 @@ impl EdgeTable {
         }
         ensure!(!table.rows.is_empty(), "there is no table below `{HEADING}`");
         let missing: Vec<&str> = crates.iter().filter(|name| !table.rows.contains_key(*name)).map(String::as_str).collect();
-        ensure!(missing.is_empty(), "no row has {}", missing.join(", "));
+        ensure!(missing.is_empty(), "there is no row for {}", missing.join(", "));
         if let Some(name) = table.rows.keys().find(|name| table.reaches(name, name, &mut BTreeSet::new())) {
-            bail!("{name} may use itself, through others");
+            bail!("{name} may use itself through other crates");
         }
         Ok(table)
     }
@@ -135,7 +135,7 @@ mod tests {
         let error = |rows: &str| format!("{:#}", parse(rows).unwrap_err());
         assert_eq!(error(&ROWS.replace("| metrics |", "| fleet |")), "in `| fleet | none of ours |`: there is no crate `fleet`");
         assert!(error(&ROWS.replace("`metrics` |", "fleet |")).ends_with("there is no crate `fleet`"));
-        assert_eq!(error(&ROWS.replace("plan, stub", "plan")), "no row has stub");
+        assert_eq!(error(&ROWS.replace("plan, stub", "plan")), "there is no row for stub");
         assert_eq!(error(&format!("{ROWS}\n| plan | metrics |")), "plan has two rows");
         assert_eq!(error(""), "there is no table below `## Allowed edges`");
     }
@@ -143,6 +143,6 @@ mod tests {
     #[test]
     fn no_crate_may_use_itself_through_others() {
         let rows = ROWS.replace("| metrics | none of ours |", "| metrics | engine |");
-        assert_eq!(parse(&rows).unwrap_err().to_string(), "engine may use itself, through others");
+        assert_eq!(parse(&rows).unwrap_err().to_string(), "engine may use itself through other crates");
     }
 }

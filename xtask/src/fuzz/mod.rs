@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: every fuzz target for some minutes, and one table of what came of it.
 //!
-//! The targets stand in `fuzz/`, apart from the workspace; what they hold stands in `crates/protocol/src/fuzzing.rs`. The inputs that a target
+//! The targets are in `fuzz/`, apart from the workspace; what they assert is in `crates/protocol/src/fuzzing.rs`. The inputs that a target
 //! has found worth keeping stay in the target folder, and its next run begins with them. Read [`fuzz`] first.
 
 mod install;

@@ -22,7 +22,7 @@ pub(crate) struct LabOptions {
 
 #[derive(Subcommand)]
 enum LabName {
-    /// Payments, a queue, and a service that tells subscribers: is each fault named first, with the right number?
+    /// Payments, a queue, and a service that notifies subscribers: is each fault named first, with the right number?
     Webhooks(webhooks::WebhookOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
     Tickets(tickets::TicketOptions),

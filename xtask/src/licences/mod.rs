@@ -29,7 +29,7 @@ pub(crate) fn licences(workspace: &Workspace) -> Result<()> {
         complaints.extend(any_version.map(|dependency| format!("{}: takes any version of {}", package.name, dependency.package)));
     }
     if !complaints.is_empty() {
-        bail!("{} dependencies against {POLICY}:\n  {}", complaints.len(), complaints.join("\n  "));
+        bail!("{} violations of {POLICY}:\n  {}", complaints.len(), complaints.join("\n  "));
     }
     println!("{} dependencies, all as {POLICY} allows", packages.len());
     Ok(())
@@ -55,7 +55,7 @@ fn judge(policy: &Policy, package: &ExternalPackage) -> Vec<String> {
     complaints.into_iter().map(|complaint| format!("{name} {version} (of {}): {complaint}", brought_by.join(", "))).collect()
 }
 
-/// What is allowed and nobody has need not be allowed.
+/// A licence that no dependency has need not be allowed.
 fn unused_licences(policy: &Policy, packages: &[ExternalPackage]) -> Vec<String> {
     let named: Vec<String> = packages.iter().filter_map(|package| package.licence.as_deref()).flat_map(expression::licences).collect();
     let unused = policy.allowed.iter().filter(|licence| !named.contains(licence));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_need_not_be_allowed() {
+    fn a_licence_that_no_dependency_has_need_not_be_allowed() {
         let found = unused_licences(&policy(), &[package("a", Some("MIT"), CRATES_IO)]);
         assert_eq!(found, ["Zlib is allowed, and no dependency has it; remove the line"]);
     }

@@ -17,7 +17,7 @@ pub(super) struct Policy {
     pub(super) banned: BTreeMap<String, String>,
 }
 
-/// Settings that are held as they stand here: with another value they would need code that does not exist.
+/// Settings that are held with these values only: any other value would need code that does not exist.
 const FIXED: &[(&str, &str, &str)] = &[
     ("bans", "multiple-versions", "allow"),
     ("bans", "wildcards", "deny"),

@@ -121,6 +121,6 @@ fn report(trials: &[&Trial], heard: &[Vec<TrialResult>]) -> Result<String> {
         let share = if all > 0 { format!(" ({:.1} %)", right as f64 / all as f64 * 100.0) } else { String::new() };
         format!("{right} of {all}{share}")
     };
-    text += &format!("\nStarved and told: {}. Clean and valid: {}. The target is 98 % of each.\n", score(true), score(false));
+    text += &format!("\nStarved and detected: {}. Clean and valid: {}. The target is 98 % of each.\n", score(true), score(false));
     Ok(text)
 }

@@ -46,10 +46,10 @@ const fn starved(name: &'static str, truth: &'static str, arguments: &'static st
 pub(super) const ALL: &[Trial] = &[
     clean("clean: 100/s", FIVE_MS, "{url} --rate 100 --for 5s"),
     clean("clean: 1,000/s", FIVE_MS, "{url} --rate 1000 --for 5s"),
-    clean("clean: 3,000/s, instant answers", INSTANT, "{url} --rate 3000 --for 5s"),
+    clean("clean: 3,000/s, instant responses", INSTANT, "{url} --rate 3000 --for 5s"),
     clean("clean: 500/s at random moments", FIVE_MS, "{url} --rate 500 --poisson --for 5s"),
     clean("clean: 20 users", FIVE_MS, "{url} --users 20 --for 5s"),
-    clean("clean: 200 users, slow answers", FIFTY_MS, "{url} --users 200 --for 5s"),
+    clean("clean: 200 users, slow responses", FIFTY_MS, "{url} --users 200 --for 5s"),
     clean(
         "clean: the target stalls for a second",
         r#"{"kind": "stall", "after_ns": 2000000000, "length_ns": 1000000000}"#,

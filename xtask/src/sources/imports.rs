@@ -14,7 +14,7 @@ pub(crate) fn of(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> BTree
     targets.filter_map(|target| ENDINGS.iter().map(|ending| format!("{target}{ending}")).find(|file| exists(file))).collect()
 }
 
-/// What stands in quotes behind `from`, `import` or `import(`, where it begins with a dot.
+/// What is in quotes after `from`, `import` or `import(`, where it begins with a dot.
 fn specifiers(line: &str) -> impl Iterator<Item = &str> {
     let is_comment = line.trim_start().starts_with("//") || line.trim_start().starts_with('*');
     let starts = line.match_indices(['"', '\'']).filter(move |_| !is_comment);

@@ -20,7 +20,7 @@ pub(crate) struct ModuleTree {
 
 #[derive(Debug, Default)]
 pub(crate) struct SourceModule {
-    /// Relative to the workspace. Several modules may stand in one file.
+    /// Relative to the workspace. Several modules may share a file.
     pub(crate) file: String,
     pub(crate) parent: Option<ModuleId>,
     pub(crate) is_test: bool,

@@ -102,7 +102,7 @@ impl ModuleTree {
         if found.is_empty() {
             for glob in &self.modules[module].globs {
                 let sources = self.find(module, glob, trail);
-                // What a glob of an enum brings is not known; the glob itself is an edge.
+                // The variants that a glob of an enum imports are not known; the glob itself is an edge.
                 let modules = sources.into_iter().filter_map(|source| if let Resolved::Module(id) = source { Some(id) } else { None });
                 found.extend(modules.collect::<Vec<_>>().into_iter().flat_map(|source| self.named(source, name, trail)));
             }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_uses_what_it_passes_on_is_no_mere_door() {
+    fn a_parent_that_uses_what_it_re_exports_has_an_edge() {
         let files = |parent: &'static str| [("lib.rs", parent), ("a.rs", "use super::Shared; pub struct A;")];
         assert_eq!(edges(&files("mod a; pub use a::A; pub struct Shared;")), [pair("a.rs", "lib.rs")]);
         assert_eq!(edges(&files("mod a; pub use a::A; pub struct Shared(A);")), [pair("a.rs", "lib.rs"), pair("lib.rs", "a.rs")]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_with_the_name_of_a_module_is_none() {
+    fn a_variable_named_like_a_module_is_not_an_edge() {
         assert!(edges(&[("lib.rs", "mod worker; fn f(worker: u8) { g(worker) }"), ("worker.rs", "")]).is_empty());
     }
 

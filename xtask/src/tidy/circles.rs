@@ -3,7 +3,7 @@
 use super::exceptions::{ExceptionRule, Exceptions};
 use crate::sources::graph::FileGraph;
 
-/// A complaint for each circle. Where a parent stands in the exceptions, what the files below it take from it does not count.
+/// A complaint for each circle. Where a parent is listed in the exceptions, what the files below it use of it does not count.
 pub(super) fn complaints(graph: &FileGraph, exceptions: &Exceptions) -> Vec<String> {
     let is_allowed = |from: &str, to: &str| is_below(from, to) && graph.reaches(to, from) && exceptions.allow(ExceptionRule::Circle, to);
     let left = graph.without(is_allowed);
@@ -54,7 +54,7 @@ mod tests {
         let (complaints, _) = found(&edges, "");
         assert!(complaints[0].starts_with("circle with a parent: s/a/b.rs → s/a/mod.rs"), "{complaints:?}");
         assert_eq!(found(&edges, "circle s/a/mod.rs  it only wires\n"), (vec![], vec![]));
-        // A child that uses its parent is no circle by itself, and needs no exception.
+        // A child that uses its parent is not a circle by itself, and needs no exception.
         assert_eq!(found(&edges[1..3], "circle s/a/mod.rs  it only wires\n").1.len(), 1);
     }
 

@@ -7,8 +7,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::exceptions::{ExceptionRule, Exceptions};
 use crate::metadata::Package;
 
-/// Complaints about dependencies of a package that none of its sources name, which stand in `src` or, for those of tests, anywhere. Sources:
-/// path, relative to the workspace, and text.
+/// Complaints about dependencies that no source of the package names: no file of `src`, or no file at all for a dependency of tests.
+/// `sources` are paths, relative to the workspace, and texts.
 pub(super) fn unused<'a>(package: &Package, sources: impl Iterator<Item = (&'a str, &'a str)>, exceptions: &Exceptions) -> Vec<String> {
     let (mut shipped, mut all) = (BTreeSet::new(), BTreeSet::new());
     let own = format!("{}/", package.folder);
@@ -42,7 +42,7 @@ pub(super) fn unclaimed(manifest: &str, packages: &[Package]) -> anyhow::Result<
     Ok(unclaimed.map(|name| format!("dependency: no package takes {name} from [workspace.dependencies]")).collect())
 }
 
-/// The names that begin a path or stand alone in a `use`, among all others: what may name a crate. Comments are none.
+/// The names that begin a path or are imported as they are, which may be crates. Comments do not count.
 fn crates_named(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     if let Ok(tokens) = text.parse::<TokenStream>() {

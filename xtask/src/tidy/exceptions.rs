@@ -1,4 +1,4 @@
-//! What may stay against a rule, each with its reason: `xtask/tidy-exceptions.txt`.
+//! Exceptions to the rules, each with its reason: `xtask/tidy-exceptions.txt`.
 //!
 //! An exception that nothing needs any more is a complaint itself.
 
@@ -75,7 +75,7 @@ impl Exceptions {
         Ok(Self { all })
     }
 
-    /// Whether something may stay. Ask only about what breaks the rule, since the exception then counts as needed.
+    /// Whether something is excepted. Ask only about what breaks the rule, since the exception then counts as needed.
     pub(super) fn allow(&self, rule: ExceptionRule, subject: &str) -> bool {
         let exception = self.all.iter().find(|exception| exception.rule == rule && exception.subject == subject);
         exception.is_some_and(|exception| {

@@ -1,11 +1,11 @@
-//! The rules of the findings know facts, and not each other: a rule can be read, changed and removed alone.
+//! Finding rules use facts, never each other, so that a rule can be read, changed and removed on its own.
 
 use crate::sources::graph::FileGraph;
 
 const RULES: &str = "crates/analysis/src/findings/";
 const FACTS: &str = "crates/analysis/src/facts/";
-/// Files beside the rules that every rule may use: how a finding is written.
-const SHARED: &[&str] = &["draft", "model", "units"];
+/// Files beside the rules that every rule may use: how a finding is written and ranked.
+const SHARED: &[&str] = &["ranked"];
 
 /// A complaint for each edge from a rule, or a fact, to a rule.
 pub(super) fn complaints(graph: &FileGraph) -> Vec<String> {
@@ -33,7 +33,7 @@ mod tests {
     fn a_rule_may_use_facts_and_shared_files_only() {
         let mut graph = FileGraph::default();
         let rules = |file: &str| format!("{RULES}{file}");
-        for (from, to) in [("pool.rs", "draft.rs"), ("pool/words.rs", "pool.rs"), ("mod.rs", "pool.rs"), ("order.rs", "mod.rs")] {
+        for (from, to) in [("pool.rs", "ranked.rs"), ("pool/words.rs", "pool.rs"), ("mod.rs", "pool.rs"), ("order.rs", "mod.rs")] {
             graph.add(&rules(from), &rules(to), "A");
         }
         graph.add(&rules("pool.rs"), &format!("{FACTS}ceiling.rs"), "Ceiling");

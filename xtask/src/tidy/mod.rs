@@ -1,8 +1,7 @@
 //! House rules that neither the compiler nor clippy knows: sizes, names, leftovers, circles, commits.
 //!
-//! Each rule is a file that turns what it looks at into complaints; [`tidy`] gathers what they look at. What may stay against a rule stands
-//! with its reason in `xtask/tidy-exceptions.txt`. The length of functions is clippy's `too_many_lines` (see clippy.toml); what stands in
-//! comments is for readers.
+//! Each rule is a file that turns what it looks at into complaints; [`tidy`] gathers what they look at. Exceptions are in
+//! `xtask/tidy-exceptions.txt`, each with its reason. The length of functions is clippy's `too_many_lines` (see clippy.toml).
 
 mod circles;
 mod commits;
@@ -27,7 +26,7 @@ use crate::sources::{imports, resolve};
 use crate::workspace::Workspace;
 use exceptions::{Exceptions, FILE as EXCEPTIONS};
 
-/// Where the page's own sources stand, and where they begin.
+/// The folder of the page's own sources, and the file they start from.
 const PAGE: &str = "web/src/";
 const PAGE_ENTRY: &str = "web/src/main.ts";
 

@@ -159,7 +159,7 @@ fn add(items: &mut Vec<Declaration>, item: Declaration, number: usize) -> Result
 }
 
 fn add_member(members: &mut Vec<Declaration>, member: Declaration) {
-    // Marks that keep types apart are no part of the interface.
+    // Marks that only keep types apart are not part of the interface.
     let brand = member.name == "kind" && member.signatures[0].contains('"');
     match members.last_mut() {
         Some(last) if last.name == member.name && member.comment.text.is_empty() => last.signatures.extend(member.signatures),

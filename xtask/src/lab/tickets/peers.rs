@@ -52,7 +52,7 @@ pub(super) fn compare(workspace: &Workspace, binary: &Path) -> Result<()> {
                 break;
             };
             eprintln!("{name}, {validators} validators");
-            // A threshold that failed on a busy machine is no reason to know less of its memory: codes of Loadstone, k6 and Gatling.
+            // Exit codes of Loadstone, k6 and Gatling; a threshold that failed on a busy machine says nothing against the memory figures.
             let used = usage::run(command.stdout(Stdio::null()).stderr(Stdio::null()), &[0, 2, 3, 4, 99])?;
             let slope = before.map(|(fewer, less)| (used.memory_peak_bytes - less.memory_peak_bytes) / f64::from(validators - fewer));
             rows.push(vec![
