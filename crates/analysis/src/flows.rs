@@ -5,8 +5,8 @@ use std::sync::Arc;
 use metrics::{FlowSlice, Histogram, Nanos, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::TimeStats;
 use crate::percentile::flow_stats;
+use crate::time_stats::TimeStats;
 
 /// One flow over the whole run.
 #[derive(Debug, Clone, Default)]

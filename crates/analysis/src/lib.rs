@@ -18,16 +18,18 @@ mod summary;
 mod table;
 mod tally;
 mod thresholds;
+mod time_stats;
 mod validity;
 
 pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, Percentile, RequestRow, RunTotals, SignalRow, Summary,
-    ThresholdResult, ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
+    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, RequestRow, RunTotals, SignalRow, Summary, ThresholdResult,
+    ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;
 pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
 pub use thresholds::{ThresholdFailure, Thresholds, evaluate};
+pub use time_stats::{Percentile, TimeStats};

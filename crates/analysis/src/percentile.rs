@@ -3,7 +3,7 @@
 use metrics::Histogram;
 
 use crate::censored::{CensoredTimes, Quantile, behind};
-use crate::{Percentile, TimeStats};
+use crate::time_stats::{Percentile, TimeStats};
 
 /// The percentiles that a summary lists.
 pub const LISTED: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];

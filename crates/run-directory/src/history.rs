@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::reader::parse;
+use crate::json::parse;
 use crate::{Reader, RunEnd, RunError, RunInfo, disk, files};
 
 /// A run as a list shows it.

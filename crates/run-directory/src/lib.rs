@@ -9,6 +9,7 @@ mod error;
 pub mod export;
 pub mod files;
 mod history;
+mod json;
 mod line;
 mod model;
 mod notes;

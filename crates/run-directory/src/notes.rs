@@ -5,7 +5,7 @@ use std::path::Path;
 use secrets::Secrets;
 use serde::{Deserialize, Serialize};
 
-use crate::reader::parse;
+use crate::json::parse;
 use crate::{RunError, disk, files};
 
 /// A note, and tags that replace those the run was started with.

@@ -8,6 +8,7 @@ use plan::TestPlan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::json::{parse, problem};
 use crate::line::{self, SignalLine};
 use crate::{Notes, Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files};
 
@@ -136,16 +137,6 @@ impl Reader {
     pub fn conclusion(directory: &Path, file: &str) -> Result<Option<Vec<u8>>, RunError> {
         disk::read_whole(&directory.join(file))
     }
-}
-
-pub(crate) fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, RunError> {
-    serde_json::from_slice(bytes).map_err(|error| RunError::Corrupt { path: path.to_owned(), line: error.line(), problem: problem(&error) })
-}
-
-/// The message without serde's own position: that counts within the line.
-fn problem(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rfind(" at line ").map_or(text.clone(), |end| text[..end].to_owned())
 }
 
 /// Parses each line. A last line that does not end in a newline was cut off while it was written, and is left out.

@@ -1,0 +1,35 @@
+//! Percentiles and means as every surface shows them.
+
+use serde::{Deserialize, Serialize};
+
+/// A percentile with what stands behind it. Seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// 0.5, 0.99, …
+    pub quantile: f64,
+    /// `None`: too few samples for this percentile (see docs/metrics.md).
+    pub value: Option<f64>,
+    /// 95 % interval, where it can be given.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Samples beyond the percentile.
+    pub samples_beyond: u64,
+}
+
+/// Distribution of one kind of time. Seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeStats {
+    pub count: u64,
+    pub mean: Option<f64>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+    /// 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999 in this order.
+    pub percentiles: Vec<Percentile>,
+}
+
+impl TimeStats {
+    /// The value at one of the listed quantiles, when there were samples enough.
+    pub fn at(&self, quantile: f64) -> Option<f64> {
+        self.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.value
+    }
+}
