@@ -29,6 +29,11 @@ impl SignalSource for Observation {
     }
 }
 
+/// For [`script::Inputs::check_observer`]: errors of `observe.KIND(…)` at the line where it stands.
+pub(crate) fn check_observer(description: &serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(Observer::check(description)?)
+}
+
 /// The observers that a plan declares.
 ///
 /// # Errors

@@ -13,13 +13,13 @@ pub enum Outcome {
     Status,
     /// Answered, but an `expect` other than the status did not hold.
     Expect,
-    /// Not answered within its time limit. Censored: its time is a lower bound.
+    /// No response within its time limit. Censored: its time is a lower bound.
     Timeout,
     /// The name did not resolve.
     Dns,
     /// The target refused the connection.
     Refused,
-    /// The connection was reset or closed before the answer was complete.
+    /// The connection was reset or closed before the response was complete.
     Reset,
     /// The server closed a WebSocket or a stream of events while something was waited for.
     Closed,
@@ -27,7 +27,7 @@ pub enum Outcome {
     Connect,
     /// The TLS handshake failed, or the certificate was not trusted.
     Tls,
-    /// The answer broke the protocol or a limit of the tool (header size, body size).
+    /// The response broke the protocol or a limit of the tool (header size, body size).
     Protocol,
     /// The script threw, or a group or iteration held a failed step.
     Script,
@@ -75,7 +75,7 @@ impl Outcome {
             Outcome::Closed => "closed by the server",
             Outcome::Connect => "connection failed",
             Outcome::Tls => "TLS failed",
-            Outcome::Protocol => "malformed answer",
+            Outcome::Protocol => "malformed response",
             Outcome::Script => "script error",
             Outcome::PortsExhausted => "generator out of ports",
             Outcome::DescriptorsExhausted => "generator out of descriptors",

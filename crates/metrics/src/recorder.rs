@@ -180,7 +180,7 @@ impl Recorder {
 
     /// One more request in flight. Kept apart from the samples, so that the two can be held against each other.
     ///
-    /// Beginnings and ends need not come in the order of their instants: in a long turn, an answer that was read early may be told after a request
+    /// Beginnings and ends need not come in the order of their instants: in a long turn, a response that was read early may be told after a request
     /// that began later.
     pub fn request_began(&mut self, at: Nanos) {
         self.integrate_in_flight(at);

@@ -10,9 +10,9 @@ pub struct Phases {
     pub dns: u64,
     pub connect: u64,
     pub tls: u64,
-    /// From the request's last byte handed to the kernel to the answer's first byte back.
+    /// From the request's last byte handed to the kernel to the response's first byte back.
     pub wait: u64,
-    /// From the answer's first byte to its last.
+    /// From the response's first byte to its last.
     pub body: u64,
 }
 

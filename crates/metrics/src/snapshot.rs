@@ -137,7 +137,7 @@ pub struct GeneratorSlice {
     /// How late timers fired.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub timer_lag: Histogram,
-    /// How long answers lay in the kernel until they were read. All of them at a low rate, a sample at a high one, where
+    /// How long responses lay in the kernel until they were read. All of them at a low rate, a sample at a high one, where
     /// the kernel stamps packets.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub read_lag: Histogram,

@@ -1,25 +1,29 @@
 //! The system's own signals, read while the load runs, on the load's clock.
 //!
-//! Read [`Observer`] first (what is read, as a value made from a test plan's description), then [`Observation`] (all observers of
-//! a run on one thread, delivering [`metrics::SignalBatch`]es over a bounded channel). An observer that fails gives a [`metrics::SignalNotice`], never
-//! an error that ends a run; a gap is the absence of points, and notices say when it began and ended. Deliberately
-//! absent: alignment with the load and conclusions (`analysis`), files (`run`), and any wish to be exact about a moment: a
-//! reading carries the middle of the time it took.
+//! Read [`Observer`] first (what is read, as a value made from a test plan's description), then [`Observation`] (all observers of a
+//! run on one thread, delivering [`metrics::SignalBatch`]es over a bounded channel). To add a kind of observer, read `kind.rs` and one
+//! file of `kinds/`: its options, its row in the documentation and its errors all come from the constant `KIND` there.
+//!
+//! An observer that fails gives a [`metrics::SignalNotice`], never an error that ends a run; a gap is the absence of points, and
+//! notices say when it began and ended. Deliberately absent: alignment with the load and conclusions (`analysis`), files
+//! (`run-directory`), and any wish to be exact about a moment: a reading carries the middle of the time it took.
 
-mod cgroup;
+mod collector;
+mod delivery;
 mod description;
-mod host;
+mod error;
 mod http;
+mod kind;
+mod kinds;
 mod observation;
 mod observer;
-mod postgres;
-mod process;
+mod option;
+mod pools;
 mod procfs;
-mod prometheus;
-mod readings;
-mod redis_info;
-mod sql;
-mod statsd;
+mod reader;
+mod reference;
 
+pub use error::ObserveError;
 pub use observation::Observation;
-pub use observer::{ObserveError, Observer};
+pub use observer::Observer;
+pub use reference::reference;

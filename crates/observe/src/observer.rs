@@ -1,87 +1,52 @@
 //! An observer as a value: what it reads, how often, and what its signals are called.
 
+use std::fmt;
+
 use serde_json::Value;
 
-use crate::cgroup::Cgroup;
-use crate::description::Description;
-use crate::host::Host;
-use crate::postgres::Postgres;
-use crate::process::{Process, Which};
-use crate::prometheus::Prometheus;
-use crate::readings::Readings;
-use crate::redis_info::Redis;
-use crate::sql::Sql;
-use crate::statsd::Statsd;
-
-/// What is wrong with an observer's description. Found before any load starts.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ObserveError {
-    #[error("an observer is described as {{\"kind\": …}}, and this is {found}; use the observe.… builders")]
-    Shape { found: String },
-    #[error("there is no observer \"{kind}\": use process, host, cgroup, postgres, redis, prometheus, statsd or sql")]
-    Kind { kind: String },
-    #[error("observe.{kind}: {problem}")]
-    Observer { kind: String, problem: String },
-    #[error("the thread for observers did not start: {0}")]
-    Thread(String),
-}
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::kinds::KINDS;
+use crate::reader::SignalReader;
 
 /// A source of signals. Make it with [`Observer::from_description`], run it with [`crate::Observation::start`].
-#[derive(Debug)]
 pub struct Observer {
     pub(crate) name: String,
     /// Time between batches. Nanoseconds.
     pub(crate) every_ns: u64,
-    pub(crate) source: Source,
+    pub(crate) reader: Box<dyn SignalReader>,
 }
 
-#[derive(Debug)]
-pub(crate) enum Source {
-    Process(Box<Process>),
-    Host(Box<Host>),
-    Cgroup(Cgroup),
-    Prometheus(Prometheus),
-    Postgres(Box<Postgres>),
-    Redis(Redis),
-    Statsd(Statsd),
-    Sql(Box<Sql>),
+/// Not the reader: it may hold a password.
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").field("name", &self.name).field("every_ns", &self.every_ns).finish_non_exhaustive()
+    }
 }
-
-const EVERY_NS: u64 = 1_000_000_000;
 
 impl Observer {
+    /// Whether a description names a kind and options that there are, each of the right shape. What it is about is not looked at.
+    ///
+    /// # Errors
+    /// Names the kind that is not known, or the option that is missing, unknown or of the wrong shape.
+    pub fn check(value: &Value) -> Result<(), ObserveError> {
+        described(value).map(drop)
+    }
+
     /// Reads a description as the script's builders make it.
     ///
     /// # Errors
-    /// Names the option that is missing, unknown or wrong.
+    /// As [`Observer::check`], and whatever of it makes no sense, such as a URL that is none.
     pub fn from_description(value: &Value) -> Result<Self, ObserveError> {
-        let mut description = Description::new(value)?;
-        let every_ns = description.duration_ns("every", EVERY_NS)?;
-        let mut name = description.text("name")?.map(str::to_owned);
-        let source = match description.kind() {
-            "process" => {
-                let which = Which::from_description(&mut description, name.as_deref())?;
-                name = Some(match (&which, name) {
-                    (Which::Name(_), _) | (_, None) => format!("process:{which}"),
-                    (_, Some(name)) => name,
-                });
-                Source::Process(Box::new(Process::new(which)))
-            }
-            "host" => Source::Host(Box::default()),
-            "cgroup" => Source::Cgroup(Cgroup::from_description(&mut description)?),
-            "prometheus" => Source::Prometheus(Prometheus::from_description(&mut description)?),
-            "postgres" => Source::Postgres(Box::new(Postgres::from_description(&mut description, every_ns)?)),
-            "redis" => Source::Redis(Redis::from_description(&mut description)?),
-            "statsd" => Source::Statsd(Statsd::from_description(&mut description, every_ns)?),
-            "sql" => Source::Sql(Box::new(Sql::from_description(&mut description)?)),
-            kind => return Err(ObserveError::Kind { kind: kind.to_owned() }),
-        };
-        description.finish()?;
-        let name = name.unwrap_or_else(|| description.kind().to_owned());
+        let (kind, description) = described(value)?;
+        let reader = (kind.make)(&description)?;
+        let given = description.text("name");
+        let name = reader.default_name(given).unwrap_or_else(|| given.unwrap_or(description.kind()).to_owned());
         if name.is_empty() || name.contains(['/', '{', '}']) {
             return Err(description.problem(format!("\"{name}\" cannot name it: signals are called observer/metric{{label}}")));
         }
-        Ok(Self { name, every_ns, source })
+        Ok(Self { name, every_ns: description.duration_ns("every"), reader })
     }
 
     /// What its signals' names begin with.
@@ -90,42 +55,15 @@ impl Observer {
     }
 }
 
-impl Source {
-    /// How often it wants to look; a batch is due every `every_ns`. Nanoseconds.
-    pub(crate) fn period_ns(&self, every_ns: u64) -> u64 {
-        match self {
-            Source::Postgres(postgres) => postgres.sample_ns().min(every_ns),
-            Source::Statsd(_) => Statsd::DRAIN_NS.min(every_ns),
-            _ => every_ns,
-        }
-    }
-
-    /// Looks once. Sources that look more often than they report leave `readings` empty in between.
-    ///
-    /// # Errors
-    /// A sentence about why there is nothing to read; the next call tries anew.
-    pub(crate) async fn read(&mut self, readings: &mut Readings) -> Result<(), String> {
-        match self {
-            Source::Process(process) => process.read(readings),
-            Source::Host(host) => host.read(readings),
-            Source::Cgroup(cgroup) => cgroup.read(readings),
-            Source::Prometheus(prometheus) => prometheus.read(readings).await,
-            Source::Postgres(postgres) => postgres.read(readings).await,
-            Source::Redis(redis) => redis.read(readings).await,
-            Source::Statsd(statsd) => statsd.read(readings),
-            Source::Sql(sql) => sql.read(readings).await,
-        }
-    }
-
-    /// Forgets connections after a failure or a time-out.
-    pub(crate) fn reset(&mut self) {
-        match self {
-            Source::Postgres(postgres) => postgres.reset(),
-            Source::Redis(redis) => redis.reset(),
-            Source::Sql(sql) => sql.reset(),
-            Source::Process(_) | Source::Host(_) | Source::Cgroup(_) | Source::Prometheus(_) | Source::Statsd(_) => {}
-        }
-    }
+fn described(value: &Value) -> Result<(&'static ObserverKind, ObserverDescription<'_>), ObserveError> {
+    let shape = || ObserveError::Shape { found: value.to_string() };
+    let fields = value.as_object().ok_or_else(shape)?;
+    let name = fields.get("kind").and_then(Value::as_str).ok_or_else(shape)?;
+    let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| ObserveError::Kind {
+        kind: name.to_owned(),
+        known: KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", "),
+    })?;
+    Ok((kind, ObserverDescription::new(kind.name, kind.options, fields)?))
 }
 
 #[cfg(test)]
@@ -152,26 +90,63 @@ mod tests {
 
     #[test]
     fn a_wrong_description_says_what_is_wrong() {
+        let sql = |more: Value| {
+            let mut description = json!({ "kind": "sql", "url": "postgres://x/y", "query": "select 1" });
+            description.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            description
+        };
         for (description, part) in [
-            (json!(7), "this is 7"),
+            (json!(7), "got 7"),
             (json!({ "port": 1 }), "\"kind\""),
-            (json!({ "kind": "oracle" }), "no observer \"oracle\""),
+            (json!({ "kind": "oracle" }), "no observer `observe.oracle`; known are: process, host, cgroup, postgres, redis, sql, "),
             (json!({ "kind": "process" }), "port, pid or name"),
             (json!({ "kind": "process", "port": 1, "pid": 2 }), "one of port"),
-            (json!({ "kind": "process", "port": 70000 }), "1 to 65535"),
-            (json!({ "kind": "process", "port": 1, "prot": 2 }), "no option \"prot\""),
-            (json!({ "kind": "host", "every": "often" }), "\"often\" is not a duration"),
-            (json!({ "kind": "host", "every": "1ms" }), "must be at least 10ms"),
+            (json!({ "kind": "process", "port": 70000 }), "port: expected a whole number from 1 to 65535, got 70000"),
+            (json!({ "kind": "process", "port": "80" }), "port: expected a whole number from 1 to 65535, got \"80\""),
+            (json!({ "kind": "process", "port": 1, "prot": 2 }), "no option `prot`; known are: port, pid, name, every"),
+            (json!({ "kind": "host", "every": "often" }), "every: expected a duration such as \"500ms\" or \"1s\", got \"often\""),
+            (json!({ "kind": "host", "every": 5 }), "every: expected a duration such as \"500ms\" or \"1s\", got 5"),
+            (json!({ "kind": "host", "every": "1ms" }), "every must be at least 10ms, got \"1ms\""),
+            (json!({ "kind": "host", "name": 7 }), "name: expected a string, got 7"),
             (json!({ "kind": "postgres" }), "url is missing"),
             (json!({ "kind": "postgres", "url": "mysql://x" }), "postgres://"),
             (json!({ "kind": "sql", "url": "mysql://x", "query": "select 1" }), "postgres://"),
+            (json!({ "kind": "sql", "url": "postgres://x/y" }), "query is missing"),
+            (sql(json!({ "start": { "flow": 1 }, "finish": { "flow": 1 } })), "give one of start, stage and finish"),
+            (sql(json!({ "start": 5 })), "start: expected a flow, got 5"),
+            (sql(json!({ "stage": { "flow": 1 } })), "stage: expected a list of a flow and the name of its stage"),
             (json!({ "kind": "redis", "url": "nonsense" }), "nonsense"),
+            (json!({ "kind": "redis", "url": "redis://x/", "lists": ["a", 1] }), "lists: expected a list of strings, got [\"a\",1]"),
             (json!({ "kind": "prometheus", "url": "https://x/metrics" }), "https"),
             (json!({ "kind": "statsd", "listen": "everywhere" }), "everywhere"),
             (json!({ "kind": "host", "name": "a/b" }), "cannot name it"),
         ] {
             let problem = Observer::from_description(&description).unwrap_err().to_string();
             assert!(problem.contains(part), "{description}: {problem}");
+        }
+    }
+
+    /// Shapes are checked where a script describes an observer, sense where a run begins.
+    #[test]
+    fn a_check_looks_at_kinds_and_options_only() {
+        assert!(Observer::check(&json!({ "kind": "redis", "url": "nonsense", "lists": [] })).is_ok());
+        assert!(Observer::check(&json!({ "kind": "process" })).is_ok());
+        for wrong in [json!({ "kind": "oracle" }), json!({ "kind": "redis" }), json!({ "kind": "process", "prot": 1 })] {
+            assert_eq!(Observer::check(&wrong).unwrap_err(), Observer::from_description(&wrong).unwrap_err());
+        }
+    }
+
+    #[test]
+    fn no_error_repeats_a_password() {
+        for (kind, url) in [
+            ("redis", "redis://app:hunter2@[/"),
+            ("redis", "app:hunter2@host"),
+            ("postgres", "postgres://app:hunter2@host:port/x"),
+            ("prometheus", "https://app:hunter2@host/metrics"),
+            ("prometheus", "http://app:hunter2@ho st/metrics"),
+        ] {
+            let problem = Observer::from_description(&json!({ "kind": kind, "url": url })).unwrap_err().to_string();
+            assert!(!problem.contains("hunter2"), "{problem}");
         }
     }
 }

@@ -1,13 +1,21 @@
 //! Reading the kernel's text files.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A file of the kernel that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}: {problem}", path.display())]
+pub(crate) struct FileError {
+    path: PathBuf,
+    problem: std::io::Error,
+}
 
 /// # Errors
-/// A sentence with the file's name.
-pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, String> {
+/// [`FileError`] names the file.
+pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, FileError> {
     let path = path.as_ref();
-    std::fs::read_to_string(path).map_err(|problem| format!("cannot read {}: {problem}", path.display()))
+    std::fs::read_to_string(path).map_err(|problem| FileError { path: path.to_owned(), problem })
 }
 
 /// `name value` or `name: value [unit]` per line.

@@ -24,5 +24,5 @@ pub use crew::{ConsoleLine, Direction, Level, MessageSink, ScriptUser, ScriptUse
 pub use data::collection::Collected;
 pub use error::{Frame, Place, ScriptError};
 pub use load::{Loaded, load};
-pub use parameters::{Inputs, Missing};
+pub use parameters::{Inputs, Missing, ObserverCheck};
 pub use stubs::{StubConsole, Stubs};

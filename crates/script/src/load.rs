@@ -16,7 +16,7 @@ use crate::compile::{self, Program};
 use crate::data::collection::Collected;
 use crate::data::store::Store;
 use crate::error::ScriptError;
-use crate::parameters::{self, Declarations, Inputs};
+use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::{Http2, Settings};
 use crate::stubs::{self, Addresses, Declared};
@@ -176,7 +176,17 @@ fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<
     }
     native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(journeys::outside(&ctx)) })?)?;
     let addresses = stubs::install_for_planning(ctx, native)?;
+    if let Some(check) = inputs.check_observer {
+        native
+            .set("observer", Function::new(ctx.clone(), move |ctx: Ctx<'_>, description: String| observer(&ctx, check, &description))?)?;
+    }
     Ok((install_common(ctx, native, inputs, &Secrets::default())?, addresses))
+}
+
+/// Throws what is wrong with an observer's description.
+fn observer(ctx: &Ctx<'_>, check: ObserverCheck, description: &str) -> rquickjs::Result<()> {
+    let checked = serde_json::from_str(description).map_err(Into::into).and_then(|description| check(&description));
+    checked.map_err(|problem| Exception::throw_message(ctx, &problem.to_string()))
 }
 
 /// Checks a base URL; that of a bare origin comes back without a trailing slash.

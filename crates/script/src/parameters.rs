@@ -21,7 +21,12 @@ pub struct Inputs {
     pub seed: Option<u64>,
     /// What becomes of a parameter that has no default and is not given.
     pub missing: Missing,
+    /// Judges what `observe.KIND(…)` was given, so that an error names its line. Without it, descriptions pass as they are.
+    pub check_observer: Option<ObserverCheck>,
 }
+
+/// Which kinds of observers there are and what they take is not known here. The error's text is shown as it is.
+pub type ObserverCheck = fn(&serde_json::Value) -> Result<(), Box<dyn std::error::Error>>;
 
 /// What a parameter is without a default and without a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +52,7 @@ impl Inputs {
         };
         let parameters = pairs.iter().map(split).collect::<Result<_, ScriptError>>()?;
         let environment = std::env::vars().filter(|(name, _)| name.starts_with("LOADSTONE_")).collect();
-        Ok(Self { parameters, environment, seed: None, missing: Missing::Refused })
+        Ok(Self { parameters, environment, ..Self::default() })
     }
 
     fn given(&self, name: &str) -> Option<(&str, ParameterOrigin)> {

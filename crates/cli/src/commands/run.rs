@@ -65,6 +65,7 @@ fn run_script(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
     }
     let mut inputs = Inputs::from_process(&args.params.params)?;
     inputs.seed = args.seed;
+    inputs.check_observer = Some(signals::check_observer);
     ScriptRun {
         path: Path::new(&args.what),
         shown: &args.what,

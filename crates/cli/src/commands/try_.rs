@@ -26,7 +26,8 @@ const LOOP_NS: u64 = 5_000_000_000;
 const GRACE_NS: u64 = 60_000_000_000;
 
 pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit> {
-    let mut loaded = script::load(&args.file, &Inputs::from_process(&args.params.params)?)?;
+    let inputs = Inputs { check_observer: Some(crate::signals::check_observer), ..Inputs::from_process(&args.params.params)? };
+    let mut loaded = script::load(&args.file, &inputs)?;
     args.tls.apply(&mut loaded.network, loaded.plan.options.seed);
     let mask = loaded.plan.all_secrets();
     try_loaded(args, color, loaded, &mask).map_err(|error| hiding(&mask, error))

@@ -133,7 +133,11 @@ impl Catalogue {
     fn read(&self, path: &Path) -> TestFile {
         let file = path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
         // Only a parameter on the command line can be written wrongly, and there is none.
-        let inputs = Inputs { missing: Missing::StoodIn, ..Inputs::from_process(&[]).unwrap_or_default() };
+        let inputs = Inputs {
+            missing: Missing::StoodIn,
+            check_observer: Some(crate::signals::check_observer),
+            ..Inputs::from_process(&[]).unwrap_or_default()
+        };
         match script::load(path, &inputs) {
             Err(problem) => {
                 TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load: Vec::new(), parameters: Vec::new() }

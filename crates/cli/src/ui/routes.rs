@@ -140,6 +140,7 @@ fn take(catalogue: &Catalogue, wish: Wish) -> Result<Order, String> {
     let (path, test) = catalogue.find(&wish.file)?;
     let mut inputs = Inputs::from_process(&[]).map_err(|problem| in_words(&problem))?;
     inputs.parameters = wish.parameters.clone().into_iter().collect();
+    inputs.check_observer = Some(crate::signals::check_observer);
     let loaded = script::load(&path, &inputs).map_err(|problem| in_words(&problem))?;
     catalogue.hide(&loaded.plan.secrets);
     let secret = loaded.plan.parameters.into_iter().filter(|parameter| parameter.secret).map(|parameter| parameter.name).collect();

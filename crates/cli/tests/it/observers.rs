@@ -71,9 +71,18 @@ fn an_observer_that_fails_is_a_warning_and_its_password_stays_secret() {
 #[test]
 fn a_wrong_observer_is_found_before_the_load_and_its_password_stays_secret() {
     for (observer, said) in [
-        ("observe.process({ port: 70000 })", "observe.process: port must be a whole number from 1 to 65535, and is 70000"),
+        ("observe.process({ port: 70000 })", "observe.process: port: expected a whole number from 1 to 65535, got 70000"),
         ("observe.prometheus(\"https://app:hunter2@127.0.0.1/metrics\")", "must begin with http://"),
         ("observe.statsd({ listen: \"everywhere\" })", "\"everywhere\" is not an address"),
+        // At the line where it stands, which is the third.
+        (
+            "observe.mainframe()",
+            "no observer `observe.mainframe`; known are: process, host, cgroup, postgres, redis, sql, prometheus, statsd",
+        ),
+        ("observe.process({ prot: 1 })", "watched.load.ts:3"),
+        ("observe.process({ prot: 1 })", "observe.process: there is no option `prot`; known are: port, pid, name, every"),
+        ("observe.postgres()", "observe.postgres: url is missing"),
+        ("observe.host({ every: 5 })", "observe.host: every: expected a duration such as \"500ms\" or \"1s\", got 5"),
     ] {
         let (folder, ended) = watched(observer, "", 3);
         ended.code(2).says(said).does_not_say("hunter2");

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod listeners;
+mod page;
 mod postgres;
 mod process;
 mod redis;

@@ -1,7 +1,7 @@
 //! PostgreSQL: planted waits, locks and totals, read back as signals.
 
 use metrics::clock::Monotonic;
-use metrics::{FlowEvent, FlowKey, FlowStep, NoticeKind};
+use metrics::{FlowEvent, FlowKey, FlowStep, NoticeKind, Role};
 use observe::{Observation, Observer};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
@@ -58,7 +58,8 @@ fn keys_of_journeys_are_told_once() {
     let client = background.connect(&server);
     background.execute(&client, "create table sent (id text, at timestamptz)");
     let query = "select id, extract(epoch from now() - at) from sent where at > now() - interval '1 h'";
-    let description = json!({ "kind": "sql", "url": server.postgres_url(), "query": query, "every": "50ms", "flow": 3, "step": "1" });
+    let description =
+        json!({ "kind": "sql", "url": server.postgres_url(), "query": query, "every": "50ms", "stage": { "flow": 3, "stage": 1 } });
     let clock = Monotonic::start();
     // Long enough that two seconds ago lies on the clock.
     std::thread::sleep(std::time::Duration::from_millis(2_500));
@@ -127,6 +128,24 @@ fn lock_waits_blockers_and_totals() {
     assert!(watch.latest.get(&by_holder).is_some_and(|count| *count >= 1.0), "{:?}", watch.latest);
     assert!(watch.value("postgres/longest_lock_wait") > 0.0);
     assert_eq!(watch.value("postgres/connections{state=idle in transaction}"), 1.0);
+    for (name, role) in [
+        (by_holder.as_str(), Role::SessionsBlockedBy),
+        ("postgres/active", Role::SessionsActive),
+        ("postgres/blocked", Role::SessionsBlocked),
+        ("postgres/commits", Role::Commits),
+        ("postgres/observer_commits", Role::ObserverCommits),
+        ("postgres/connections_limit", Role::SessionsMax),
+        ("postgres/connections{state=idle in transaction}", Role::SessionsIdleInTransaction),
+        (&format!("postgres/sessions_by_statement{{statement={statement}}}"), Role::SessionsByStatement),
+        ("postgres/sessions{wait=CPU}", Role::SessionsOnCpu),
+    ] {
+        assert_eq!(watch.signal(name).role, Some(role), "{name}");
+    }
+    let blocked_by = watch.signal(&by_holder);
+    assert_eq!(blocked_by.label_value("statement"), Some(statement));
+    assert_eq!(blocked_by.label_value("by"), Some("begin; update seats set taken = true where id = ?"));
+    let of_locks = watch.signals.values().filter(|signal| signal.name.starts_with("postgres/sessions{wait=Lock:"));
+    assert!(of_locks.clone().count() > 0 && of_locks.clone().all(|signal| signal.role == Some(Role::SessionsWaitingForLock)));
 
     background.execute(&holder, "commit");
     for wait in waiting {

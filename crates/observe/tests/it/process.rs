@@ -2,6 +2,7 @@
 
 use std::net::TcpStream;
 
+use metrics::Role;
 use serde_json::json;
 
 use crate::servers;
@@ -36,6 +37,16 @@ fn a_server_found_by_its_port() {
     watch.more(&observer, 2);
     let (cpu_after_reading, resident) = account();
     let cpu = watch.value(&name("cpu"));
+    for (metric, role) in [
+        ("cpu", Role::ProcessCpu),
+        ("run_delay", Role::ProcessRunDelay),
+        ("threads", Role::ProcessThreads),
+        ("memory", Role::ProcessMemory),
+        ("descriptors", Role::ProcessDescriptors),
+        ("descriptors_limit", Role::ProcessDescriptorsMax),
+    ] {
+        assert_eq!(watch.signal(&name(metric)).role, Some(role), "{metric}");
+    }
     // The kernel's ticks of 10 ms, for user and for system time.
     assert!(cpu >= cpu_before_reading - 0.03 && cpu <= cpu_after_reading + 0.03, "{cpu_before_reading} {cpu} {cpu_after_reading}");
     assert!(cpu > 0.04, "{cpu}");
@@ -64,5 +75,19 @@ fn a_process_by_pid_or_name_and_nobody() {
     assert!(watch.value("host/cores") >= cores);
     assert!(watch.value("host/memory_available") <= watch.value("host/memory_total"));
     assert!(watch.value("host/cpu{mode=user}") > 0.0);
+    for (metric, role) in [
+        ("cores", Role::MachineCores),
+        ("runnable", Role::MachineRunQueue),
+        ("cpu{mode=idle}", Role::MachineIdle),
+        ("cpu{mode=iowait}", Role::MachineIoWait),
+        ("cpu{mode=steal}", Role::MachineSteal),
+        ("tcp_retransmits", Role::Retransmissions),
+        ("tcp_syn_retransmits", Role::SynRetransmissions),
+    ] {
+        assert_eq!(watch.signal(&format!("host/{metric}")).role, Some(role), "{metric}");
+    }
+    for signal in watch.signals.values().filter(|signal| matches!(signal.role, Some(Role::DiskBusy | Role::DiskQueue))) {
+        assert_eq!(signal.label_value("device"), Some(signal.part.as_str()));
+    }
     watch.until("the cost of observing", |watch| watch.latest.get("observe/cpu").is_some_and(|seconds| *seconds > 0.0));
 }

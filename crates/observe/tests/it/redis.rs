@@ -1,6 +1,6 @@
 //! Redis, and what an observer says when its server goes away and comes back.
 
-use metrics::NoticeKind;
+use metrics::{NoticeKind, Role};
 use serde_json::json;
 
 use crate::servers;
@@ -15,6 +15,10 @@ fn lengths_and_totals() {
     watch.more("redis", 1);
     assert_eq!(watch.value("redis/list{key=jobs}"), 3.0);
     assert_eq!(watch.value("redis/stream{key=events}"), 2.0);
+    for (name, key) in [("redis/list{key=jobs}", "jobs"), ("redis/stream{key=events}", "events")] {
+        let signal = watch.signal(name);
+        assert_eq!((signal.role, signal.part.as_str(), signal.label_value("key")), (Some(Role::QueueLength), key, Some(key)));
+    }
     assert_eq!(watch.value("redis/keys"), 2.0);
     servers::redis_says(redis.port, "LPOP jobs\r\nGET x\r\nGET x\r\n");
     watch.more("redis", 1);

@@ -1,10 +1,11 @@
 //! Waiting for what observers say.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::clock::Monotonic;
-use metrics::{NoticeKind, SignalBatch};
+use metrics::{NoticeKind, Signal, SignalBatch};
 use observe::{Observation, Observer};
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ pub(crate) struct Watch {
     clock: Monotonic,
     /// Latest value of every signal.
     pub(crate) latest: HashMap<String, f64>,
+    pub(crate) signals: HashMap<String, Arc<Signal>>,
     pub(crate) batches: Vec<SignalBatch>,
 }
 
@@ -23,7 +25,8 @@ impl Watch {
     pub(crate) fn start(descriptions: &[Value]) -> Self {
         let observers = descriptions.iter().map(|description| Observer::from_description(description).unwrap()).collect();
         let clock = Monotonic::start();
-        Self { observation: Observation::start(observers, clock).unwrap(), clock, latest: HashMap::new(), batches: Vec::new() }
+        let observation = Observation::start(observers, clock).unwrap();
+        Self { observation, clock, latest: HashMap::new(), signals: HashMap::new(), batches: Vec::new() }
     }
 
     /// Takes batches until `seen` holds.
@@ -35,6 +38,7 @@ impl Watch {
                 for (signal, point) in &batch.points {
                     assert!(point.at <= self.clock.now());
                     self.latest.insert(signal.name.clone(), point.value);
+                    self.signals.insert(signal.name.clone(), Arc::clone(signal));
                 }
                 self.batches.push(batch);
             }
@@ -50,6 +54,10 @@ impl Watch {
 
     pub(crate) fn value(&self, signal: &str) -> f64 {
         *self.latest.get(signal).unwrap_or_else(|| panic!("no signal {signal} in {:?}", self.latest))
+    }
+
+    pub(crate) fn signal(&self, name: &str) -> &Signal {
+        self.signals.get(name).unwrap_or_else(|| panic!("no signal {name} in {:?}", self.latest))
     }
 
     pub(crate) fn notices(&self) -> Vec<(NoticeKind, String)> {

@@ -82,7 +82,7 @@ export function test(definition: any): Test {
   });
   const observers = (definition.observe ?? []).map((observer: unknown) => {
     if (observer instanceof Observer) return observer.plan;
-    throw new TypeError(`observe: ${show(observer)} is no observer: write \`observe.process({ port: 8080 })\``);
+    throw new TypeError(`observe: ${show(observer)} is not an observer: write \`observe.process({ port: 8080 })\``);
   });
   const target = url(definition.target, "target");
   const planOptions = {
@@ -154,44 +154,27 @@ class Observer {
   constructor(readonly plan: any) {}
 }
 
-/** The options of each kind; those of an address take it as their first argument. */
-const observers: Record<string, { address?: boolean; options: string[] }> = {
-  process: { options: ["port", "pid"] },
-  host: { options: [] },
-  cgroup: { options: ["path", "pid"] },
-  postgres: { address: true, options: ["sampleHz"] },
-  redis: { address: true, options: ["lists", "streams"] },
-  prometheus: { address: true, options: ["only"] },
-  statsd: { options: ["listen"] },
-  sql: { options: ["url", "query", "start", "stage", "finish"] },
-};
-
-/** `start`, `stage` and `finish` of a query whose rows are keys of journeys. */
-function journeys({ start, stage, finish, ...options }: any, what: string): any {
-  const given = [start, stage, finish].filter((step) => step !== undefined);
-  if (given.length > 1) throw new TypeError(`${what}: give one of start, stage and finish`);
-  if (start !== undefined) return { ...options, ...Flow.step(start, "start", what) };
-  if (finish !== undefined) return { ...options, ...Flow.step(finish, "finish", what) };
-  if (stage === undefined) return options;
-  if (!Array.isArray(stage) || stage.length !== 2) throw new TypeError(`${what} stage: ${show(stage)} is not [flow, "name of the stage"]`);
-  return { ...options, ...Flow.step(stage[0], stage[1], what) };
+/** Flows as descriptions of observers name them: a flow by its number from 1, `[flow, "stage"]` with the stage's number from 0. */
+function plain(value: any, what: string): any {
+  if (value instanceof Flow) return { flow: Flow.step(value, "start", what).flow };
+  if (!Array.isArray(value) || !(value[0] instanceof Flow) || value.length !== 2) return value;
+  const { flow, step } = Flow.step(value[0], value[1], what);
+  return { flow, stage: Number(step) };
 }
 
+/** `observe.KIND(options)` and `observe.KIND(address, options)`. Which kinds there are, and what they take, is for the host to say. */
 export const observe: any = new Proxy({}, {
   get(_, kind) {
-    const found = typeof kind === "string" ? observers[kind] : undefined;
-    if (!found) throw new TypeError(`there is no observer \`observe.${String(kind)}\`; known are: ${Object.keys(observers).join(", ")}`);
+    if (typeof kind !== "string") return undefined;
     return (first?: any, second?: any) => {
-      const what = `observe.${String(kind)}(…)`;
-      const given = (found.address ? second : first) ?? {};
-      if (typeof given !== "object") throw new TypeError(`${what}: ${show(given)} are no options`);
-      known(given, [...found.options, "name", "every"], what);
-      const options = found.address ? { url: first, ...given } : { ...given };
-      if ((found.address || "url" in options) && typeof options.url !== "string") {
-        throw new TypeError(`${what}: ${options.url === undefined ? "nothing" : show(options.url)} is not an address`);
-      }
-      if (options.every !== undefined) options.every = `${nanoseconds(options.every, `${what} every`) / 1e6}ms`;
-      return new Observer({ kind, ...(kind === "sql" ? journeys(options, what) : options) });
+      const what = `observe.${kind}(…)`;
+      const isAddress = first !== undefined && first !== null && typeof first !== "object";
+      const given = (isAddress ? second : first ?? second) ?? {};
+      if (typeof given !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(given)}`);
+      const description: any = isAddress ? { kind, url: first } : { kind };
+      for (const [name, value] of Object.entries(given)) description[name] = plain(value, `${what} ${name}`);
+      __loadstone.observer?.(JSON.stringify(description));
+      return new Observer(description);
     };
   },
 });

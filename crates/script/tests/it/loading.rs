@@ -111,10 +111,8 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
         ("export default test({ loads: s.run(users(1).for('1s')) });", "t.load.ts:3", "there is no `loads`"),
         ("scenario(\"s\", () => {});", "t.load.ts:3", "both named \"s\""),
         ("responseTime().percentile(100);", "t.load.ts:3", "between 0 and 100"),
-        ("observe.mainframe();", "t.load.ts:3", "no observer `observe.mainframe`"),
-        ("observe.process({ prot: 1 });", "t.load.ts:3", "observe.process(…): there is no `prot`; known are: port, pid, name, every"),
-        ("observe.postgres();", "t.load.ts:3", "nothing is not an address"),
-        ("observe.host({ every: 5 });", "t.load.ts:3", "observe.host(…) every: 5 is not a duration"),
+        ("observe.host(5, 6);", "t.load.ts:3", "observe.host(…): expected an object of options, got 6"),
+        ("observe.sql({ stage: [flow('f'), 'b'] });", "t.load.ts:3", "observe.sql(…) stage: flow \"f\" has no stage \"b\""),
         ("param.number('n', { default: 5, max: 4 });", "t.load.ts:3", "above the most allowed"),
         ("param.string('x', {}); ", "t.load.ts:3", "LOADSTONE_X"),
         ("stub.http({ listen: 'here' });", "t.load.ts:3", "\"here\" is not an address"),
@@ -131,6 +129,28 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
         assert!(error.message.contains(part), "{line}: {error}");
         // QuickJS knows the line of a call exactly, its column only roughly.
         assert_eq!(at(&error).rsplit_once(':').map_or("", |(line, _)| line), place, "{line}: {error}");
+    }
+}
+
+/// Which observers there are is for the host to say, who sees what `observe.KIND(…)` was given.
+#[test]
+fn the_host_judges_observers_at_the_line_of_the_call() {
+    fn check(description: &serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
+        Err(format!("got {description}").into())
+    }
+    let head = "import { test, observe, flow } from \"loadstone\";\nconst f = flow('f'), g = flow('g', { stages: ['a', 'b'] });\n";
+    for (line, got) in [
+        ("observe.mainframe();", r#"{"kind":"mainframe"}"#),
+        ("observe.process({ prot: 1, name: undefined });", r#"{"kind":"process","prot":1}"#),
+        ("observe.postgres('postgres://x/y', { every: '1s' });", r#"{"kind":"postgres","url":"postgres://x/y","every":"1s"}"#),
+        ("observe.postgres(undefined, { every: 5 });", r#"{"kind":"postgres","every":5}"#),
+        ("observe.sql({ finish: g, start: f });", r#"{"kind":"sql","finish":{"flow":2},"start":{"flow":1}}"#),
+        ("observe.sql({ stage: [g, 'b'], lists: ['a'] });", r#"{"kind":"sql","stage":{"flow":2,"stage":1},"lists":["a"]}"#),
+    ] {
+        let inputs = Inputs { check_observer: Some(check), ..Inputs::default() };
+        let error = load_with(&format!("{head}{line}\n"), &[], &inputs).expect_err("the host refuses it");
+        assert_eq!(error.message, format!("got {got}"), "{line}");
+        assert_eq!(at(&error).rsplit_once(':').map_or("", |(line, _)| line), "t.load.ts:3", "{line}: {error}");
     }
 }
 

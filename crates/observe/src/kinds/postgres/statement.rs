@@ -40,7 +40,7 @@ pub(crate) fn normalise(sql: &str) -> String {
     while let Some(shorter) = ["?, ?", "?,?", "(?), (?)", "(?),(?)"].iter().find(|list| out.contains(**list)) {
         out = out.replace(shorter, if shorter.starts_with('(') { "(?)" } else { "?" });
     }
-    crate::readings::label(out.trim()).chars().take(100).collect()
+    crate::collector::label(out.trim()).chars().take(100).collect()
 }
 
 /// A minus after an operator, a bracket or a comma belongs to the number; after a name it subtracts.

@@ -3,9 +3,9 @@
 use crate::procfs::read;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Socket {
+pub(crate) struct TcpSocket {
     pub(crate) local_port: u16,
-    pub(crate) state: State,
+    pub(crate) state: TcpState,
     /// Bytes unread; of a listening socket, connections not yet accepted.
     pub(crate) receive_queue: u64,
     /// 0 for a socket that no process holds.
@@ -14,7 +14,7 @@ pub(crate) struct Socket {
 
 /// States that tell something; the short-lived rest are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+pub(crate) enum TcpState {
     Established,
     Connecting,
     Closing,
@@ -23,34 +23,34 @@ pub(crate) enum State {
     Listen,
 }
 
-impl State {
+impl TcpState {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            State::Established => "established",
-            State::Connecting => "connecting",
-            State::Closing => "closing",
-            State::CloseWait => "close_wait",
-            State::TimeWait => "time_wait",
-            State::Listen => "listen",
+            TcpState::Established => "established",
+            TcpState::Connecting => "connecting",
+            TcpState::Closing => "closing",
+            TcpState::CloseWait => "close_wait",
+            TcpState::TimeWait => "time_wait",
+            TcpState::Listen => "listen",
         }
     }
 
     /// Numbers of include/net/tcp_states.h.
     fn from_number(number: u8) -> Option<Self> {
         Some(match number {
-            1 => State::Established,
-            2 | 3 | 12 => State::Connecting,
-            4 | 5 | 7 | 9 | 11 => State::Closing,
-            6 => State::TimeWait,
-            8 => State::CloseWait,
-            10 => State::Listen,
+            1 => TcpState::Established,
+            2 | 3 | 12 => TcpState::Connecting,
+            4 | 5 | 7 | 9 | 11 => TcpState::Closing,
+            6 => TcpState::TimeWait,
+            8 => TcpState::CloseWait,
+            10 => TcpState::Listen,
             _ => return None,
         })
     }
 }
 
 /// All TCP sockets, IPv4 and IPv6.
-pub(crate) fn tcp() -> Vec<Socket> {
+pub(crate) fn tcp() -> Vec<TcpSocket> {
     let mut sockets = Vec::new();
     for path in ["/proc/net/tcp", "/proc/net/tcp6"] {
         sockets.extend(read(path).unwrap_or_default().lines().skip(1).filter_map(parse));
@@ -59,14 +59,14 @@ pub(crate) fn tcp() -> Vec<Socket> {
 }
 
 /// `sl local remote st tx:rx tr:when retrnsmt uid timeout inode …`, numbers in hexadecimal but for the inode.
-fn parse(line: &str) -> Option<Socket> {
+fn parse(line: &str) -> Option<TcpSocket> {
     let mut words = line.split_whitespace();
     let (_, port) = words.nth(1)?.rsplit_once(':')?;
     let state = u8::from_str_radix(words.nth(1)?, 16).ok()?;
     let (_, receive) = words.next()?.split_once(':')?;
-    Some(Socket {
+    Some(TcpSocket {
         local_port: u16::from_str_radix(port, 16).ok()?,
-        state: State::from_number(state)?,
+        state: TcpState::from_number(state)?,
         receive_queue: u64::from_str_radix(receive, 16).ok()?,
         inode: words.nth(4)?.parse().ok()?,
     })
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn reads_the_kernels_lines() {
         let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000  1000        0 123456 1 0000000000000000 100 0 0 10 0";
-        assert_eq!(parse(line), Some(Socket { local_port: 8080, state: State::Listen, receive_queue: 3, inode: 123_456 }));
+        assert_eq!(parse(line), Some(TcpSocket { local_port: 8080, state: TcpState::Listen, receive_queue: 3, inode: 123_456 }));
         let line = "   1: 00000000000000000000000001000000:C350 00000000000000000000000001000000:0050 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000";
-        assert_eq!(parse(line), Some(Socket { local_port: 50_000, state: State::TimeWait, receive_queue: 0, inode: 0 }));
+        assert_eq!(parse(line), Some(TcpSocket { local_port: 50_000, state: TcpState::TimeWait, receive_queue: 0, inode: 0 }));
         assert_eq!(parse("rubbish"), None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// Adds up growing counters of many owners; an owner that ends leaves what it had counted when last seen.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct ProcessTotal {
     total: f64,
     last: HashMap<(u64, u64), f64>,
 }
@@ -12,7 +12,7 @@ pub(crate) struct Tally {
 /// Owners remembered; beyond that all are forgotten, which shows as a jump.
 const OWNERS_MAX: usize = 100_000;
 
-impl Tally {
+impl ProcessTotal {
     /// `owner` is an id and its start time, so that a reused id is another owner.
     pub(crate) fn see(&mut self, owner: (u64, u64), value: f64) {
         if self.last.len() >= OWNERS_MAX {
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn owners_may_come_go_and_come_again_with_the_same_id() {
-        let mut tally = Tally::default();
+        let mut tally = ProcessTotal::default();
         tally.see((1, 100), 5.0);
         tally.see((2, 100), 1.0);
         tally.see((1, 100), 7.0);

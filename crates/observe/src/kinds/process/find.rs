@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::sockets::{Socket, State};
+use super::sockets::{TcpSocket, TcpState};
 use crate::procfs::read;
 
 /// What `/proc/PID/stat` says.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct ProcessEntry {
     name: String,
     parent: u32,
     pub(crate) user_ticks: f64,
@@ -18,17 +18,17 @@ pub(crate) struct Entry {
 }
 
 /// All processes at one moment.
-pub(crate) struct Table {
-    entries: HashMap<u32, Entry>,
+pub(crate) struct ProcessTable {
+    entries: HashMap<u32, ProcessEntry>,
 }
 
-impl Table {
+impl ProcessTable {
     pub(crate) fn read() -> Self {
         let entries = numbered("/proc").filter_map(|pid| Some((pid, parse_stat(&read(format!("/proc/{pid}/stat")).ok()?)?)));
         Self { entries: entries.collect() }
     }
 
-    pub(crate) fn entry(&self, pid: u32) -> Option<&Entry> {
+    pub(crate) fn entry(&self, pid: u32) -> Option<&ProcessEntry> {
         self.entries.get(&pid)
     }
 
@@ -39,7 +39,7 @@ impl Table {
     /// By the kernel's name (cut at 15 characters) or the file name of the command.
     pub(crate) fn with_name(&self, name: &str) -> Vec<u32> {
         let own = std::process::id();
-        let called = |pid: &u32, entry: &Entry| {
+        let called = |pid: &u32, entry: &ProcessEntry| {
             entry.name == name
                 || (name.len() > 15 && name.starts_with(&entry.name) && {
                     let command = read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -49,9 +49,12 @@ impl Table {
         self.entries.iter().filter(|(pid, entry)| **pid != own && called(pid, entry)).map(|(pid, _)| *pid).collect()
     }
 
-    pub(crate) fn listening_on(&self, port: u16, sockets: &[Socket]) -> Vec<u32> {
-        let wanted: HashSet<u64> =
-            sockets.iter().filter(|socket| socket.state == State::Listen && socket.local_port == port).map(|socket| socket.inode).collect();
+    pub(crate) fn listening_on(&self, port: u16, sockets: &[TcpSocket]) -> Vec<u32> {
+        let wanted: HashSet<u64> = sockets
+            .iter()
+            .filter(|socket| socket.state == TcpState::Listen && socket.local_port == port)
+            .map(|socket| socket.inode)
+            .collect();
         if wanted.is_empty() {
             return Vec::new();
         }
@@ -81,13 +84,13 @@ impl Table {
 }
 
 /// proc_pid_stat(5). The name may hold anything, also spaces and brackets, so the last bracket counts.
-fn parse_stat(text: &str) -> Option<Entry> {
+fn parse_stat(text: &str) -> Option<ProcessEntry> {
     let open = text.find('(')?;
     let close = text.rfind(')')?;
     let fields: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
     // The first of `fields` is field 3 of the manual page.
     let number = |manual: usize| fields.get(manual - 3).and_then(|word| word.parse::<f64>().ok());
-    Some(Entry {
+    Some(ProcessEntry {
         name: text.get(open + 1..close)?.to_owned(),
         parent: number(4)? as u32,
         user_ticks: number(14)?,
@@ -153,8 +156,8 @@ mod tests {
 
     #[test]
     fn descendants_of_descendants_count_once() {
-        let entry = |parent| Entry { name: "x".to_owned(), parent, user_ticks: 0.0, system_ticks: 0.0, threads: 1.0, started: 0 };
-        let table = Table { entries: HashMap::from([(1, entry(0)), (2, entry(1)), (3, entry(2)), (4, entry(1)), (5, entry(0))]) };
+        let entry = |parent| ProcessEntry { name: "x".to_owned(), parent, user_ticks: 0.0, system_ticks: 0.0, threads: 1.0, started: 0 };
+        let table = ProcessTable { entries: HashMap::from([(1, entry(0)), (2, entry(1)), (3, entry(2)), (4, entry(1)), (5, entry(0))]) };
         let mut pids = table.with_descendants(&[1, 2]);
         pids.sort_unstable();
         assert_eq!(pids, [1, 2, 3, 4]);

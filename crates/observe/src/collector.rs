@@ -1,0 +1,161 @@
+//! Takes what an observer reads, and makes signals and points of it.
+//!
+//! Read [`MetricSpec`] first: an observer names what it reads by constants of this type, so that name, unit and role stand in one place.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use metrics::{FlowEvent, Nanos, Role, Signal, SignalKind, SignalPoint};
+
+/// Series that one observer may make; the rest are refused and counted, so that no exporter can fill a run.
+pub(crate) const SERIES_MAX: usize = 2_000;
+
+/// A signal and one reading of it.
+pub(crate) type SignalReading = (Arc<Signal>, SignalPoint);
+
+/// What a metric is, its labels apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MetricSpec<'a> {
+    name: &'a str,
+    kind: SignalKind,
+    /// One of [`metrics::unit`].
+    unit: &'a str,
+    /// One line for people.
+    help: &'a str,
+    role: Option<Role>,
+    part: &'a str,
+}
+
+impl<'a> MetricSpec<'a> {
+    pub(crate) const fn new(kind: SignalKind, name: &'a str, unit: &'a str, help: &'a str) -> Self {
+        Self { name, kind, unit, help, role: None, part: "" }
+    }
+
+    /// A level.
+    pub(crate) const fn gauge(name: &'a str, unit: &'a str, help: &'a str) -> Self {
+        Self::new(SignalKind::Gauge, name, unit, help)
+    }
+
+    /// An ever-growing total, which is shown as its rate.
+    pub(crate) const fn counter(name: &'a str, unit: &'a str, help: &'a str) -> Self {
+        Self::new(SignalKind::Counter, name, unit, help)
+    }
+
+    /// What it means, whoever observes it.
+    pub(crate) const fn role(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
+    }
+
+    /// The pool, device or queue that it tells of.
+    pub(crate) const fn part(mut self, part: &'a str) -> Self {
+        self.part = part;
+        self
+    }
+
+    /// As a signal of an observer. A label without a value is a tag.
+    fn signal(self, observer: &str, labels: &[(&str, Option<&str>)]) -> Signal {
+        let plain = Signal::new(observer, self.name, self.kind, self.unit).help(self.help).role(self.role).part(self.part);
+        labels.iter().fold(plain, |signal, (name, value)| match value {
+            Some(value) => signal.label(name, value),
+            None => signal.tag(name),
+        })
+    }
+}
+
+/// What one observer has read since its last batch.
+pub(crate) struct SignalCollector {
+    observer: String,
+    /// The instant that the present reading is stamped with.
+    at: Nanos,
+    /// By metric and labels as they stand in the name.
+    series: HashMap<String, Arc<Signal>>,
+    points: Vec<SignalReading>,
+    refused: u64,
+    /// Instants are relative: how long before the reading it happened. Nanoseconds.
+    journeys: Vec<FlowEvent>,
+}
+
+impl SignalCollector {
+    pub(crate) fn new(observer: &str) -> Self {
+        Self { observer: observer.to_owned(), at: 0, series: HashMap::new(), points: Vec::new(), refused: 0, journeys: Vec::new() }
+    }
+
+    /// Begins a reading at this instant.
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.at = at;
+        self.points.clear();
+        self.journeys.clear();
+    }
+
+    /// Ends it: the points, stamped with the middle between its begin and `now`.
+    pub(crate) fn finish(&mut self, now: Nanos) -> Vec<SignalReading> {
+        let middle = self.at + now.saturating_sub(self.at) / 2;
+        let mut points = std::mem::take(&mut self.points);
+        points.iter_mut().for_each(|(_, point)| point.at = middle);
+        points
+    }
+
+    /// Something happened to a journey, `event.at` nanoseconds before this reading.
+    pub(crate) fn journey(&mut self, event: FlowEvent) {
+        self.journeys.push(event);
+    }
+
+    /// What happened to journeys, on the clock of a reading that was stamped with `read_at`.
+    pub(crate) fn take_journeys(&mut self, read_at: Nanos) -> impl Iterator<Item = FlowEvent> + '_ {
+        self.journeys.drain(..).map(move |event| FlowEvent { at: read_at.saturating_sub(event.at), ..event })
+    }
+
+    /// A reading of a metric without labels.
+    pub(crate) fn put(&mut self, metric: MetricSpec<'_>, value: f64) {
+        self.put_tagged(metric, &[], value);
+    }
+
+    /// A reading of one series of a metric. Values of labels that come from outside go through [`label`].
+    pub(crate) fn put_labelled(&mut self, metric: MetricSpec<'_>, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<(&str, Option<&str>)> = labels.iter().map(|(name, value)| (*name, Some(*value))).collect();
+        self.put_tagged(metric, &labels, value);
+    }
+
+    /// The same, where labels may lack a value. A value that is not finite is no reading.
+    pub(crate) fn put_tagged(&mut self, metric: MetricSpec<'_>, labels: &[(&str, Option<&str>)], value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        let mut key = metric.name.to_owned();
+        for (name, value) in labels {
+            // Writing to a string does not fail. Names and values hold no braces, so keys of different series differ.
+            let _ = write!(key, "{{{name}={}", value.unwrap_or("{"));
+        }
+        let signal = match self.series.get(&key) {
+            Some(signal) => Arc::clone(signal),
+            None if self.series.len() >= SERIES_MAX => {
+                self.refused += 1;
+                return;
+            }
+            None => {
+                let signal = Arc::new(metric.signal(&self.observer, labels));
+                self.series.insert(key, Arc::clone(&signal));
+                signal
+            }
+        };
+        self.points.push((signal, SignalPoint { at: self.at, value }));
+    }
+
+    /// Readings refused so far because of the bound on series.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+/// A text fit for a label: no braces, no line breaks, at most 120 characters.
+pub(crate) fn label(text: &str) -> String {
+    let clean = text.chars().map(|c| match c {
+        '{' => '(',
+        '}' => ')',
+        c if c.is_control() => ' ',
+        c => c,
+    });
+    clean.take(120).collect()
+}

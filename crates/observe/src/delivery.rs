@@ -1,0 +1,160 @@
+//! One observer's way from its readings to the channel: what is lost there, and what is said of gaps.
+
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+use metrics::clock::Monotonic;
+use metrics::{FlowEvent, Nanos, NoticeKind, SignalBatch, SignalNotice};
+
+use crate::collector::{SERIES_MAX, SignalReading};
+
+/// Notices of one observer that wait for room in the channel.
+const NOTICES_MAX: usize = 64;
+/// Flow events of one observer that wait for room in the channel.
+const FLOW_EVENTS_MAX: usize = 1_000_000;
+
+/// One observer's way from its readings to the channel.
+pub(crate) struct BatchSender {
+    observer: Arc<str>,
+    clock: Monotonic,
+    sender: SyncSender<SignalBatch>,
+    notices: Vec<SignalNotice>,
+    flow_events: Vec<FlowEvent>,
+    /// Since when it has been failing.
+    failing_since: Option<Nanos>,
+    lost: u64,
+    refused_told: bool,
+}
+
+impl BatchSender {
+    pub(crate) fn new(observer: Arc<str>, clock: Monotonic, sender: SyncSender<SignalBatch>) -> Self {
+        Self { observer, clock, sender, notices: Vec::new(), flow_events: Vec::new(), failing_since: None, lost: 0, refused_told: false }
+    }
+
+    /// A reading went well. `refused`: readings refused so far because of the bound on series.
+    pub(crate) fn succeeded(&mut self, points: Vec<SignalReading>, flow_events: impl Iterator<Item = FlowEvent>, refused: u64) {
+        self.flow_events.extend(flow_events);
+        let now = self.clock.now();
+        if let Some(since) = self.failing_since.take() {
+            let seconds = (now - since) as f64 / 1e9;
+            let message = format!("{} reads again after {seconds:.1} s", self.observer);
+            self.notices.push(SignalNotice {
+                observer: Arc::clone(&self.observer),
+                at: now,
+                kind: NoticeKind::Recovered { since },
+                message,
+            });
+        }
+        if refused > 0 && !self.refused_told {
+            self.refused_told = true;
+            let message = format!("{} has more than {SERIES_MAX} series; the rest are left out", self.observer);
+            self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at: now, kind: NoticeKind::Incomplete, message });
+        }
+        self.send(points);
+    }
+
+    /// A reading that began at this instant failed.
+    pub(crate) fn failed(&mut self, at: Nanos, problem: &str) {
+        if self.failing_since.is_none() {
+            self.failing_since = Some(at);
+            let message = format!("{} cannot read: {problem}", self.observer);
+            self.notices.push(SignalNotice { observer: Arc::clone(&self.observer), at, kind: NoticeKind::Failed, message });
+        }
+        self.send(Vec::new());
+    }
+
+    /// Never waits: what the reader has no room for is dropped, counted, and told with the next batch.
+    fn send(&mut self, points: Vec<SignalReading>) {
+        let loss = (self.lost > 0).then(|| SignalNotice {
+            observer: Arc::clone(&self.observer),
+            at: self.clock.now(),
+            kind: NoticeKind::Incomplete,
+            message: format!("{} readings of {} were lost because they were not taken in time", self.lost, self.observer),
+        });
+        if points.is_empty() && self.notices.is_empty() && self.flow_events.is_empty() && loss.is_none() {
+            return;
+        }
+        let kept = self.notices.len();
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.extend(loss);
+        let flow_events = std::mem::take(&mut self.flow_events);
+        let batch = SignalBatch { observer: Arc::clone(&self.observer), points, notices, flow_events };
+        match self.sender.try_send(batch) {
+            Ok(()) => self.lost = 0,
+            Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
+                self.lost += batch.points.len() as u64;
+                // The one about losses is made anew with the next attempt.
+                // A journey that finished has finished, whenever that is told.
+                self.flow_events = batch.flow_events;
+                self.flow_events.truncate(FLOW_EVENTS_MAX);
+                self.notices = batch.notices;
+                self.notices.truncate(kept.min(NOTICES_MAX));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    use metrics::unit;
+
+    use super::*;
+    use crate::collector::{MetricSpec, SignalCollector};
+
+    fn delivery(room: usize) -> (BatchSender, Receiver<SignalBatch>) {
+        let (sender, receiver) = sync_channel(room);
+        (BatchSender::new("app".into(), Monotonic::start(), sender), receiver)
+    }
+
+    fn put(readings: &mut SignalCollector, number: usize) {
+        readings.put(MetricSpec::gauge(&format!("m{number}"), unit::COUNT, ""), 1.0);
+    }
+
+    fn points(count: usize) -> Vec<SignalReading> {
+        let mut readings = SignalCollector::new("app");
+        (0..count).for_each(|number| put(&mut readings, number));
+        readings.finish(0)
+    }
+
+    #[test]
+    fn what_nobody_takes_is_lost_and_told() {
+        let (mut delivery, receiver) = delivery(1);
+        delivery.succeeded(points(2), std::iter::empty(), 0);
+        delivery.succeeded(points(3), std::iter::empty(), 0);
+        delivery.succeeded(points(4), std::iter::empty(), 0);
+        assert_eq!(receiver.try_iter().map(|batch| (batch.points.len(), batch.notices.len())).collect::<Vec<_>>(), [(2, 0)]);
+        delivery.succeeded(points(1), std::iter::empty(), 0);
+        delivery.succeeded(points(1), std::iter::empty(), 0);
+        let batch = receiver.try_recv().unwrap();
+        assert_eq!((batch.points.len(), batch.notices[0].kind), (1, NoticeKind::Incomplete));
+        assert!(batch.notices[0].message.starts_with("7 readings of app were lost"), "{}", batch.notices[0].message);
+    }
+
+    /// A gap that begins while nobody takes batches is still told, once, and so is its end.
+    #[test]
+    fn notices_wait_for_room() {
+        let (mut delivery, receiver) = delivery(1);
+        delivery.succeeded(points(1), std::iter::empty(), 0);
+        delivery.failed(5, "gone");
+        delivery.failed(6, "gone");
+        delivery.succeeded(points(1), std::iter::empty(), 0);
+        assert_eq!(receiver.try_iter().count(), 1);
+        delivery.succeeded(points(1), std::iter::empty(), 0);
+        let kinds: Vec<_> = receiver.try_recv().unwrap().notices.iter().map(|notice| notice.kind).collect();
+        assert_eq!(kinds, [NoticeKind::Failed, NoticeKind::Recovered { since: 5 }, NoticeKind::Incomplete]);
+    }
+
+    #[test]
+    fn too_many_series_are_refused_and_told_once() {
+        let mut readings = SignalCollector::new("app");
+        (0..SERIES_MAX + 5).for_each(|number| put(&mut readings, number));
+        assert_eq!((readings.finish(0).len(), readings.refused()), (SERIES_MAX, 5));
+        let (mut delivery, receiver) = delivery(4);
+        delivery.succeeded(points(1), std::iter::empty(), readings.refused());
+        delivery.succeeded(points(1), std::iter::empty(), readings.refused());
+        let notices: Vec<usize> = receiver.try_iter().map(|batch| batch.notices.len()).collect();
+        assert_eq!(notices, [1, 0]);
+    }
+}

@@ -1,0 +1,24 @@
+//! A kind of observer, as one value: what it is called, what it takes, what it tells, and how to make one.
+
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::option::ObserverOption;
+use crate::reader::SignalReader;
+
+/// One kind. Its file declares it as a constant, and [`crate::kinds::KINDS`] lists it.
+pub(crate) struct ObserverKind {
+    /// Scripts say `observe.NAME(…)`.
+    pub(crate) name: &'static str,
+    /// Its row in docs/observers.md: which part of a system it is for.
+    pub(crate) watches: &'static str,
+    /// The same row: how it is written.
+    pub(crate) example: &'static str,
+    /// The same row, behind the example, as Markdown: other ways to write it.
+    pub(crate) alternatives: &'static str,
+    /// The same row, as Markdown: what it tells first.
+    pub(crate) tells: &'static str,
+    /// Besides `name` and `every`, which all kinds take. An address that is the first argument is [`crate::option::ADDRESS`].
+    pub(crate) options: &'static [ObserverOption],
+    /// Makes one. The description's options are of the right shape; what they say may still be nonsense.
+    pub(crate) make: fn(&ObserverDescription<'_>) -> Result<Box<dyn SignalReader>, ObserveError>,
+}

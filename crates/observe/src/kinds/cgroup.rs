@@ -1,0 +1,154 @@
+//! A control group: CPU use and throttling, memory, tasks. Version 2, and version 1 where its files are.
+
+use std::path::{Path, PathBuf};
+
+use metrics::{Role, unit};
+
+use crate::collector::{MetricSpec, SignalCollector};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ObserverOption, OptionValue};
+use crate::procfs::{pairs, pressure_seconds, read};
+use crate::reader::{PendingRead, SignalReader, at_once};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "cgroup",
+    watches: "a container or service with limits",
+    example: "observe.cgroup({ path: \"/sys/fs/cgroup/…\" })",
+    alternatives: " or `{ pid }`",
+    tells: "`throttled` (share of the time), `cpu`, `cpu_limit`, `memory`",
+    options: &[
+        ObserverOption { name: "path", takes: OptionValue::Text { default: None }, help: "its folder" },
+        ObserverOption {
+            name: "pid",
+            takes: OptionValue::WholeNumber { max: u32::MAX, default: None },
+            help: "a process in it, instead of `path`",
+        },
+    ],
+    make: |description| Ok(Box::new(Cgroup::from_description(description)?)),
+};
+
+const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the group").role(Role::GroupCpu);
+const THROTTLED: MetricSpec<'_> =
+    MetricSpec::counter("throttled", unit::SECONDS, "Time the group was held back by its CPU limit").role(Role::GroupThrottled);
+const THROTTLED_PERIODS: MetricSpec<'_> = MetricSpec::counter("throttled_periods", unit::COUNT, "Periods in which it was held back");
+const CPU_LIMIT: MetricSpec<'_> = MetricSpec::gauge("cpu_limit", unit::COUNT, "Cores the group may use").role(Role::GroupCpuMax);
+const MEMORY: MetricSpec<'_> = MetricSpec::gauge("memory", unit::BYTES, "Memory of the group").role(Role::GroupMemory);
+const MEMORY_LIMIT: MetricSpec<'_> = MetricSpec::gauge("memory_limit", unit::BYTES, "Memory the group may use").role(Role::GroupMemoryMax);
+const TASKS: MetricSpec<'_> = MetricSpec::gauge("tasks", unit::COUNT, "Tasks of the group");
+const PRESSURE: MetricSpec<'_> = MetricSpec::counter("pressure", unit::SECONDS, "Time in which some tasks waited for the resource");
+
+/// A path that holds none of the files that are looked for.
+#[derive(Debug, thiserror::Error)]
+#[error("{} holds none of the files of a control group", .0.display())]
+struct NotACgroup(PathBuf);
+
+#[derive(Debug)]
+struct Cgroup {
+    path: PathBuf,
+}
+
+impl SignalReader for Cgroup {
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        at_once(self.look(out))
+    }
+}
+
+impl Cgroup {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        match (description.text("path"), description.whole_number("pid")) {
+            (Some(path), None) => Ok(Self { path: path.into() }),
+            (None, Some(pid)) => {
+                let text = read(format!("/proc/{pid}/cgroup")).map_err(|problem| description.problem(problem.to_string()))?;
+                let inside = text.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+                Ok(Self { path: Path::new("/sys/fs/cgroup").join(inside) })
+            }
+            _ => Err(description.problem("give one of path (such as \"/sys/fs/cgroup/my.slice\") and pid")),
+        }
+    }
+
+    fn file(&self, name: &str) -> Option<String> {
+        read(self.path.join(name)).ok()
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        self.file(name)?.trim().parse().ok()
+    }
+
+    /// # Errors
+    /// When the path holds none of the files of a control group.
+    fn look(&self, out: &mut SignalCollector) -> Result<(), NotACgroup> {
+        let stat = self.file("cpu.stat").unwrap_or_default();
+        let stat = pairs(&stat);
+        let of = |name: &str, per_second: f64| stat.get(name).map(|value| *value as f64 / per_second);
+        let readings = [
+            (CPU, of("usage_usec", 1e6).or_else(|| self.number("cpuacct.usage").map(|ns| ns / 1e9))),
+            (THROTTLED, of("throttled_usec", 1e6).or_else(|| of("throttled_time", 1e9))),
+            (THROTTLED_PERIODS, of("nr_throttled", 1.0)),
+            (CPU_LIMIT, self.cpu_limit()),
+            (MEMORY, self.number("memory.current").or_else(|| self.number("memory.usage_in_bytes"))),
+            (MEMORY_LIMIT, self.number("memory.max").or_else(|| self.number("memory.limit_in_bytes"))),
+            (TASKS, self.number("pids.current")),
+        ];
+        let mut any = false;
+        for (metric, value) in readings {
+            any |= value.is_some();
+            value.into_iter().for_each(|value| out.put(metric, value));
+        }
+        for resource in ["cpu", "memory", "io"] {
+            let text = self.file(&format!("{resource}.pressure")).unwrap_or_default();
+            let Some(seconds) = pressure_seconds(&text, "some") else { continue };
+            any = true;
+            out.put_labelled(PRESSURE, &[("resource", resource), ("share", "some")], seconds);
+        }
+        if any { Ok(()) } else { Err(NotACgroup(self.path.clone())) }
+    }
+
+    /// `cpu.max` is `quota period` in µs, or `max period`.
+    fn cpu_limit(&self) -> Option<f64> {
+        let quota_us = |quota: &str, period: &str| Some(quota.trim().parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?);
+        match self.file("cpu.max") {
+            Some(text) => text.split_once(' ').and_then(|(quota, period)| quota_us(quota, period)),
+            None => quota_us(&self.file("cpu.cfs_quota_us")?, &self.file("cpu.cfs_period_us")?).filter(|cores| *cores > 0.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn reads_both_versions() {
+        let v2: &[(&str, &str)] = &[
+            ("cpu.stat", "usage_usec 2500000\nnr_periods 10\nnr_throttled 4\nthrottled_usec 500000\n"),
+            ("cpu.max", "150000 100000\n"),
+            ("memory.current", "1048576\n"),
+            ("memory.max", "max\n"),
+            ("cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=250000\n"),
+        ];
+        let v1: &[(&str, &str)] = &[
+            ("cpuacct.usage", "2500000000\n"),
+            ("cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 500000000\n"),
+            ("cpu.cfs_quota_us", "150000\n"),
+            ("cpu.cfs_period_us", "100000\n"),
+            ("memory.usage_in_bytes", "1048576\n"),
+        ];
+        for files in [v2, v1] {
+            let folder = tempfile::tempdir().unwrap();
+            files.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
+            let mut out = SignalCollector::new("cgroup");
+            Cgroup { path: folder.path().into() }.look(&mut out).unwrap();
+            let seen: HashMap<String, f64> = out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), point.value)).collect();
+            for (name, value) in [("cpu", 2.5), ("throttled", 0.5), ("throttled_periods", 4.0), ("cpu_limit", 1.5), ("memory", 1048576.0)] {
+                assert_eq!(seen[&format!("cgroup/{name}")], value, "{name}");
+            }
+            assert!(!seen.contains_key("cgroup/memory_limit"));
+        }
+        let empty = tempfile::tempdir().unwrap();
+        let problem = Cgroup { path: empty.path().into() }.look(&mut SignalCollector::new("c")).unwrap_err();
+        assert!(problem.to_string().contains("none of the files"));
+    }
+}

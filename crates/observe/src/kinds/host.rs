@@ -1,0 +1,192 @@
+//! This machine: CPU, steal, pressure, memory, disks, network.
+
+use std::collections::HashSet;
+
+use metrics::{Role, unit};
+
+use crate::collector::{MetricSpec, SignalCollector};
+use crate::kind::ObserverKind;
+use crate::procfs::{FileError, pairs, pressure_seconds, read, table_value, ticks_per_second};
+use crate::reader::{PendingRead, SignalReader, at_once};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "host",
+    watches: "this machine",
+    example: "observe.host()",
+    alternatives: "",
+    tells: "`cpu{mode=idle}`, `runnable`, `pressure{…}`, `disk_busy{…}`, `disk_waiting{…}`, network, retransmits",
+    options: &[],
+    make: |_| Ok(Box::new(Host::default())),
+};
+
+const CORES: MetricSpec<'_> = MetricSpec::gauge("cores", unit::COUNT, "Cores of the machine").role(Role::MachineCores);
+const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of all cores");
+const RUNNABLE: MetricSpec<'_> =
+    MetricSpec::gauge("runnable", unit::COUNT, "Tasks running or waiting for a core").role(Role::MachineRunQueue);
+const PRESSURE: MetricSpec<'_> = MetricSpec::counter("pressure", unit::SECONDS, "Time in which some or all tasks waited for the resource");
+
+/// Columns of `/proc/stat`, with the meaning of those that have one.
+const MODES: [(&str, Option<Role>); 8] = [
+    ("user", None),
+    ("nice", None),
+    ("system", None),
+    ("idle", Some(Role::MachineIdle)),
+    ("iowait", Some(Role::MachineIoWait)),
+    ("irq", None),
+    ("softirq", None),
+    ("steal", Some(Role::MachineSteal)),
+];
+
+/// Field of `/proc/meminfo`.
+const MEMORY: [(&str, MetricSpec<'_>); 3] = [
+    ("MemTotal", MetricSpec::gauge("memory_total", unit::BYTES, "Memory of the machine")),
+    ("MemAvailable", MetricSpec::gauge("memory_available", unit::BYTES, "Memory that programs could still take")),
+    ("Dirty", MetricSpec::gauge("memory_dirty", unit::BYTES, "Memory waiting to be written to disk")),
+];
+
+/// Field behind the device's name and its scale: sectors of 512 bytes, times in ms (Documentation/admin-guide/iostats.rst).
+const DISK: [(usize, f64, MetricSpec<'_>); 6] = [
+    (1, 1.0, MetricSpec::counter("disk_reads", unit::COUNT, "Reads completed")),
+    (3, 512.0, MetricSpec::counter("disk_read_bytes", unit::BYTES, "Bytes read")),
+    (5, 1.0, MetricSpec::counter("disk_writes", unit::COUNT, "Writes completed")),
+    (7, 512.0, MetricSpec::counter("disk_written_bytes", unit::BYTES, "Bytes written")),
+    (10, 1e-3, MetricSpec::counter("disk_busy", unit::SECONDS, "Time with at least one request at the device").role(Role::DiskBusy)),
+    (11, 1e-3, MetricSpec::counter("disk_waiting", unit::SECONDS, "Time of all requests at the device, added up").role(Role::DiskQueue)),
+];
+
+/// Column of `/proc/net/dev`.
+const NETWORK: [(usize, MetricSpec<'_>); 4] = [
+    (0, MetricSpec::counter("network_received_bytes", unit::BYTES, "Counter of the network device")),
+    (3, MetricSpec::counter("network_receive_drops", unit::COUNT, "Counter of the network device")),
+    (8, MetricSpec::counter("network_sent_bytes", unit::BYTES, "Counter of the network device")),
+    (11, MetricSpec::counter("network_send_drops", unit::COUNT, "Counter of the network device")),
+];
+
+/// File, group and field of the kernel's TCP counters.
+const TCP: [(&str, &str, &str, MetricSpec<'_>); 3] = [
+    (
+        "/proc/net/snmp",
+        "Tcp",
+        "RetransSegs",
+        MetricSpec::counter("tcp_retransmits", unit::COUNT, "TCP segments sent again").role(Role::Retransmissions),
+    ),
+    (
+        "/proc/net/netstat",
+        "TcpExt",
+        "ListenOverflows",
+        MetricSpec::counter("tcp_listen_overflows", unit::COUNT, "Connections refused because an accept queue was full"),
+    ),
+    (
+        "/proc/net/netstat",
+        "TcpExt",
+        "TCPSynRetrans",
+        MetricSpec::counter("tcp_syn_retransmits", unit::COUNT, "Connection attempts sent again").role(Role::SynRetransmissions),
+    ),
+];
+
+const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("tcp_sockets", unit::COUNT, "TCP sockets: in use, in TIME_WAIT, orphaned");
+
+#[derive(Debug, Default)]
+struct Host {
+    /// Whole disks, as `/sys/block` names them; looked up once.
+    disks: Option<HashSet<String>>,
+}
+
+impl SignalReader for Host {
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        at_once(self.look(out))
+    }
+}
+
+impl Host {
+    /// # Errors
+    /// When `/proc/stat` cannot be read; what else a kernel lacks is left out.
+    fn look(&mut self, out: &mut SignalCollector) -> Result<(), FileError> {
+        cpu(&read("/proc/stat")?, out);
+        for resource in ["cpu", "memory", "io"] {
+            let Ok(text) = read(format!("/proc/pressure/{resource}")) else { continue };
+            for share in ["some", "full"] {
+                if let Some(seconds) = pressure_seconds(&text, share) {
+                    out.put_labelled(PRESSURE, &[("resource", resource), ("share", share)], seconds);
+                }
+            }
+        }
+        if let Ok(text) = read("/proc/meminfo") {
+            let kb = pairs(&text);
+            for (name, metric) in MEMORY {
+                if let Some(kb) = kb.get(name) {
+                    out.put(metric, *kb as f64 * 1024.0);
+                }
+            }
+        }
+        if let Ok(text) = read("/proc/diskstats") {
+            self.disks(&text, out);
+        }
+        network(out);
+        Ok(())
+    }
+
+    fn disks(&mut self, text: &str, out: &mut SignalCollector) {
+        let disks = self.disks.get_or_insert_with(|| {
+            let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+            let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+            names.filter(|name| !name.starts_with("loop") && !name.starts_with("ram")).collect()
+        });
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let Some(name) = words.get(2).filter(|name| disks.contains(**name)) else { continue };
+            for (field, scale, metric) in DISK {
+                let value = words.get(field + 2).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
+                out.put_labelled(metric.part(name), &[("device", name)], value * scale);
+            }
+        }
+    }
+}
+
+fn cpu(text: &str, out: &mut SignalCollector) {
+    let mut cores = 0;
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("cpu") => {
+                for ((mode, role), ticks) in MODES.into_iter().zip(words) {
+                    let metric = role.map_or(CPU, |role| CPU.role(role));
+                    out.put_labelled(metric, &[("mode", mode)], ticks.parse().unwrap_or(0.0) / ticks_per_second());
+                }
+            }
+            Some("procs_running") => {
+                let running = words.next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
+                out.put(RUNNABLE, running);
+            }
+            Some(name) if name.starts_with("cpu") => cores += 1,
+            _ => {}
+        }
+    }
+    out.put(CORES, f64::from(cores));
+}
+
+fn network(out: &mut SignalCollector) {
+    for line in read("/proc/net/dev").unwrap_or_default().lines().skip(2) {
+        let Some((name, numbers)) = line.split_once(':') else { continue };
+        let numbers: Vec<f64> = numbers.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let name = name.trim();
+        for (column, metric) in NETWORK {
+            if let Some(value) = numbers.get(column) {
+                out.put_labelled(metric.part(name), &[("device", name)], *value);
+            }
+        }
+    }
+    for (file, group, name, metric) in TCP {
+        if let Some(value) = table_value(&read(file).unwrap_or_default(), group, name) {
+            out.put(metric, value);
+        }
+    }
+    let sockets = read("/proc/net/sockstat").unwrap_or_default();
+    let tcp = sockets.lines().find_map(|line| line.strip_prefix("TCP: ")).unwrap_or_default();
+    let words: Vec<&str> = tcp.split_whitespace().collect();
+    for pair in words.chunks_exact(2) {
+        if let ("inuse" | "tw" | "orphan", Ok(count)) = (pair[0], pair[1].parse()) {
+            out.put_labelled(SOCKETS, &[("state", pair[0])], count);
+        }
+    }
+}

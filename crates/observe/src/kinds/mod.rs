@@ -1,0 +1,16 @@
+//! All kinds of observers. Each is a file or folder here, and one line of [`KINDS`].
+
+mod cgroup;
+mod host;
+mod postgres;
+mod process;
+mod prometheus;
+mod redis_info;
+mod sql;
+mod statsd;
+
+use crate::kind::ObserverKind;
+
+/// In the order in which the documentation shows them.
+pub(crate) const KINDS: &[ObserverKind] =
+    &[process::KIND, host::KIND, cgroup::KIND, postgres::KIND, redis_info::KIND, sql::KIND, prometheus::KIND, statsd::KIND];

@@ -1,0 +1,163 @@
+//! Totals of the database and of its statements, WAL, and connections by state.
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::{Client, Statement};
+
+use metrics::{Role, unit};
+
+use super::connection::PostgresError;
+use super::{sessions, statement::normalise};
+use crate::collector::{MetricSpec, SignalCollector};
+
+/// What is asked of this server, prepared once per connection: a sample then costs it one short transaction and no planning of texts.
+pub(super) struct Features {
+    pub(super) sample: Statement,
+    pub(super) locks: Statement,
+    database: Statement,
+    wal: Statement,
+    connections: Statement,
+    /// Of `pg_stat_statements`, where it is there and may be read.
+    statements: Option<Statement>,
+}
+
+impl std::fmt::Debug for Features {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Features").field("statements", &self.statements.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Features {
+    /// # Errors
+    /// When the server does not respond.
+    pub(super) async fn ask(client: &Client) -> Result<Self, PostgresError> {
+        // The extension may be installed and yet not be preloaded; then its view fails, and is left out.
+        let installed = "select 1 from pg_extension where extname = 'pg_stat_statements'";
+        let row = client.query_opt(installed, &[]).await.map_err(PostgresError::doing("cannot read pg_extension"))?;
+        let statements = match row {
+            Some(_) => client.prepare(STATEMENTS).await.ok(),
+            None => None,
+        };
+        let statements = match statements {
+            Some(statement) if client.query(&statement, &[]).await.is_ok() => Some(statement),
+            _ => None,
+        };
+        let prepare = async |sql| client.prepare(sql).await.map_err(PostgresError::doing("cannot prepare what is read"));
+        Ok(Self {
+            sample: prepare(sessions::SAMPLE).await?,
+            locks: prepare(sessions::LOCKS).await?,
+            database: prepare(DATABASE).await?,
+            wal: prepare(WAL).await?,
+            connections: prepare(CONNECTIONS).await?,
+            statements,
+        })
+    }
+
+    /// Transactions of one report, the sample apart.
+    pub(super) fn queries_per_report(&self) -> u64 {
+        4 + u64::from(self.statements.is_some())
+    }
+}
+
+const DATABASE: &str = "select xact_commit::float8, xact_rollback::float8, tup_returned::float8, tup_fetched::float8, tup_inserted::float8, \
+    tup_updated::float8, tup_deleted::float8, blks_read::float8, blks_hit::float8, temp_bytes::float8, deadlocks::float8 \
+    from pg_stat_database where datname = current_database()";
+
+/// In the order of the columns above.
+const DATABASE_METRICS: [MetricSpec<'_>; 11] = [
+    MetricSpec::counter("commits", unit::COUNT, "Transactions committed").role(Role::Commits),
+    MetricSpec::counter("rollbacks", unit::COUNT, "Transactions rolled back"),
+    MetricSpec::counter("rows_read", unit::COUNT, "Rows read by scans"),
+    MetricSpec::counter("rows_fetched", unit::COUNT, "Rows fetched by index look-ups"),
+    MetricSpec::counter("rows_inserted", unit::COUNT, "Rows inserted"),
+    MetricSpec::counter("rows_updated", unit::COUNT, "Rows updated"),
+    MetricSpec::counter("rows_deleted", unit::COUNT, "Rows deleted"),
+    MetricSpec::counter("blocks_read", unit::COUNT, "Blocks read from outside the buffer cache"),
+    MetricSpec::counter("blocks_hit", unit::COUNT, "Blocks found in the buffer cache"),
+    MetricSpec::counter("temporary_bytes", unit::BYTES, "Bytes written to temporary files"),
+    MetricSpec::counter("deadlocks", unit::COUNT, "Deadlocks"),
+];
+
+const WAL_BYTES: MetricSpec<'_> = MetricSpec::counter("wal_bytes", unit::BYTES, "Write-ahead log written");
+const CONNECTIONS_LIMIT: MetricSpec<'_> = MetricSpec::gauge("connections_limit", unit::COUNT, "max_connections").role(Role::SessionsMax);
+const CONNECTIONS_BY_STATE: MetricSpec<'_> = MetricSpec::gauge("connections", unit::COUNT, "Client connections by state, of all databases");
+const CONNECTIONS_TOTAL: MetricSpec<'_> = MetricSpec::gauge("connections_total", unit::COUNT, "Client connections, of all databases");
+const OLDEST_TRANSACTION: MetricSpec<'_> = MetricSpec::gauge("oldest_transaction", unit::SECONDS, "Age of the oldest open transaction");
+
+/// States that are always reported, with the meaning of those that have one.
+const STATES: [(&str, Option<Role>); 4] = [
+    ("active", None),
+    ("idle", None),
+    ("idle in transaction", Some(Role::SessionsIdleInTransaction)),
+    ("idle in transaction (aborted)", None),
+];
+
+/// Of each statement, in the order of the columns of [`STATEMENTS`] behind its text.
+const STATEMENT_METRICS: [MetricSpec<'_>; 3] = [
+    MetricSpec::counter("statement_calls", unit::COUNT, "Executions of the statement"),
+    MetricSpec::counter("statement_seconds", unit::SECONDS, "Time spent executing the statement"),
+    MetricSpec::counter("statement_rows", unit::COUNT, "Rows the statement returned or changed"),
+];
+
+const CONNECTIONS: &str = "select coalesce(state, 'unknown'), count(*)::float8, \
+    coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 from pg_stat_activity \
+    where backend_type = 'client backend' and pid <> pg_backend_pid() group by 1";
+
+const WAL: &str = "select case when pg_is_in_recovery() then null else pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 end, \
+    current_setting('max_connections')::float8";
+
+/// Columns as of PostgreSQL 13.
+const STATEMENTS: &str = "select query, sum(calls)::float8, sum(total_exec_time)::float8 / 1000, sum(rows)::float8 from pg_stat_statements \
+    where dbid = (select oid from pg_database where datname = current_database()) group by 1 order by 3 desc limit 30";
+
+/// # Errors
+/// When the server does not respond.
+pub(super) async fn read(client: &Client, features: &Features, out: &mut SignalCollector) -> Result<(), PostgresError> {
+    let failed = PostgresError::doing("cannot read the database's counters");
+    let row = client.query_one(&features.database, &[]).await.map_err(&failed)?;
+    for (column, metric) in DATABASE_METRICS.into_iter().enumerate() {
+        out.put(metric, row.get(column));
+    }
+    let row = client.query_one(&features.wal, &[]).await.map_err(&failed)?;
+    if let Some(bytes) = row.get(0) {
+        out.put(WAL_BYTES, bytes);
+    }
+    out.put(CONNECTIONS_LIMIT, row.get(1));
+    connections(client, &features.connections, out).await?;
+    if let Some(statement) = &features.statements {
+        statements(client, statement, out).await?;
+    }
+    Ok(())
+}
+
+async fn connections(client: &Client, statement: &Statement, out: &mut SignalCollector) -> Result<(), PostgresError> {
+    let rows = client.query(statement, &[]).await.map_err(PostgresError::doing("cannot count connections"))?;
+    let states: Vec<(String, f64, f64)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+    let of = |state: &str| states.iter().find(|(name, ..)| name == state);
+    for (state, role) in STATES {
+        let count = of(state).map_or(0.0, |(_, count, _)| *count);
+        let metric = role.map_or(CONNECTIONS_BY_STATE, |role| CONNECTIONS_BY_STATE.role(role));
+        out.put_labelled(metric, &[("state", state)], count);
+    }
+    out.put(CONNECTIONS_TOTAL, states.iter().map(|(_, count, _)| count).sum());
+    let oldest = states.iter().map(|(.., seconds)| *seconds).fold(0.0, f64::max);
+    out.put(OLDEST_TRANSACTION, oldest);
+    Ok(())
+}
+
+async fn statements(client: &Client, statement: &Statement, out: &mut SignalCollector) -> Result<(), PostgresError> {
+    let rows = client.query(statement, &[]).await.map_err(PostgresError::doing("cannot read pg_stat_statements"))?;
+    // Statements that differ in length of a list only are one here.
+    let mut totals = BTreeMap::<String, [f64; 3]>::new();
+    for row in rows {
+        let statement = normalise(row.get::<_, Option<&str>>(0).unwrap_or_default());
+        let sums = totals.entry(statement).or_default();
+        sums.iter_mut().enumerate().for_each(|(index, sum)| *sum += row.get::<_, f64>(index + 1));
+    }
+    for (statement, sums) in totals {
+        for (metric, sum) in STATEMENT_METRICS.into_iter().zip(sums) {
+            out.put_labelled(metric, &[("statement", &statement)], sum);
+        }
+    }
+    Ok(())
+}

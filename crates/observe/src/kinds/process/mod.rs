@@ -1,0 +1,243 @@
+//! Local processes and their children.
+//!
+//! Found anew for every reading, so a restart or a new worker is seen. Counters add up over all processes and keep what ended ones
+//! had used.
+
+mod find;
+mod process_total;
+mod sockets;
+
+use std::fmt;
+
+use metrics::{Role, unit};
+
+use crate::collector::{MetricSpec, SignalCollector};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ObserverOption, OptionValue};
+use crate::procfs::{pairs, read, ticks_per_second};
+use crate::reader::{PendingRead, SignalReader, at_once};
+use find::ProcessTable;
+use process_total::ProcessTotal;
+use sockets::{TcpSocket, TcpState};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "process",
+    watches: "a service on this machine",
+    example: "observe.process({ port: 8080 })",
+    alternatives: ", by `pid`, or by the `name` of its command",
+    tells: "`cpu` (cores in use), `run_delay` (waiting for a core), `memory`, `threads`, `descriptors`, `sockets{state=…}`",
+    options: &[
+        ObserverOption {
+            name: "port",
+            takes: OptionValue::WholeNumber { max: u16::MAX as u32, default: None },
+            help: "the TCP port that it listens on",
+        },
+        ObserverOption {
+            name: "pid",
+            takes: OptionValue::WholeNumber { max: i32::MAX as u32, default: None },
+            help: "its number; without `port` and `pid`, `name` is the name of its command",
+        },
+    ],
+    make: |description| Ok(Box::new(Process::new(Which::from_description(description)?))),
+};
+
+const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the processes").role(Role::ProcessCpu);
+const CPU_SYSTEM: MetricSpec<'_> = MetricSpec::counter("cpu_system", unit::SECONDS, "CPU time spent in the kernel");
+const RUN_DELAY: MetricSpec<'_> =
+    MetricSpec::counter("run_delay", unit::SECONDS, "Time that threads were ready to run and waited for a core")
+        .role(Role::ProcessRunDelay);
+const READ: MetricSpec<'_> = MetricSpec::counter("read_bytes", unit::BYTES, "Bytes read from disk");
+const WRITTEN: MetricSpec<'_> = MetricSpec::counter("written_bytes", unit::BYTES, "Bytes written to disk");
+const MEMORY: MetricSpec<'_> =
+    MetricSpec::gauge("memory", unit::BYTES, "Resident memory; what processes share counts once, as much as the largest share")
+        .role(Role::ProcessMemory);
+const THREADS: MetricSpec<'_> = MetricSpec::gauge("threads", unit::COUNT, "Threads").role(Role::ProcessThreads);
+const PROCESSES: MetricSpec<'_> = MetricSpec::gauge("processes", unit::COUNT, "Processes");
+const DESCRIPTORS: MetricSpec<'_> =
+    MetricSpec::gauge("descriptors", unit::COUNT, "Open descriptors of the process nearest its limit").role(Role::ProcessDescriptors);
+const DESCRIPTORS_LIMIT: MetricSpec<'_> =
+    MetricSpec::gauge("descriptors_limit", unit::COUNT, "Descriptors that process may open").role(Role::ProcessDescriptorsMax);
+const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("sockets", unit::COUNT, "TCP sockets by state");
+const ACCEPT_QUEUE: MetricSpec<'_> = MetricSpec::gauge("accept_queue", unit::COUNT, "Connections that wait to be accepted");
+
+/// Threads whose run-queue delay is read per reading; more cost too much.
+const THREADS_MAX: usize = 1_000;
+
+/// Which processes: all that match, and their descendants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Which {
+    /// Listening on this TCP port.
+    Port(u16),
+    Pid(u32),
+    /// Whose command is called so.
+    Name(String),
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Which::Port(port) => write!(f, "{port}"),
+            Which::Pid(pid) => write!(f, "{pid}"),
+            Which::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Which {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        match (description.whole_number("port"), description.whole_number("pid"), description.text("name")) {
+            (Some(port), None, _) => Ok(Which::Port(port as u16)),
+            (None, Some(pid), _) => Ok(Which::Pid(pid)),
+            (None, None, Some(name)) => Ok(Which::Name(name.to_owned())),
+            (None, None, None) => Err(description.problem("give one of port, pid or name")),
+            (Some(_), Some(_), _) => Err(description.problem("give only one of port and pid")),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Process {
+    which: Which,
+    cpu_user: ProcessTotal,
+    cpu_system: ProcessTotal,
+    run_delay: ProcessTotal,
+    read_bytes: ProcessTotal,
+    written_bytes: ProcessTotal,
+}
+
+/// Why there is nothing to read.
+#[derive(Debug, thiserror::Error)]
+enum NoProcess {
+    #[error("no process that can be inspected listens on TCP port {0}")]
+    Listening(u16),
+    #[error("there is no process {0}")]
+    Numbered(u32),
+    #[error("there is no process called \"{0}\"")]
+    Named(String),
+}
+
+impl SignalReader for Process {
+    fn default_name(&self, given: Option<&str>) -> Option<String> {
+        // The name of a command is how it is found, and not only what its signals are called.
+        let found_by_name = matches!(self.which, Which::Name(_));
+        (found_by_name || given.is_none()).then(|| format!("process:{}", self.which))
+    }
+
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        at_once(self.look(out))
+    }
+}
+
+impl Process {
+    fn new(which: Which) -> Self {
+        let tally = ProcessTotal::default;
+        Self { which, cpu_user: tally(), cpu_system: tally(), run_delay: tally(), read_bytes: tally(), written_bytes: tally() }
+    }
+
+    /// # Errors
+    /// When no process matches, or none of them may be read.
+    fn look(&mut self, out: &mut SignalCollector) -> Result<(), NoProcess> {
+        let sockets = sockets::tcp();
+        let table = ProcessTable::read();
+        let roots = match &self.which {
+            Which::Pid(pid) => table.with_pid(*pid),
+            Which::Name(name) => table.with_name(name),
+            Which::Port(port) => table.listening_on(*port, &sockets),
+        };
+        let pids = table.with_descendants(&roots);
+        if pids.is_empty() {
+            return Err(self.nobody());
+        }
+        let (mut own_pages, mut shared_pages, mut threads) = (0.0, 0.0_f64, 0.0);
+        let mut fds_worst = None::<(f64, f64)>;
+        let mut inodes = std::collections::HashSet::new();
+        for &pid in &pids {
+            let Some(entry) = table.entry(pid) else { continue };
+            let identity = (u64::from(pid), entry.started);
+            self.cpu_user.see(identity, entry.user_ticks / ticks_per_second());
+            self.cpu_system.see(identity, entry.system_ticks / ticks_per_second());
+            if let Some((own, shared)) = find::memory_pages(pid) {
+                own_pages += own;
+                shared_pages = shared_pages.max(shared);
+            }
+            threads += entry.threads;
+            self.io(pid, identity);
+            self.run_delay(pid, entry.started);
+            let open = find::descriptors(pid, &mut inodes);
+            let limit = find::descriptors_limit(pid);
+            if let (Some(open), Some(limit)) = (open, limit)
+                && fds_worst.is_none_or(|(worst_open, worst_limit)| open / limit > worst_open / worst_limit)
+            {
+                fds_worst = Some((open, limit));
+            }
+        }
+        out.put(CPU, self.cpu_user.total() + self.cpu_system.total());
+        out.put(CPU_SYSTEM, self.cpu_system.total());
+        out.put(RUN_DELAY, self.run_delay.total());
+        out.put(READ, self.read_bytes.total());
+        out.put(WRITTEN, self.written_bytes.total());
+        let memory = (own_pages + shared_pages) * rustix::param::page_size() as f64;
+        out.put(MEMORY, memory);
+        out.put(THREADS, threads);
+        out.put(PROCESSES, pids.len() as f64);
+        if let Some((open, limit)) = fds_worst {
+            out.put(DESCRIPTORS, open);
+            out.put(DESCRIPTORS_LIMIT, limit);
+        }
+        self.sockets(&sockets, &inodes, out);
+        Ok(())
+    }
+
+    fn nobody(&self) -> NoProcess {
+        match &self.which {
+            Which::Port(port) => NoProcess::Listening(*port),
+            Which::Pid(pid) => NoProcess::Numbered(*pid),
+            Which::Name(name) => NoProcess::Named(name.clone()),
+        }
+    }
+
+    fn io(&mut self, pid: u32, identity: (u64, u64)) {
+        // Another user's process does not show its I/O; the signal then stays at zero.
+        let Ok(text) = read(format!("/proc/{pid}/io")) else { return };
+        let io = pairs(&text);
+        let of = |name: &str| io.get(name).map_or(0.0, |bytes| *bytes as f64);
+        self.read_bytes.see(identity, of("read_bytes"));
+        self.written_bytes.see(identity, of("write_bytes"));
+    }
+
+    /// `/proc/PID/task/TID/schedstat`: ns on a core, ns waiting for one, slices.
+    fn run_delay(&mut self, pid: u32, started: u64) {
+        for tid in find::numbered(format!("/proc/{pid}/task")).take(THREADS_MAX) {
+            let Ok(text) = read(format!("/proc/{pid}/task/{tid}/schedstat")) else { continue };
+            if let Some(waited_ns) = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok()) {
+                self.run_delay.see((u64::from(tid), started), waited_ns / 1e9);
+            }
+        }
+    }
+
+    fn sockets(&self, sockets: &[TcpSocket], inodes: &std::collections::HashSet<u64>, out: &mut SignalCollector) {
+        let mut counts = std::collections::BTreeMap::<TcpState, f64>::new();
+        for state in [TcpState::Established, TcpState::CloseWait, TcpState::TimeWait, TcpState::Listen] {
+            counts.insert(state, 0.0);
+        }
+        let listening: Vec<u16> =
+            sockets.iter().filter(|s| s.state == TcpState::Listen && inodes.contains(&s.inode)).map(|s| s.local_port).collect();
+        let mut waiting = 0.0;
+        for socket in sockets {
+            let ours = inodes.contains(&socket.inode);
+            // An accepted connection has its listener's port, also in TIME_WAIT, when it belongs to nobody any more.
+            if ours || (socket.state != TcpState::Listen && listening.contains(&socket.local_port)) {
+                *counts.entry(socket.state).or_default() += 1.0;
+            }
+            if ours && socket.state == TcpState::Listen {
+                waiting += socket.receive_queue as f64;
+            }
+        }
+        for (state, count) in counts {
+            out.put_labelled(SOCKETS, &[("state", state.name())], count);
+        }
+        out.put(ACCEPT_QUEUE, waiting);
+    }
+}

@@ -1,0 +1,129 @@
+//! Redis: `INFO`, and the lengths of named lists and streams.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use metrics::{Role, unit};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisError};
+
+use crate::collector::{MetricSpec, SignalCollector, label};
+use crate::description::{ObserverDescription, without_credentials};
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ADDRESS, ObserverOption, OptionValue};
+use crate::reader::{PendingRead, SignalReader};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "redis",
+    watches: "Redis",
+    example: "observe.redis(url, { lists: [\"jobs\"], streams: [\"events\"] })",
+    alternatives: "",
+    tells: "`list{key=…}`, `stream{key=…}` (queue lengths), `commands`, `clients_blocked`, `memory`",
+    options: &[
+        ADDRESS,
+        ObserverOption { name: "lists", takes: OptionValue::Texts, help: "keys of lists whose lengths are read" },
+        ObserverOption { name: "streams", takes: OptionValue::Texts, help: "keys of streams whose lengths are read" },
+    ],
+    make: |description| Ok(Box::new(Redis::from_description(description)?)),
+};
+
+/// Field of `INFO`.
+const FIELDS: [(&str, MetricSpec<'_>); 15] = [
+    ("connected_clients", MetricSpec::gauge("clients", unit::COUNT, "Connected clients")),
+    ("blocked_clients", MetricSpec::gauge("clients_blocked", unit::COUNT, "Clients waiting in a blocking command")),
+    ("used_memory", MetricSpec::gauge("memory", unit::BYTES, "Memory used for data")),
+    ("used_memory_rss", MetricSpec::gauge("memory_resident", unit::BYTES, "Resident memory")),
+    ("total_commands_processed", MetricSpec::counter("commands", unit::COUNT, "Commands processed")),
+    ("total_connections_received", MetricSpec::counter("connections", unit::COUNT, "Connections accepted")),
+    ("rejected_connections", MetricSpec::counter("connections_rejected", unit::COUNT, "Connections refused because of maxclients")),
+    ("keyspace_hits", MetricSpec::counter("hits", unit::COUNT, "Look-ups that found a key")),
+    ("keyspace_misses", MetricSpec::counter("misses", unit::COUNT, "Look-ups that found none")),
+    ("expired_keys", MetricSpec::counter("expired", unit::COUNT, "Keys that expired")),
+    ("evicted_keys", MetricSpec::counter("evicted", unit::COUNT, "Keys dropped for lack of memory")),
+    ("total_net_input_bytes", MetricSpec::counter("received_bytes", unit::BYTES, "Bytes received")),
+    ("total_net_output_bytes", MetricSpec::counter("sent_bytes", unit::BYTES, "Bytes sent")),
+    ("used_cpu_user", MetricSpec::counter("cpu_user", unit::SECONDS, "CPU time in user mode")),
+    ("used_cpu_sys", MetricSpec::counter("cpu_system", unit::SECONDS, "CPU time in the kernel")),
+];
+
+const KEYS: MetricSpec<'_> = MetricSpec::gauge("keys", unit::COUNT, "Keys in all databases");
+
+/// Command, and what its result is.
+const LENGTHS: [(&str, MetricSpec<'_>); 2] = [
+    ("LLEN", MetricSpec::gauge("list", unit::COUNT, "Length of the list or stream").role(Role::QueueLength)),
+    ("XLEN", MetricSpec::gauge("stream", unit::COUNT, "Length of the list or stream").role(Role::QueueLength)),
+];
+
+#[derive(Debug, thiserror::Error)]
+enum RedisReadError {
+    #[error("cannot connect: {0}")]
+    Connect(RedisError),
+    #[error("INFO failed: {0}")]
+    Info(RedisError),
+    #[error("{command} {key} failed: {problem}")]
+    Length { command: &'static str, key: String, problem: RedisError },
+}
+
+struct Redis {
+    client: redis::Client,
+    connection: Option<MultiplexedConnection>,
+    /// Keys for each of [`LENGTHS`].
+    keys: [Vec<String>; 2],
+}
+
+impl SignalReader for Redis {
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+
+    fn reset(&mut self) {
+        self.connection = None;
+    }
+}
+
+impl Redis {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        let url = description.required_text("url");
+        let wrong = |problem| description.problem(format!("\"{}\" is not a redis:// URL: {problem}", without_credentials(url)));
+        let client = redis::Client::open(url).map_err(wrong)?;
+        Ok(Self { client, connection: None, keys: [description.texts("lists"), description.texts("streams")] })
+    }
+
+    /// # Errors
+    /// When the server does not respond, or a named key is not a list or stream.
+    async fn look(&mut self, out: &mut SignalCollector) -> Result<(), RedisReadError> {
+        let mut connection = match &self.connection {
+            Some(connection) => connection.clone(),
+            None => {
+                let limit = Some(Duration::from_secs(3));
+                let config = AsyncConnectionConfig::new().set_connection_timeout(limit).set_response_timeout(limit);
+                let connected = self.client.get_multiplexed_async_connection_with_config(&config).await;
+                self.connection.insert(connected.map_err(RedisReadError::Connect)?).clone()
+            }
+        };
+        let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(RedisReadError::Info)?;
+        put_info(&info, out);
+        for ((command, metric), keys) in LENGTHS.into_iter().zip(&self.keys) {
+            for key in keys {
+                let length: Result<f64, _> = redis::cmd(command).arg(key).query_async(&mut connection).await;
+                let length = length.map_err(|problem| RedisReadError::Length { command, key: key.clone(), problem })?;
+                let shown = label(key);
+                out.put_labelled(metric.part(&shown), &[("key", &shown)], length);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_info(info: &str, out: &mut SignalCollector) {
+    let fields: HashMap<&str, &str> = info.lines().filter_map(|line| line.trim_end().split_once(':')).collect();
+    for (field, metric) in FIELDS {
+        if let Some(value) = fields.get(field).and_then(|text| text.parse().ok()) {
+            out.put(metric, value);
+        }
+    }
+    let keys = fields.iter().filter(|(name, _)| name.starts_with("db"));
+    let keys = keys.filter_map(|(_, text)| text.strip_prefix("keys=")?.split(',').next()?.parse::<f64>().ok()).sum();
+    out.put(KEYS, keys);
+}

@@ -1,0 +1,240 @@
+//! What the metrics of connection pools mean, by their names, since no exporter says so.
+//!
+//! Read [`meaning`] first. Clients and exporters that are well known have rows of their own in [`FAMILIES`]; any other name is read by its
+//! words: one that speaks of a pool or of connections, and of waiting, being idle, in use or the most there may be. Metrics of one pool
+//! have one part: the label that names the pool, or the name up to the first of these words.
+
+use metrics::{Role, SignalKind, unit};
+
+use crate::collector::MetricSpec;
+
+/// What a metric says of which pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PoolMeaning {
+    pub(crate) role: Role,
+    /// The pool.
+    pub(crate) part: String,
+}
+
+/// A metric with its meaning, where it has one.
+pub(crate) fn with_meaning<'a>(metric: MetricSpec<'a>, meaning: Option<&'a PoolMeaning>) -> MetricSpec<'a> {
+    meaning.map_or(metric, |meaning| metric.role(meaning.role).part(&meaning.part))
+}
+
+/// Metrics of one exporter or client. Those that are not listed say nothing, whatever their words.
+struct PoolFamily {
+    prefix: &'static str,
+    /// Labels whose values together name the pool.
+    labels: &'static [&'static str],
+    /// Behind the prefix. A counter's name is listed as its exporter writes it, with `_total` or `_sum`.
+    metrics: &'static [(&'static str, Role)],
+}
+
+const FAMILIES: &[PoolFamily] = &[
+    // Micrometer's binder for HikariCP (Spring Boot), and HikariCP's own PrometheusMetricsTracker, which counts times in other units.
+    PoolFamily {
+        prefix: "hikaricp_",
+        labels: &["pool"],
+        metrics: &[
+            ("connections", Role::PoolSize),
+            ("connections_active", Role::PoolInUse),
+            ("connections_idle", Role::PoolIdle),
+            ("connections_pending", Role::PoolWaiting),
+            ("connections_max", Role::PoolSizeMax),
+            ("connections_acquire_seconds_sum", Role::PoolWaitTime),
+            ("connections_usage_seconds_sum", Role::PoolUseTime),
+            ("active_connections", Role::PoolInUse),
+            ("idle_connections", Role::PoolIdle),
+            ("pending_threads", Role::PoolWaiting),
+            ("max_connections", Role::PoolSizeMax),
+        ],
+    },
+    // pgbouncer_exporter: SHOW POOLS, a pool for each pair of database and user. Connections that it calls used are idle, too, and
+    // idle for long: where clients wait there are none.
+    PoolFamily {
+        prefix: "pgbouncer_pools_",
+        labels: &["database", "user"],
+        metrics: &[
+            ("client_waiting_connections", Role::PoolWaiting),
+            ("server_active_connections", Role::PoolInUse),
+            ("server_idle_connections", Role::PoolIdle),
+            ("cl_waiting", Role::PoolWaiting),
+            ("sv_active", Role::PoolInUse),
+            ("sv_idle", Role::PoolIdle),
+        ],
+    },
+    // The DBStats collector of Go's client_golang. It does not say how many wait.
+    PoolFamily {
+        prefix: "go_sql_",
+        labels: &["db_name"],
+        metrics: &[
+            ("open_connections", Role::PoolSize),
+            ("in_use_connections", Role::PoolInUse),
+            ("idle_connections", Role::PoolIdle),
+            ("max_open_connections", Role::PoolSizeMax),
+            ("wait_duration_seconds_total", Role::PoolWaitTime),
+        ],
+    },
+];
+
+/// What a metric of a pool means; `None` for any other. Labels are as they stand in the name.
+pub(crate) fn meaning(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
+    let lower = name.to_ascii_lowercase();
+    for family in FAMILIES {
+        let Some(rest) = lower.strip_prefix(family.prefix) else { continue };
+        let (_, role) = family.metrics.iter().find(|(metric, _)| *metric == rest)?;
+        let named: Vec<&str> = family.labels.iter().filter_map(|label| value_of(labels, label)).collect();
+        let part = if named.is_empty() { family.prefix.trim_end_matches('_').to_owned() } else { named.join("/") };
+        return Some(PoolMeaning { role: *role, part });
+    }
+    by_words(name, labels, kind, unit)
+}
+
+fn value_of<'a>(labels: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
+    labels.iter().find(|(label, _)| label.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+}
+
+/// Labels that name a pool in general.
+const POOL_LABELS: [&str; 4] = ["pool", "pool_name", "datasource", "data_source"];
+/// Labels that say in what state the counted connections are.
+const STATE_LABELS: [&str; 2] = ["state", "status"];
+
+fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
+    let speaks_of_pools = |text: &str| ["pool", "connection"].iter().any(|word| text.to_ascii_lowercase().contains(word));
+    if !speaks_of_pools(name) && !labels.iter().any(|(label, value)| speaks_of_pools(label) || speaks_of_pools(value)) {
+        return None;
+    }
+    let of_text = |text: &str| match kind {
+        SignalKind::Gauge if unit != unit::SECONDS && unit != unit::BYTES => level(&words(text)),
+        SignalKind::Counter if unit == unit::SECONDS => time(&words(text)),
+        SignalKind::Gauge | SignalKind::Counter => None,
+    };
+    let state = STATE_LABELS.iter().find_map(|label| value_of(labels, label));
+    let (role, stem) = match of_text(name) {
+        Some((role, at)) => (role, &name[..at]),
+        None => (of_text(state?)?.0, name),
+    };
+    let part = POOL_LABELS.iter().find_map(|label| value_of(labels, label)).map(str::to_owned);
+    let part = part.unwrap_or_else(|| {
+        let others = labels.iter().filter(|(label, _)| !STATE_LABELS.contains(&label.to_ascii_lowercase().as_str()));
+        let others: Vec<String> = others.map(|(label, value)| format!("{label}={value}")).collect();
+        let stem = stem.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if others.is_empty() { stem.to_owned() } else { format!("{stem} {}", others.join(",")) }
+    });
+    Some(PoolMeaning { role, part })
+}
+
+/// A word in lower case, and where it begins.
+type Word = (String, usize);
+
+/// Cut where letters and digits end, and where a capital follows a small letter.
+fn words(name: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut before = ' ';
+    for (at, c) in name.char_indices() {
+        let continues = before.is_alphanumeric() && !(before.is_lowercase() && c.is_uppercase());
+        match words.last_mut() {
+            Some((word, _)) if continues && c.is_alphanumeric() => word.extend(c.to_lowercase()),
+            _ if c.is_alphanumeric() => words.push((c.to_lowercase().collect(), at)),
+            _ => {}
+        }
+        before = c;
+    }
+    words
+}
+
+const WAITING: [&str; 2] = ["waiting", "pending"];
+const IDLE: [&str; 1] = ["idle"];
+const IN_USE: [&str; 5] = ["active", "use", "inuse", "used", "busy"];
+const SIZE: [&str; 3] = ["size", "total", "open"];
+const LIMIT: [&str; 3] = ["max", "maximum", "limit"];
+/// What makes a number something else: a time, a total of events, the least there should be.
+const OTHER: [&str; 12] =
+    ["seconds", "millis", "milliseconds", "nanos", "ms", "time", "timeout", "timeouts", "duration", "rate", "min", "minimum"];
+
+/// A level's meaning, and where the first word that says so begins.
+fn level(words: &[Word]) -> Option<(Role, usize)> {
+    let at = |wanted: &[&str]| words.iter().find(|(word, _)| wanted.contains(&word.as_str())).map(|(_, at)| *at);
+    if at(&OTHER).is_some() {
+        return None;
+    }
+    let waiting = words.iter().find(|(word, _)| WAITING.iter().any(|part| word.contains(part))).map(|(_, at)| *at);
+    let (idle, in_use, size, limit) = (at(&IDLE), in_use(words), at(&SIZE), at(&LIMIT));
+    let role = match limit {
+        // How many may wait or be idle says nothing about who does.
+        Some(_) if waiting.is_some() || idle.is_some() => return None,
+        Some(_) => Role::PoolSizeMax,
+        None if waiting.is_some() => Role::PoolWaiting,
+        None if idle.is_some() => Role::PoolIdle,
+        None if in_use.is_some() => Role::PoolInUse,
+        None => size.map(|_| Role::PoolSize)?,
+    };
+    Some((role, [waiting, idle, in_use, size, limit].into_iter().flatten().min()?))
+}
+
+/// `in_use` begins with its `in`.
+fn in_use(words: &[Word]) -> Option<usize> {
+    let place = words.iter().position(|(word, _)| IN_USE.contains(&word.as_str()))?;
+    let first = if place > 0 && words[place].0 == "use" && words[place - 1].0 == "in" { place - 1 } else { place };
+    Some(words[first].1)
+}
+
+/// The same of a counter of seconds.
+fn time(words: &[Word]) -> Option<(Role, usize)> {
+    let begins = |starts: &[&str]| words.iter().find(|(word, _)| starts.iter().any(|start| word.starts_with(start)));
+    if let Some((_, at)) = begins(&["wait", "acqui"]) {
+        return Some((Role::PoolWaitTime, *at));
+    }
+    let (_, at) = words.iter().find(|(word, _)| ["use", "used", "usage", "busy"].contains(&word.as_str()))?;
+    Some((Role::PoolUseTime, *at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gauge(name: &str) -> Option<(Role, String)> {
+        meaning(name, &[], SignalKind::Gauge, unit::COUNT).map(|found| (found.role, found.part))
+    }
+
+    #[test]
+    fn any_client_is_read_by_its_words() {
+        for (name, role, part) in [
+            ("db_pool_waiting", Role::PoolWaiting, "db_pool"),
+            ("db_pool_size", Role::PoolSize, "db_pool"),
+            ("db_pool_idle", Role::PoolIdle, "db_pool"),
+            ("db_pool_in_use", Role::PoolInUse, "db_pool"),
+            ("db_pool_max_size", Role::PoolSizeMax, "db_pool"),
+            ("cl_waiting_connections", Role::PoolWaiting, "cl"),
+            ("poolWaitingCount", Role::PoolWaiting, "pool"),
+            ("HikariPool_1_pool_PendingConnections", Role::PoolWaiting, "HikariPool_1_pool"),
+            ("HikariPool_1_pool_ActiveConnections", Role::PoolInUse, "HikariPool_1_pool"),
+            ("HikariPool_1_pool_TotalConnections", Role::PoolSize, "HikariPool_1_pool"),
+            ("shop.db.pool.waiting", Role::PoolWaiting, "shop.db.pool"),
+            ("waiting_for_connection", Role::PoolWaiting, ""),
+        ] {
+            assert_eq!(gauge(name), Some((role, part.to_owned())), "{name}");
+        }
+        for name in ["db_pool", "queue_waiting", "pool_interactive", "db_pool_max_idle", "db_pool_min_size", "pool_wait_timeout_seconds"] {
+            assert_eq!(gauge(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn times_are_counters_of_seconds() {
+        let counter = |name, unit| meaning(name, &[], SignalKind::Counter, unit).map(|found| (found.role, found.part));
+        assert_eq!(counter("db_pool_wait_seconds_total", unit::SECONDS), Some((Role::PoolWaitTime, "db_pool".to_owned())));
+        assert_eq!(counter("db_pool_use_seconds_total", unit::SECONDS), Some((Role::PoolUseTime, "db_pool".to_owned())));
+        assert_eq!(counter("db_pool_wait_seconds_count", unit::COUNT), None);
+        assert_eq!(counter("db_pool_creation_seconds_total", unit::SECONDS), None);
+    }
+
+    #[test]
+    fn a_label_names_the_pool_or_the_state() {
+        let of = |labels: &[(&str, &str)]| meaning("db_connections", labels, SignalKind::Gauge, unit::COUNT);
+        let found = |role, part: &str| Some(PoolMeaning { role, part: part.to_owned() });
+        assert_eq!(of(&[("state", "idle"), ("pool", "shop")]), found(Role::PoolIdle, "shop"));
+        assert_eq!(of(&[("state", "waiting"), ("shard", "2")]), found(Role::PoolWaiting, "db_connections shard=2"));
+        assert_eq!(of(&[("shard", "waiting")]), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! What every kind of observer is to the thread that runs them all.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::collector::SignalCollector;
+use crate::error::ReadError;
+
+/// One look at a source, while it is under way.
+pub(crate) type PendingRead<'a> = Pin<Box<dyn Future<Output = Result<(), ReadError>> + 'a>>;
+
+/// Reads signals from one source. It is made on one thread and used on another.
+pub(crate) trait SignalReader: Send {
+    /// What its signals' names begin with, where that is not what the description says or else the kind.
+    fn default_name(&self, _given: Option<&str>) -> Option<String> {
+        None
+    }
+
+    /// How often it wants to look; a batch is due every `every_ns`. Nanoseconds.
+    fn period_ns(&self, every_ns: u64) -> u64 {
+        every_ns
+    }
+
+    /// Looks once. Readers that look more often than they report leave `out` empty in between.
+    ///
+    /// # Errors
+    /// Why there is nothing to read; the next call tries anew.
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a>;
+
+    /// Forgets connections after a failure or a time-out.
+    fn reset(&mut self) {}
+}
+
+/// The look of a reader that never waits.
+pub(crate) fn at_once<'a>(read: Result<(), impl Into<ReadError>>) -> PendingRead<'a> {
+    Box::pin(std::future::ready(read.map_err(Into::into)))
+}

@@ -1,0 +1,19 @@
+//! The tables of docs/observers.md, written from the kinds themselves. A test holds the page against them.
+
+use crate::kinds::KINDS;
+use crate::option::EVERY_OBSERVER;
+
+/// All kinds with how they are written and what they tell, then their options, as Markdown.
+pub fn reference() -> String {
+    let mut page = "| part of the system | observer | what it tells first |\n|---|---|---|\n".to_owned();
+    for kind in KINDS {
+        page += &format!("| {} | `{}`{} | {} |\n", kind.watches, kind.example, kind.alternatives, kind.tells);
+    }
+    page += "\n| observer | option | takes; by default | |\n|---|---|---|---|\n";
+    let all = EVERY_OBSERVER.iter().map(|option| ("all", option));
+    let own = KINDS.iter().flat_map(|kind| kind.options.iter().map(|option| (kind.name, option)));
+    for (kind, option) in all.chain(own) {
+        page += &format!("| {kind} | `{}` | {} | {} |\n", option.name, option.takes, option.help);
+    }
+    page
+}
