@@ -22,14 +22,14 @@ pub struct Reader {
 
 /// The part of `run.json` that every version has.
 #[derive(Deserialize)]
-struct Format {
+struct FormatHeader {
     format: u32,
     #[serde(default)]
     loadstone: String,
 }
 
 #[derive(Deserialize)]
-struct RunFile {
+struct StoredRun {
     #[serde(flatten)]
     info: RunInfo,
     plan: TestPlan,
@@ -41,11 +41,11 @@ impl Reader {
     pub fn open(directory: &Path) -> Result<Self, RunError> {
         let path = directory.join(files::RUN);
         let Some(bytes) = disk::read_whole(&path)? else { return Err(RunError::NotARun { path: directory.to_owned() }) };
-        let Format { format, loadstone } = parse(&path, &bytes)?;
+        let FormatHeader { format, loadstone } = parse(&path, &bytes)?;
         if format > files::FORMAT {
             return Err(RunError::NewerFormat { path: directory.to_owned(), loadstone, found: format, known: files::FORMAT });
         }
-        let RunFile { mut info, plan } = parse(&path, &bytes)?;
+        let StoredRun { mut info, plan } = parse(&path, &bytes)?;
         let notes = Notes::read(directory)?;
         info.tags = notes.tags.unwrap_or(info.tags);
         Ok(Self { directory: directory.to_owned(), info, plan, note: notes.note })

@@ -143,7 +143,7 @@ fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
     }
 }
 
-fn goes_on(entry: &run_directory::Entry) -> bool {
+fn goes_on(entry: &run_directory::HistoryEntry) -> bool {
     let silent = |written: SystemTime| written.elapsed().is_ok_and(|silence| silence > SILENCE);
     entry.end.is_none() && entry.written.is_some_and(|written| !silent(written))
 }

@@ -19,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 use crate::access::{Loopback, Token};
 use crate::view::{ReportView, RunState};
 use delta::Delta;
-use routes::Shared;
+use routes::LiveState;
 
 /// Commands that may wait for the run's owner; more are refused.
 const COMMANDS_MAX: usize = 16;
@@ -69,7 +69,7 @@ pub enum LiveError {
 
 /// A view on its way to the pages.
 #[derive(Debug, Clone)]
-struct Frame {
+struct ViewFrame {
     number: u64,
     view: Arc<ReportView>,
     /// For a page that has the frame before this one.
@@ -83,7 +83,7 @@ struct Frame {
 pub struct LiveServer {
     address: SocketAddr,
     token: Token,
-    frames: watch::Sender<Option<Frame>>,
+    frames: watch::Sender<Option<ViewFrame>>,
     commands: Receiver<LiveCommand>,
     /// Seconds to let pass, to stay within the bytes per second.
     pause: Cell<usize>,
@@ -108,7 +108,7 @@ impl LiveServer {
         let (sender, commands) = sync_channel(COMMANDS_MAX);
         let (shutdown, closed) = oneshot::channel();
         let shared =
-            Shared { frames: frames.clone(), token: token.clone(), commands: sender, loopback: Loopback(address.ip().is_loopback()) };
+            LiveState { frames: frames.clone(), token: token.clone(), commands: sender, loopback: Loopback(address.ip().is_loopback()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let serve = move || runtime.block_on(routes::serve(listener, shared, closed));
         let thread = std::thread::Builder::new().name("live-page".to_owned()).spawn(serve)?;
@@ -134,7 +134,7 @@ impl LiveServer {
         let delta: Option<Arc<str>> = delta.and_then(|delta| serde_json::to_string(&delta).ok()).map(Into::into);
         self.pause.set(delta.as_ref().map_or(0, |delta| delta.len() / BYTES_PER_SECOND_MAX));
         let (number, last) = (before.map_or(0, |before| before.number + 1), view.test.state != RunState::Running);
-        self.frames.send_replace(Some(Frame { number, view: Arc::new(view), delta, steering, last }));
+        self.frames.send_replace(Some(ViewFrame { number, view: Arc::new(view), delta, steering, last }));
     }
 
     /// The next command from the page, if there is one. Never blocks.

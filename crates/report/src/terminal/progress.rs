@@ -9,7 +9,7 @@ use plan::TestPlan;
 use super::grade_sign;
 use super::style::{Paint, Style, cut, shorten, width_of};
 use crate::timeline::digest::percentile;
-use crate::timeline::step::{FlowStep, Step};
+use crate::timeline::step::{TimelineFlow, TimelineStep};
 
 /// Seconds that the moving numbers are taken over.
 const WINDOW: usize = 5;
@@ -20,7 +20,7 @@ pub struct Progress {
     name: String,
     planned_ns: Option<u64>,
     open: Vec<bool>,
-    recent: VecDeque<Step>,
+    recent: VecDeque<TimelineStep>,
     stage: String,
     requests: u64,
     failed: u64,
@@ -48,7 +48,7 @@ impl Progress {
 
     /// Adds one second, merged over all workers.
     pub fn push(&mut self, slice: &Snapshot) {
-        let step = Step::of(slice, &self.open);
+        let step = TimelineStep::of(slice, &self.open);
         self.requests += step.response.count();
         self.failed += step.failed();
         if self.recent.len() == WINDOW {
@@ -108,8 +108,8 @@ impl Progress {
         parts.join(" · ")
     }
 
-    fn window(&self) -> Step {
-        self.recent.iter().fold(Step::default(), |mut sum, step| {
+    fn window(&self) -> TimelineStep {
+        self.recent.iter().fold(TimelineStep::default(), |mut sum, step| {
             sum.merge(step.clone());
             sum
         })
@@ -137,7 +137,7 @@ impl Progress {
         format!("{}{padding}{bar}  {time}", style.paint(Paint::Bold, &name))
     }
 
-    fn rates(&self, window: &Step) -> String {
+    fn rates(&self, window: &TimelineStep) -> String {
         let rate = |count: u64| window.rate(count).map_or_else(|| units::NONE.to_owned(), units::rate);
         let requests = format!("{} requests", rate(window.response.count()));
         if !self.open.contains(&true) {
@@ -160,9 +160,9 @@ impl Progress {
     }
 
     /// `Time to send: 312 open, the oldest for 12.3 s, 15.0/s finish`; levels are those of the last second.
-    fn flows(&self, window: &Step) -> Vec<String> {
+    fn flows(&self, window: &TimelineStep) -> Vec<String> {
         let last = self.recent.back();
-        let flow = |flow: &FlowStep| {
+        let flow = |flow: &TimelineFlow| {
             let now = last.and_then(|step| step.flows.iter().find(|now| now.name == flow.name)).unwrap_or(flow);
             let oldest =
                 if now.backlog > 0 { format!(", the oldest for {}", units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
