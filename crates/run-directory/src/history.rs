@@ -1,4 +1,4 @@
-//! The runs of a folder, without reading what they measured.
+//! The runs of a folder, without reading what they measured. Read [`History`].
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ pub struct HistoryEntry {
     pub summary: Option<serde_json::Value>,
     /// What people noted about it.
     pub note: Option<String>,
-    /// When the last second was written. A run without an end that was written a moment ago goes on.
+    /// When the last second was written. A run without an end that was written a moment ago is still running.
     pub written: Option<SystemTime>,
 }
 

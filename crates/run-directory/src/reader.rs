@@ -1,4 +1,4 @@
-//! Reads a run back, whole or cut short.
+//! Reads a run back, whole or cut short. Read [`Reader`].
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl Reader {
         Ok(Run { info: self.info, plan: self.plan, slices, signals, notices, end })
     }
 
-    /// Hands over one second after the other, without keeping them.
+    /// Passes on one second after another, without keeping them.
     ///
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
@@ -106,7 +106,7 @@ impl Reader {
                 Ok(())
             }
             SignalLine::Points { id, at, value } if at.len() == value.len() => {
-                let series = all.get_mut(id as usize).ok_or_else(|| format!("points of a series {id} that no line before defines"))?;
+                let series = all.get_mut(id as usize).ok_or_else(|| format!("points of series {id}, which no earlier line defines"))?;
                 series.points.extend(at.into_iter().zip(value).map(|(at, value)| SignalPoint { at, value }));
                 Ok(())
             }
@@ -115,7 +115,7 @@ impl Reader {
                 Ok(())
             }
             SignalLine::Signal { id, .. } => Err(format!("series {id} is out of order")),
-            SignalLine::Points { .. } => Err("as many instants as values are needed".to_owned()),
+            SignalLine::Points { .. } => Err("expected as many instants as values".to_owned()),
         })?;
         Ok((all, notices))
     }

@@ -1,4 +1,4 @@
-//! The page of a run while it goes on: served on loopback, fed by server-sent events, steered through a guarded endpoint.
+//! The page of a run in progress: served on loopback, fed by server-sent events, steered through a guarded endpoint.
 //!
 //! Read [`LiveServer`] first. It has a thread and a runtime of its own, apart from those that make the load, and knows nothing of the
 //! engine: views come in, [`LiveCommand`]s go out on a bounded queue to whoever owns the run. Only the newest view is kept, so a slow
@@ -63,7 +63,7 @@ impl Default for Steering {
 pub enum LiveError {
     #[error("the live page cannot listen on {address}: {source}; choose another port, or leave the port out to get a free one")]
     Listen { address: SocketAddr, source: std::io::Error },
-    #[error("the live page cannot be started: {0}")]
+    #[error("cannot start the live page: {0}")]
     Start(#[from] std::io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! `/` the page, `/events` its views, `/control` its commands.
+//! The routes of a live page: `/` the page, `/events` its views, `/control` its commands. Read [`serve`].
 
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -74,7 +74,7 @@ async fn page(State(shared): State<LiveState>, Query(query): Query<TokenQuery>) 
 
 async fn events(State(shared): State<LiveState>) -> Response {
     if shared.frames.receiver_count() >= PAGES_MAX {
-        return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages watch this run.\n").into_response();
+        return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages are watching this run.\n").into_response();
     }
     Sse::new(views(shared.frames.subscribe())).keep_alive(KeepAlive::default()).into_response()
 }
@@ -139,7 +139,7 @@ async fn control(State(shared): State<LiveState>, body: String) -> (StatusCode, 
         Err(error) => return (StatusCode::BAD_REQUEST, format!("Not a command: {error}\n")),
     };
     if !shared.token.matches(&control.token) {
-        let text = "This page may watch but not steer: open the address that the terminal shows, with its token.\n";
+        let text = "This page is read-only: open the address that the terminal shows, with its token.\n";
         return (StatusCode::FORBIDDEN, text.to_owned());
     }
     let command = match (control.action.as_str(), control.value) {
@@ -148,13 +148,11 @@ async fn control(State(shared): State<LiveState>, body: String) -> (StatusCode, 
         ("stop", _) => LiveCommand::Stop,
         ("scale", Some(factor)) if (0.0..=LiveCommand::SCALE_MAX).contains(&factor) => LiveCommand::Scale(factor),
         ("scale", _) => return (StatusCode::BAD_REQUEST, format!("scale needs a value from 0 to {}\n", LiveCommand::SCALE_MAX)),
-        (other, _) => return (StatusCode::BAD_REQUEST, format!("There is no command {other:?}: pause, resume, stop, scale\n")),
+        (other, _) => return (StatusCode::BAD_REQUEST, format!("Unknown command {other:?}: expected pause, resume, stop or scale\n")),
     };
     match shared.commands.try_send(command) {
         Ok(()) => (StatusCode::ACCEPTED, String::new()),
-        Err(TrySendError::Full(_)) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "The run has not taken the commands before this one yet.\n".to_owned())
-        }
+        Err(TrySendError::Full(_)) => (StatusCode::SERVICE_UNAVAILABLE, "The run is still busy with earlier commands.\n".to_owned()),
         Err(TrySendError::Disconnected(_)) => (StatusCode::GONE, "The run is over.\n".to_owned()),
     }
 }

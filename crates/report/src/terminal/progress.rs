@@ -1,4 +1,6 @@
-//! What is known while a run goes on, as a block of a few lines or as one line.
+//! What is known of a run in progress, as a block of a few lines or as one line. Read [`Progress`].
+//!
+//! Deliberately absent: where and how often it is drawn, which is `screen`.
 
 use std::collections::VecDeque;
 
@@ -159,14 +161,13 @@ impl Progress {
         text
     }
 
-    /// `Time to send: 312 open, the oldest for 12.3 s, 15.0/s finish`; levels are those of the last second.
+    /// `Time to send: 312 open, oldest 12.3 s, finishing 15.0/s`; levels are those of the last second.
     fn flows(&self, window: &TimelineStep) -> Vec<String> {
         let last = self.recent.back();
         let flow = |flow: &TimelineFlow| {
             let now = last.and_then(|step| step.flows.iter().find(|now| now.name == flow.name)).unwrap_or(flow);
-            let oldest =
-                if now.backlog > 0 { format!(", the oldest for {}", units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
-            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", {} finish", units::rate(rate)));
+            let oldest = if now.backlog > 0 { format!(", oldest {}", units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
+            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", finishing {}", units::rate(rate)));
             format!("{}: {} open{oldest}{rate}", flow.name, units::count(now.backlog))
         };
         window.flows.iter().map(flow).collect()

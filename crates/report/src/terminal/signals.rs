@@ -1,4 +1,4 @@
-//! The system's own signals at the end of a run: the few that findings rest on or that moved.
+//! The table of the system's own signals at the end of a run: the few that findings rest on or that moved.
 
 use analysis::Summary;
 

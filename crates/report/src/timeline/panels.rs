@@ -173,9 +173,9 @@ fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
         panel(&id("rate"), &format!("{name}: rate"), "/s", rate),
         panel(
             &id("oldest"),
-            &format!("{name}: open for"),
+            &format!("{name}: age of the oldest"),
             "s",
-            vec![line("oldest/age", "the oldest", &|_, flow| Some(flow.oldest_ns as f64 / 1e9))],
+            vec![line("oldest/age", "oldest open", &|_, flow| Some(flow.oldest_ns as f64 / 1e9))],
         ),
         panel(&id("order"), &format!("{name}: order"), "share", vec![line("order/overtaken", "overtaken", &overtaken)]),
     ]
@@ -223,9 +223,9 @@ fn generator_lag(axis: &Axis) -> Panel {
     let columns = vec![
         over(axis, "generator_lag/p99", "schedule lag p99", |step| step.digest().lag.p99()),
         over(axis, "generator_lag/max", "schedule lag max", |step| step.digest().lag.max),
-        over(axis, "generator_lag/timer_p99", "timers late, p99", |step| step.digest().timer_lag.p99()),
-        over(axis, "generator_lag/read_max", "answers unread, longest", |step| step.digest().read_lag.max),
+        over(axis, "generator_lag/timer_p99", "timer lag p99", |step| step.digest().timer_lag.p99()),
+        over(axis, "generator_lag/read_max", "longest unread response", |step| step.digest().read_lag.max),
         over(axis, "generator_lag/stall", "longest stall", |step| step.is_measured().then_some(step.stall_ns_max as f64 / 1e9)),
     ];
-    panel("generator_lag", "How late the generator was", "s", columns)
+    panel("generator_lag", "Generator delays", "s", columns)
 }
