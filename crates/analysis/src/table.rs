@@ -1,14 +1,14 @@
 //! The rows of a summary as a table for other tools; `run_directory::export` writes it.
 
-use run_directory::export::{Table, kind};
+use run_directory::export::{ColumnTable, kind};
 
 use crate::{RequestRow, Summary, TimeStats};
 
 /// One row per request, group and scenario: the numbers of the summary. Times are seconds; a percentile without enough
 /// samples is missing.
-pub fn totals_table(summary: &Summary) -> Table {
+pub fn totals_table(summary: &Summary) -> ColumnTable {
     let rows: Vec<&RequestRow> = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten().collect();
-    let mut table = Table::default();
+    let mut table = ColumnTable::default();
     table.text("kind", &rows, |row| kind(row.key.kind).into());
     table.text("scenario", &rows, |row| row.key.scenario.clone());
     table.text("group", &rows, |row| row.key.group.clone());

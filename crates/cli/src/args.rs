@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use protocol::http::{TraceSeed, Versions};
 use protocol::{NetworkOptions, Proxy, Route, SourceRange};
+use run_directory::export::{self, TableFormat};
 
 use crate::exit::Exit;
 
@@ -15,12 +17,12 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// When to colour the output.
-    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
-    pub(crate) color: ColorChoice,
+    #[arg(long, global = true, value_enum, default_value_t = ColorFlag::Auto)]
+    pub(crate) color: ColorFlag,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorChoice {
+pub(crate) enum ColorFlag {
     /// On a terminal, unless NO_COLOR is set.
     Auto,
     Always,
@@ -452,8 +454,8 @@ pub(crate) struct ExportArgs {
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
-    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
-    pub(crate) format: ExportFormat,
+    #[arg(long, value_parser = table_format(), default_value = "csv")]
+    pub(crate) format: TableFormat,
     /// What to write.
     #[arg(long, value_enum, default_value_t = ExportTable::Seconds)]
     pub(crate) table: ExportTable,
@@ -474,9 +476,7 @@ pub(crate) enum ExportTable {
     Signals,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    Csv,
-    Jsonl,
-    Parquet,
+fn table_format() -> impl TypedValueParser<Value = TableFormat> {
+    PossibleValuesParser::new(export::FORMATS.iter().map(|format| format.extension))
+        .try_map(|name| export::format(&name).ok_or_else(|| format!("there is no format {name}")))
 }

@@ -4,39 +4,34 @@ use std::path::{Path, PathBuf};
 
 use analysis::Summary;
 use anyhow::Context;
-use report::terminal::Closing;
-use report::{ReportView, RunState};
+use report::DOCUMENTS;
 use run_directory::{Run, Writer, files};
 
 use crate::args::OutputArgs;
 use crate::session::shown;
 
-/// A run's conclusions in every form that is kept.
+/// A run's conclusions in every form that is kept: file name, title, text.
 pub(crate) struct Conclusions {
-    pub(crate) html: String,
-    junit: String,
-    markdown: String,
-    json: String,
+    documents: Vec<(&'static str, &'static str, String)>,
 }
 
 impl Conclusions {
     pub(crate) fn of(run: &Run, summary: &Summary) -> Self {
-        let (state, state_detail) = RunState::of(run.end.as_ref());
-        let closing = Closing { state, state_detail, places: &[] };
-        Self {
-            html: report::html(&ReportView::build(run, summary)),
-            junit: report::junit(summary, state, state_detail),
-            markdown: report::markdown(summary, &closing),
-            json: report::summary_json(summary),
-        }
+        let rendered = DOCUMENTS.iter().map(|document| (document.file, document.title, document.render(run, summary)));
+        Self { documents: rendered.collect() }
+    }
+
+    /// The document that stands in the run directory under this name.
+    pub(crate) fn text(&self, file: &str) -> &str {
+        self.documents.iter().find(|(name, ..)| *name == file).map_or("", |(.., text)| text)
     }
 
     /// Into the run directory. Returns the report's path.
     pub(crate) fn write(&self, directory: &Path) -> anyhow::Result<PathBuf> {
-        Writer::conclusion(directory, files::SUMMARY, self.json.as_bytes())?;
-        Writer::conclusion(directory, files::JUNIT, self.junit.as_bytes())?;
-        Writer::conclusion(directory, files::MARKDOWN, self.markdown.as_bytes())?;
-        Ok(Writer::conclusion(directory, files::REPORT, self.html.as_bytes())?)
+        for (file, _, text) in &self.documents {
+            Writer::conclusion(directory, file, text.as_bytes())?;
+        }
+        Ok(directory.join(files::REPORT))
     }
 
     /// Everything a finished run writes. `directory`: the run directory, if it stays. Returns what to tell the user.
@@ -46,16 +41,16 @@ impl Conclusions {
             places.push(("Report", shown(&self.write(directory)?)));
             places.push(("Run", shown(directory)));
         }
-        for (what, path, text) in
-            [("Report", &output.html, &self.html), ("JUnit", &output.junit, &self.junit), ("Markdown", &output.markdown, &self.markdown)]
-        {
-            if let Some(path) = path {
+        let asked = [(files::REPORT, &output.html), (files::JUNIT, &output.junit), (files::MARKDOWN, &output.markdown)];
+        for (file, path) in asked {
+            let document = self.documents.iter().find(|(name, ..)| *name == file);
+            if let (Some((_, title, text)), Some(path)) = (document, path) {
                 std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-                places.push((what, shown(path)));
+                places.push((*title, shown(path)));
             }
         }
         if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-            append(Path::new(&path), &self.markdown)?;
+            append(Path::new(&path), self.text(files::MARKDOWN))?;
         }
         Ok(places)
     }

@@ -16,7 +16,7 @@ use observe::Observer;
 use plan::TestPlan;
 use protocol::NetworkOptions;
 use report::RunState;
-use report::terminal::{Closing, Pace, Progress, Screen, Style};
+use report::terminal::{Closing, Progress, ProgressMode, Screen, Style};
 use run_directory::{Reader, RunEnd, RunInfo, Writer};
 use script::Stubs;
 use secrets::Secrets;
@@ -143,7 +143,7 @@ impl Session<'_> {
         interrupt::watch(coordinator.handle()).context("Ctrl-C cannot be watched")?;
         let stderr = std::io::stderr();
         let terminal = stderr.is_terminal();
-        let pace = if self.output.quiet { Pace::Quiet } else { Pace::detect(terminal) };
+        let pace = if self.output.quiet { ProgressMode::Quiet } else { ProgressMode::detect(terminal) };
         let style = Style::detect(self.color, terminal);
         let signals = self.signals(monotonic)?;
         let shown = plan.hiding(mask);

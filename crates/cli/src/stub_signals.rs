@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
 use script::Stubs;
-use stub::{Recording, Second};
+use stub::{Recording, SecondCounts};
 
 use crate::signals::SignalSource;
 
@@ -61,7 +61,10 @@ fn signals(observer: &str) -> [Arc<Signal>; SIGNALS.len()] {
 }
 
 /// In the order of [`SIGNALS`]. A second stands at its middle; one in which no call ended has no hold.
-fn points<'a>(second: &Second, signals: &'a [Arc<Signal>; SIGNALS.len()]) -> impl Iterator<Item = (Arc<Signal>, SignalPoint)> + use<'a> {
+fn points<'a>(
+    second: &SecondCounts,
+    signals: &'a [Arc<Signal>; SIGNALS.len()],
+) -> impl Iterator<Item = (Arc<Signal>, SignalPoint)> + use<'a> {
     let at = second.number * SECOND_NS + SECOND_NS / 2;
     let ended = second.answered + second.faulted;
     let values = [
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_second_becomes_a_point_of_each_signal() {
-        let second = Second {
+        let second = SecondCounts {
             number: 3,
             calls: 20,
             in_flight_ns: 12 * SECOND_NS,
@@ -99,7 +102,7 @@ mod tests {
             answered: 8,
             faulted: 2,
             held_ns: 5 * SECOND_NS,
-            ..Second::default()
+            ..SecondCounts::default()
         };
         let signals = signals("stub:hook");
         let told: Vec<(&str, f64)> = points(&second, &signals)
@@ -118,6 +121,6 @@ mod tests {
             ("faulted", 2.0),
         ];
         assert_eq!(told, expected);
-        assert_eq!(points(&Second::default(), &signals).count(), 6, "no call ended, so there is no hold");
+        assert_eq!(points(&SecondCounts::default(), &signals).count(), 6, "no call ended, so there is no hold");
     }
 }

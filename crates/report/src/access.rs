@@ -1,4 +1,6 @@
-//! Who may reach a page that is served: the token that lets its holder change something, and the names it answers to.
+//! Who may reach a served page: the token that lets its holder change something, and the host names it is served under.
+//!
+//! Read [`Token`] and [`guard`].
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -42,7 +44,7 @@ pub struct Loopback(pub bool);
 /// On loopback, only names that mean this machine: a site that points its own name here must not be able to read the run.
 pub async fn guard(State(Loopback(loopback)): State<Loopback>, request: Request, next: Next) -> Response {
     if loopback && !names_this_machine(request.headers()) {
-        return (StatusCode::FORBIDDEN, "This page answers to localhost and to addresses only.\n").into_response();
+        return (StatusCode::FORBIDDEN, "This page is served under localhost and IP addresses only.\n").into_response();
     }
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

@@ -1,4 +1,4 @@
-//! From a run to its view, all at once or slice by slice. Read [`ViewBuilder`] first.
+//! From a run to its view, all at once or one second at a time. Read [`ViewBuilder`] first.
 
 use std::cmp::Reverse;
 
@@ -133,20 +133,22 @@ impl ViewBuilder {
         let told = self.marks.iter().filter(|mark| matches!(mark.kind, MarkKind::Adjusted | MarkKind::Warning | MarkKind::Stopped));
         let mut notes: Vec<String> = told.map(|mark| format!("At {}: {}", units::seconds(seconds(mark.at)), mark.text)).collect();
         if self.marks_left_out > 0 {
-            notes.push(format!("{} further marks are not shown.", units::count(self.marks_left_out)));
+            notes.push(format!("{} more marks are not shown.", units::count(self.marks_left_out)));
         }
         if self.signals_left_out {
-            notes.push("There were more signals than a report draws; the later ones are in the run directory only.".to_owned());
+            notes.push("There are more signals than a report can draw; the rest are in the run directory only.".to_owned());
         }
         if self.series_overflow > 0 {
             let samples = units::counted(self.series_overflow, "sample");
-            notes.push(format!("Too many different request names: {samples} stand under (other). Give varying requests a fixed name."));
+            notes.push(format!(
+                "Too many different request names: {samples} are grouped under (other). Give requests with varying URLs a fixed name."
+            ));
         }
         for (from, to) in &self.gaps {
             notes.push(format!("Nothing was recorded from second {from} to second {to}."));
         }
         if state == RunState::Killed {
-            notes.push("The run has no end: its process was killed. At most its last second is missing.".to_owned());
+            notes.push("The run never ended: its process was killed. At most its last second is missing.".to_owned());
         }
         notes
     }

@@ -34,7 +34,7 @@ struct HistorySource<'a> {
     token: &'a str,
 }
 
-/// The page of `loadstone ui`. `api`: path of its requests, without a slash at its end. An empty `token` lets the page look, not change.
+/// The page of `loadstone ui`. `api`: path of its requests, without a slash at its end. With an empty `token` the page is read-only.
 pub fn history_page(api: &str, token: &str) -> String {
     page(&embeddable(&HistorySource { feed: "history", api, token }))
 }

@@ -1,7 +1,7 @@
 //! JUnit XML, for CI systems that show test results: what would be a failing test is a failing case.
 //!
-//! Validity → error (the measurement is broken, not the system); thresholds → failure. A check that failed now and then is told and is no
-//! failure, just as it does not change the exit code: a threshold on it does both.
+//! Validity → error (the measurement is broken, not the system); thresholds → failure. A check that failed is mentioned but is not a
+//! failure, just as it does not change the exit code: a threshold on it does both. Read [`junit`].
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
         RunState::Failed => bad("broken off"),
         RunState::Killed => bad("killed"),
     };
-    let mut case = TestCase::new("the run came to its planned end", status);
+    let mut case = TestCase::new("the run completed as planned", status);
     case.set_classname("loadstone.run");
     case.set_time(duration(summary.totals.duration_seconds));
     case

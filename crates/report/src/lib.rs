@@ -6,6 +6,7 @@
 
 pub mod access;
 mod build;
+mod document;
 mod exchange;
 mod html;
 mod json;
@@ -19,12 +20,13 @@ mod view;
 mod words;
 
 pub use build::ViewBuilder;
-pub use exchange::{AnswerView, ExchangeView, MessageView, exchange, message};
+pub use document::{DOCUMENTS, Document};
+pub use exchange::{ExchangeView, MessageView, ResponseView, exchange, message};
 pub use html::{history_page, html, live_page};
 pub use json::summary_json;
 pub use junit::junit;
 pub use listing::{RunRow, runs_json, runs_table};
 pub use live::{LiveCommand, LiveError, LiveServer, Steering};
 pub use markdown::markdown;
-pub use view::{Band, Column, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};
+pub use view::{Band, ChartColumn, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};
 pub use words::load as load_in_words;

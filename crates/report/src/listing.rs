@@ -1,11 +1,11 @@
 //! Lists of runs: a table for people, JSON for machines.
 
 use analysis::{Grade, Summary};
-use run_directory::Entry;
+use run_directory::HistoryEntry;
 use serde::Serialize;
 
 use crate::json::pretty;
-use crate::terminal::{Cell, Head, Paint, Row, Style, Table, grade_sign, tame};
+use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, grade_sign, tame};
 use crate::view::RunState;
 
 /// One run in a list. Also the schema of `loadstone runs --json`.
@@ -33,7 +33,7 @@ pub struct RunRow {
 
 impl RunRow {
     /// A row of the history. A `summary.json` that this version cannot read counts as none.
-    pub fn of(entry: &Entry) -> Self {
+    pub fn of(entry: &HistoryEntry) -> Self {
         let summary = entry.summary.as_ref().and_then(|value| serde_json::from_value::<Summary>(value.clone()).ok());
         let summary = summary.as_ref();
         let thresholds = summary.map(|summary| &summary.verdict.thresholds);
@@ -74,8 +74,8 @@ pub fn runs_table(rows: &[RunRow], style: &Style) -> String {
     if rows.is_empty() {
         return "No runs yet.\n".to_owned();
     }
-    let heads = HEADS.iter().map(|(title, keep, left)| Head { title, keep: *keep, left: *left }).collect();
-    Table { heads, rows: rows.iter().map(|row| Row::Cells(cells(row))).collect() }.render(style)
+    let heads = HEADS.iter().map(|(title, keep, left)| ColumnHead { title, keep: *keep, left: *left }).collect();
+    TextTable { heads, rows: rows.iter().map(|row| Row::Cells(cells(row))).collect() }.render(style)
 }
 
 /// The runs as JSON: a list, in the order given.
@@ -83,7 +83,7 @@ pub fn runs_json(rows: &[RunRow]) -> String {
     pretty(&rows)
 }
 
-fn cells(row: &RunRow) -> Vec<Cell> {
+fn cells(row: &RunRow) -> Vec<TextCell> {
     let (ended, ended_paint) = match row.state {
         RunState::Running => ("running", None),
         RunState::Completed => ("completed", None),
@@ -95,24 +95,24 @@ fn cells(row: &RunRow) -> Vec<Cell> {
     };
     let none = || units::NONE.to_owned();
     let validity = row.validity.map_or_else(
-        || Cell::from(none()),
+        || TextCell::from(none()),
         |grade| {
             let (sign, word, paint) = grade_sign(grade);
-            Cell { text: format!("{sign} {word}"), paint: Some(paint) }
+            TextCell { text: format!("{sign} {word}"), paint: Some(paint) }
         },
     );
     let thresholds = match (row.thresholds_met, row.thresholds) {
-        (Some(_), Some(0)) | (None, _) | (_, None) => Cell::from(none()),
-        (Some(met), Some(all)) if met == all => Cell { text: format!("✓ {met} of {all}"), paint: Some(Paint::Good) },
-        (Some(met), Some(all)) => Cell { text: format!("✗ {met} of {all}"), paint: Some(Paint::Bad) },
+        (Some(_), Some(0)) | (None, _) | (_, None) => TextCell::from(none()),
+        (Some(met), Some(all)) if met == all => TextCell { text: format!("✓ {met} of {all}"), paint: Some(Paint::Good) },
+        (Some(met), Some(all)) => TextCell { text: format!("✗ {met} of {all}"), paint: Some(Paint::Bad) },
     };
     let failed = row.failed.map_or_else(none, units::count);
     vec![
         row.id.clone().into(),
-        Cell { text: ended.to_owned(), paint: ended_paint },
+        TextCell { text: ended.to_owned(), paint: ended_paint },
         row.duration_seconds.map_or_else(none, units::seconds).into(),
         row.requests.map_or_else(none, units::count).into(),
-        Cell { text: failed, paint: row.failed.filter(|failed| *failed > 0).map(|_| Paint::Bad) },
+        TextCell { text: failed, paint: row.failed.filter(|failed| *failed > 0).map(|_| Paint::Bad) },
         units::seconds_or_none(row.p95_seconds).into(),
         validity,
         thresholds,

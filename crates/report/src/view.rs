@@ -48,7 +48,7 @@ pub struct TestView {
 
 /// One line of a chart: a value per step of the timeline, `None` where there is none.
 #[derive(Debug, Clone, Serialize)]
-pub struct Column {
+pub struct ChartColumn {
     /// Unique on the page; findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`. All are in docs/timeline.md.
     pub id: String,
     pub label: String,
@@ -66,7 +66,7 @@ pub struct Panel {
     pub unit: String,
     /// Draw the columns as a stacked area.
     pub stacked: bool,
-    pub columns: Vec<Column>,
+    pub columns: Vec<ChartColumn>,
 }
 
 /// The signals of one observer.

@@ -1,4 +1,4 @@
-//! The load, the machine and the flows in words.
+//! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
 use analysis::{FlowRow, TimeStats};
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
@@ -38,9 +38,9 @@ fn leaf(run: &ScenarioRun) -> String {
 
 fn profile(profile: &LoadProfile) -> String {
     match profile {
-        LoadProfile::Open { stages } if stages.is_empty() => "nothing".to_owned(),
+        LoadProfile::Open { stages } if stages.is_empty() => "no load".to_owned(),
         LoadProfile::Open { stages } => stages.iter().map(open_stage).collect::<Vec<_>>().join(", then "),
-        LoadProfile::Closed { stages } if stages.is_empty() => "nothing".to_owned(),
+        LoadProfile::Closed { stages } if stages.is_empty() => "no load".to_owned(),
         LoadProfile::Closed { stages } => {
             let stage = |stage: &plan::ClosedStage| match (stage.from, stage.to) {
                 (from, to) if from == to => format!("{}{}", units::counted(to, "user"), lasting("for", stage.duration_ns)),
@@ -102,7 +102,7 @@ pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     }
 }
 
-/// What a reader of a flow's numbers must know besides: how it drained, whether order was kept, what did not fit.
+/// What a reader must know besides a flow's numbers: how it drained, whether order was kept, what did not fit.
 pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
     let mut lines = Vec::new();
     if flow.started == 0 {
@@ -114,15 +114,15 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
         let after = format!("{} open when the load ended", units::count(drain.open.max(drain.left)));
         lines.push(match drain.seconds {
             Some(seconds) => format!("{after}; drained in {}", units::seconds(seconds)),
-            None => format!("{after}; {} still open when the run ended: they count as slower than all others", units::count(drain.left)),
+            None => format!("{after}; {} still open when the run ended: counted as slower than all others", units::count(drain.left)),
         });
     } else if flow.open > 0 {
-        lines.push(format!("{} still open when the run ended: they count as slower than all others", units::count(flow.open)));
+        lines.push(format!("{} still open when the run ended: counted as slower than all others", units::count(flow.open)));
     }
     if flow.oldest_max > 0.0 && flow.backlog_max > 1 {
         let (most, oldest) = (units::count(flow.backlog_max), units::seconds(flow.oldest_max));
         let (when, then) = (units::seconds(flow.backlog_max_at_seconds), units::seconds(flow.oldest_max_at_seconds));
-        lines.push(format!("at most {most} were open (at {when}), the oldest for {oldest} (at {then})"));
+        lines.push(format!("at most {most} were open (at {when}); the oldest was open for {oldest} (at {then})"));
     }
     if let Some(worst) = flow.overtaken_worst {
         let share = units::share(flow.overtaken_share);
@@ -132,7 +132,7 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
         (flow.late, "finished after the timeout"),
         (flow.duplicates, "repeated events"),
         (flow.unmatched, "finished without a start"),
-        (flow.unfollowed, "starts not followed: too many were open"),
+        (flow.unfollowed, "starts not followed: too many journeys were open"),
     ];
     let odd: Vec<String> =
         odd.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", units::count(*count))).collect();

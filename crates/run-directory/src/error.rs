@@ -17,7 +17,7 @@ pub enum RunError {
     NotARun { path: PathBuf },
     #[error("no run \"{asked}\" in {}{}", folder.display(), known_runs(known))]
     NotFound { asked: String, folder: PathBuf, known: Vec<String> },
-    #[error("\"{asked}\" could be any of {}: give more of the name", matches.join(", "))]
+    #[error("\"{asked}\" is ambiguous: it matches {}; give more of the name", matches.join(", "))]
     Ambiguous { asked: String, matches: Vec<String> },
     #[error("cannot write {what}: {problem}")]
     Export { what: &'static str, problem: String },

@@ -1,4 +1,4 @@
-//! The runs of a folder, without reading what they measured.
+//! The runs of a folder, without reading what they measured. Read [`History`].
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use crate::{Reader, RunEnd, RunError, RunInfo, disk, files};
 
 /// A run as a list shows it.
 #[derive(Debug)]
-pub struct Entry {
+pub struct HistoryEntry {
     pub directory: PathBuf,
     pub info: RunInfo,
     /// Name of the test.
@@ -19,7 +19,7 @@ pub struct Entry {
     pub summary: Option<serde_json::Value>,
     /// What people noted about it.
     pub note: Option<String>,
-    /// When the last second was written. A run without an end that was written a moment ago goes on.
+    /// When the last second was written. A run without an end that was written a moment ago is still running.
     pub written: Option<SystemTime>,
 }
 
@@ -75,12 +75,12 @@ impl History {
     ///
     /// # Errors
     /// As [`Reader::open`] and [`Reader::end`].
-    pub fn entry(directory: &Path) -> Result<Entry, RunError> {
+    pub fn entry(directory: &Path) -> Result<HistoryEntry, RunError> {
         entry(directory.to_owned())
     }
 
     /// Reads the small files of each run, newest first. One that cannot be read is an error in its place, not of the list.
-    pub fn entries(&self) -> impl Iterator<Item = Result<Entry, RunError>> + '_ {
+    pub fn entries(&self) -> impl Iterator<Item = Result<HistoryEntry, RunError>> + '_ {
         self.names.iter().map(|name| entry(self.folder.join(name)))
     }
 
@@ -140,14 +140,14 @@ fn sort_key(name: &str) -> (&str, &str, u32) {
     }
 }
 
-fn entry(directory: PathBuf) -> Result<Entry, RunError> {
+fn entry(directory: PathBuf) -> Result<HistoryEntry, RunError> {
     let reader = Reader::open(&directory)?;
     let end = reader.end()?;
     let path = directory.join(files::SUMMARY);
     let summary = disk::read_whole(&path)?.map(|bytes| parse(&path, &bytes)).transpose()?;
     let written = disk::modified(&directory.join(files::SNAPSHOTS));
     let note = reader.note().map(str::to_owned);
-    Ok(Entry { info: reader.info().clone(), test: reader.plan().name.clone(), end, summary, note, written, directory })
+    Ok(HistoryEntry { info: reader.info().clone(), test: reader.plan().name.clone(), end, summary, note, written, directory })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod reader;
 mod writer;
 
 pub use error::RunError;
-pub use history::{Entry, History};
+pub use history::{History, HistoryEntry};
 pub use model::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 pub use notes::Notes;
 pub use reader::Reader;

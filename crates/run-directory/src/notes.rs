@@ -1,4 +1,4 @@
-//! What people say about a run after it is over: the one file of a run directory that is changed later.
+//! What people note about a run after it is over: the only file of a run directory that changes later.
 
 use std::path::Path;
 

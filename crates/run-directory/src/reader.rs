@@ -1,4 +1,4 @@
-//! Reads a run back, whole or cut short.
+//! Reads a run back, whole or cut short. Read [`Reader`].
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ pub struct Reader {
 
 /// The part of `run.json` that every version has.
 #[derive(Deserialize)]
-struct Format {
+struct FormatHeader {
     format: u32,
     #[serde(default)]
     loadstone: String,
 }
 
 #[derive(Deserialize)]
-struct RunFile {
+struct StoredRun {
     #[serde(flatten)]
     info: RunInfo,
     plan: TestPlan,
@@ -42,11 +42,11 @@ impl Reader {
     pub fn open(directory: &Path) -> Result<Self, RunError> {
         let path = directory.join(files::RUN);
         let Some(bytes) = disk::read_whole(&path)? else { return Err(RunError::NotARun { path: directory.to_owned() }) };
-        let Format { format, loadstone } = parse(&path, &bytes)?;
+        let FormatHeader { format, loadstone } = parse(&path, &bytes)?;
         if format > files::FORMAT {
             return Err(RunError::NewerFormat { path: directory.to_owned(), loadstone, found: format, known: files::FORMAT });
         }
-        let RunFile { mut info, plan } = parse(&path, &bytes)?;
+        let StoredRun { mut info, plan } = parse(&path, &bytes)?;
         let notes = Notes::read(directory)?;
         info.tags = notes.tags.unwrap_or(info.tags);
         Ok(Self { directory: directory.to_owned(), info, plan, note: notes.note })
@@ -78,7 +78,7 @@ impl Reader {
         Ok(Run { info: self.info, plan: self.plan, slices, signals, notices, end })
     }
 
-    /// Hands over one second after the other, without keeping them.
+    /// Passes on one second after another, without keeping them.
     ///
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
@@ -107,7 +107,7 @@ impl Reader {
                 Ok(())
             }
             SignalLine::Points { id, at, value } if at.len() == value.len() => {
-                let series = all.get_mut(id as usize).ok_or_else(|| format!("points of a series {id} that no line before defines"))?;
+                let series = all.get_mut(id as usize).ok_or_else(|| format!("points of series {id}, which no earlier line defines"))?;
                 series.points.extend(at.into_iter().zip(value).map(|(at, value)| SignalPoint { at, value }));
                 Ok(())
             }
@@ -116,7 +116,7 @@ impl Reader {
                 Ok(())
             }
             SignalLine::Signal { id, .. } => Err(format!("series {id} is out of order")),
-            SignalLine::Points { .. } => Err("as many instants as values are needed".to_owned()),
+            SignalLine::Points { .. } => Err("expected as many instants as values".to_owned()),
         })?;
         Ok((all, notices))
     }

@@ -1,4 +1,4 @@
-//! Writes a run as it happens.
+//! Writes a run as it happens. Read [`Writer`].
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -130,7 +130,7 @@ impl Writer {
             return Ok(());
         }
         self.console_full = self.console.length() + text.len() as u64 > CONSOLE_BYTES_MAX;
-        let shown = if self.console_full { Cow::Borrowed("(further output is left out)") } else { self.secrets.hide(text) };
+        let shown = if self.console_full { Cow::Borrowed("(further output omitted)") } else { self.secrets.hide(text) };
         self.buffer.clear();
         self.buffer.extend_from_slice(shown.as_bytes());
         self.buffer.push(b'\n');

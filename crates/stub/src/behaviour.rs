@@ -2,34 +2,34 @@
 
 use tokio::sync::mpsc;
 
-use crate::{BehaviourError, Body, Call, Wait};
+use crate::{BehaviourError, BodySource, Call, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
 /// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
 #[derive(Debug)]
 pub struct Behaviour {
     pub status: u16,
-    /// Added to every answer, in this order; names may repeat.
+    /// Added to every response, in this order; names may repeat.
     pub headers: Vec<(String, String)>,
-    pub body: Body,
-    /// Is told of every request that no limit rejects and no fault befalls, and may choose the answer. When the channel is full, the
+    pub body: BodySource,
+    /// Receives every request that no limit rejects and no fault hits, and may choose the response. When the channel is full, the
     /// request waits for room.
     pub calls: Option<mpsc::Sender<Call>>,
     pub wait: Wait,
     /// Each with its share of requests, 0 to 1; the shares together must not exceed 1.
     pub faults: Vec<(f64, Fault)>,
     /// The body leaves in pieces with pauses.
-    pub pace: Option<Pace>,
+    pub pace: Option<BodyPace>,
     pub rate: Option<RateLimit>,
     pub concurrency: Option<Concurrency>,
-    /// What all answers of this endpoint share. Bytes per second of body.
+    /// Shared by all responses of this endpoint. Bytes of body per second.
     pub bandwidth: Option<u64>,
     /// How the body is encoded for a client that accepts it.
-    pub encoding: Encoding,
+    pub encoding: ContentEncoding,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Encoding {
+pub enum ContentEncoding {
     #[default]
     Identity,
     Gzip,
@@ -42,13 +42,13 @@ pub enum Fault {
     Status(u16),
     /// After the wait, the connection is reset (HTTP/2: the stream).
     Reset,
-    /// The request is never answered.
+    /// The request never gets a response.
     Silence,
 }
 
 /// `bytes` at once, then a pause of `pause_ns`, and so on. The first piece leaves at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct BodyPace {
     pub bytes: usize,
     pub pause_ns: u64,
 }
@@ -65,7 +65,7 @@ pub struct RateLimit {
 }
 
 /// At most `most` requests are served at once, `queue_most` more wait first-in first-out, and the rest get `status`.
-/// A place is held from admission until the answer has left.
+/// A place is held from admission until the response has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Concurrency {
     pub most: usize,
@@ -84,7 +84,7 @@ impl Behaviour {
         Self {
             status: 200,
             headers: Vec::new(),
-            body: Body::Empty,
+            body: BodySource::Empty,
             calls: None,
             wait: Wait::None,
             faults: Vec::new(),
@@ -92,18 +92,18 @@ impl Behaviour {
             rate: None,
             concurrency: None,
             bandwidth: None,
-            encoding: Encoding::Identity,
+            encoding: ContentEncoding::Identity,
         }
     }
 
     /// Status 200 with a JSON body.
     pub fn json(value: &serde_json::Value) -> Self {
-        Self::new().header("content-type", "application/json").body(Body::Fixed(value.to_string().into()))
+        Self::new().header("content-type", "application/json").body(BodySource::Fixed(value.to_string().into()))
     }
 
-    /// Answers with what `function` makes of the request. It runs on the server's thread and must not block.
-    pub fn function(function: impl Fn(&crate::Request) -> crate::Response + Send + 'static) -> Self {
-        Self::new().body(Body::Function(Box::new(function)))
+    /// Responds with what `function` makes of the request. It runs on the server's thread and must not block.
+    pub fn function(function: impl Fn(&crate::StubRequest) -> crate::StubResponse + Send + 'static) -> Self {
+        Self::new().body(BodySource::Function(Box::new(function)))
     }
 
     pub fn status(mut self, status: u16) -> Self {
@@ -116,7 +116,7 @@ impl Behaviour {
         self
     }
 
-    pub fn body(mut self, body: Body) -> Self {
+    pub fn body(mut self, body: BodySource) -> Self {
         self.body = body;
         self
     }
@@ -133,7 +133,7 @@ impl Behaviour {
     }
 
     pub fn pace(mut self, bytes: usize, pause_ns: u64) -> Self {
-        self.pace = Some(Pace { bytes, pause_ns });
+        self.pace = Some(BodyPace { bytes, pause_ns });
         self
     }
 
@@ -143,7 +143,7 @@ impl Behaviour {
         self
     }
 
-    /// At most `most` at once; the rest wait in line.
+    /// At most `most` at once; the rest queue.
     pub fn concurrency(mut self, most: usize) -> Self {
         self.concurrency = Some(Concurrency { most, queue_most: usize::MAX, status: 503 });
         self
@@ -155,7 +155,7 @@ impl Behaviour {
     }
 
     pub fn gzip(mut self) -> Self {
-        self.encoding = Encoding::Gzip;
+        self.encoding = ContentEncoding::Gzip;
         self
     }
 

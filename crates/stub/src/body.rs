@@ -10,12 +10,12 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::clock::now_ns;
 use crate::limit::Link;
-use crate::timer::Timer;
-use crate::{Pace, Request, Response};
+use crate::timer::DeadlineTimer;
+use crate::{BodyPace, StubRequest, StubResponse};
 
 /// Where an answer's body comes from.
 #[derive(Default)]
-pub enum Body {
+pub enum BodySource {
     #[default]
     Empty,
     Fixed(Bytes),
@@ -26,18 +26,18 @@ pub enum Body {
     /// Text with holes filled from the request; see the template module for what a hole may be.
     Template(String),
     /// Runs on the server's thread and must not block.
-    Function(Box<dyn Fn(&Request) -> Response + Send>),
+    Function(Box<dyn Fn(&StubRequest) -> StubResponse + Send>),
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for BodySource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Body::Empty => f.write_str("Empty"),
-            Body::Fixed(bytes) => write!(f, "Fixed({} bytes)", bytes.len()),
-            Body::Size(bytes) => write!(f, "Size({bytes} bytes)"),
-            Body::Echo => f.write_str("Echo"),
-            Body::Template(text) => write!(f, "Template({text:?})"),
-            Body::Function(_) => f.write_str("Function(…)"),
+            BodySource::Empty => f.write_str("Empty"),
+            BodySource::Fixed(bytes) => write!(f, "Fixed({} bytes)", bytes.len()),
+            BodySource::Size(bytes) => write!(f, "Size({bytes} bytes)"),
+            BodySource::Echo => f.write_str("Echo"),
+            BodySource::Template(text) => write!(f, "Template({text:?})"),
+            BodySource::Function(_) => f.write_str("Function(…)"),
         }
     }
 }
@@ -48,8 +48,8 @@ pub(crate) fn filler(size: usize) -> Bytes {
     LINE.iter().copied().cycle().take(size).collect::<Vec<u8>>().into()
 }
 
-/// A body on its way out. What it holds (the visit's record, a place behind a limit) is given back when it has left.
-pub(crate) struct Outgoing<H> {
+/// A body on its way out. What it holds (the visit's record, a place under a limit) is released when it has left.
+pub(crate) struct OutgoingBody<H> {
     leaving: Leaving,
     _held: H,
 }
@@ -62,9 +62,9 @@ enum Leaving {
 /// A body that leaves in pieces at the pace of its behaviour or of the link it shares.
 struct Paced {
     left: Bytes,
-    pace: Option<Pace>,
+    pace: Option<BodyPace>,
     link: Option<Rc<Link>>,
-    timer: Timer,
+    timer: DeadlineTimer,
     sent_any: bool,
     /// The piece under way, and the wait before it may leave.
     next: Option<(Bytes, Departure)>,
@@ -72,11 +72,11 @@ struct Paced {
 
 type Departure = Pin<Box<dyn Future<Output = ()>>>;
 
-/// A shared link hands out this much at a time, so that answers under way take turns.
+/// A shared link hands out this much at a time, so that responses under way take turns.
 const LINK_PIECE: usize = 4096;
 
-impl<H> Outgoing<H> {
-    pub(crate) fn new(bytes: Bytes, pace: Option<Pace>, link: Option<Rc<Link>>, timer: &Timer, held: H) -> Self {
+impl<H> OutgoingBody<H> {
+    pub(crate) fn new(bytes: Bytes, pace: Option<BodyPace>, link: Option<Rc<Link>>, timer: &DeadlineTimer, held: H) -> Self {
         let leaving = if bytes.is_empty() || (pace.is_none() && link.is_none()) {
             Leaving::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
         } else {
@@ -112,7 +112,7 @@ impl Paced {
     }
 }
 
-impl<H: Unpin> hyper::body::Body for Outgoing<H> {
+impl<H: Unpin> hyper::body::Body for OutgoingBody<H> {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -16,14 +16,14 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use crate::serve::{State, serve};
+use crate::serve::{ServerState, serve};
 
 /// Serves the connection until either side ends it. Problems of one connection concern nobody else, so they are not returned.
-pub(crate) async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, state: Rc<State>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, state: Rc<ServerState>, mut stop: watch::Receiver<bool>) {
     // A missing TCP_NODELAY costs time, not correctness.
     let _ = stream.set_nodelay(true);
     let reset = Rc::new(Cell::new(false));
-    let socket = Socket { tcp: stream, reset: Rc::clone(&reset) };
+    let socket = StubSocket { tcp: stream, reset: Rc::clone(&reset) };
     match tls {
         None => {
             let http2 = tokio::select! {
@@ -57,7 +57,7 @@ async fn opens_http2(tcp: &TcpStream) -> bool {
     }
 }
 
-async fn speak<S>(stream: S, http2: bool, state: Rc<State>, reset: Rc<Cell<bool>>, mut stop: watch::Receiver<bool>)
+async fn speak<S>(stream: S, http2: bool, state: Rc<ServerState>, reset: Rc<Cell<bool>>, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
@@ -100,12 +100,12 @@ where
 }
 
 /// A TCP stream that closes with RST instead of FIN once `reset` is set.
-struct Socket {
+struct StubSocket {
     tcp: TcpStream,
     reset: Rc<Cell<bool>>,
 }
 
-impl Drop for Socket {
+impl Drop for StubSocket {
     fn drop(&mut self) {
         if self.reset.get() {
             // With a linger of zero the kernel discards what is unsent and resets.
@@ -114,13 +114,13 @@ impl Drop for Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for StubSocket {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.tcp).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for StubSocket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.tcp).poll_write(context, bytes)
     }

@@ -1,7 +1,7 @@
 //! Delays as people write them: a fixed time or a distribution, and draws from it.
 //!
-//! Read [`Delay`]. Absent: clocks, sleeping, and a random generator: the caller brings 64-bit draws, so that a run repeats
-//! from its seed. Stubs answer after such delays, and scripts pause for them.
+//! Read [`Delay`]. Deliberately absent: clocks, sleeping, and a random generator: the caller brings 64-bit draws, so that a run repeats
+//! from its seed. Stubs respond after such delays, and scripts pause for them.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -41,7 +41,7 @@ pub enum Delay {
     },
 }
 
-/// Says what was written and what a delay looks like.
+/// What was written, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("\"{text}\" is not a delay: {problem}")]
 pub struct DelayError {
@@ -79,10 +79,10 @@ fn parse(text: &str) -> Result<Delay, String> {
     };
     match delay {
         Delay::Uniform { from_ns, to_ns } | Delay::LogUniform { from_ns, to_ns } if from_ns > to_ns => {
-            Err("the shorter duration comes first".to_owned())
+            Err("the shorter duration must come first".to_owned())
         }
-        Delay::LogUniform { from_ns, .. } if from_ns <= 0.0 => Err("loguniform begins above zero".to_owned()),
-        Delay::LogNormal { mean_ns, .. } if mean_ns <= 0.0 => Err("the mean of a lognormal delay is above zero".to_owned()),
+        Delay::LogUniform { from_ns, .. } if from_ns <= 0.0 => Err("loguniform must begin above zero".to_owned()),
+        Delay::LogNormal { mean_ns, .. } if mean_ns <= 0.0 => Err("the mean of a lognormal delay must be above zero".to_owned()),
         delay => Ok(delay),
     }
 }
@@ -190,7 +190,7 @@ mod tests {
             ("uniform(1s", "expected a duration"),
             ("uniform(1s)", "two durations"),
             ("exponential(1s, 2s)", "one duration"),
-            ("uniform(2s, 1s)", "comes first"),
+            ("uniform(2s, 1s)", "must come first"),
             ("loguniform(0, 1s)", "above zero"),
             ("normal(1s, x)", "\"x\" is not a duration"),
         ] {

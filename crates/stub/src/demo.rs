@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::{Behaviour, Delay, Random, Recording, Request, Response, Server, StubError, Wait};
+use crate::{Behaviour, Delay, Recording, SeededRandom, Server, StubError, StubRequest, StubResponse, Wait};
 
 /// Products on sale; ids run from 1.
 const PRODUCTS: u64 = 200;
@@ -53,7 +53,7 @@ impl DemoShop {
     /// When the address is not free.
     pub fn start(options: DemoOptions) -> Result<Self, StubError> {
         let carts = Arc::new(Mutex::new(Carts::new(options.seed)));
-        let with_carts = |answer: fn(&mut Carts, &Request) -> Response| {
+        let with_carts = |answer: fn(&mut Carts, &StubRequest) -> StubResponse| {
             let carts = Arc::clone(&carts);
             // Only the server's thread takes this lock; it exists because two endpoints share the carts.
             Behaviour::function(move |request| answer(&mut carts.lock().unwrap_or_else(PoisonError::into_inner), request))
@@ -107,39 +107,39 @@ fn price_cents(id: u64) -> u64 {
     990 + id * 379 % 12_000
 }
 
-fn list(request: &Request) -> Response {
+fn list(request: &StubRequest) -> StubResponse {
     let page = request.query_value("page").and_then(|page| page.parse().ok()).unwrap_or(1u64).clamp(1, PRODUCTS.div_ceil(PAGE));
     let first = (page - 1) * PAGE + 1;
     let products: Vec<Value> = (first..(first + PAGE).min(PRODUCTS + 1)).map(product).collect();
-    Response::json(200, &json!({ "products": products, "page": page, "pages": PRODUCTS.div_ceil(PAGE) }))
+    StubResponse::json(200, &json!({ "products": products, "page": page, "pages": PRODUCTS.div_ceil(PAGE) }))
 }
 
-fn details(request: &Request) -> Response {
+fn details(request: &StubRequest) -> StubResponse {
     let id = request.parameter("id").and_then(|id| id.parse().ok()).filter(|id| (1..=PRODUCTS).contains(id));
     match id {
         Some(id) => {
             let mut value = product(id);
             value["description"] = json!("Packed small, built for weather, repaired free of charge for ten years.");
             value["related"] = json!([id % PRODUCTS + 1, (id + 40) % PRODUCTS + 1, (id + 80) % PRODUCTS + 1]);
-            Response::json(200, &value)
+            StubResponse::json(200, &value)
         }
         None => problem(404, "there is no such product"),
     }
 }
 
-fn search(request: &Request) -> Response {
+fn search(request: &StubRequest) -> StubResponse {
     let words = request.query_value("q").unwrap_or_default().to_lowercase();
     let matches = |value: &Value| value["name"].as_str().is_some_and(|name| name.to_lowercase().contains(&words));
     let found: Vec<Value> = (1..=PRODUCTS).map(product).filter(matches).take(PAGE as usize).collect();
-    Response::json(200, &json!({ "query": words, "count": found.len(), "products": found }))
+    StubResponse::json(200, &json!({ "query": words, "count": found.len(), "products": found }))
 }
 
-fn problem(status: u16, message: &str) -> Response {
-    Response::json(status, &json!({ "error": message }))
+fn problem(status: u16, message: &str) -> StubResponse {
+    StubResponse::json(status, &json!({ "error": message }))
 }
 
 struct Carts {
-    random: Random,
+    random: SeededRandom,
     /// Oldest first. Looked up from the newest, which is the one in use.
     carts: std::collections::VecDeque<Cart>,
     orders: u64,
@@ -152,16 +152,16 @@ struct Cart {
 
 impl Carts {
     fn new(seed: u64) -> Self {
-        Self { random: Random::from_seed(seed ^ 0x5eed), carts: std::collections::VecDeque::new(), orders: 0 }
+        Self { random: SeededRandom::from_seed(seed ^ 0x5eed), carts: std::collections::VecDeque::new(), orders: 0 }
     }
 
-    fn create(&mut self, _: &Request) -> Response {
+    fn create(&mut self, _: &StubRequest) -> StubResponse {
         let id = format!("{:016x}", self.random.next_u64());
         if self.carts.len() == CARTS_MAX {
             self.carts.pop_front();
         }
         let cart = Cart { id, items: Vec::new() };
-        let response = Response::json(201, &cart.value());
+        let response = StubResponse::json(201, &cart.value());
         self.carts.push_back(cart);
         response
     }
@@ -170,14 +170,14 @@ impl Carts {
         self.carts.iter_mut().rev().find(|cart| cart.id == id)
     }
 
-    fn show(&mut self, request: &Request) -> Response {
+    fn show(&mut self, request: &StubRequest) -> StubResponse {
         match self.find(request.parameter("id").unwrap_or_default()) {
-            Some(cart) => Response::json(200, &cart.value()),
+            Some(cart) => StubResponse::json(200, &cart.value()),
             None => problem(404, "there is no such cart"),
         }
     }
 
-    fn add(&mut self, request: &Request) -> Response {
+    fn add(&mut self, request: &StubRequest) -> StubResponse {
         let item = request.json().unwrap_or_default();
         let product = item["product"].as_u64().filter(|id| (1..=PRODUCTS).contains(id));
         let Some(product) = product else {
@@ -187,14 +187,14 @@ impl Carts {
         match self.find(request.parameter("id").unwrap_or_default()) {
             Some(cart) if cart.items.len() < 50 => {
                 cart.items.push((product, count));
-                Response::json(200, &cart.value())
+                StubResponse::json(200, &cart.value())
             }
             Some(_) => problem(409, "the cart is full"),
             None => problem(404, "there is no such cart"),
         }
     }
 
-    fn check_out(&mut self, request: &Request) -> Response {
+    fn check_out(&mut self, request: &StubRequest) -> StubResponse {
         let order = request.json().unwrap_or_default();
         let id = order["cart"].as_str().unwrap_or_default().to_owned();
         let Some(index) = self.carts.iter().rposition(|cart| cart.id == id) else {
@@ -202,7 +202,7 @@ impl Carts {
         };
         let Some(cart) = self.carts.remove(index) else { return problem(404, "there is no such cart") };
         self.orders += 1;
-        Response::json(201, &json!({ "order": self.orders, "cart": cart.id, "total_cents": cart.total_cents(), "status": "paid" }))
+        StubResponse::json(201, &json!({ "order": self.orders, "cart": cart.id, "total_cents": cart.total_cents(), "status": "paid" }))
     }
 }
 

@@ -1,4 +1,6 @@
-//! One route made ready to serve: its behaviour checked, parsed and paired with the state of its limits.
+//! One route ready to serve: its behaviour checked, parsed and paired with the state of its limits.
+//!
+//! Read [`Endpoint::new`]. Deliberately absent: the order of limits, faults and waits, which is `serve`.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -8,56 +10,58 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::behaviour::Encoding;
+use crate::behaviour::ContentEncoding;
 use crate::body::filler;
 use crate::limit::{Gate, Link, TokenBucket};
-use crate::route::Route;
-use crate::template::Template;
-use crate::{Behaviour, BehaviourError, Body, Call, Fault, Pace, Random, RateLimit, Reply, Request, Response, Wait};
+use crate::route::RoutePattern;
+use crate::template::BodyTemplate;
+use crate::{
+    Behaviour, BehaviourError, BodyPace, BodySource, Call, Fault, RateLimit, Reply, SeededRandom, StubRequest, StubResponse, Wait,
+};
 
 pub(crate) struct Endpoint {
-    pub(crate) route: Route,
+    pub(crate) route: RoutePattern,
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
-    pub(crate) content: Content,
+    pub(crate) content: PreparedBody,
     pub(crate) calls: Option<mpsc::Sender<Call>>,
     pub(crate) wait: RefCell<Wait>,
     faults: Vec<(f64, Fault)>,
-    pub(crate) pace: Option<Pace>,
+    pub(crate) pace: Option<BodyPace>,
     pub(crate) link: Option<Rc<Link>>,
     pub(crate) rate: Option<(RateLimit, TokenBucket)>,
     pub(crate) gate: Option<(u16, Gate)>,
-    pub(crate) encoding: Encoding,
+    pub(crate) encoding: ContentEncoding,
 }
 
-pub(crate) enum Content {
+pub(crate) enum PreparedBody {
     /// The bytes, and the same gzipped when the behaviour wants that.
     Fixed(Bytes, Option<Bytes>),
     Echo,
-    Template(Template),
-    Function(Box<dyn Fn(&Request) -> Response + Send>),
+    Template(BodyTemplate),
+    Function(Box<dyn Fn(&StubRequest) -> StubResponse + Send>),
 }
 
 impl Endpoint {
     /// # Errors
     /// What in the behaviour makes no sense.
-    pub(crate) fn new(route: Route, behaviour: Behaviour, now_ns: u64) -> Result<Self, BehaviourError> {
+    pub(crate) fn new(route: RoutePattern, behaviour: Behaviour, now_ns: u64) -> Result<Self, BehaviourError> {
         behaviour.check()?;
         let headers = header_map(&behaviour.headers)?;
         let zipped = |bytes: Bytes| match behaviour.encoding {
-            Encoding::Identity => Content::Fixed(bytes, None),
-            Encoding::Gzip => {
+            ContentEncoding::Identity => PreparedBody::Fixed(bytes, None),
+            ContentEncoding::Gzip => {
                 let packed = gzip(&bytes);
-                Content::Fixed(bytes, Some(packed))
+                PreparedBody::Fixed(bytes, Some(packed))
             }
         };
         let content = match behaviour.body {
-            Body::Empty => Content::Fixed(Bytes::new(), None),
-            Body::Fixed(bytes) => zipped(bytes),
-            Body::Size(size) => zipped(filler(size)),
-            Body::Echo => Content::Echo,
-            Body::Template(text) => Content::Template(Template::parse(&text)?),
-            Body::Function(function) => Content::Function(function),
+            BodySource::Empty => PreparedBody::Fixed(Bytes::new(), None),
+            BodySource::Fixed(bytes) => zipped(bytes),
+            BodySource::Size(size) => zipped(filler(size)),
+            BodySource::Echo => PreparedBody::Echo,
+            BodySource::Template(text) => PreparedBody::Template(BodyTemplate::parse(&text)?),
+            BodySource::Function(function) => PreparedBody::Function(function),
         };
         Ok(Self {
             route,
@@ -75,17 +79,17 @@ impl Endpoint {
         })
     }
 
-    /// What whoever is told of the requests makes of this one.
-    pub(crate) async fn ask(&self, calls: &mpsc::Sender<Call>, server: usize, route: usize, request: Request) -> Reply {
+    /// Hands the request to whoever receives the calls, and waits for the reply.
+    pub(crate) async fn ask(&self, calls: &mpsc::Sender<Call>, server: usize, route: usize, request: StubRequest) -> Reply {
         let (answer, reply) = oneshot::channel();
         match calls.send(Call { server, route, request, answer }).await {
-            Ok(()) => reply.await.unwrap_or_else(|_| Reply::failed("the function of this endpoint gave no answer\n")),
+            Ok(()) => reply.await.unwrap_or_else(|_| Reply::failed("the function of this endpoint gave no response\n")),
             Err(_) => Reply::failed("the function of this endpoint is gone\n"),
         }
     }
 
     /// One draw decides whether, and how, this request fails.
-    pub(crate) fn fault(&self, random: &mut Random) -> Option<Fault> {
+    pub(crate) fn fault(&self, random: &mut SeededRandom) -> Option<Fault> {
         if self.faults.is_empty() {
             return None;
         }
@@ -100,27 +104,27 @@ impl Endpoint {
     }
 }
 
-impl Content {
+impl PreparedBody {
     /// Whether it looks at the request at all; if not, none is built.
     pub(crate) fn reads_request(&self) -> bool {
-        !matches!(self, Content::Fixed(..))
+        !matches!(self, PreparedBody::Fixed(..))
     }
 
-    /// The answer to a request: status, own headers, body.
-    pub(crate) fn answer(&self, status: u16, request: Request, random: &RefCell<Random>) -> Response {
+    /// The response to a request: status, own headers, body.
+    pub(crate) fn answer(&self, status: u16, request: StubRequest, random: &RefCell<SeededRandom>) -> StubResponse {
         match self {
-            Content::Fixed(bytes, _) => Response::new(status, bytes.clone()),
-            Content::Echo => {
+            PreparedBody::Fixed(bytes, _) => StubResponse::new(status, bytes.clone()),
+            PreparedBody::Echo => {
                 let content_type = request.header("content-type").unwrap_or("application/octet-stream").to_owned();
-                Response::new(status, request.body).header("content-type", content_type)
+                StubResponse::new(status, request.body).header("content-type", content_type)
             }
-            Content::Template(template) => Response::new(status, template.fill(&request, &mut random.borrow_mut())),
-            Content::Function(function) => function(&request),
+            PreparedBody::Template(template) => StubResponse::new(status, template.fill(&request, &mut random.borrow_mut())),
+            PreparedBody::Function(function) => function(&request),
         }
     }
 }
 
-/// Headers as the wire types; an answer's own replace those of the same name.
+/// Headers as the types of the wire.
 pub(crate) fn header_map(list: &[(String, String)]) -> Result<HeaderMap, BehaviourError> {
     let mut map = HeaderMap::with_capacity(list.len());
     for (name, value) in list {

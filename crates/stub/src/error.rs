@@ -58,7 +58,7 @@ pub enum BehaviourError {
     #[error("the value of header {0} has characters that are not allowed")]
     HeaderValue(String),
     #[error("\"{0}\" is not a route: expected a method and a path, such as \"GET /products/:id\", \"POST /files/*\" or \"* /health\"")]
-    Route(String),
+    RoutePattern(String),
     #[error("\"{0}\" has an opening {{{{ without a closing }}}}")]
     UnclosedHole(String),
     #[error(

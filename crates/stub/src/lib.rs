@@ -1,10 +1,10 @@
 //! Simulated endpoints: servers whose behaviour is a value.
 //!
 //! Read [`Server`] first (routes to behaviours, on a thread of its own), then [`Behaviour`] (how long, what, how often it
-//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`] is all of
-//! it as plain data. [`demo`] is a small shop with two planted limits, [`truth`] a server whose response times are known in
-//! closed form, [`raw`] a scripted socket for bytes that no proper server sends. Deliberately absent: clients, load, verdicts, and every other crate of this project, so that a stub can judge
-//! them all.
+//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`] is all of it as plain data. [`demo`] is a
+//! small shop with two planted limits, [`truth`] a server whose response times are known in closed form, [`raw`] a scripted socket for
+//! bytes that no proper server sends. Deliberately absent: clients, load, verdicts, and every other crate of this project but `units`,
+//! so that a stub can judge them all.
 
 mod behaviour;
 mod body;
@@ -30,16 +30,16 @@ mod tls;
 pub mod truth;
 mod wait;
 
-pub use behaviour::{Behaviour, Concurrency, Encoding, Fault, Pace, RateLimit};
-pub use body::Body;
+pub use behaviour::{Behaviour, BodyPace, Concurrency, ContentEncoding, Fault, RateLimit};
+pub use body::BodySource;
 pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
 pub use error::{BehaviourError, StubError};
-pub use message::{Call, Reply, Request, Response};
-pub use random::Random;
+pub use message::{Call, Reply, StubRequest, StubResponse};
+pub use random::SeededRandom;
 pub use recording::{Bin, Recording, RouteCounts};
-pub use seconds::Second;
+pub use seconds::SecondCounts;
 pub use server::{Server, ServerBuilder};
-pub use spec::{AnswerSpec, FaultSpec, LimitSpec, Place, RouteSpec, SlowSpec, StageSpec, StubSpec};
+pub use spec::{FaultSpec, LimitSpec, ResponseSpec, RouteSpec, SlowSpec, StageSpec, StubSpec, StubWiring};
 pub use tls::{CertificateState, TlsOptions};
 pub use wait::{Empirical, Wait};

@@ -1,11 +1,13 @@
-//! A request as an endpoint sees it, and the answer it gives.
+//! A request as an endpoint sees it, and the response it gives.
+//!
+//! Read [`StubRequest`] and [`StubResponse`]; a [`Call`] hands a request to another thread, which sends a [`Reply`].
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 /// A request, read completely.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct StubRequest {
     pub method: String,
     /// Without the query.
     pub path: String,
@@ -18,13 +20,13 @@ pub struct Request {
     pub body: Bytes,
     /// When the head had been read: CLOCK_MONOTONIC, nanoseconds.
     pub arrived_ns: u64,
-    /// When the wait of its behaviour was to end: CLOCK_MONOTONIC, nanoseconds. The answer is made then or shortly after.
+    /// When the wait of its behaviour was to end: CLOCK_MONOTONIC, nanoseconds. The response is made then or shortly after.
     pub due_ns: u64,
     /// Requests that this route saw before.
     pub sequence: u64,
 }
 
-impl Request {
+impl StubRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
@@ -44,15 +46,15 @@ impl Request {
     }
 }
 
-/// What a function body answers with. It replaces the behaviour's status, and its headers are added to the behaviour's.
+/// What a function returns. It replaces the behaviour's status, and its headers are added to the behaviour's.
 #[derive(Debug, Clone)]
-pub struct Response {
+pub struct StubResponse {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
 }
 
-impl Response {
+impl StubResponse {
     pub fn new(status: u16, body: impl Into<Bytes>) -> Self {
         Self { status, headers: Vec::new(), body: body.into() }
     }
@@ -67,7 +69,7 @@ impl Response {
     }
 }
 
-/// What another thread makes of a request. What it leaves out is as the endpoint's behaviour says.
+/// What another thread makes of a request. The endpoint's behaviour fills in what it leaves out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     pub status: Option<u16>,
@@ -84,13 +86,13 @@ impl Reply {
     }
 }
 
-/// A request handed to another thread on its arrival; the answer leaves after the wait. Dropping `answer` answers 500.
+/// A request handed to another thread on its arrival; the response leaves after the wait. Dropping `answer` responds with 500.
 #[derive(Debug)]
 pub struct Call {
     /// Number of the server, as given to [`crate::ServerBuilder::number`].
     pub server: usize,
     /// Number of the route, in the order in which they were given.
     pub route: usize,
-    pub request: Request,
+    pub request: StubRequest,
     pub answer: oneshot::Sender<Reply>,
 }

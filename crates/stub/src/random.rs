@@ -5,9 +5,9 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 /// A seeded source of draws (xoshiro256++).
 #[derive(Debug, Clone)]
-pub struct Random(Xoshiro256PlusPlus);
+pub struct SeededRandom(Xoshiro256PlusPlus);
 
-impl Random {
+impl SeededRandom {
     pub fn from_seed(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }

@@ -1,6 +1,6 @@
-//! Scripted TCP servers: byte-exact answers with pauses, and every way of ending a connection.
+//! Scripted TCP servers: byte-exact responses with pauses, and every way of ending a connection.
 //!
-//! For tests of what a client does with bytes that no proper server sends. Read [`Step`]. Each connection runs a script; the first
+//! For tests of what a client does with bytes that no proper server sends. Read [`RawStep`]. Each connection runs a script; the first
 //! connection the first, and so on; the last script serves all that come later.
 
 use std::io;
@@ -22,7 +22,7 @@ const CONNECTIONS_MAX: usize = 1024;
 
 /// One thing a scripted connection does. A script's end closes the connection (FIN).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum RawStep {
     /// Reads until these bytes have come since the last read step.
     ReadUntil(Vec<u8>),
     /// Reads this many bytes.
@@ -39,14 +39,14 @@ pub enum Step {
     Reset,
 }
 
-impl Step {
+impl RawStep {
     /// Reads a request's head.
     pub fn read_head() -> Self {
-        Step::ReadUntil(b"\r\n\r\n".to_vec())
+        RawStep::ReadUntil(b"\r\n\r\n".to_vec())
     }
 
     pub fn send(bytes: impl AsRef<[u8]>) -> Self {
-        Step::Send(bytes.as_ref().to_vec())
+        RawStep::Send(bytes.as_ref().to_vec())
     }
 }
 
@@ -64,7 +64,7 @@ impl RawServer {
     ///
     /// # Errors
     /// When there is no script, or the thread or socket cannot be made.
-    pub fn start(scripts: Vec<Vec<Step>>) -> Result<Self, StubError> {
+    pub fn start(scripts: Vec<Vec<RawStep>>) -> Result<Self, StubError> {
         if scripts.is_empty() {
             return Err(StubError::NoScript);
         }
@@ -95,7 +95,7 @@ impl RawServer {
     ///
     /// # Errors
     /// As [`RawServer::start`].
-    pub fn each(script: Vec<Step>) -> Result<Self, StubError> {
+    pub fn each(script: Vec<RawStep>) -> Result<Self, StubError> {
         Self::start(vec![script])
     }
 
@@ -123,7 +123,7 @@ impl Drop for RawServer {
     }
 }
 
-async fn accept(listener: std::net::TcpListener, scripts: Vec<Vec<Step>>, received: Arc<Mutex<Vec<Vec<u8>>>>) -> io::Result<()> {
+async fn accept(listener: std::net::TcpListener, scripts: Vec<Vec<RawStep>>, received: Arc<Mutex<Vec<Vec<u8>>>>) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     for number in 0.. {
         let (stream, _) = listener.accept().await?;
@@ -146,33 +146,33 @@ struct Conversation {
 }
 
 impl Conversation {
-    async fn run(mut self, script: Vec<Step>) -> io::Result<()> {
+    async fn run(mut self, script: Vec<RawStep>) -> io::Result<()> {
         for step in script {
             match step {
-                Step::ReadUntil(end) => loop {
+                RawStep::ReadUntil(end) => loop {
                     if let Some(at) = self.unread.windows(end.len().max(1)).position(|bytes| bytes == end) {
                         self.unread.drain(..at + end.len());
                         break;
                     }
                     self.receive().await?;
                 },
-                Step::Read(count) => {
+                RawStep::Read(count) => {
                     while self.unread.len() < count {
                         self.receive().await?;
                     }
                     self.unread.drain(..count);
                 }
-                Step::Send(bytes) => self.stream.write_all(&bytes).await?,
-                Step::Trickle(bytes, pause) => {
+                RawStep::Send(bytes) => self.stream.write_all(&bytes).await?,
+                RawStep::Trickle(bytes, pause) => {
                     for byte in bytes {
                         self.stream.write_all(&[byte]).await?;
                         tokio::time::sleep(pause).await;
                     }
                 }
-                Step::Pause(pause) => tokio::time::sleep(pause).await,
-                Step::HalfClose => self.stream.shutdown().await?,
-                Step::ReadToEnd => while self.receive().await.is_ok() {},
-                Step::Reset => return self.stream.set_zero_linger(),
+                RawStep::Pause(pause) => tokio::time::sleep(pause).await,
+                RawStep::HalfClose => self.stream.shutdown().await?,
+                RawStep::ReadToEnd => while self.receive().await.is_ok() {},
+                RawStep::Reset => return self.stream.set_zero_linger(),
             }
         }
         // With unread bytes in the socket, closing would send RST; a script that wants that says Reset.

@@ -1,10 +1,10 @@
-//! What a server saw, without holding any of it: bins over time, counts, and sums.
+//! What a server saw, in bounded memory: bins over time, counts and sums. Read [`Recording`].
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::seconds::{Ending, Second, Seconds};
+use crate::seconds::{CallEnding, SecondCounts, Seconds};
 
 /// Bins kept; when they are full, neighbours are merged and the bin width doubles, so that any run fits.
 const BINS_MAX: usize = 4096;
@@ -42,15 +42,15 @@ pub struct Bin {
 pub struct RouteCounts {
     pub route: String,
     pub requests: u64,
-    /// Answers by status; resets count as 0.
+    /// Responses by status; resets count as 0.
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests whose client went away before the answer.
+    /// Requests whose client went away before the response.
     pub abandoned: u64,
     pub body_bytes: u64,
     /// Over `requests - 1` gaps between arrivals.
     pub gap_sum_ns: f64,
     pub gap_square_sum: f64,
-    /// Time from arrival to answer, summed over answered requests.
+    /// Time from arrival to response, summed over the requests that got one.
     pub served_ns: f64,
     pub in_flight: u64,
     pub in_flight_max: u64,
@@ -74,14 +74,14 @@ impl RouteCounts {
 
 /// Writes a [`Recording`] as things happen.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct CallRecorder {
     recording: Recording,
     /// Up to where `in_flight` has been integrated.
     integrated_ns: u64,
     seconds: Seconds,
 }
 
-impl Recorder {
+impl CallRecorder {
     pub(crate) fn new(started_ns: u64, routes: impl Iterator<Item = String>) -> Self {
         let routes = routes.map(|route| RouteCounts { route, ..RouteCounts::default() }).collect();
         Self {
@@ -95,12 +95,12 @@ impl Recorder {
         self.seconds.begin(origin_ns, crate::now_ns(), self.recording.in_flight);
     }
 
-    pub(crate) fn seconds(&mut self, now_ns: u64) -> Vec<Second> {
+    pub(crate) fn seconds(&mut self, now_ns: u64) -> Vec<SecondCounts> {
         self.seconds.take(now_ns)
     }
 
-    /// How a call ended; beside [`Recorder::departed`].
-    pub(crate) fn ended(&mut self, now_ns: u64, ending: Ending, held_ns: u64) {
+    /// How a call ended; beside [`CallRecorder::departed`].
+    pub(crate) fn ended(&mut self, now_ns: u64, ending: CallEnding, held_ns: u64) {
         self.seconds.ended(now_ns, ending, held_ns);
     }
 
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn levels_are_integrated_across_bins() {
-        let mut recorder = Recorder::new(1_000, std::iter::once("GET /".to_owned()));
+        let mut recorder = CallRecorder::new(1_000, std::iter::once("GET /".to_owned()));
         recorder.arrived(0, 1_000 + BIN_NS / 2, 0);
         recorder.arrived(0, 1_000 + BIN_NS, 10);
         recorder.departed(0, 1_000 + BIN_NS / 2, 1_000 + 2 * BIN_NS + BIN_NS / 4, Some(200));
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn even_gaps_have_no_variation() {
-        let mut recorder = Recorder::new(0, std::iter::once("GET /".to_owned()));
+        let mut recorder = CallRecorder::new(0, std::iter::once("GET /".to_owned()));
         (0..100).for_each(|i| {
             recorder.arrived(0, i * 1_000_000, 0);
         });
@@ -251,7 +251,7 @@ mod tests {
             let mut events: Vec<_> = visits.iter().flat_map(|(at, stay)| [(*at, 1, *at), (at + stay, 0, *at)]).collect();
             events.sort_unstable();
             events.sort_by_key(|(at, kind, _)| (*at, 1 - *kind));
-            let mut recorder = Recorder::new(0, std::iter::once("GET /".to_owned()));
+            let mut recorder = CallRecorder::new(0, std::iter::once("GET /".to_owned()));
             for (at, kind, arrived) in events {
                 if kind == 1 { recorder.arrived(0, at, 0); } else { recorder.departed(0, arrived, at, Some(200)); }
             }

@@ -1,28 +1,28 @@
-//! Which endpoint a request belongs to.
+//! Which endpoint a request belongs to. Read [`RoutePattern`].
 
 use crate::BehaviourError;
 
 /// `GET /products/:id`, `* /health`, `POST /files/*`: a method (or `*`), and a path of literal parts, `:name` parts that match one
 /// segment, and at the end `*`, which matches the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct RoutePattern {
     text: String,
     method: String,
-    parts: Vec<Part>,
+    parts: Vec<RouteSegment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum RouteSegment {
     Literal(String),
     Name(String),
     Rest,
 }
 
-impl Route {
+impl RoutePattern {
     /// # Errors
-    /// [`BehaviourError::Route`]
+    /// [`BehaviourError::RoutePattern`]
     pub(crate) fn parse(text: &str) -> Result<Self, BehaviourError> {
-        let wrong = || BehaviourError::Route(text.to_owned());
+        let wrong = || BehaviourError::RoutePattern(text.to_owned());
         let (method, path) = text.trim().split_once(' ').ok_or_else(wrong)?;
         let path = path.trim().strip_prefix('/').ok_or_else(wrong)?;
         if method.is_empty() || !method.chars().all(|c| c.is_ascii_uppercase() || c == '*') {
@@ -30,13 +30,13 @@ impl Route {
         }
         let mut parts = Vec::new();
         for part in path.split('/') {
-            if parts.last() == Some(&Part::Rest) {
+            if parts.last() == Some(&RouteSegment::Rest) {
                 return Err(wrong());
             }
             parts.push(match part {
-                "*" => Part::Rest,
-                _ if part.starts_with(':') && part.len() > 1 => Part::Name(part[1..].to_owned()),
-                _ => Part::Literal(part.to_owned()),
+                "*" => RouteSegment::Rest,
+                _ if part.starts_with(':') && part.len() > 1 => RouteSegment::Name(part[1..].to_owned()),
+                _ => RouteSegment::Literal(part.to_owned()),
             });
         }
         Ok(Self { text: text.trim().to_owned(), method: method.to_owned(), parts })
@@ -54,13 +54,13 @@ impl Route {
         let mut segments = path.strip_prefix('/').unwrap_or(path).split('/');
         let mut values = Vec::new();
         for part in &self.parts {
-            if *part == Part::Rest {
+            if *part == RouteSegment::Rest {
                 return Some(values);
             }
             let segment = segments.next()?;
             match part {
-                Part::Literal(literal) if literal == segment => {}
-                Part::Name(name) if !segment.is_empty() => values.push((name.clone(), percent_decoded(segment))),
+                RouteSegment::Literal(literal) if literal == segment => {}
+                RouteSegment::Name(name) if !segment.is_empty() => values.push((name.clone(), percent_decoded(segment))),
                 _ => return None,
             }
         }
@@ -95,14 +95,14 @@ mod tests {
             ("GET /a", "GET", "/a/b", None),
         ] {
             let expected = expected.map(|list| list.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect::<Vec<_>>());
-            assert_eq!(Route::parse(route).unwrap().matches(method, path), expected, "{route} {method} {path}");
+            assert_eq!(RoutePattern::parse(route).unwrap().matches(method, path), expected, "{route} {method} {path}");
         }
     }
 
     #[test]
     fn refuses_what_is_not_a_route() {
         for text in ["", "GET", "/x", "get /x", "GET x", "GET /*/x"] {
-            assert!(Route::parse(text).unwrap_err().to_string().contains("is not a route"), "{text}");
+            assert!(RoutePattern::parse(text).unwrap_err().to_string().contains("is not a route"), "{text}");
         }
     }
 }

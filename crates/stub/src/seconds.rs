@@ -1,4 +1,4 @@
-//! Counts of every second, for whoever takes them while the server runs.
+//! Counts of each second, for whoever takes them while the server runs. Read [`SecondCounts`].
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ const SECONDS_MAX: usize = 600;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CallEnding {
     Answered,
     /// By a limit.
     Rejected,
@@ -21,8 +21,8 @@ pub(crate) enum Ending {
 
 /// What one second saw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Second {
-    /// Seconds from the origin to its begin.
+pub struct SecondCounts {
+    /// Seconds from the origin to its start.
     pub number: u64,
     /// Calls that arrived.
     pub calls: u64,
@@ -37,11 +37,11 @@ pub struct Second {
     pub held_ns: u64,
 }
 
-/// Seconds from an instant on. Until that is given, nothing is counted.
+/// Seconds from an origin on. Until that is given, nothing is counted.
 #[derive(Debug, Default)]
 pub(crate) struct Seconds {
     origin_ns: Option<u64>,
-    kept: VecDeque<Second>,
+    kept: VecDeque<SecondCounts>,
     /// Up to where the level has been integrated.
     integrated_ns: u64,
     level: u64,
@@ -68,21 +68,21 @@ impl Seconds {
         }
     }
 
-    pub(crate) fn ended(&mut self, now_ns: u64, ending: Ending, held_ns: u64) {
+    pub(crate) fn ended(&mut self, now_ns: u64, ending: CallEnding, held_ns: u64) {
         let Some(second) = self.at(now_ns) else { return };
         match ending {
-            Ending::Answered => second.answered += 1,
-            Ending::Rejected => second.rejected += 1,
-            Ending::Faulted => second.faulted += 1,
-            Ending::Abandoned => second.abandoned += 1,
+            CallEnding::Answered => second.answered += 1,
+            CallEnding::Rejected => second.rejected += 1,
+            CallEnding::Faulted => second.faulted += 1,
+            CallEnding::Abandoned => second.abandoned += 1,
         }
-        if matches!(ending, Ending::Answered | Ending::Faulted) {
+        if matches!(ending, CallEnding::Answered | CallEnding::Faulted) {
             second.held_ns += held_ns;
         }
     }
 
     /// The seconds that are over.
-    pub(crate) fn take(&mut self, now_ns: u64) -> Vec<Second> {
+    pub(crate) fn take(&mut self, now_ns: u64) -> Vec<SecondCounts> {
         self.integrate(now_ns);
         let Some(origin_ns) = self.origin_ns else { return Vec::new() };
         let present = now_ns.saturating_sub(origin_ns) / SECOND_NS;
@@ -91,12 +91,12 @@ impl Seconds {
     }
 
     /// The second of this instant; those between it and the last one seen are made as well.
-    fn at(&mut self, now_ns: u64) -> Option<&mut Second> {
+    fn at(&mut self, now_ns: u64) -> Option<&mut SecondCounts> {
         let number = now_ns.checked_sub(self.origin_ns?)? / SECOND_NS;
         let level = self.level;
         let next = self.kept.back().map_or(number, |last| last.number + 1);
         for number in next.max((number + 1).saturating_sub(SECONDS_MAX as u64))..=number {
-            self.kept.push_back(Second { number, in_flight_max: level, ..Second::default() });
+            self.kept.push_back(SecondCounts { number, in_flight_max: level, ..SecondCounts::default() });
         }
         while self.kept.len() > SECONDS_MAX {
             self.kept.pop_front();
@@ -132,7 +132,7 @@ mod tests {
         let at = |tenths: u64| 500 + tenths * SECOND_NS / 10;
         for (tenths, level) in [(5, 1), (8, 2), (23, 1), (25, 0)] {
             seconds.level(at(tenths), level);
-            if tenths < 10 { seconds.arrived(at(tenths)) } else { seconds.ended(at(tenths), Ending::Answered, 15) }
+            if tenths < 10 { seconds.arrived(at(tenths)) } else { seconds.ended(at(tenths), CallEnding::Answered, 15) }
         }
         let taken = seconds.take(at(41));
         let seen: Vec<_> =

@@ -1,4 +1,4 @@
-//! From a request's head to an answer: route, limits, fault, wait, body, in that order.
+//! From a request's head to a response: route, limits, fault, wait, body, in that order. Read [`serve`].
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,52 +9,52 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 
-use crate::behaviour::Encoding;
-use crate::body::Outgoing;
+use crate::behaviour::ContentEncoding;
+use crate::body::OutgoingBody;
 use crate::clock::now_ns;
-use crate::endpoint::{Content, Endpoint, gzip, header_map, mark_gzip, plain_text};
+use crate::endpoint::{Endpoint, PreparedBody, gzip, header_map, mark_gzip, plain_text};
 use crate::limit::Permit;
-use crate::recording::Recorder;
-use crate::seconds::Ending;
-use crate::timer::Timer;
-use crate::{Fault, Random, Reply, Request};
+use crate::recording::CallRecorder;
+use crate::seconds::CallEnding;
+use crate::timer::DeadlineTimer;
+use crate::{Fault, Reply, SeededRandom, StubRequest};
 
-/// Request bodies above this are answered with 413. Bytes.
+/// Request bodies above this get 413. Bytes.
 const REQUEST_BODY_MAX: usize = 64 << 20;
 
 /// What the connections of one server share. Single-threaded.
-pub(crate) struct State {
+pub(crate) struct ServerState {
     pub(crate) endpoints: Vec<Endpoint>,
-    pub(crate) recorder: RefCell<Recorder>,
-    pub(crate) random: RefCell<Random>,
-    pub(crate) timer: Timer,
+    pub(crate) recorder: RefCell<CallRecorder>,
+    pub(crate) random: RefCell<SeededRandom>,
+    pub(crate) timer: DeadlineTimer,
     pub(crate) started_ns: u64,
-    /// Of this server, for whoever is told of its requests.
+    /// Of this server, for whoever receives its calls.
     pub(crate) number: usize,
 }
 
-/// Ends the connection without an answer.
+/// Ends the connection without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("the stub resets this connection on purpose")]
 pub(crate) struct Reset;
 
-/// A request's entry in the recording, closed when its answer has left or its client is gone.
+/// A request's entry in the recording, closed when its response has left or its client is gone.
 pub(crate) struct Visit {
-    state: Rc<State>,
+    state: Rc<ServerState>,
     route: usize,
     arrived_ns: u64,
     status: Cell<Option<u16>>,
-    ending: Cell<Ending>,
+    ending: Cell<CallEnding>,
     held_ns: Cell<u64>,
 }
 
 impl Visit {
-    fn new(state: &Rc<State>, route: usize, arrived_ns: u64) -> Self {
-        let (status, ending, held_ns) = (Cell::new(None), Cell::new(Ending::Abandoned), Cell::new(0));
+    fn new(state: &Rc<ServerState>, route: usize, arrived_ns: u64) -> Self {
+        let (status, ending, held_ns) = (Cell::new(None), Cell::new(CallEnding::Abandoned), Cell::new(0));
         Self { state: Rc::clone(state), route, arrived_ns, status, ending, held_ns }
     }
 
-    fn ends(&self, status: u16, ending: Ending) {
+    fn ends(&self, status: u16, ending: CallEnding) {
         self.status.set(Some(status));
         self.ending.set(ending);
     }
@@ -70,10 +70,10 @@ impl Drop for Visit {
 }
 
 pub(crate) type Held = (Option<Visit>, Option<Permit>);
-pub(crate) type Answer = HttpResponse<Outgoing<Held>>;
+pub(crate) type Answer = HttpResponse<OutgoingBody<Held>>;
 
 /// Serves one request. `reset` tells the socket to close with a reset.
-pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, reset: Rc<Cell<bool>>) -> Result<Answer, Reset> {
+pub(crate) async fn serve(state: Rc<ServerState>, request: HttpRequest<Incoming>, reset: Rc<Cell<bool>>) -> Result<Answer, Reset> {
     let arrived_ns = now_ns();
     let (head, incoming) = request.into_parts();
     let matched =
@@ -94,7 +94,7 @@ pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, rese
     let permit = match admit(endpoint, arrived_ns).await {
         Ok(permit) => permit,
         Err((status, headers)) => {
-            visit.ends(status, Ending::Rejected);
+            visit.ends(status, CallEnding::Rejected);
             return Ok(finish(&state, status, headers, Bytes::new(), None, (Some(visit), None)));
         }
     };
@@ -107,7 +107,7 @@ pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, rese
     let until_ns = endpoint.wait.borrow_mut().until_ns(begin_ns, state.started_ns, &mut state.random.borrow_mut());
     let is_read = endpoint.calls.is_some() || endpoint.content.reads_request();
     let request = is_read.then(|| request_value(&head, parameters, body, (arrived_ns, until_ns), sequence));
-    // A function elsewhere learns of the request when it arrives, not when it is answered, and may choose its own wait.
+    // A function elsewhere receives the request on arrival, not when its response is due, and may choose its own wait.
     let reply = match (&endpoint.calls, &request) {
         (Some(calls), Some(request)) if fault.is_none() => endpoint.ask(calls, state.number, index, request.clone()).await,
         _ => Reply::default(),
@@ -117,24 +117,25 @@ pub(crate) async fn serve(state: Rc<State>, request: HttpRequest<Incoming>, rese
     state.timer.sleep_until(until_ns).await;
     match fault {
         Some(Fault::Reset) => {
-            visit.ends(0, Ending::Faulted);
+            visit.ends(0, CallEnding::Faulted);
             reset.set(true);
             Err(Reset)
         }
         Some(Fault::Status(status)) => {
-            visit.ends(status, Ending::Faulted);
+            visit.ends(status, CallEnding::Faulted);
             Ok(finish(&state, status, HeaderMap::new(), Bytes::new(), None, (Some(visit), permit)))
         }
         Some(Fault::Silence) | None => {
-            let accepts_gzip = endpoint.encoding == Encoding::Gzip && accepts_gzip(&head.headers);
+            let accepts_gzip = endpoint.encoding == ContentEncoding::Gzip && accepts_gzip(&head.headers);
             let (status, headers, bytes) = content(&state, endpoint, accepts_gzip, reply, request);
-            visit.ends(status, Ending::Answered);
+            visit.ends(status, CallEnding::Answered);
             Ok(finish(&state, status, headers, bytes, Some(endpoint), (Some(visit), permit)))
         }
     }
 }
 
-/// Past the endpoint's limits, with a place behind the one on concurrency; or the status and headers of who is rejected.
+/// Admits a request past the endpoint's limits, with its place under the limit on concurrency; or gives the status and headers of its
+/// rejection.
 async fn admit(endpoint: &Endpoint, arrived_ns: u64) -> Result<Option<Permit>, (u16, HeaderMap)> {
     if let Some((limit, bucket)) = &endpoint.rate
         && let Err(wait_ns) = bucket.take(arrived_ns)
@@ -150,21 +151,27 @@ async fn admit(endpoint: &Endpoint, arrived_ns: u64) -> Result<Option<Permit>, (
     }
 }
 
-fn content(state: &State, endpoint: &Endpoint, accepts_gzip: bool, reply: Reply, request: Option<Request>) -> (u16, HeaderMap, Bytes) {
+fn content(
+    state: &ServerState,
+    endpoint: &Endpoint,
+    accepts_gzip: bool,
+    reply: Reply,
+    request: Option<StubRequest>,
+) -> (u16, HeaderMap, Bytes) {
     let mut headers = endpoint.headers.clone();
     let mut response = match (reply.body, &endpoint.content) {
-        (None, Content::Fixed(plain, packed)) if reply.headers.is_empty() => {
+        (None, PreparedBody::Fixed(plain, packed)) if reply.headers.is_empty() => {
             let packed = packed.as_ref().filter(|_| accepts_gzip);
             if packed.is_some() {
                 mark_gzip(&mut headers);
             }
             return (reply.status.unwrap_or(endpoint.status), headers, packed.unwrap_or(plain).clone());
         }
-        (Some(body), _) => crate::Response::new(endpoint.status, body),
-        (None, Content::Fixed(plain, _)) => crate::Response::new(endpoint.status, plain.clone()),
+        (Some(body), _) => crate::StubResponse::new(endpoint.status, body),
+        (None, PreparedBody::Fixed(plain, _)) => crate::StubResponse::new(endpoint.status, plain.clone()),
         (None, content) => match request {
             Some(request) => content.answer(endpoint.status, request, &state.random),
-            None => crate::Response::new(endpoint.status, Bytes::new()),
+            None => crate::StubResponse::new(endpoint.status, Bytes::new()),
         },
     };
     response.headers.extend(reply.headers);
@@ -178,7 +185,7 @@ fn content(state: &State, endpoint: &Endpoint, accepts_gzip: bool, reply: Reply,
                 headers.append(name.clone(), value.clone());
             });
         }
-        Err(problem) => response = crate::Response::new(500, problem.to_string()),
+        Err(problem) => response = crate::StubResponse::new(500, problem.to_string()),
     }
     if accepts_gzip {
         mark_gzip(&mut headers);
@@ -187,15 +194,15 @@ fn content(state: &State, endpoint: &Endpoint, accepts_gzip: bool, reply: Reply,
     (response.status, headers, response.body)
 }
 
-fn finish(state: &State, status: u16, headers: HeaderMap, bytes: Bytes, endpoint: Option<&Endpoint>, held: Held) -> Answer {
+fn finish(state: &ServerState, status: u16, headers: HeaderMap, bytes: Bytes, endpoint: Option<&Endpoint>, held: Held) -> Answer {
     let (pace, link) = endpoint.map_or((None, None), |endpoint| (endpoint.pace, endpoint.link.clone()));
-    let mut answer = HttpResponse::new(Outgoing::new(bytes, pace, link, &state.timer, held));
+    let mut answer = HttpResponse::new(OutgoingBody::new(bytes, pace, link, &state.timer, held));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *answer.headers_mut() = headers;
     answer
 }
 
-fn no_route(state: &State, head: &hyper::http::request::Parts) -> Answer {
+fn no_route(state: &ServerState, head: &hyper::http::request::Parts) -> Answer {
     let mut text = format!("no route for {} {}; this stub serves:\n", head.method, head.uri.path());
     for endpoint in &state.endpoints {
         text.push_str(&format!("  {}\n", endpoint.route.text()));
@@ -230,10 +237,10 @@ fn request_value(
     body: Bytes,
     (arrived_ns, due_ns): (u64, u64),
     sequence: u64,
-) -> Request {
+) -> StubRequest {
     let headers =
         head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
-    Request {
+    StubRequest {
         method: head.method.as_str().to_owned(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),

@@ -1,4 +1,6 @@
 //! A server on a thread of its own.
+//!
+//! Read [`Server::builder`] and [`ServerBuilder::start`]. Deliberately absent: what happens to a request, which is `serve`.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -15,11 +17,11 @@ use tokio_rustls::TlsAcceptor;
 use crate::clock::now_ns;
 use crate::connection::converse;
 use crate::endpoint::Endpoint;
-use crate::recording::Recorder;
-use crate::route::Route;
-use crate::serve::State;
-use crate::timer::Timer;
-use crate::{Behaviour, Random, Recording, Second, StubError, TlsOptions, tls};
+use crate::recording::CallRecorder;
+use crate::route::RoutePattern;
+use crate::serve::ServerState;
+use crate::timer::DeadlineTimer;
+use crate::{Behaviour, Recording, SecondCounts, SeededRandom, StubError, TlsOptions, tls};
 
 /// Collects routes and options; [`ServerBuilder::start`] runs them.
 #[derive(Debug)]
@@ -35,20 +37,20 @@ pub struct ServerBuilder {
     number: usize,
 }
 
-/// A running server. Dropping it stops it: idle connections close at once, answers under way get the drain time.
+/// A running server. Dropping it stops it: idle connections close at once, responses under way get the drain time.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     certificate_pem: Option<String>,
-    control: Option<mpsc::Sender<Control>>,
+    control: Option<mpsc::Sender<ServerOrder>>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Control {
+enum ServerOrder {
     Read(SyncSender<Recording>),
     /// Counts per second from this instant on.
     Count(u64),
-    Seconds(SyncSender<Vec<Second>>),
+    Seconds(SyncSender<Vec<SecondCounts>>),
 }
 
 impl ServerBuilder {
@@ -58,7 +60,7 @@ impl ServerBuilder {
         self
     }
 
-    /// A socket that listens already, instead of [`ServerBuilder::listen`].
+    /// An already listening socket, in place of [`ServerBuilder::listen`].
     pub fn listener(mut self, listener: std::net::TcpListener) -> Self {
         self.listener = Some(listener);
         self
@@ -70,7 +72,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Speaks TLS with a certificate made for the occasion.
+    /// Speaks TLS with a certificate made on start.
     pub fn tls(mut self, options: TlsOptions) -> Self {
         self.tls = Some(options);
         self
@@ -82,19 +84,19 @@ impl ServerBuilder {
         self
     }
 
-    /// How long answers under way may take once the server is told to stop; 200 ms unless set.
+    /// How long responses under way may take once the server stops; 200 ms unless set.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
     }
 
-    /// Spends up to this long before each answer's instant yielding instead of sleeping: finer timing for CPU time.
+    /// Spends up to this long before each response yielding instead of sleeping: finer timing at the cost of CPU time.
     pub fn spin_ns(mut self, spin_ns: u64) -> Self {
         self.spin_ns = spin_ns;
         self
     }
 
-    /// Never sleeps: no arrival and no answer waits for a core to wake up. Costs a core.
+    /// Never sleeps: no arrival and no response waits for a core to wake up. Costs a core.
     pub fn awake(mut self, is_awake: bool) -> Self {
         self.is_awake = is_awake;
         self
@@ -157,21 +159,21 @@ impl Server {
     /// must not block.
     pub fn recording(&self) -> Recording {
         let (reply, recording) = sync_channel(1);
-        let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(Control::Read(reply)).is_ok());
+        let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(ServerOrder::Read(reply)).is_ok());
         if asked { recording.recv().unwrap_or_default() } else { Recording::default() }
     }
 
-    /// From now on counts every second from this instant apart, for [`Server::seconds`]. `origin_ns`: CLOCK_MONOTONIC.
+    /// Counts each second separately from this instant on, for [`Server::seconds`]. `origin_ns`: CLOCK_MONOTONIC.
     pub fn count_seconds(&self, origin_ns: u64) {
         if let Some(control) = &self.control {
-            let _ = control.blocking_send(Control::Count(origin_ns));
+            let _ = control.blocking_send(ServerOrder::Count(origin_ns));
         }
     }
 
     /// The seconds that have ended since the last call. Blocks like [`Server::recording`].
-    pub fn seconds(&self) -> Vec<Second> {
+    pub fn seconds(&self) -> Vec<SecondCounts> {
         let (reply, seconds) = sync_channel(1);
-        let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(Control::Seconds(reply)).is_ok());
+        let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(ServerOrder::Seconds(reply)).is_ok());
         if asked { seconds.recv().unwrap_or_default() } else { Vec::new() }
     }
 }
@@ -188,7 +190,7 @@ impl Drop for Server {
 fn run(
     builder: ServerBuilder,
     acceptor: Option<TlsAcceptor>,
-    orders: mpsc::Receiver<Control>,
+    orders: mpsc::Receiver<ServerOrder>,
     report: &SyncSender<Result<SocketAddr, StubError>>,
 ) {
     // With a spin, the descriptor queue is looked at after every task, so that a spinning timer delays no arrival.
@@ -218,17 +220,17 @@ fn run(
     });
 }
 
-fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<State>, SocketAddr), StubError> {
+fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<ServerState>, SocketAddr), StubError> {
     let started_ns = now_ns();
     let mut endpoints = Vec::with_capacity(builder.routes.len());
     for (text, behaviour) in builder.routes {
-        let endpoint = Route::parse(&text).and_then(|route| Endpoint::new(route, behaviour, started_ns));
+        let endpoint = RoutePattern::parse(&text).and_then(|route| Endpoint::new(route, behaviour, started_ns));
         endpoints.push(endpoint.map_err(|problem| StubError::Endpoint { route: text, problem })?);
     }
-    let recorder = RefCell::new(Recorder::new(started_ns, endpoints.iter().map(|endpoint| endpoint.route.text().to_owned())));
-    let timer = Timer::new(builder.spin_ns).map_err(StubError::Thread)?;
-    let random = RefCell::new(Random::from_seed(builder.seed));
-    let state = Rc::new(State { endpoints, recorder, random, timer, started_ns, number: builder.number });
+    let recorder = RefCell::new(CallRecorder::new(started_ns, endpoints.iter().map(|endpoint| endpoint.route.text().to_owned())));
+    let timer = DeadlineTimer::new(builder.spin_ns).map_err(StubError::Thread)?;
+    let random = RefCell::new(SeededRandom::from_seed(builder.seed));
+    let state = Rc::new(ServerState { endpoints, recorder, random, timer, started_ns, number: builder.number });
     if let Some(listener) = builder.listener {
         let taken = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
         let taken = taken.and_then(|listener| listener.local_addr().map(|address| (listener, address)));
@@ -251,8 +253,8 @@ fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<State>, SocketAddr)
 async fn accept(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    state: Rc<State>,
-    mut orders: mpsc::Receiver<Control>,
+    state: Rc<ServerState>,
+    mut orders: mpsc::Receiver<ServerOrder>,
     drain: Duration,
 ) {
     let (stop, stopping) = watch::channel(false);
@@ -272,9 +274,9 @@ async fn accept(
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
             order = orders.recv() => match order {
-                Some(Control::Count(origin_ns)) => state.recorder.borrow_mut().count_seconds(origin_ns),
-                Some(Control::Seconds(reply)) => drop(reply.try_send(state.recorder.borrow_mut().seconds(now_ns()))),
-                Some(Control::Read(reply)) => drop(reply.try_send(state.recorder.borrow_mut().read(now_ns()))),
+                Some(ServerOrder::Count(origin_ns)) => state.recorder.borrow_mut().count_seconds(origin_ns),
+                Some(ServerOrder::Seconds(reply)) => drop(reply.try_send(state.recorder.borrow_mut().seconds(now_ns()))),
+                Some(ServerOrder::Read(reply)) => drop(reply.try_send(state.recorder.borrow_mut().read(now_ns()))),
                 None => break,
             },
         }

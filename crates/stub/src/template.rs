@@ -1,21 +1,21 @@
-//! Text with holes that are filled from the request.
+//! Text with placeholders that are filled from the request. Read [`BodyTemplate`].
 //!
-//! Holes: `{{method}}` `{{path}}` `{{body}}` `{{sequence}}` `{{parameter.NAME}}` `{{query.NAME}}` `{{header.NAME}}`
-//! `{{json.a.b.0}}` (a path into the JSON body) and `{{id}}` (a random identifier). What is missing is empty.
+//! Placeholders: `{{method}}` `{{path}}` `{{body}}` `{{sequence}}` `{{parameter.NAME}}` `{{query.NAME}}` `{{header.NAME}}`
+//! `{{json.a.b.0}}` (a path into the JSON body) and `{{id}}` (a random identifier). A missing value is empty.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::{BehaviourError, Random, Request};
+use crate::{BehaviourError, SeededRandom, StubRequest};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Template {
-    parts: Vec<Part>,
+pub(crate) struct BodyTemplate {
+    parts: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum TemplatePiece {
     Text(String),
     Method,
     Path,
@@ -28,7 +28,7 @@ enum Part {
     Json(Vec<String>),
 }
 
-impl Template {
+impl BodyTemplate {
     /// # Errors
     /// Names the hole that is unknown or unclosed.
     pub(crate) fn parse(text: &str) -> Result<Self, BehaviourError> {
@@ -38,54 +38,54 @@ impl Template {
             let (before, hole) = rest.split_at(start);
             let end = hole.find("}}").ok_or_else(|| BehaviourError::UnclosedHole(hole.to_owned()))?;
             if !before.is_empty() {
-                parts.push(Part::Text(before.to_owned()));
+                parts.push(TemplatePiece::Text(before.to_owned()));
             }
             parts.push(parse_hole(hole[2..end].trim())?);
             rest = &hole[end + 2..];
         }
         if !rest.is_empty() {
-            parts.push(Part::Text(rest.to_owned()));
+            parts.push(TemplatePiece::Text(rest.to_owned()));
         }
         Ok(Self { parts })
     }
 
-    pub(crate) fn fill(&self, request: &Request, random: &mut Random) -> String {
-        let json = if self.parts.iter().any(|part| matches!(part, Part::Json(_))) { request.json() } else { None };
+    pub(crate) fn fill(&self, request: &StubRequest, random: &mut SeededRandom) -> String {
+        let json = if self.parts.iter().any(|part| matches!(part, TemplatePiece::Json(_))) { request.json() } else { None };
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Method => out.push_str(&request.method),
-                Part::Path => out.push_str(&request.path),
-                Part::Body => out.push_str(&String::from_utf8_lossy(&request.body)),
-                Part::Sequence => {
+                TemplatePiece::Text(text) => out.push_str(text),
+                TemplatePiece::Method => out.push_str(&request.method),
+                TemplatePiece::Path => out.push_str(&request.path),
+                TemplatePiece::Body => out.push_str(&String::from_utf8_lossy(&request.body)),
+                TemplatePiece::Sequence => {
                     let _ = write!(out, "{}", request.sequence);
                 }
-                Part::Id => {
+                TemplatePiece::Id => {
                     let _ = write!(out, "{:016x}{:016x}", random.next_u64(), random.next_u64());
                 }
-                Part::Parameter(name) => out.push_str(request.parameter(name).unwrap_or_default()),
-                Part::Query(name) => out.push_str(&request.query_value(name).unwrap_or_default()),
-                Part::Header(name) => out.push_str(request.header(name).unwrap_or_default()),
-                Part::Json(path) => out.push_str(&json.as_ref().and_then(|json| walk(json, path)).unwrap_or_default()),
+                TemplatePiece::Parameter(name) => out.push_str(request.parameter(name).unwrap_or_default()),
+                TemplatePiece::Query(name) => out.push_str(&request.query_value(name).unwrap_or_default()),
+                TemplatePiece::Header(name) => out.push_str(request.header(name).unwrap_or_default()),
+                TemplatePiece::Json(path) => out.push_str(&json.as_ref().and_then(|json| walk(json, path)).unwrap_or_default()),
             }
         }
         out
     }
 }
 
-fn parse_hole(hole: &str) -> Result<Part, BehaviourError> {
+fn parse_hole(hole: &str) -> Result<TemplatePiece, BehaviourError> {
     let named = hole.split_once('.').filter(|(_, name)| !name.is_empty());
     match (hole, named) {
-        ("method", _) => Ok(Part::Method),
-        ("path", _) => Ok(Part::Path),
-        ("body", _) => Ok(Part::Body),
-        ("sequence", _) => Ok(Part::Sequence),
-        ("id", _) => Ok(Part::Id),
-        (_, Some(("parameter", name))) => Ok(Part::Parameter(name.to_owned())),
-        (_, Some(("query", name))) => Ok(Part::Query(name.to_owned())),
-        (_, Some(("header", name))) => Ok(Part::Header(name.to_owned())),
-        (_, Some(("json", path))) => Ok(Part::Json(path.split('.').map(str::to_owned).collect())),
+        ("method", _) => Ok(TemplatePiece::Method),
+        ("path", _) => Ok(TemplatePiece::Path),
+        ("body", _) => Ok(TemplatePiece::Body),
+        ("sequence", _) => Ok(TemplatePiece::Sequence),
+        ("id", _) => Ok(TemplatePiece::Id),
+        (_, Some(("parameter", name))) => Ok(TemplatePiece::Parameter(name.to_owned())),
+        (_, Some(("query", name))) => Ok(TemplatePiece::Query(name.to_owned())),
+        (_, Some(("header", name))) => Ok(TemplatePiece::Header(name.to_owned())),
+        (_, Some(("json", path))) => Ok(TemplatePiece::Json(path.split('.').map(str::to_owned).collect())),
         _ => Err(BehaviourError::UnknownHole(hole.to_owned())),
     }
 }
@@ -109,8 +109,8 @@ fn walk(json: &Value, path: &[String]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn request() -> Request {
-        Request {
+    fn request() -> StubRequest {
+        StubRequest {
             method: "POST".to_owned(),
             path: "/carts/7".to_owned(),
             query: "q=red%20shoe".to_owned(),
@@ -126,13 +126,13 @@ mod tests {
     #[test]
     fn fills_every_kind_of_hole() {
         let text = "{{method}} {{path}} {{parameter.id}} {{query.q}} {{ header.X-Run }} {{json.items.0.sku}} {{json.items.0.count}} {{sequence}}|{{json.none}}|";
-        let filled = Template::parse(text).unwrap().fill(&request(), &mut Random::from_seed(1));
+        let filled = BodyTemplate::parse(text).unwrap().fill(&request(), &mut SeededRandom::from_seed(1));
         assert_eq!(filled, "POST /carts/7 7 red shoe 42 A1 2 3||");
     }
 
     #[test]
     fn says_what_is_wrong() {
-        assert!(Template::parse("{{nonsense}}").unwrap_err().to_string().contains("nonsense"));
-        assert!(Template::parse("a {{path").unwrap_err().to_string().contains("without a closing }}"));
+        assert!(BodyTemplate::parse("{{nonsense}}").unwrap_err().to_string().contains("nonsense"));
+        assert!(BodyTemplate::parse("a {{path").unwrap_err().to_string().contains("without a closing }}"));
     }
 }

@@ -20,22 +20,22 @@ use tokio::io::unix::AsyncFd;
 
 use crate::clock::now_ns;
 
-/// Cheap to clone; every clone is the same queue.
+/// Cheap to clone; every clone is the same queue. [`DeadlineTimer::sleep_until`] waits, [`DeadlineTimer::drive`] wakes.
 #[derive(Clone)]
-pub(crate) struct Timer {
-    inner: Rc<Inner>,
+pub(crate) struct DeadlineTimer {
+    inner: Rc<TimerState>,
 }
 
-struct Inner {
+struct TimerState {
     fd: AsyncFd<OwnedFd>,
-    heap: RefCell<BinaryHeap<Reverse<Entry>>>,
+    heap: RefCell<BinaryHeap<Reverse<Deadline>>>,
     /// What the timerfd is set to; `u64::MAX` when it is idle.
     armed_ns: Cell<u64>,
     spin_ns: u64,
     sequence: Cell<u64>,
 }
 
-struct Entry {
+struct Deadline {
     at_ns: u64,
     sequence: u64,
     sleep: Rc<SleepState>,
@@ -47,30 +47,30 @@ struct SleepState {
     waker: RefCell<Option<Waker>>,
 }
 
-impl PartialEq for Entry {
+impl PartialEq for Deadline {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
-impl Eq for Entry {}
-impl PartialOrd for Entry {
+impl Eq for Deadline {}
+impl PartialOrd for Deadline {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Entry {
+impl Ord for Deadline {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at_ns, self.sequence).cmp(&(other.at_ns, other.sequence))
     }
 }
 
-impl Timer {
-    /// Must be called inside the runtime that will run [`Timer::drive`].
+impl DeadlineTimer {
+    /// Must be called inside the runtime that will run [`DeadlineTimer::drive`].
     pub(crate) fn new(spin_ns: u64) -> io::Result<Self> {
         let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: an `OwnedFd` gives the same descriptor for as long as it lives, and nobody else closes it.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-        let inner = Inner {
+        let inner = TimerState {
             fd: fd.map_err(io::Error::from)?,
             heap: RefCell::default(),
             armed_ns: Cell::new(u64::MAX),
@@ -88,7 +88,7 @@ impl Timer {
         let sleep = Rc::new(SleepState::default());
         let sequence = self.inner.sequence.get();
         self.inner.sequence.set(sequence + 1);
-        self.inner.heap.borrow_mut().push(Reverse(Entry { at_ns, sequence, sleep: Rc::clone(&sleep) }));
+        self.inner.heap.borrow_mut().push(Reverse(Deadline { at_ns, sequence, sleep: Rc::clone(&sleep) }));
         self.arm(at_ns);
         Sleep { state: sleep }.await;
     }
@@ -106,7 +106,7 @@ impl Timer {
         debug_assert!(set.is_ok(), "{set:?}");
     }
 
-    /// Wakes sleepers for ever. Run it as a task of its own.
+    /// Wakes sleepers forever. Run it as a task of its own.
     pub(crate) async fn drive(self) {
         loop {
             let now = now_ns();

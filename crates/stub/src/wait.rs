@@ -1,10 +1,13 @@
-//! How long an answer takes.
+//! How long a response takes.
+//!
+//! Read [`Wait`], then [`Empirical`] for delays measured elsewhere. Deliberately absent: sleeping; a wait only gives the instant of the
+//! response.
 
 use std::sync::Arc;
 
-use crate::{BehaviourError, Delay, Random};
+use crate::{BehaviourError, Delay, SeededRandom};
 
-/// The time between a request's arrival at its endpoint and its answer.
+/// The time between a request's arrival at its endpoint and its response.
 #[derive(Default)]
 pub enum Wait {
     #[default]
@@ -13,7 +16,7 @@ pub enum Wait {
     Measured(Empirical),
     /// One wait after another, each up to an age of the server; the last one stays. Nanoseconds.
     Stages(Vec<(u64, Wait)>),
-    /// A queue's rule: from the arrival's instant to the instant of the answer, both in CLOCK_MONOTONIC nanoseconds.
+    /// A queue's rule: from the instant of arrival to that of the response, both in CLOCK_MONOTONIC nanoseconds.
     Departure(Box<dyn FnMut(u64) -> u64 + Send>),
 }
 
@@ -29,8 +32,8 @@ impl Wait {
         Wait::Drawn(Delay::Fixed { ns: ns as f64 })
     }
 
-    /// The instant of the answer to a request that arrived at `arrival_ns`, at a server that started at `started_ns`.
-    pub(crate) fn until_ns(&mut self, arrival_ns: u64, started_ns: u64, random: &mut Random) -> u64 {
+    /// The instant of the response to a request that arrived at `arrival_ns`, at a server that started at `started_ns`.
+    pub(crate) fn until_ns(&mut self, arrival_ns: u64, started_ns: u64, random: &mut SeededRandom) -> u64 {
         match self {
             Wait::None => arrival_ns,
             Wait::Drawn(delay) => arrival_ns.saturating_add(delay.sample_ns(|| random.next_u64())),
@@ -128,7 +131,7 @@ mod tests {
     #[test]
     fn stages_change_with_the_servers_age() {
         let mut wait = Wait::Stages(vec![(100, Wait::fixed_ns(1)), (200, Wait::fixed_ns(2)), (300, Wait::fixed_ns(3))]);
-        let mut random = Random::from_seed(1);
+        let mut random = SeededRandom::from_seed(1);
         for (age, expected) in [(0, 1), (99, 1), (100, 2), (299, 3), (10_000, 3)] {
             assert_eq!(wait.until_ns(1_000 + age, 1_000, &mut random), 1_000 + age + expected);
         }
@@ -146,7 +149,7 @@ mod tests {
         ];
         for (text, cdf) in cases {
             let mut wait = Wait::from(text.parse::<Delay>().unwrap());
-            let mut random = Random::from_seed(42);
+            let mut random = SeededRandom::from_seed(42);
             let mut seconds: Vec<f64> = (0..50_000).map(|_| wait.until_ns(0, 0, &mut random) as f64 / 1e9).collect();
             seconds.sort_by(f64::total_cmp);
             let n = seconds.len() as f64;

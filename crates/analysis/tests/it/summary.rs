@@ -24,7 +24,7 @@ fn totals_add_up_and_rows_keep_their_own() {
     assert_eq!((summary.requests.len(), summary.groups.len(), summary.scenarios.len(), summary.checks.len()), (2, 1, 1, 1));
     let b = &summary.requests[1];
     assert_eq!((b.response.max, b.service.max, b.lag.max, b.failed), (Some(0.032), Some(0.03), Some(0.002), 10));
-    let csv = run_directory::export::encode(&analysis::totals_table(&summary), run_directory::export::Format::Csv).unwrap();
+    let csv = run_directory::export::format("csv").unwrap().encode(&analysis::totals_table(&summary)).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert!(csv.contains("\nrequest,Buy,,A,90,0,9,0.01,0.01,"), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 2 + 1 + 1);

@@ -7,10 +7,10 @@ use analysis::Summary;
 use anyhow::Context;
 use report::terminal::{Closing, ColorChoice, Style};
 use report::{RunRow, RunState};
-use run_directory::export::{Format, flows, per_second, signals};
+use run_directory::export::{flows, per_second, signals};
 use run_directory::{History, Reader, Run, RunError};
 
-use crate::args::{ExportArgs, ExportFormat, ExportTable, ReportArgs, RunsArgs, ShowArgs};
+use crate::args::{ExportArgs, ExportTable, ReportArgs, RunsArgs, ShowArgs};
 use crate::conclusions::Conclusions;
 use crate::exit::{Exit, UsageError};
 use crate::session::shown;
@@ -74,7 +74,8 @@ pub(crate) fn report(args: &ReportArgs, out: &mut impl Write) -> anyhow::Result<
     let conclusions = Conclusions::of(&run, &summary);
     let path = match &args.output {
         Some(path) => {
-            std::fs::write(path, &conclusions.html).with_context(|| format!("{} cannot be written", path.display()))?;
+            std::fs::write(path, conclusions.text(run_directory::files::REPORT))
+                .with_context(|| format!("{} cannot be written", path.display()))?;
             path.clone()
         }
         None => conclusions.write(&directory)?,
@@ -91,18 +92,13 @@ pub(crate) fn export(args: &ExportArgs, out: &mut impl Write) -> anyhow::Result<
         ExportTable::Flows => flows(&run),
         ExportTable::Signals => signals(&run),
     };
-    let format = match args.format {
-        ExportFormat::Csv => Format::Csv,
-        ExportFormat::Jsonl => Format::JsonLines,
-        ExportFormat::Parquet => Format::Parquet,
-    };
     if args.output != Path::new("-") {
-        run_directory::export::write(&table, format, &args.output)?;
+        run_directory::export::write(&table, args.format, &args.output)?;
         return Ok(Exit::Passed);
     }
-    if format == Format::Parquet && std::io::stdout().is_terminal() {
-        return Err(UsageError("Parquet is not for a terminal: name a file with --output".to_owned()).into());
+    if !args.format.is_text && std::io::stdout().is_terminal() {
+        return Err(UsageError(format!("{} is not for a terminal: name a file with --output", args.format.extension)).into());
     }
-    out.write_all(&run_directory::export::encode(&table, format)?)?;
+    out.write_all(&args.format.encode(&table)?)?;
     Ok(Exit::Passed)
 }

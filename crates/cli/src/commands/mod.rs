@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::args::{Cli, ColorChoice, Command};
+use crate::args::{Cli, ColorFlag, Command};
 use crate::exit::{Exit, UsageError};
 
 /// Reads the command line and carries it out.
@@ -35,9 +35,9 @@ pub(crate) fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let color = match cli.color {
-        ColorChoice::Auto => report::terminal::ColorChoice::Auto,
-        ColorChoice::Always => report::terminal::ColorChoice::Always,
-        ColorChoice::Never => report::terminal::ColorChoice::Never,
+        ColorFlag::Auto => report::terminal::ColorChoice::Auto,
+        ColorFlag::Always => report::terminal::ColorChoice::Always,
+        ColorFlag::Never => report::terminal::ColorChoice::Never,
     };
     let mut out = std::io::stdout();
     match cli.command {

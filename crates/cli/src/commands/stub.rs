@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
-use stub::{Recording, RouteCounts, Second, StubSpec, now_ns};
+use stub::{Recording, RouteCounts, SecondCounts, StubSpec, now_ns};
 
 use crate::args::StubArgs;
 use crate::exit::{Exit, UsageError};
@@ -28,7 +28,7 @@ pub(crate) fn stub(args: &StubArgs) -> anyhow::Result<Exit> {
     let _ = writeln!(err, "Stub listens on {}. Ctrl-C ends it.", server.url(""));
     server.count_seconds(now_ns());
     let mut pending = Vec::new();
-    let mut total = Second::default();
+    let mut total = SecondCounts::default();
     loop {
         match interrupted.recv_timeout(Duration::from_secs(1)) {
             Err(RecvTimeoutError::Timeout) => {}
@@ -143,7 +143,7 @@ fn faults(written: &[String]) -> Result<Option<Value>, UsageError> {
     Ok((!faults.is_empty()).then_some(Value::Array(faults)))
 }
 
-fn add(total: &mut Second, second: &Second) {
+fn add(total: &mut SecondCounts, second: &SecondCounts) {
     total.calls += second.calls;
     total.answered += second.answered;
     total.rejected += second.rejected;
@@ -152,7 +152,7 @@ fn add(total: &mut Second, second: &Second) {
 }
 
 /// The last seconds, and everything so far; `None` without seconds.
-fn live(seconds: &[Second], total: &Second) -> Option<String> {
+fn live(seconds: &[SecondCounts], total: &SecondCounts) -> Option<String> {
     let last = seconds.last()?;
     let of = seconds.len() as f64;
     let calls = seconds.iter().map(|second| second.calls).sum::<u64>() as f64 / of;

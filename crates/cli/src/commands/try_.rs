@@ -11,7 +11,7 @@ use metrics::{Outcome, SeriesKind};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use protocol::http::{Exchange, Headers};
 use report::terminal::{ColorChoice, Style};
-use report::{AnswerView, ExchangeView, MessageView};
+use report::{ExchangeView, MessageView, ResponseView};
 use script::{Direction, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, Traced, TracedMessage};
 use secrets::Secrets;
 
@@ -149,7 +149,7 @@ fn masked(view: ExchangeView, mask: &Secrets) -> ExchangeView {
         url: text(view.url),
         request_headers: lines(view.request_headers),
         request_body: body(view.request_body),
-        answer: view.answer.map(|answer| AnswerView { headers: lines(answer.headers), body: body(answer.body), ..answer }),
+        response: view.response.map(|response| ResponseView { headers: lines(response.headers), body: body(response.body), ..response }),
         problem: text(view.problem),
         ..view
     }
@@ -174,7 +174,7 @@ fn view(traced: &Traced<'_>) -> ExchangeView {
         url: format!("{scheme}://{host}:{}{}", origin.port, request.path),
         request_headers,
         request_body: request.body.to_vec(),
-        answer: result.as_ref().ok().map(|response| AnswerView {
+        response: result.as_ref().ok().map(|response| ResponseView {
             status: response.status,
             headers: lines(&response.headers),
             body: response.body.to_vec(),

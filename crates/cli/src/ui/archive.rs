@@ -144,7 +144,7 @@ fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
     }
 }
 
-fn goes_on(entry: &run_directory::Entry) -> bool {
+fn goes_on(entry: &run_directory::HistoryEntry) -> bool {
     let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(metrics::clock::wall_ns());
     let silent = |written: SystemTime| now.duration_since(written).is_ok_and(|silence| silence > SILENCE);
     entry.end.is_none() && entry.written.is_some_and(|written| !silent(written))

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use stub::{Behaviour, Response, Server};
+use stub::{Behaviour, Server, StubResponse};
 
 use crate::harness::{Ended, Folder, server};
 
 /// A system that takes payments, and calls `hook` for each `after` its answer; the share of every `lost`-th never.
 fn system(hook: String, after: Duration, lost: u64) -> Server {
     let hook: Arc<str> = hook.into();
-    let pay = move |request: &stub::Request| {
+    let pay = move |request: &stub::StubRequest| {
         let (hook, id) = (Arc::clone(&hook), request.sequence);
         if lost == 0 || id % lost != 0 {
             std::thread::spawn(move || {
@@ -27,7 +27,7 @@ fn system(hook: String, after: Duration, lost: u64) -> Server {
                 let _ = socket.read_to_end(&mut Vec::new());
             });
         }
-        Response::json(201, &serde_json::json!({ "id": id }))
+        StubResponse::json(201, &serde_json::json!({ "id": id }))
     };
     Server::builder().route("POST /payments", Behaviour::function(pay)).start().expect("a server")
 }

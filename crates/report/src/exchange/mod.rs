@@ -1,4 +1,4 @@
-//! One request and its answer, shown whole: what `loadstone try` prints.
+//! One request and its response, shown whole: what `loadstone try` prints.
 //!
 //! Read [`ExchangeView`] first. What looks like a secret is masked before it is shown, see [`secrets::exchange`].
 
@@ -22,8 +22,8 @@ pub struct ExchangeView {
     pub url: String,
     pub request_headers: Vec<(String, String)>,
     pub request_body: Vec<u8>,
-    /// The answer; `None` when there was none.
-    pub answer: Option<AnswerView>,
+    /// `None` when there was none.
+    pub response: Option<ResponseView>,
     pub outcome: Outcome,
     /// What went wrong; empty otherwise.
     pub problem: String,
@@ -34,7 +34,7 @@ pub struct ExchangeView {
 }
 
 #[derive(Debug, Clone)]
-pub struct AnswerView {
+pub struct ResponseView {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     /// Decompressed.
@@ -50,8 +50,8 @@ pub fn exchange(view: &ExchangeView, style: &Style) -> String {
     out.push_str(&format!("{} {}\n", style.paint(Paint::Bold, &format!("→ {}", tame(&view.method))), tame(&url)));
     headers(&view.request_headers, style, &mut out);
     out.push_str(&body::render(&view.request_body, &view.request_headers, style));
-    match &view.answer {
-        Some(answer) => answered(view, answer, style, &mut out),
+    match &view.response {
+        Some(response) => responded(view, response, style, &mut out),
         None => {
             let lead = format!("✗ {}: ", view.outcome.label());
             out.push_str(&hang(&style.paint(Paint::Bad, &lead), width_of(&lead), &view.problem, style.width));
@@ -62,12 +62,12 @@ pub fn exchange(view: &ExchangeView, style: &Style) -> String {
     out
 }
 
-fn answered(view: &ExchangeView, answer: &AnswerView, style: &Style, out: &mut String) {
-    let paint = if answer.status < 400 { Paint::Good } else { Paint::Bad };
-    let status = style.paint(paint, &format!("← {}", answer.status));
-    out.push_str(&format!("{status} · {} · {}\n", units::seconds(view.response_ns as f64 / 1e9), units::bytes(answer.bytes_received)));
-    headers(&answer.headers, style, out);
-    out.push_str(&body::render(&answer.body, &answer.headers, style));
+fn responded(view: &ExchangeView, response: &ResponseView, style: &Style, out: &mut String) {
+    let paint = if response.status < 400 { Paint::Good } else { Paint::Bad };
+    let status = style.paint(paint, &format!("← {}", response.status));
+    out.push_str(&format!("{status} · {} · {}\n", units::seconds(view.response_ns as f64 / 1e9), units::bytes(response.bytes_received)));
+    headers(&response.headers, style, out);
+    out.push_str(&body::render(&response.body, &response.headers, style));
     if view.outcome.is_failure() {
         let problem = if view.problem.is_empty() { view.outcome.label() } else { &view.problem };
         out.push_str(&hang(&format!("  {} ", style.paint(Paint::Bad, "✗")), 4, problem, style.width));
@@ -93,7 +93,7 @@ fn phases(view: &ExchangeView, style: &Style) -> String {
     let all = [("name resolution", p.dns), ("connect", p.connect), ("TLS", p.tls), ("wait", p.wait), ("body", p.body)];
     let mut parts: Vec<String> =
         all.iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| format!("{name} {}", units::seconds(*ns as f64 / 1e9))).collect();
-    if !view.connected && view.answer.is_some() {
+    if !view.connected && view.response.is_some() {
         parts.push("connection reused".to_owned());
     }
     if parts.is_empty() { String::new() } else { format!("  {}\n", style.paint(Paint::Dim, &parts.join(" · "))) }

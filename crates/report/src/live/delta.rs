@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::view::{Column, Panel, ReportView, Timeline};
+use crate::view::{ChartColumn, Panel, ReportView, Timeline};
 
 /// The view as it is now, without the steps of its timeline that the reader has already.
 #[derive(Debug, Clone, Serialize)]
@@ -38,7 +38,7 @@ fn panels(timeline: &Timeline) -> impl Iterator<Item = &Panel> {
     timeline.panels.iter().chain(timeline.bands.iter().flat_map(|band| &band.panels))
 }
 
-fn columns(timeline: &Timeline) -> impl Iterator<Item = &Column> {
+fn columns(timeline: &Timeline) -> impl Iterator<Item = &ChartColumn> {
     panels(timeline).flat_map(|panel| &panel.columns)
 }
 

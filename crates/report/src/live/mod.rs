@@ -1,4 +1,4 @@
-//! The page of a run while it goes on: served on loopback, fed by server-sent events, steered through a guarded endpoint.
+//! The page of a run in progress: served on loopback, fed by server-sent events, steered through a guarded endpoint.
 //!
 //! Read [`LiveServer`] first. It has a thread and a runtime of its own, apart from those that make the load, and knows nothing of the
 //! engine: views come in, [`LiveCommand`]s go out on a bounded queue to whoever owns the run. Only the newest view is kept, so a slow
@@ -19,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 use crate::access::{Loopback, Token};
 use crate::view::{ReportView, RunState};
 use delta::Delta;
-use routes::Shared;
+use routes::LiveState;
 
 /// Commands that may wait for the run's owner; more are refused.
 const COMMANDS_MAX: usize = 16;
@@ -63,13 +63,13 @@ impl Default for Steering {
 pub enum LiveError {
     #[error("the live page cannot listen on {address}: {source}; choose another port, or leave the port out to get a free one")]
     Listen { address: SocketAddr, source: std::io::Error },
-    #[error("the live page cannot be started: {0}")]
+    #[error("cannot start the live page: {0}")]
     Start(#[from] std::io::Error),
 }
 
 /// A view on its way to the pages.
 #[derive(Debug, Clone)]
-struct Frame {
+struct ViewFrame {
     number: u64,
     view: Arc<ReportView>,
     /// For a page that has the frame before this one.
@@ -83,7 +83,7 @@ struct Frame {
 pub struct LiveServer {
     address: SocketAddr,
     token: Token,
-    frames: watch::Sender<Option<Frame>>,
+    frames: watch::Sender<Option<ViewFrame>>,
     commands: Receiver<LiveCommand>,
     /// Seconds to let pass, to stay within the bytes per second.
     pause: Cell<usize>,
@@ -108,7 +108,7 @@ impl LiveServer {
         let (sender, commands) = sync_channel(COMMANDS_MAX);
         let (shutdown, closed) = oneshot::channel();
         let shared =
-            Shared { frames: frames.clone(), token: token.clone(), commands: sender, loopback: Loopback(address.ip().is_loopback()) };
+            LiveState { frames: frames.clone(), token: token.clone(), commands: sender, loopback: Loopback(address.ip().is_loopback()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let serve = move || runtime.block_on(routes::serve(listener, shared, closed));
         let thread = std::thread::Builder::new().name("live-page".to_owned()).spawn(serve)?;
@@ -134,7 +134,7 @@ impl LiveServer {
         let delta: Option<Arc<str>> = delta.and_then(|delta| serde_json::to_string(&delta).ok()).map(Into::into);
         self.pause.set(delta.as_ref().map_or(0, |delta| delta.len() / BYTES_PER_SECOND_MAX));
         let (number, last) = (before.map_or(0, |before| before.number + 1), view.test.state != RunState::Running);
-        self.frames.send_replace(Some(Frame { number, view: Arc::new(view), delta, steering, last }));
+        self.frames.send_replace(Some(ViewFrame { number, view: Arc::new(view), delta, steering, last }));
     }
 
     /// The next command from the page, if there is one. Never blocks.

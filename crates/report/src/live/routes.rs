@@ -1,4 +1,4 @@
-//! `/` the page, `/events` its views, `/control` its commands.
+//! The routes of a live page: `/` the page, `/events` its views, `/control` its commands. Read [`serve`].
 
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use futures_util::{Stream, stream};
 use tokio::sync::{oneshot, watch};
 
-use super::{CommandSender, Frame, LAST_VIEW_WAIT, LiveCommand, Steering};
+use super::{CommandSender, LAST_VIEW_WAIT, LiveCommand, Steering, ViewFrame};
 use crate::access::{Loopback, Token, guard};
 use crate::html::{LiveSource, live_html};
 
@@ -24,15 +24,15 @@ const PAGES_MAX: usize = 32;
 const CONTROL_BYTES_MAX: usize = 4096;
 
 #[derive(Debug, Clone)]
-pub(super) struct Shared {
-    pub(super) frames: watch::Sender<Option<Frame>>,
+pub(super) struct LiveState {
+    pub(super) frames: watch::Sender<Option<ViewFrame>>,
     pub(super) token: Token,
     pub(super) commands: CommandSender,
     pub(super) loopback: Loopback,
 }
 
 /// Serves until `closed` fires (or its sender is gone); open pages then have a moment to take the last view.
-pub(super) async fn serve(listener: TcpListener, shared: Shared, closed: oneshot::Receiver<()>) {
+pub(super) async fn serve(listener: TcpListener, shared: LiveState, closed: oneshot::Receiver<()>) {
     // Registering with the runtime fails only when the process is out of descriptors; the run goes on without its page then.
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let frames = shared.frames.clone();
@@ -51,7 +51,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Shared, closed: oneshot
 }
 
 /// Completes once the server may go: it was closed, and every page has taken a last view or had its time.
-async fn last_view(closed: oneshot::Receiver<()>, frames: watch::Sender<Option<Frame>>) {
+async fn last_view(closed: oneshot::Receiver<()>, frames: watch::Sender<Option<ViewFrame>>) {
     let _ = closed.await;
     if frames.borrow().as_ref().is_some_and(|frame| frame.last) {
         let _ = tokio::time::timeout(LAST_VIEW_WAIT, frames.closed()).await;
@@ -61,42 +61,42 @@ async fn last_view(closed: oneshot::Receiver<()>, frames: watch::Sender<Option<F
 }
 
 #[derive(serde::Deserialize)]
-struct PageQuery {
+struct TokenQuery {
     #[serde(default)]
     token: String,
 }
 
 /// Whoever opens the address without the token gets a page that can watch and not steer.
-async fn page(State(shared): State<Shared>, Query(query): Query<PageQuery>) -> Html<String> {
+async fn page(State(shared): State<LiveState>, Query(query): Query<TokenQuery>) -> Html<String> {
     let token = if shared.token.matches(&query.token) { shared.token.as_str() } else { "" };
     Html(live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token, home: None }))
 }
 
-async fn events(State(shared): State<Shared>) -> Response {
+async fn events(State(shared): State<LiveState>) -> Response {
     if shared.frames.receiver_count() >= PAGES_MAX {
-        return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages watch this run.\n").into_response();
+        return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages are watching this run.\n").into_response();
     }
     Sse::new(views(shared.frames.subscribe())).keep_alive(KeepAlive::default()).into_response()
 }
 
 /// What one page has been sent.
-struct Sent {
-    frames: watch::Receiver<Option<Frame>>,
+struct PageStream {
+    frames: watch::Receiver<Option<ViewFrame>>,
     frame: Option<u64>,
     steering: Option<Steering>,
     over: bool,
 }
 
 /// The present view at once, then what changes of it whenever there is a new one; ends after the last.
-fn views(frames: watch::Receiver<Option<Frame>>) -> impl Stream<Item = Result<Event, Infallible>> {
-    let start = Sent { frames, frame: None, steering: None, over: false };
+fn views(frames: watch::Receiver<Option<ViewFrame>>) -> impl Stream<Item = Result<Event, Infallible>> {
+    let start = PageStream { frames, frame: None, steering: None, over: false };
     stream::unfold(start, |mut sent| async move {
         let event = sent.next().await?;
         Some((Ok(event), sent))
     })
 }
 
-impl Sent {
+impl PageStream {
     async fn next(&mut self) -> Option<Event> {
         if self.over {
             return None;
@@ -116,7 +116,7 @@ impl Sent {
     }
 
     /// A frame that was not sent yet.
-    async fn newer(&mut self) -> Option<Frame> {
+    async fn newer(&mut self) -> Option<ViewFrame> {
         loop {
             if let Some(frame) = self.frames.borrow_and_update().clone().filter(|frame| self.frame != Some(frame.number)) {
                 return Some(frame);
@@ -127,19 +127,19 @@ impl Sent {
 }
 
 #[derive(serde::Deserialize)]
-struct Control {
+struct ControlRequest {
     token: String,
     action: String,
     value: Option<f64>,
 }
 
-async fn control(State(shared): State<Shared>, body: String) -> (StatusCode, String) {
-    let control: Control = match serde_json::from_str(&body) {
+async fn control(State(shared): State<LiveState>, body: String) -> (StatusCode, String) {
+    let control: ControlRequest = match serde_json::from_str(&body) {
         Ok(control) => control,
         Err(error) => return (StatusCode::BAD_REQUEST, format!("Not a command: {error}\n")),
     };
     if !shared.token.matches(&control.token) {
-        let text = "This page may watch but not steer: open the address that the terminal shows, with its token.\n";
+        let text = "This page is read-only: open the address that the terminal shows, with its token.\n";
         return (StatusCode::FORBIDDEN, text.to_owned());
     }
     let command = match (control.action.as_str(), control.value) {
@@ -148,13 +148,11 @@ async fn control(State(shared): State<Shared>, body: String) -> (StatusCode, Str
         ("stop", _) => LiveCommand::Stop,
         ("scale", Some(factor)) if (0.0..=LiveCommand::SCALE_MAX).contains(&factor) => LiveCommand::Scale(factor),
         ("scale", _) => return (StatusCode::BAD_REQUEST, format!("scale needs a value from 0 to {}\n", LiveCommand::SCALE_MAX)),
-        (other, _) => return (StatusCode::BAD_REQUEST, format!("There is no command {other:?}: pause, resume, stop, scale\n")),
+        (other, _) => return (StatusCode::BAD_REQUEST, format!("Unknown command {other:?}: expected pause, resume, stop or scale\n")),
     };
     match shared.commands.try_send(command) {
         Ok(()) => (StatusCode::ACCEPTED, String::new()),
-        Err(TrySendError::Full(_)) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "The run has not taken the commands before this one yet.\n".to_owned())
-        }
+        Err(TrySendError::Full(_)) => (StatusCode::SERVICE_UNAVAILABLE, "The run is still busy with earlier commands.\n".to_owned()),
         Err(TrySendError::Disconnected(_)) => (StatusCode::GONE, "The run is over.\n".to_owned()),
     }
 }

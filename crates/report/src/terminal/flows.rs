@@ -3,10 +3,10 @@
 use analysis::{FlowRow, Summary, TimeStats};
 
 use super::style::{Paint, Style, hang};
-use super::table::{Cell, Head, Row, Table};
+use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
 
-/// Title and rank of what gives way, see [`Head`].
+/// Title and rank of what gives way, see [`ColumnHead`].
 const HEADS: [(&str, u8); 10] = [
     ("Flows", 0),
     ("Started", 2),
@@ -25,12 +25,12 @@ pub(crate) fn flows(summary: &Summary, style: &Style) -> String {
     if summary.flows.is_empty() {
         return String::new();
     }
-    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| Head { title, keep: *keep, left: index == 0 }).collect();
-    let mut table = Table { heads, rows: Vec::new() };
+    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
+    let mut table = TextTable { heads, rows: Vec::new() };
     for flow in &summary.flows {
         table.rows.push(Row::Cells(cells(flow)));
         table.rows.extend(flow.stages.iter().map(|stage| {
-            let mut cells: Vec<Cell> = vec![format!("  until {}", stage.name).into(), String::new().into()];
+            let mut cells: Vec<TextCell> = vec![format!("  until {}", stage.name).into(), String::new().into()];
             cells.extend([units::count(stage.reached).into(), String::new().into(), units::count(stage.backlog).into()]);
             cells.extend(times(&stage.time));
             cells.push(units::count(stage.backlog_max).into());
@@ -46,9 +46,9 @@ pub(crate) fn flows(summary: &Summary, style: &Style) -> String {
     out
 }
 
-fn cells(flow: &FlowRow) -> Vec<Cell> {
-    let bad = |count: u64, paint: Paint| Cell { text: units::count(count), paint: (count > 0).then_some(paint) };
-    let mut cells: Vec<Cell> = vec![flow.name.clone().into(), units::count(flow.started).into(), units::count(flow.finished).into()];
+fn cells(flow: &FlowRow) -> Vec<TextCell> {
+    let bad = |count: u64, paint: Paint| TextCell { text: units::count(count), paint: (count > 0).then_some(paint) };
+    let mut cells: Vec<TextCell> = vec![flow.name.clone().into(), units::count(flow.started).into(), units::count(flow.finished).into()];
     cells.extend([bad(flow.timed_out, Paint::Bad), bad(flow.open, Paint::Doubt)]);
     cells.extend(times(&flow.time));
     cells.push(units::count(flow.backlog_max).into());
@@ -56,7 +56,7 @@ fn cells(flow: &FlowRow) -> Vec<Cell> {
 }
 
 /// p50, p95, p99 and maximum; `≥ 3 s` where a percentile lies among journeys that did not finish.
-fn times(times: &TimeStats) -> Vec<Cell> {
-    let at = |quantile| Cell::from(words::percentile(times, quantile));
+fn times(times: &TimeStats) -> Vec<TextCell> {
+    let at = |quantile| TextCell::from(words::percentile(times, quantile));
     vec![at(0.5), at(0.95), at(0.99), units::seconds_or_none(times.max).into()]
 }

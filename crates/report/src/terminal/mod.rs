@@ -12,10 +12,10 @@ mod table;
 mod tables;
 
 pub use progress::Progress;
-pub use screen::{Pace, Screen};
+pub use screen::{ProgressMode, Screen};
 pub use style::{ColorChoice, Style};
 pub use summary::{Closing, summary};
 
 pub(crate) use style::{Paint, hang, shorten, tame, width_of};
 pub(crate) use summary::grade_sign;
-pub(crate) use table::{Cell, Head, Row, Table};
+pub(crate) use table::{ColumnHead, Row, TextCell, TextTable};

@@ -1,4 +1,6 @@
-//! What is known while a run goes on, as a block of a few lines or as one line.
+//! What is known of a run in progress, as a block of a few lines or as one line. Read [`Progress`].
+//!
+//! Deliberately absent: where and how often it is drawn, which is `screen`.
 
 use std::collections::VecDeque;
 
@@ -9,7 +11,7 @@ use plan::TestPlan;
 use super::grade_sign;
 use super::style::{Paint, Style, cut, shorten, width_of};
 use crate::timeline::digest::percentile;
-use crate::timeline::step::{FlowStep, Step};
+use crate::timeline::step::{TimelineFlow, TimelineStep};
 
 /// Seconds that the moving numbers are taken over.
 const WINDOW: usize = 5;
@@ -20,7 +22,7 @@ pub struct Progress {
     name: String,
     planned_ns: Option<u64>,
     open: Vec<bool>,
-    recent: VecDeque<Step>,
+    recent: VecDeque<TimelineStep>,
     stage: String,
     requests: u64,
     failed: u64,
@@ -48,7 +50,7 @@ impl Progress {
 
     /// Adds one second, merged over all workers.
     pub fn push(&mut self, slice: &Snapshot) {
-        let step = Step::of(slice, &self.open);
+        let step = TimelineStep::of(slice, &self.open);
         self.requests += step.response.count();
         self.failed += step.failed();
         if self.recent.len() == WINDOW {
@@ -108,8 +110,8 @@ impl Progress {
         parts.join(" · ")
     }
 
-    fn window(&self) -> Step {
-        self.recent.iter().fold(Step::default(), |mut sum, step| {
+    fn window(&self) -> TimelineStep {
+        self.recent.iter().fold(TimelineStep::default(), |mut sum, step| {
             sum.merge(step.clone());
             sum
         })
@@ -137,7 +139,7 @@ impl Progress {
         format!("{}{padding}{bar}  {time}", style.paint(Paint::Bold, &name))
     }
 
-    fn rates(&self, window: &Step) -> String {
+    fn rates(&self, window: &TimelineStep) -> String {
         let rate = |count: u64| window.rate(count).map_or_else(|| units::NONE.to_owned(), units::rate);
         let requests = format!("{} requests", rate(window.response.count()));
         if !self.open.contains(&true) {
@@ -159,14 +161,13 @@ impl Progress {
         text
     }
 
-    /// `Time to send: 312 open, the oldest for 12.3 s, 15.0/s finish`; levels are those of the last second.
-    fn flows(&self, window: &Step) -> Vec<String> {
+    /// `Time to send: 312 open, oldest 12.3 s, finishing 15.0/s`; levels are those of the last second.
+    fn flows(&self, window: &TimelineStep) -> Vec<String> {
         let last = self.recent.back();
-        let flow = |flow: &FlowStep| {
+        let flow = |flow: &TimelineFlow| {
             let now = last.and_then(|step| step.flows.iter().find(|now| now.name == flow.name)).unwrap_or(flow);
-            let oldest =
-                if now.backlog > 0 { format!(", the oldest for {}", units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
-            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", {} finish", units::rate(rate)));
+            let oldest = if now.backlog > 0 { format!(", oldest {}", units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
+            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", finishing {}", units::rate(rate)));
             format!("{}: {} open{oldest}{rate}", flow.name, units::count(now.backlog))
         };
         window.flows.iter().map(flow).collect()

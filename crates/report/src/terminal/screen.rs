@@ -10,7 +10,7 @@ use super::style::Style;
 
 /// How the progress is shown, and how often. Nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum ProgressMode {
     /// A block that is redrawn in place, at most this often.
     Block { every_ns: u64 },
     /// Plain lines, one per interval; no control codes.
@@ -19,15 +19,15 @@ pub enum Pace {
     Quiet,
 }
 
-impl Pace {
-    pub const BLOCK: Pace = Pace::Block { every_ns: 500_000_000 };
-    pub const LINES: Pace = Pace::Lines { every_ns: 5_000_000_000 };
+impl ProgressMode {
+    pub const BLOCK: ProgressMode = ProgressMode::Block { every_ns: 500_000_000 };
+    pub const LINES: ProgressMode = ProgressMode::Lines { every_ns: 5_000_000_000 };
 
     /// A block on a terminal; lines in a pipe and where the environment says `CI` (set, and neither empty nor `false`).
     pub fn detect(is_terminal: bool) -> Self {
         let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if is_terminal && !ci && !dumb { Pace::BLOCK } else { Pace::LINES }
+        if is_terminal && !ci && !dumb { ProgressMode::BLOCK } else { ProgressMode::LINES }
     }
 }
 
@@ -35,7 +35,7 @@ impl Pace {
 #[derive(Debug)]
 pub struct Screen<W> {
     out: W,
-    pace: Pace,
+    pace: ProgressMode,
     style: Style,
     /// Lines of the block that stand on the terminal now.
     lines: u16,
@@ -46,12 +46,12 @@ pub struct Screen<W> {
 
 impl<W: Write> Screen<W> {
     /// Draws as wide as the style says.
-    pub fn new(out: W, pace: Pace, style: Style) -> Self {
+    pub fn new(out: W, pace: ProgressMode, style: Style) -> Self {
         Self { out, pace, style, lines: 0, drawn_at: None, columns: || None }
     }
 
     /// For a stream that is the terminal itself: follows its width.
-    pub fn on_terminal(out: W, pace: Pace, style: Style) -> Self {
+    pub fn on_terminal(out: W, pace: ProgressMode, style: Style) -> Self {
         Self { columns: terminal_columns, ..Self::new(out, pace, style) }
     }
 
@@ -61,19 +61,19 @@ impl<W: Write> Screen<W> {
     /// What the stream reports; a run should go on without its progress then.
     pub fn draw(&mut self, progress: &Progress, now: Nanos) -> io::Result<()> {
         let every_ns = match self.pace {
-            Pace::Block { every_ns } | Pace::Lines { every_ns } => every_ns,
-            Pace::Quiet => return Ok(()),
+            ProgressMode::Block { every_ns } | ProgressMode::Lines { every_ns } => every_ns,
+            ProgressMode::Quiet => return Ok(()),
         };
         if self.drawn_at.is_some_and(|at| now < at.saturating_add(every_ns)) {
             return Ok(());
         }
         // The first plain line comes after a full interval, when there is something to tell.
-        let first_line = self.drawn_at.is_none() && matches!(self.pace, Pace::Lines { .. });
+        let first_line = self.drawn_at.is_none() && matches!(self.pace, ProgressMode::Lines { .. });
         if first_line && now < every_ns {
             return Ok(());
         }
         self.drawn_at = Some(now);
-        if let Pace::Lines { .. } = self.pace {
+        if let ProgressMode::Lines { .. } = self.pace {
             writeln!(self.out, "{}", progress.line(now))?;
             return self.out.flush();
         }
@@ -100,7 +100,7 @@ impl<W: Write> Screen<W> {
         for line in text.lines() {
             writeln!(self.out, "{}", super::tame(line))?;
         }
-        self.drawn_at = self.drawn_at.filter(|_| !matches!(self.pace, Pace::Block { .. }));
+        self.drawn_at = self.drawn_at.filter(|_| !matches!(self.pace, ProgressMode::Block { .. }));
         self.out.flush()
     }
 

@@ -1,11 +1,11 @@
-//! The system's own signals at the end of a run: the few that findings rest on or that moved.
+//! The table of the system's own signals at the end of a run: the few that findings rest on or that moved.
 
 use analysis::Summary;
 
 use super::style::Style;
-use super::table::{Cell, Head, Row, Table};
+use super::table::{ColumnHead, Row, TextCell, TextTable};
 
-/// Title and rank of what gives way, see [`Head`].
+/// Title and rank of what gives way, see [`ColumnHead`].
 const HEADS: [(&str, u8); 5] = [("Signals", 0), ("Mean", 0), ("Min", 2), ("Max", 0), ("Max at", 1)];
 
 /// The table; empty where there are no such signals.
@@ -13,11 +13,11 @@ pub(crate) fn signals(summary: &Summary, style: &Style) -> String {
     if summary.signals.is_empty() {
         return String::new();
     }
-    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| Head { title, keep: *keep, left: index == 0 }).collect();
+    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
     let rows = summary.signals.iter().map(|signal| {
-        let value = |value: f64| Cell::from(units::in_unit(value, &signal.unit));
-        let at = Cell::from(units::seconds(signal.max_at_seconds));
+        let value = |value: f64| TextCell::from(units::in_unit(value, &signal.unit));
+        let at = TextCell::from(units::seconds(signal.max_at_seconds));
         Row::Cells(vec![signal.name.clone().into(), value(signal.mean), value(signal.min), value(signal.max), at])
     });
-    Table { heads, rows: rows.collect() }.render(style)
+    TextTable { heads, rows: rows.collect() }.render(style)
 }

@@ -4,27 +4,27 @@ use super::style::{Paint, Style, shorten, width_of};
 
 /// A column's head. `keep` orders what gives way when there is no room: 0 never does, the highest number goes first.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct ColumnHead {
     pub(crate) title: &'static str,
     pub(crate) keep: u8,
     pub(crate) left: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub(crate) struct TextCell {
     pub(crate) text: String,
     pub(crate) paint: Option<Paint>,
 }
 
-impl From<String> for Cell {
+impl From<String> for TextCell {
     fn from(text: String) -> Self {
-        Cell { text, paint: None }
+        TextCell { text, paint: None }
     }
 }
 
 #[derive(Debug)]
 pub(crate) enum Row {
-    Cells(Vec<Cell>),
+    Cells(Vec<TextCell>),
     /// A heading between rows.
     Heading(String),
     /// A title like that of the first column, after a blank line.
@@ -32,8 +32,8 @@ pub(crate) enum Row {
 }
 
 #[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) heads: Vec<Head>,
+pub(crate) struct TextTable {
+    pub(crate) heads: Vec<ColumnHead>,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -41,12 +41,12 @@ const GAP: usize = 2;
 /// The first column is not squeezed below this while another column can go instead. Columns.
 const NAME_MIN: usize = 24;
 
-impl Table {
+impl TextTable {
     pub(crate) fn render(&self, style: &Style) -> String {
         let natural: Vec<usize> = (0..self.heads.len()).map(|index| self.natural_width(index)).collect();
         let (shown, name_width) = self.fit(&natural, style.width);
         let mut out = String::new();
-        let head: Vec<Cell> = self.heads.iter().map(|head| Cell { text: head.title.to_owned(), paint: Some(Paint::Dim) }).collect();
+        let head: Vec<TextCell> = self.heads.iter().map(|head| TextCell { text: head.title.to_owned(), paint: Some(Paint::Dim) }).collect();
         self.line(&head, &natural, &shown, name_width, style, &mut out);
         for row in &self.rows {
             match row {
@@ -84,7 +84,7 @@ impl Table {
         }
     }
 
-    fn line(&self, cells: &[Cell], natural: &[usize], shown: &[bool], name_width: usize, style: &Style, out: &mut String) {
+    fn line(&self, cells: &[TextCell], natural: &[usize], shown: &[bool], name_width: usize, style: &Style, out: &mut String) {
         let mut line = String::new();
         for (index, cell) in cells.iter().enumerate().filter(|(index, _)| shown[*index]) {
             let text = if index == 0 { shorten(&cell.text, name_width) } else { cell.text.clone() };

@@ -3,12 +3,12 @@
 use analysis::{Percentile, RequestRow, Summary, TimeStats};
 
 use super::style::{Paint, Style};
-use super::table::{Cell, Head, Row, Table};
+use super::table::{ColumnHead, Row, TextCell, TextTable};
 
 /// Rows of each kind that are shown; the report has them all.
 const ROWS_MAX: usize = 20;
 
-/// Title and rank of what gives way, see [`Head`].
+/// Title and rank of what gives way, see [`ColumnHead`].
 const HEADS: [(&str, u8); 10] = [
     ("Requests", 0),
     ("Count", 0),
@@ -27,8 +27,8 @@ pub(crate) fn times(summary: &Summary, style: &Style) -> String {
     if summary.requests.is_empty() && summary.scenarios.is_empty() {
         return "No requests were made.\n".to_owned();
     }
-    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| Head { title, keep: *keep, left: index == 0 }).collect();
-    let mut table = Table { heads, rows: Vec::new() };
+    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
+    let mut table = TextTable { heads, rows: Vec::new() };
     let mut left_out = Vec::new();
     let mut thin = false;
     // Iterations are worth their rows only where they say more than the requests do.
@@ -53,7 +53,7 @@ pub(crate) fn times(summary: &Summary, style: &Style) -> String {
 }
 
 /// Requests come under their scenario's name where there are several scenarios.
-fn requests(shown: &[&RequestRow], table: &mut Table) {
+fn requests(shown: &[&RequestRow], table: &mut TextTable) {
     let mut scenarios: Vec<&str> = Vec::new();
     for row in shown {
         if !scenarios.contains(&&*row.key.scenario) {
@@ -70,7 +70,7 @@ fn requests(shown: &[&RequestRow], table: &mut Table) {
     }
 }
 
-fn others(title: &'static str, shown: &[&RequestRow], table: &mut Table) {
+fn others(title: &'static str, shown: &[&RequestRow], table: &mut TextTable) {
     if !shown.is_empty() {
         table.rows.push(Row::Section(title));
         table.rows.extend(shown.iter().map(|row| Row::Cells(cells(row, false))));
@@ -86,11 +86,11 @@ fn busiest(rows: &[RequestRow]) -> Vec<&RequestRow> {
     order.into_iter().map(|index| &rows[index]).collect()
 }
 
-fn cells(row: &RequestRow, indented: bool) -> Vec<Cell> {
+fn cells(row: &RequestRow, indented: bool) -> Vec<TextCell> {
     let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
     let indent = if indented { "  " } else { "" };
-    let failed = Cell { text: units::count(row.failed), paint: (row.failed > 0).then_some(Paint::Bad) };
-    let at = |quantile| Cell::from(units::seconds_or_none(row.response.at(quantile)));
+    let failed = TextCell { text: units::count(row.failed), paint: (row.failed > 0).then_some(Paint::Bad) };
+    let at = |quantile| TextCell::from(units::seconds_or_none(row.response.at(quantile)));
     let p99 = row.response.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
     vec![
         format!("{indent}{group}{}", row.key.name).into(),

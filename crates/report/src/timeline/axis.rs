@@ -2,7 +2,7 @@
 
 use metrics::Snapshot;
 
-use super::step::Step;
+use super::step::TimelineStep;
 
 /// Most steps of a timeline. A page is some 1,200 pixels wide; more points than that cost bytes and show nothing.
 pub(crate) const STEPS_MAX: usize = 1200;
@@ -12,7 +12,7 @@ pub(crate) const STEPS_MAX: usize = 1200;
 #[derive(Debug)]
 pub(crate) struct Axis {
     step_seconds: u32,
-    steps: Vec<Step>,
+    steps: Vec<TimelineStep>,
     open: Vec<bool>,
 }
 
@@ -28,9 +28,9 @@ impl Axis {
         }
         let index = (slice.slice / self.step_seconds) as usize;
         if self.steps.len() <= index {
-            self.steps.resize_with(index + 1, Step::default);
+            self.steps.resize_with(index + 1, TimelineStep::default);
         }
-        self.steps[index].merge(Step::of(slice, &self.open));
+        self.steps[index].merge(TimelineStep::of(slice, &self.open));
     }
 
     fn coarsen(&mut self) {
@@ -44,7 +44,7 @@ impl Axis {
         }
     }
 
-    pub(crate) fn steps(&self) -> &[Step] {
+    pub(crate) fn steps(&self) -> &[TimelineStep] {
         &self.steps
     }
 

@@ -3,27 +3,27 @@
 use metrics::{Signal, SignalKind, SignalPoint};
 
 use super::axis::{Axis, STEPS_MAX};
-use super::step::Range;
+use super::step::ValueRange;
 use super::{column, says_something};
-use crate::view::{Band, Column, Panel};
+use crate::view::{Band, ChartColumn, Panel};
 
 /// Readings of one signal within a step.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cell {
+struct ReadingSum {
     sum: f64,
     count: u32,
-    range: Option<Range>,
+    range: Option<ValueRange>,
 }
 
-impl Cell {
+impl ReadingSum {
     fn add(&mut self, value: f64) {
-        self.merge(Cell { sum: value, count: 1, range: Some(Range { low: value, high: value }) });
+        self.merge(ReadingSum { sum: value, count: 1, range: Some(ValueRange { low: value, high: value }) });
     }
 
-    fn merge(&mut self, other: Cell) {
+    fn merge(&mut self, other: ReadingSum) {
         self.sum += other.sum;
         self.count += other.count;
-        Range::merge(&mut self.range, other.range);
+        ValueRange::merge(&mut self.range, other.range);
     }
 
     fn mean(&self) -> Option<f64> {
@@ -36,7 +36,7 @@ impl Cell {
 struct Track {
     signal: Signal,
     step_seconds: u32,
-    cells: Vec<Cell>,
+    cells: Vec<ReadingSum>,
     /// The reading before, for counters.
     previous: Option<SignalPoint>,
 }
@@ -54,7 +54,7 @@ impl Track {
         }
         let index = (second / self.step_seconds) as usize;
         if self.cells.len() <= index {
-            self.cells.resize(index + 1, Cell::default());
+            self.cells.resize(index + 1, ReadingSum::default());
         }
         self.cells[index].add(value);
     }
@@ -70,8 +70,8 @@ impl Track {
     }
 
     /// The cells at a coarser (or the same) step length.
-    fn at_step(&self, step_seconds: u32, steps: usize) -> Vec<Cell> {
-        let mut cells = vec![Cell::default(); steps];
+    fn at_step(&self, step_seconds: u32, steps: usize) -> Vec<ReadingSum> {
+        let mut cells = vec![ReadingSum::default(); steps];
         let factor = (step_seconds / self.step_seconds).max(1) as usize;
         for (index, cell) in self.cells.iter().enumerate() {
             // A signal may be read a moment after the last slice ended.
@@ -83,12 +83,12 @@ impl Track {
     }
 
     /// The value line and, where a step merges readings that differ, the lowest and highest of them.
-    fn columns(&self, axis: &Axis) -> Vec<Column> {
+    fn columns(&self, axis: &Axis) -> Vec<ChartColumn> {
         let cells = self.at_step(axis.step_seconds(), axis.steps().len());
         let id = format!("signal/{}", self.signal.name);
         let label = self.label();
-        let mut columns = vec![column(&id, &label, cells.iter().map(Cell::mean))];
-        let differ = |cell: &Cell| cell.range.is_some_and(|range| range.low != range.high);
+        let mut columns = vec![column(&id, &label, cells.iter().map(ReadingSum::mean))];
+        let differ = |cell: &ReadingSum| cell.range.is_some_and(|range| range.low != range.high);
         if cells.iter().any(differ) && self.labels().is_none() {
             columns.push(column(format!("{id}/min"), format!("{label}, lowest"), cells.iter().map(|cell| cell.range.map(|r| r.low))));
             columns.push(column(format!("{id}/max"), format!("{label}, highest"), cells.iter().map(|cell| cell.range.map(|r| r.high))));
@@ -189,7 +189,7 @@ fn keep_largest(panel: &mut Panel) {
     if panel.columns.len() <= LABELS_MAX {
         return;
     }
-    let sum = |column: &Column| column.values.iter().flatten().sum::<f64>();
+    let sum = |column: &ChartColumn| column.values.iter().flatten().sum::<f64>();
     let mut sums: Vec<f64> = panel.columns.iter().map(sum).collect();
     sums.sort_by(|a, b| b.total_cmp(a));
     let least = sums[LABELS_MAX - 1];

@@ -1,54 +1,40 @@
-//! What is read out of a step's histograms, kept until the step changes: a page that is drawn anew every second reads a long run's
-//! histograms once, not once a second.
+//! What is read out of a step's histograms, kept until the step changes: a page that is redrawn every second reads a long run's
+//! histograms once, not once a second. Read [`StepDigest`]; [`super::step`] fills it.
 
 use std::sync::Arc;
 
 use metrics::Histogram;
-
-use super::bins;
-use super::step::Step;
 
 /// Name in a column's id, and quantile.
 pub(crate) const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 /// Percentiles and maximum of one distribution. Seconds.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Times {
+pub(crate) struct TimeDigest {
     /// In the order of [`PERCENTILES`].
     pub(crate) percentiles: [Option<f64>; 4],
     pub(crate) max: Option<f64>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Digest {
-    pub(crate) response: Times,
-    pub(crate) lag: Times,
-    pub(crate) timer_lag: Times,
-    pub(crate) read_lag: Times,
-    pub(crate) flows: Vec<(Arc<str>, Times)>,
-    /// Counts by bin of the heat map, see [`bins::counts`].
+pub(crate) struct StepDigest {
+    pub(crate) response: TimeDigest,
+    pub(crate) lag: TimeDigest,
+    pub(crate) timer_lag: TimeDigest,
+    pub(crate) read_lag: TimeDigest,
+    pub(crate) flows: Vec<(Arc<str>, TimeDigest)>,
+    /// Counts by bin of the heat map, see [`super::bins::counts`].
     pub(crate) heat: Vec<(i32, u64)>,
 }
 
-impl Digest {
-    pub(crate) fn of(step: &Step) -> Self {
-        Self {
-            response: Times::of(&step.response),
-            lag: Times::of(&step.lag),
-            timer_lag: Times::of(&step.timer_lag),
-            read_lag: Times::of(&step.read_lag),
-            flows: step.flows.iter().map(|flow| (Arc::clone(&flow.name), Times::of(&flow.time))).collect(),
-            heat: bins::counts(&step.response, bins::HEAT_PER_DECADE),
-        }
-    }
-
-    pub(crate) fn flow(&self, name: &str) -> Option<&Times> {
+impl StepDigest {
+    pub(crate) fn flow(&self, name: &str) -> Option<&TimeDigest> {
         self.flows.iter().find(|(known, _)| &**known == name).map(|(_, times)| times)
     }
 }
 
-impl Times {
-    fn of(times: &Histogram) -> Self {
+impl TimeDigest {
+    pub(crate) fn of(times: &Histogram) -> Self {
         let max = (!times.is_empty()).then(|| times.max() as f64 / 1e9);
         Self { percentiles: PERCENTILES.map(|(_, quantile)| percentile(times, quantile)), max }
     }

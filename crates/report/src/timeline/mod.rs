@@ -11,7 +11,7 @@ pub(crate) mod panels;
 pub(crate) mod sparks;
 pub(crate) mod step;
 
-use crate::view::Column;
+use crate::view::ChartColumn;
 
 /// Five significant digits: more than a chart can show, and half the bytes.
 pub(crate) fn round(value: f64) -> f64 {
@@ -30,13 +30,13 @@ pub(crate) fn round(value: f64) -> f64 {
 }
 
 /// A column of rounded values.
-pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> Column {
+pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> ChartColumn {
     let values = values.map(|value| value.filter(|v| v.is_finite()).map(round)).collect();
-    Column { id: id.into(), label: label.into(), values }
+    ChartColumn { id: id.into(), label: label.into(), values }
 }
 
 /// Does the column have anything but zeros and gaps?
-pub(crate) fn says_something(column: &Column) -> bool {
+pub(crate) fn says_something(column: &ChartColumn) -> bool {
     column.values.iter().any(|value| value.is_some_and(|v| v != 0.0))
 }
 

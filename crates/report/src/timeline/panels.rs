@@ -6,10 +6,10 @@ use std::sync::Arc;
 use metrics::Outcome;
 
 use super::axis::Axis;
-use super::digest::{Digest, PERCENTILES, Times};
-use super::step::{FlowStep, Step, WorkerTime};
+use super::digest::{PERCENTILES, StepDigest, TimeDigest};
+use super::step::{TimelineFlow, TimelineStep, WorkerTime};
 use super::{column, says_something};
-use crate::view::{Column, Panel};
+use crate::view::{ChartColumn, Panel};
 
 /// Workers that get a line of their own; of more, only the mean and the busiest are shown.
 const WORKER_LINES_MAX: usize = 16;
@@ -23,16 +23,16 @@ pub(crate) fn build(axis: &Axis) -> Vec<Panel> {
     panels
 }
 
-fn panel(id: &str, title: &str, unit: &str, columns: Vec<Column>) -> Panel {
+fn panel(id: &str, title: &str, unit: &str, columns: Vec<ChartColumn>) -> Panel {
     Panel { id: id.to_owned(), title: title.to_owned(), unit: unit.to_owned(), stacked: false, columns }
 }
 
-fn stacked(id: &str, title: &str, unit: &str, columns: Vec<Column>) -> Panel {
+fn stacked(id: &str, title: &str, unit: &str, columns: Vec<ChartColumn>) -> Panel {
     Panel { stacked: true, ..panel(id, title, unit, columns) }
 }
 
 /// One value per step.
-fn over(axis: &Axis, id: &str, label: &str, value: impl Fn(&Step) -> Option<f64>) -> Column {
+fn over(axis: &Axis, id: &str, label: &str, value: impl Fn(&TimelineStep) -> Option<f64>) -> ChartColumn {
     column(id, label, axis.steps().iter().map(value))
 }
 
@@ -52,9 +52,9 @@ fn rate(axis: &Axis) -> Panel {
 }
 
 /// p50, p90, p95, p99 and max of the distribution that `times` picks.
-fn percentiles<'a>(axis: &'a Axis, prefix: &str, times: impl Fn(&'a Digest) -> Option<&'a Times>) -> Vec<Column> {
+fn percentiles<'a>(axis: &'a Axis, prefix: &str, times: impl Fn(&'a StepDigest) -> Option<&'a TimeDigest>) -> Vec<ChartColumn> {
     let steps = axis.steps();
-    let mut columns: Vec<Column> = (0..PERCENTILES.len())
+    let mut columns: Vec<ChartColumn> = (0..PERCENTILES.len())
         .map(|index| {
             let name = PERCENTILES[index].0;
             let values = steps.iter().map(|step| times(step.digest()).and_then(|times| times.percentiles[index]));
@@ -70,7 +70,7 @@ fn response(axis: &Axis) -> Panel {
 }
 
 fn users(axis: &Axis) -> Panel {
-    let level = |value: fn(&Step) -> u64| move |step: &Step| step.is_measured().then(|| value(step) as f64);
+    let level = |value: fn(&TimelineStep) -> u64| move |step: &TimelineStep| step.is_measured().then(|| value(step) as f64);
     let mut columns = vec![over(axis, "users/active", "active", level(|step| step.users.active))];
     if axis.any_closed() {
         columns.push(over(axis, "users/asked", "asked", level(|step| step.users.asked)));
@@ -91,7 +91,8 @@ fn in_flight(axis: &Axis) -> Panel {
 
 fn failures(axis: &Axis) -> Panel {
     let seen: BTreeSet<Outcome> = axis.steps().iter().flat_map(|step| step.failures.iter().map(|(outcome, _)| *outcome)).collect();
-    let count = |step: &Step, outcome: Outcome| step.failures.iter().find(|(known, _)| *known == outcome).map_or(0, |(_, count)| *count);
+    let count =
+        |step: &TimelineStep, outcome: Outcome| step.failures.iter().find(|(known, _)| *known == outcome).map_or(0, |(_, count)| *count);
     let columns = seen
         .into_iter()
         .map(|outcome| {
@@ -112,12 +113,12 @@ const PHASES: [(&str, &str); 5] =
 
 /// Seconds per request, so that the stack adds up to the mean response time: a phase that half of the requests had counts half.
 fn phases(axis: &Axis) -> Panel {
-    let per_request = |step: &Step, ns: u128| (!step.response.is_empty()).then(|| ns as f64 / 1e9 / step.response.count() as f64);
+    let per_request = |step: &TimelineStep, ns: u128| (!step.response.is_empty()).then(|| ns as f64 / 1e9 / step.response.count() as f64);
     let mut columns = vec![over(axis, "phases/lag", "schedule lag", |step| per_request(step, step.lag.sum()))];
     for (index, (id, label)) in PHASES.iter().enumerate() {
         columns.push(over(axis, &format!("phases/{id}"), label, |step| per_request(step, step.phase_ns[index])));
     }
-    let known = |step: &Step| step.lag.sum() + step.phase_ns.iter().sum::<u128>();
+    let known = |step: &TimelineStep| step.lag.sum() + step.phase_ns.iter().sum::<u128>();
     columns
         .push(over(axis, "phases/other", "sending and other", |step| per_request(step, step.response.sum().saturating_sub(known(step)))));
     columns.retain(says_something);
@@ -140,11 +141,12 @@ fn flows(axis: &Axis) -> Vec<Panel> {
 
 fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
     let id = |part: &str| format!("flow/{name}/{part}");
-    let of = |step: &Step, value: &dyn Fn(&Step, &FlowStep) -> Option<f64>| {
+    let of = |step: &TimelineStep, value: &dyn Fn(&TimelineStep, &TimelineFlow) -> Option<f64>| {
         step.flows.iter().find(|flow| flow.name == *name).and_then(|flow| value(step, flow))
     };
-    let line =
-        |part: &str, label: &str, value: &dyn Fn(&Step, &FlowStep) -> Option<f64>| over(axis, &id(part), label, |step| of(step, value));
+    let line = |part: &str, label: &str, value: &dyn Fn(&TimelineStep, &TimelineFlow) -> Option<f64>| {
+        over(axis, &id(part), label, |step| of(step, value))
+    };
     let stages: Vec<Arc<str>> = axis
         .steps()
         .iter()
@@ -152,14 +154,14 @@ fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
         .map_or_else(Vec::new, |flow| flow.stages.iter().map(|(stage, _)| Arc::clone(stage)).collect());
     let mut backlog = vec![line("backlog/all", "open", &|_, flow| Some(flow.backlog as f64))];
     for (index, stage) in stages.iter().enumerate() {
-        let at = move |_: &Step, flow: &FlowStep| flow.stages.get(index).map(|(_, open)| *open as f64);
+        let at = move |_: &TimelineStep, flow: &TimelineFlow| flow.stages.get(index).map(|(_, open)| *open as f64);
         backlog.push(line(&format!("backlog/{stage}"), &format!("at \"{stage}\""), &at));
     }
     let rate = vec![
         line("rate/started", "started", &|step, flow| step.rate(flow.started)),
         line("rate/finished", "finished", &|step, flow| step.rate(flow.finished)),
     ];
-    let overtaken = |_: &Step, flow: &FlowStep| (flow.finished > 0).then(|| flow.overtaken as f64 / flow.finished as f64);
+    let overtaken = |_: &TimelineStep, flow: &TimelineFlow| (flow.finished > 0).then(|| flow.overtaken as f64 / flow.finished as f64);
     vec![
         panel(
             &format!("flow/{name}"),
@@ -171,9 +173,9 @@ fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
         panel(&id("rate"), &format!("{name}: rate"), "/s", rate),
         panel(
             &id("oldest"),
-            &format!("{name}: open for"),
+            &format!("{name}: age of the oldest"),
             "s",
-            vec![line("oldest/age", "the oldest", &|_, flow| Some(flow.oldest_ns as f64 / 1e9))],
+            vec![line("oldest/age", "oldest open", &|_, flow| Some(flow.oldest_ns as f64 / 1e9))],
         ),
         panel(&id("order"), &format!("{name}: order"), "share", vec![line("order/overtaken", "overtaken", &overtaken)]),
     ]
@@ -188,26 +190,26 @@ fn generator(axis: &Axis) -> Panel {
     let mut columns = Vec::new();
     if workers <= WORKER_LINES_MAX {
         for index in 0..workers {
-            let share = |step: &Step| step.workers.get(index).and_then(busy);
+            let share = |step: &TimelineStep| step.workers.get(index).and_then(busy);
             columns.push(over(axis, &format!("generator/busy/{index}"), &format!("worker {index} busy"), share));
         }
     } else {
-        let shares = |step: &Step| step.workers.iter().filter_map(busy).collect::<Vec<f64>>();
+        let shares = |step: &TimelineStep| step.workers.iter().filter_map(busy).collect::<Vec<f64>>();
         columns.push(over(axis, "generator/busy/mean", "workers busy, mean", |step| {
             let shares = shares(step);
             (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
         }));
         columns.push(over(axis, "generator/busy/max", "busiest worker", |step| shares(step).into_iter().reduce(f64::max)));
     }
-    let waiting = |step: &Step| {
+    let waiting = |step: &TimelineStep| {
         let shares =
             step.workers.iter().filter(|worker| worker.wall_ns > 0).map(|worker| worker.run_queue_ns as f64 / worker.wall_ns as f64);
         shares.reduce(f64::max)
     };
     columns.push(over(axis, "generator/run_queue", "waiting for a core (worst worker)", waiting));
     for (id, label, ns) in [
-        ("generator/steal", "stolen by the hypervisor", (|step: &Step| step.steal_ns) as fn(&Step) -> u64),
-        ("generator/throttled", "throttled by the cgroup", |step: &Step| step.throttled_ns),
+        ("generator/steal", "stolen by the hypervisor", (|step: &TimelineStep| step.steal_ns) as fn(&TimelineStep) -> u64),
+        ("generator/throttled", "throttled by the cgroup", |step: &TimelineStep| step.throttled_ns),
     ] {
         columns.push(over(axis, id, label, |step| step.share(ns(step))));
         if columns.last().is_some_and(|column| !says_something(column)) {
@@ -221,9 +223,9 @@ fn generator_lag(axis: &Axis) -> Panel {
     let columns = vec![
         over(axis, "generator_lag/p99", "schedule lag p99", |step| step.digest().lag.p99()),
         over(axis, "generator_lag/max", "schedule lag max", |step| step.digest().lag.max),
-        over(axis, "generator_lag/timer_p99", "timers late, p99", |step| step.digest().timer_lag.p99()),
-        over(axis, "generator_lag/read_max", "answers unread, longest", |step| step.digest().read_lag.max),
+        over(axis, "generator_lag/timer_p99", "timer lag p99", |step| step.digest().timer_lag.p99()),
+        over(axis, "generator_lag/read_max", "longest unread response", |step| step.digest().read_lag.max),
         over(axis, "generator_lag/stall", "longest stall", |step| step.is_measured().then_some(step.stall_ns_max as f64 / 1e9)),
     ];
-    panel("generator_lag", "How late the generator was", "s", columns)
+    panel("generator_lag", "Generator delays", "s", columns)
 }

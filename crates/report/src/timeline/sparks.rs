@@ -12,7 +12,7 @@ use super::round;
 const POINTS_MAX: usize = 60;
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Point {
+struct SparkPoint {
     sum_ns: u128,
     count: u64,
 }
@@ -22,7 +22,7 @@ struct Point {
 pub(crate) struct Sparks {
     step_seconds: u32,
     points: usize,
-    series: HashMap<SeriesKey, Vec<Point>>,
+    series: HashMap<SeriesKey, Vec<SparkPoint>>,
 }
 
 impl Sparks {
@@ -42,7 +42,7 @@ impl Sparks {
             }
             let Some(line) = self.series.get_mut(&series.key) else { continue };
             if line.len() <= index {
-                line.resize(index + 1, Point::default());
+                line.resize(index + 1, SparkPoint::default());
             }
             line[index].sum_ns += series.response.sum();
             line[index].count += series.response.count();
@@ -53,8 +53,9 @@ impl Sparks {
         self.step_seconds *= 2;
         self.points = self.points.div_ceil(2);
         for line in self.series.values_mut() {
-            let sum =
-                |pair: &[Point]| pair.iter().fold(Point::default(), |a, b| Point { sum_ns: a.sum_ns + b.sum_ns, count: a.count + b.count });
+            let sum = |pair: &[SparkPoint]| {
+                pair.iter().fold(SparkPoint::default(), |a, b| SparkPoint { sum_ns: a.sum_ns + b.sum_ns, count: a.count + b.count })
+            };
             *line = line.chunks(2).map(sum).collect();
         }
     }
@@ -62,7 +63,7 @@ impl Sparks {
     /// The line of one request in seconds, gaps where none ended; empty for an unknown request.
     pub(crate) fn line(&self, key: &SeriesKey) -> Vec<Option<f64>> {
         let Some(line) = self.series.get(key) else { return Vec::new() };
-        let mean = |point: Option<&Point>| {
+        let mean = |point: Option<&SparkPoint>| {
             point.filter(|point| point.count > 0).map(|point| round(point.sum_ns as f64 / point.count as f64 / 1e9))
         };
         (0..self.points).map(|index| mean(line.get(index))).collect()

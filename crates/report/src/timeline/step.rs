@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use metrics::{FlowSlice, Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
 
-use super::digest::Digest;
+use super::bins;
+use super::digest::{StepDigest, TimeDigest};
 
 /// Lowest and highest value of the seconds that a step was merged from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Range {
+pub(crate) struct ValueRange {
     pub(crate) low: f64,
     pub(crate) high: f64,
 }
 
-impl Range {
-    pub(crate) fn merge(mine: &mut Option<Range>, theirs: Option<Range>) {
+impl ValueRange {
+    pub(crate) fn merge(mine: &mut Option<ValueRange>, theirs: Option<ValueRange>) {
         let Some(theirs) = theirs else { return };
-        let merged = mine.map_or(theirs, |mine| Range { low: mine.low.min(theirs.low), high: mine.high.max(theirs.high) });
+        let merged = mine.map_or(theirs, |mine| ValueRange { low: mine.low.min(theirs.low), high: mine.high.max(theirs.high) });
         *mine = Some(merged);
     }
 }
@@ -40,7 +41,7 @@ pub(crate) struct UserLevels {
 
 /// One flow within a step; levels are the highest among its seconds.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct FlowStep {
+pub(crate) struct TimelineFlow {
     pub(crate) name: Arc<str>,
     pub(crate) time: Histogram,
     pub(crate) started: u64,
@@ -52,7 +53,7 @@ pub(crate) struct FlowStep {
     pub(crate) stages: Vec<(Arc<str>, u64)>,
 }
 
-impl FlowStep {
+impl TimelineFlow {
     fn of(slice: &FlowSlice) -> Self {
         Self {
             name: Arc::clone(&slice.name),
@@ -66,7 +67,7 @@ impl FlowStep {
         }
     }
 
-    fn merge(&mut self, other: FlowStep) {
+    fn merge(&mut self, other: TimelineFlow) {
         self.time.merge(&other.time);
         self.started += other.started;
         self.finished += other.finished;
@@ -81,7 +82,7 @@ impl FlowStep {
 
 /// The measurements of one step. Merging is what makes a coarser step of two finer ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Step {
+pub(crate) struct TimelineStep {
     /// Time that the merged slices cover; zero when nothing was measured. Nanoseconds.
     pub(crate) covered_ns: u64,
     pub(crate) response: Histogram,
@@ -91,7 +92,7 @@ pub(crate) struct Step {
     pub(crate) stall_ns_max: u64,
     pub(crate) failures: Vec<(Outcome, u64)>,
     /// Requests per second, second by second.
-    pub(crate) request_rate: Option<Range>,
+    pub(crate) request_rate: Option<ValueRange>,
     pub(crate) arrivals_due: u64,
     pub(crate) arrivals_started: u64,
     /// Sums over all requests, in the order of `PhaseSlice::all`. Nanoseconds.
@@ -106,8 +107,8 @@ pub(crate) struct Step {
     pub(crate) in_flight_ns: u64,
     pub(crate) connections: u64,
     /// In the order of the plan.
-    pub(crate) flows: Vec<FlowStep>,
-    digest: OnceCell<Digest>,
+    pub(crate) flows: Vec<TimelineFlow>,
+    digest: OnceCell<StepDigest>,
 }
 
 /// Slices shorter than this (the cut-off end of a run) have too little time for a rate to mean anything. Nanoseconds.
@@ -116,12 +117,12 @@ const RATE_NS_MIN: u64 = 250_000_000;
 /// Workers past this number are not kept apart: the lines could not be told from each other.
 const WORKERS_MAX: usize = 256;
 
-impl Step {
+impl TimelineStep {
     /// The step of a single slice. `open` says of each leaf whether its load is open.
     pub(crate) fn of(slice: &Snapshot, open: &[bool]) -> Self {
-        let mut step = Step { covered_ns: slice.end.saturating_sub(slice.start), ..Step::default() };
+        let mut step = TimelineStep { covered_ns: slice.end.saturating_sub(slice.start), ..TimelineStep::default() };
         step.take_series(slice);
-        step.flows = slice.flows.iter().map(FlowStep::of).collect();
+        step.flows = slice.flows.iter().map(TimelineFlow::of).collect();
         let is_open = |leaf: &LeafSlice| open.get(leaf.leaf as usize).copied().unwrap_or(false);
         for leaf in &slice.leaves {
             if is_open(leaf) {
@@ -133,7 +134,7 @@ impl Step {
             step.users.waiting += leaf.waiting;
         }
         step.take_generator(slice);
-        step.request_rate = step.rate(step.response.count()).map(|rate| Range { low: rate, high: rate });
+        step.request_rate = step.rate(step.response.count()).map(|rate| ValueRange { low: rate, high: rate });
         step
     }
 
@@ -178,7 +179,7 @@ impl Step {
     }
 
     /// Adds another step's seconds.
-    pub(crate) fn merge(&mut self, other: Step) {
+    pub(crate) fn merge(&mut self, other: TimelineStep) {
         self.digest.take();
         self.covered_ns += other.covered_ns;
         self.response.merge(&other.response);
@@ -187,7 +188,7 @@ impl Step {
         self.read_lag.merge(&other.read_lag);
         self.stall_ns_max = self.stall_ns_max.max(other.stall_ns_max);
         other.failures.iter().for_each(|(outcome, count)| add(&mut self.failures, outcome, *count));
-        Range::merge(&mut self.request_rate, other.request_rate);
+        ValueRange::merge(&mut self.request_rate, other.request_rate);
         self.arrivals_due += other.arrivals_due;
         self.arrivals_started += other.arrivals_started;
         self.phase_ns.iter_mut().zip(other.phase_ns).for_each(|(mine, theirs)| *mine += theirs);
@@ -230,8 +231,15 @@ impl Step {
         self.covered_ns > 0
     }
 
-    pub(crate) fn digest(&self) -> &Digest {
-        self.digest.get_or_init(|| Digest::of(self))
+    pub(crate) fn digest(&self) -> &StepDigest {
+        self.digest.get_or_init(|| StepDigest {
+            response: TimeDigest::of(&self.response),
+            lag: TimeDigest::of(&self.lag),
+            timer_lag: TimeDigest::of(&self.timer_lag),
+            read_lag: TimeDigest::of(&self.read_lag),
+            flows: self.flows.iter().map(|flow| (Arc::clone(&flow.name), TimeDigest::of(&flow.time))).collect(),
+            heat: bins::counts(&self.response, bins::HEAT_PER_DECADE),
+        })
     }
 
     pub(crate) fn failed(&self) -> u64 {

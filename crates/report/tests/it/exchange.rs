@@ -2,7 +2,7 @@
 
 use metrics::{Outcome, Phases};
 use report::terminal::Style;
-use report::{AnswerView, ExchangeView, exchange};
+use report::{ExchangeView, ResponseView, exchange};
 
 use crate::fixtures::MS;
 
@@ -19,7 +19,7 @@ fn view() -> ExchangeView {
             header("cookie", "session=s1"),
         ],
         request_body: br#"{"product":"OneHour","password":"p1"}"#.to_vec(),
-        answer: Some(AnswerView {
+        response: Some(ResponseView {
             status: 200,
             headers: vec![header("content-type", "application/json; charset=utf-8"), header("set-cookie", "session=s2; HttpOnly")],
             body: br#"{"ticketId":"abc123","valid":true,"stops":[1,2]}"#.to_vec(),
@@ -45,7 +45,7 @@ fn an_exchange_is_shown_whole_and_without_its_secrets() {
 #[test]
 fn a_refused_connection_has_no_answer() {
     let view = ExchangeView {
-        answer: None,
+        response: None,
         outcome: Outcome::Refused,
         problem: "nothing listens there; is the target running?".to_owned(),
         request_body: Vec::new(),
@@ -57,7 +57,7 @@ fn a_refused_connection_has_no_answer() {
 
 fn with_answer(kind: &str, body: &[u8]) -> String {
     let mut view = view();
-    let answer = view.answer.as_mut().expect("the fixture has an answer");
+    let answer = view.response.as_mut().expect("the fixture has an answer");
     answer.headers = vec![("Content-Type".to_owned(), kind.to_owned())];
     answer.body = body.to_vec();
     exchange(&view, &Style::plain(80))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use analysis::{Grade, Summary};
 use report::terminal::{Closing, Style};
 use report::{RunRow, RunState, junit, markdown, runs_json, runs_table, summary_json};
-use run_directory::{Entry, RunEnd};
+use run_directory::{HistoryEntry, RunEnd};
 use serde_json::Value;
 
 use crate::fixtures;
@@ -111,9 +111,9 @@ fn every_outcome_is_documented() {
     }
 }
 
-fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> Entry {
+fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> HistoryEntry {
     let info = run_directory::RunInfo { id: id.to_owned(), ..fixtures::info() };
-    Entry {
+    HistoryEntry {
         directory: format!("runs/{id}").into(),
         info,
         test: "tickets".to_owned(),

@@ -1,7 +1,7 @@
 //! The live progress, on a terminal and in a pipe.
 
 use analysis::{Grade, ThresholdState};
-use report::terminal::{Pace, Progress, Screen, Style};
+use report::terminal::{Progress, ProgressMode, Screen, Style};
 
 use crate::fixtures::{self, SECOND};
 use crate::summary::assert_fits;
@@ -49,7 +49,7 @@ fn the_block_fits_any_width_and_six_lines() {
 #[test]
 fn a_pipe_gets_a_plain_line_every_five_seconds() {
     let mut out = Vec::new();
-    let mut screen = Screen::new(&mut out, Pace::LINES, Style::plain(80));
+    let mut screen = Screen::new(&mut out, ProgressMode::LINES, Style::plain(80));
     let mut progress = Progress::new(&fixtures::plan());
     for number in 0..12 {
         progress.push(&fixtures::slice(number));
@@ -101,7 +101,7 @@ fn terminal(bytes: &[u8]) -> Vec<String> {
 #[test]
 fn the_block_is_redrawn_in_place_and_leaves_nothing_behind() {
     let mut out = Vec::new();
-    let mut screen = Screen::new(&mut out, Pace::BLOCK, Style::plain(80));
+    let mut screen = Screen::new(&mut out, ProgressMode::BLOCK, Style::plain(80));
     let mut progress = after(1);
     screen.draw(&progress, SECOND).unwrap();
     screen.message("hello from the script").unwrap();
@@ -115,7 +115,7 @@ fn the_block_is_redrawn_in_place_and_leaves_nothing_behind() {
     expected.push(String::new());
     assert_eq!(shown, expected);
 
-    let mut screen = Screen::new(&mut out, Pace::BLOCK, Style::plain(80));
+    let mut screen = Screen::new(&mut out, ProgressMode::BLOCK, Style::plain(80));
     screen.draw(&progress, 0).unwrap();
     screen.finish().unwrap();
     assert_eq!(terminal(&out).iter().filter(|line| line.starts_with("rate")).count(), 1, "only the first screen's block stays");
@@ -124,7 +124,7 @@ fn the_block_is_redrawn_in_place_and_leaves_nothing_behind() {
 #[test]
 fn redraws_are_limited_to_two_per_second() {
     let mut out = Vec::new();
-    let mut screen = Screen::new(&mut out, Pace::BLOCK, Style::plain(80));
+    let mut screen = Screen::new(&mut out, ProgressMode::BLOCK, Style::plain(80));
     let progress = after(1);
     for tenth in 0..100u64 {
         screen.draw(&progress, tenth * SECOND / 10).unwrap();

@@ -1,12 +1,12 @@
 //! The view of a run against numbers worked out by hand.
 
 use metrics::SignalKind;
-use report::{Column, ReportView, RunState, ViewBuilder};
+use report::{ChartColumn, ReportView, RunState, ViewBuilder};
 use run_directory::RunEnd;
 
 use crate::fixtures::{self, MS, SECOND};
 
-fn columns(view: &ReportView) -> impl Iterator<Item = &Column> {
+fn columns(view: &ReportView) -> impl Iterator<Item = &ChartColumn> {
     let bands = view.timeline.bands.iter().flat_map(|band| &band.panels);
     view.timeline.panels.iter().chain(bands).flat_map(|panel| &panel.columns)
 }

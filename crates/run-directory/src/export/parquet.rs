@@ -1,4 +1,4 @@
-//! Parquet, by the `parquet` crate without Arrow.
+//! Parquet: one file with zstd-compressed columns, by the `parquet` crate without Arrow.
 
 use std::sync::Arc;
 
@@ -9,14 +9,17 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::{Table, Values};
+use super::format::TableFormat;
+use super::table::{ColumnTable, ColumnValues};
 use crate::RunError;
 
-pub(super) fn encode(table: &Table) -> Result<Vec<u8>, RunError> {
+pub(super) const FORMAT: TableFormat = TableFormat { extension: "parquet", is_text: false, encode };
+
+fn encode(table: &ColumnTable) -> Result<Vec<u8>, RunError> {
     try_encode(table).map_err(|error| RunError::Export { what: "Parquet", problem: error.to_string() })
 }
 
-fn try_encode(table: &Table) -> Result<Vec<u8>, ParquetError> {
+fn try_encode(table: &ColumnTable) -> Result<Vec<u8>, ParquetError> {
     let fields: Vec<TypePtr> =
         table.columns.iter().map(|column| field(column.name, &column.values).map(Arc::new)).collect::<Result<_, _>>()?;
     let schema = Arc::new(Type::group_type_builder("loadstone").with_fields(fields).build()?);
@@ -34,12 +37,12 @@ fn try_encode(table: &Table) -> Result<Vec<u8>, ParquetError> {
     writer.into_inner()
 }
 
-fn field(name: &str, values: &Values) -> Result<Type, ParquetError> {
+fn field(name: &str, values: &ColumnValues) -> Result<Type, ParquetError> {
     let (physical, logical, repetition) = match values {
-        Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
-        Values::Integer(_) => (Physical::INT64, None, Repetition::REQUIRED),
-        Values::Number(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
-        Values::Instant(_) => {
+        ColumnValues::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
+        ColumnValues::Integer(_) => (Physical::INT64, None, Repetition::REQUIRED),
+        ColumnValues::Number(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
+        ColumnValues::Instant(_) => {
             let utc_microseconds = LogicalType::Timestamp { is_adjusted_to_u_t_c: true, unit: TimeUnit::MICROS };
             (Physical::INT64, Some(utc_microseconds), Repetition::OPTIONAL)
         }
@@ -47,21 +50,21 @@ fn field(name: &str, values: &Values) -> Result<Type, ParquetError> {
     Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
 }
 
-fn write_column(writer: &mut SerializedColumnWriter<'_>, values: &Values) -> Result<(), ParquetError> {
+fn write_column(writer: &mut SerializedColumnWriter<'_>, values: &ColumnValues) -> Result<(), ParquetError> {
     match values {
-        Values::Text(values) => {
+        ColumnValues::Text(values) => {
             let values: Vec<ByteArray> = values.iter().map(|text| ByteArray::from(text.as_bytes().to_vec())).collect();
             writer.typed::<ByteArrayType>().write_batch(&values, None, None)?;
         }
-        Values::Integer(values) => {
+        ColumnValues::Integer(values) => {
             let values: Vec<i64> = values.iter().map(|value| i64::try_from(*value).unwrap_or(i64::MAX)).collect();
             writer.typed::<Int64Type>().write_batch(&values, None, None)?;
         }
-        Values::Number(values) => {
+        ColumnValues::Number(values) => {
             let (there, levels) = present(values);
             writer.typed::<DoubleType>().write_batch(&there, Some(&levels), None)?;
         }
-        Values::Instant(values) => {
+        ColumnValues::Instant(values) => {
             let (there, levels) = present(values);
             writer.typed::<Int64Type>().write_batch(&there, Some(&levels), None)?;
         }

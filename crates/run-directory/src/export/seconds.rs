@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Snapshot};
 
-use super::Table;
+use super::ColumnTable;
 use crate::Run;
 
 /// One row per second and series.
-pub fn per_second(run: &Run) -> Table {
+pub fn per_second(run: &Run) -> ColumnTable {
     let zero = zero_of(run);
     let rows: Vec<(&Snapshot, &SeriesSlice)> =
         run.slices.iter().flat_map(|slice| slice.series.iter().map(move |series| (slice, series))).collect();
-    let mut table = Table::default();
+    let mut table = ColumnTable::default();
     table.integer("second", &rows, |(slice, _)| u64::from(slice.slice));
     table.instant("time", &rows, |(slice, _)| at(zero, slice.start));
     table.text("kind", &rows, |(_, series)| kind(series.key.kind).into());
@@ -35,11 +35,11 @@ pub fn per_second(run: &Run) -> Table {
 }
 
 /// One row per second and flow. Times are those of the journeys that finished in the second.
-pub fn flows(run: &Run) -> Table {
+pub fn flows(run: &Run) -> ColumnTable {
     let zero = zero_of(run);
     let rows: Vec<(&Snapshot, &FlowSlice)> =
         run.slices.iter().flat_map(|slice| slice.flows.iter().map(move |flow| (slice, flow))).collect();
-    let mut table = Table::default();
+    let mut table = ColumnTable::default();
     table.integer("second", &rows, |(slice, _)| u64::from(slice.slice));
     table.instant("time", &rows, |(slice, _)| at(zero, slice.start));
     table.text("flow", &rows, |(_, flow)| flow.name.clone());
@@ -57,10 +57,10 @@ pub fn flows(run: &Run) -> Table {
 }
 
 /// One row per reading of an observer.
-pub fn signals(run: &Run) -> Table {
+pub fn signals(run: &Run) -> ColumnTable {
     let zero = zero_of(run);
     let rows: Vec<_> = run.signals.iter().flat_map(|series| series.points.iter().map(move |point| (&series.signal, point))).collect();
-    let mut table = Table::default();
+    let mut table = ColumnTable::default();
     table.number("at_s", &rows, |(_, point)| Some(point.at as f64 / 1e9));
     table.instant("time", &rows, |(_, point)| at(zero, point.at));
     table.text("signal", &rows, |(signal, _)| signal.name.as_str().into());

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 /// The values of one column; all columns of a table are equally long.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Values {
+pub enum ColumnValues {
     Text(Vec<Arc<str>>),
     Integer(Vec<u64>),
     Number(Vec<Option<f64>>),
@@ -13,20 +15,20 @@ pub enum Values {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub struct TableColumn {
     /// The unit stands at its end: `p99_s`, `received_bytes`.
     pub name: &'static str,
-    pub values: Values,
+    pub values: ColumnValues,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    pub columns: Vec<Column>,
+pub struct ColumnTable {
+    pub columns: Vec<TableColumn>,
 }
 
-/// One cell.
+/// What stands in one column of one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Cell<'a> {
+pub(crate) enum TableValue<'a> {
     Text(&'a str),
     Integer(u64),
     Number(f64),
@@ -34,24 +36,24 @@ pub(crate) enum Cell<'a> {
     Nothing,
 }
 
-impl Table {
+impl ColumnTable {
     /// Makes a column of what `value` says of each row.
     pub fn text<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> Arc<str>) {
-        self.columns.push(Column { name, values: Values::Text(rows.iter().map(value).collect()) });
+        self.columns.push(TableColumn { name, values: ColumnValues::Text(rows.iter().map(value).collect()) });
     }
 
     pub fn integer<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> u64) {
-        self.columns.push(Column { name, values: Values::Integer(rows.iter().map(value).collect()) });
+        self.columns.push(TableColumn { name, values: ColumnValues::Integer(rows.iter().map(value).collect()) });
     }
 
     /// What is not finite is written as missing.
     pub fn number<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> Option<f64>) {
         let finite = |row| value(row).filter(|value| value.is_finite());
-        self.columns.push(Column { name, values: Values::Number(rows.iter().map(finite).collect()) });
+        self.columns.push(TableColumn { name, values: ColumnValues::Number(rows.iter().map(finite).collect()) });
     }
 
     pub fn instant<R>(&mut self, name: &'static str, rows: &[R], value: impl Fn(&R) -> Option<i64>) {
-        self.columns.push(Column { name, values: Values::Instant(rows.iter().map(value).collect()) });
+        self.columns.push(TableColumn { name, values: ColumnValues::Instant(rows.iter().map(value).collect()) });
     }
 
     pub fn rows(&self) -> usize {
@@ -59,22 +61,27 @@ impl Table {
     }
 }
 
-impl Values {
+impl ColumnValues {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Values::Text(values) => values.len(),
-            Values::Integer(values) => values.len(),
-            Values::Number(values) => values.len(),
-            Values::Instant(values) => values.len(),
+            ColumnValues::Text(values) => values.len(),
+            ColumnValues::Integer(values) => values.len(),
+            ColumnValues::Number(values) => values.len(),
+            ColumnValues::Instant(values) => values.len(),
         }
     }
 
-    pub(crate) fn cell(&self, row: usize) -> Cell<'_> {
+    pub(crate) fn cell(&self, row: usize) -> TableValue<'_> {
         match self {
-            Values::Text(values) => Cell::Text(&values[row]),
-            Values::Integer(values) => Cell::Integer(values[row]),
-            Values::Number(values) => values[row].map_or(Cell::Nothing, Cell::Number),
-            Values::Instant(values) => values[row].map_or(Cell::Nothing, Cell::Instant),
+            ColumnValues::Text(values) => TableValue::Text(&values[row]),
+            ColumnValues::Integer(values) => TableValue::Integer(values[row]),
+            ColumnValues::Number(values) => values[row].map_or(TableValue::Nothing, TableValue::Number),
+            ColumnValues::Instant(values) => values[row].map_or(TableValue::Nothing, TableValue::Instant),
         }
     }
+}
+
+/// An instant in UTC as text formats write it.
+pub(super) fn rfc3339(microseconds: i64) -> String {
+    Timestamp::from_microsecond(microseconds).map_or_else(|_| String::new(), |timestamp| timestamp.to_string())
 }

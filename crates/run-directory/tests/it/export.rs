@@ -5,7 +5,7 @@ use std::fs::File;
 use metrics::{Signal, SignalKind, SignalPoint, unit};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use run_directory::export::{self, Format};
+use run_directory::export::{self, ColumnTable, FORMATS, format};
 use run_directory::{Run, RunEnd, SignalSeries};
 
 use crate::made;
@@ -17,12 +17,16 @@ fn run() -> Run {
     Run { signals, end: Some(RunEnd::Completed), ..Run::new(made::info(), made::plan("shop"), slices) }
 }
 
+fn text(table: &ColumnTable, extension: &str) -> String {
+    String::from_utf8(format(extension).unwrap().encode(table).unwrap()).unwrap()
+}
+
 #[test]
 fn parquet_reads_back_row_by_row() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seconds.parquet");
     let run = run();
-    export::write(&export::per_second(&run), Format::Parquet, &path).unwrap();
+    export::write(&export::per_second(&run), format("parquet").unwrap(), &path).unwrap();
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
     let columns = reader.metadata().file_metadata().schema_descr();
     let position = |name: &str| columns.columns().iter().position(|column| column.name() == name).unwrap();
@@ -55,7 +59,7 @@ fn flows_are_a_row_per_second() {
         time,
         ..metrics::FlowSlice::default()
     });
-    let csv = String::from_utf8(export::encode(&export::flows(&run), Format::Csv).unwrap()).unwrap();
+    let csv = text(&export::flows(&run), "csv");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "second,time,flow,started,finished,timed_out,open,oldest_s,mean_s,p50_s,p95_s,p99_s,max_s,overtaken");
     assert!(lines[1].starts_with("1,2026-11-20T18:30:06") && lines[1].contains(",Send,3,1,0,2,0.5,"), "{}", lines[1]);
@@ -65,8 +69,8 @@ fn flows_are_a_row_per_second() {
 #[test]
 fn csv_and_json_lines_hold_the_same() {
     let table = export::per_second(&run());
-    let csv = String::from_utf8(export::encode(&table, Format::Csv).unwrap()).unwrap();
-    let json = String::from_utf8(export::encode(&table, Format::JsonLines).unwrap()).unwrap();
+    let csv = text(&table, "csv");
+    let json = text(&table, "jsonl");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let names = reader.headers().unwrap().clone();
     let mut lines = json.lines();
@@ -90,10 +94,10 @@ fn csv_and_json_lines_hold_the_same() {
 #[test]
 fn signals_have_a_table_and_nothing_gives_an_empty_one() {
     let mut run = run();
-    let csv = String::from_utf8(export::encode(&export::signals(&run), Format::Csv).unwrap()).unwrap();
+    let csv = text(&export::signals(&run), "csv");
     assert_eq!(csv, "at_s,time,signal,unit,value\n0.5,2026-11-20T18:30:05.5Z,process/cpu,1,0.25\n");
     run.slices.clear();
-    for format in [Format::Csv, Format::JsonLines, Format::Parquet] {
-        assert!(export::encode(&export::per_second(&run), format).is_ok());
+    for format in &FORMATS {
+        assert!(format.encode(&export::per_second(&run)).is_ok(), "{format:?}");
     }
 }

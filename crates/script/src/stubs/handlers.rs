@@ -13,7 +13,7 @@ use metrics::clock::{Clock, Monotonic};
 use metrics::{FlowEvent, FlowKey};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Class, Ctx, Exception, Function, Object, Promise, Value};
-use stub::{Call, Delay, Random, Reply};
+use stub::{Call, Delay, Reply, SeededRandom};
 use tokio::sync::mpsc::Receiver;
 
 use super::request::Received;
@@ -77,7 +77,7 @@ struct Handlers {
     console: Rc<StubConsole>,
     compiled: Rc<RefCell<Compiled>>,
     routes: Vec<Vec<Rc<str>>>,
-    random: RefCell<Random>,
+    random: RefCell<SeededRandom>,
     shown: RefCell<HashSet<String>>,
     clock: Clock,
 }
@@ -122,7 +122,7 @@ impl Handlers {
             console,
             compiled: Rc::default(),
             routes: loaded.stubs.iter().map(|stub| stub.spec.routes.iter().map(route).collect()).collect(),
-            random: RefCell::new(Random::from_seed(loaded.plan.options.seed)),
+            random: RefCell::new(SeededRandom::from_seed(loaded.plan.options.seed)),
             shown: RefCell::default(),
             clock: Clock::real(Monotonic::start()),
         })
@@ -164,7 +164,7 @@ impl Handlers {
         let _ = answer.send(reply);
     }
 
-    fn reply(&self, server: usize, route: usize, request: stub::Request) -> Result<Reply, ScriptError> {
+    fn reply(&self, server: usize, route: usize, request: stub::StubRequest) -> Result<Reply, ScriptError> {
         let program = &self.loaded.program;
         let name = self.routes.get(server).and_then(|routes| routes.get(route)).map_or_else(|| Rc::from("?"), Rc::clone);
         self.realm.enter(|ctx| {

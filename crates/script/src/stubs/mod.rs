@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use metrics::FlowEvent;
 use metrics::clock::Monotonic;
-use stub::{Place, Recording, Second, Server};
+use stub::{Recording, SecondCounts, Server, StubWiring};
 use tokio::sync::mpsc;
 
 pub(crate) use declared::{Addresses, Declared, install_for_planning, install_for_running, seal};
@@ -53,7 +53,7 @@ impl Stubs {
         let handlers = any_function.then(|| handlers::start(loaded, requests, batches, Arc::clone(&origin_ns), console)).transpose()?;
         let mut servers = Vec::new();
         for (number, declared) in loaded.stubs.iter().enumerate() {
-            let place = Place { listener: declared.listener(), calls: Some(calls.clone()), number };
+            let place = StubWiring { listener: declared.listener(), calls: Some(calls.clone()), number };
             let server = declared.spec.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
             servers.push((declared.name(number), server));
         }
@@ -72,7 +72,7 @@ impl Stubs {
     }
 
     /// By stub: the seconds that have ended since the last call.
-    pub fn seconds(&self) -> Vec<(String, Vec<Second>)> {
+    pub fn seconds(&self) -> Vec<(String, Vec<SecondCounts>)> {
         self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.seconds())).collect()
     }
 

@@ -12,7 +12,7 @@ use crate::user::body::Body;
 
 #[rquickjs::class(rename = "StubRequest")]
 pub(super) struct Received {
-    request: stub::Request,
+    request: stub::StubRequest,
     route: Rc<str>,
     compiled: Rc<RefCell<Compiled>>,
 }
@@ -27,7 +27,7 @@ unsafe impl<'js> JsLifetime<'js> for Received {
 }
 
 impl Received {
-    pub(super) fn new(request: stub::Request, route: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
+    pub(super) fn new(request: stub::StubRequest, route: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
         Self { request, route, compiled }
     }
 

@@ -368,7 +368,7 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
         ("await user.post('/', { json: 1, body: 'x' });", "one body"),
         ("await user.get(5 as any);", "is a text such as"),
         ("await user.get('ftp://x/');", "scheme `ftp`"),
-        ("await user.pause('uniform(3s, 1s)');", "the shorter duration comes first"),
+        ("await user.pause('uniform(3s, 1s)');", "the shorter duration must come first"),
         ("user.check('c', undefined as any);", "true or false"),
         ("(await user.get('/')).json('$.gone');", "\"GET /\" answered 200: nothing at $.gone"),
         ("(await user.get('/')).regex(/gone/);", "matches nothing"),

@@ -7,14 +7,14 @@
 mod log;
 mod queue;
 
-pub use queue::{Queue, Stall};
+pub use queue::{QueueModel, Stall};
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Behaviour, Body, Delay, DelayError, Random, Recording, Request, Response, Server, StubError, Wait};
+use crate::{Behaviour, BodySource, Delay, DelayError, Recording, SeededRandom, Server, StubError, StubRequest, StubResponse, Wait};
 use log::Log;
 
 /// How long before an answer the server stops sleeping.
@@ -82,12 +82,12 @@ impl TruthServer {
             .seed(options.seed)
             .spin_ns(SPIN_NS)
             .awake(options.awake)
-            .route("GET /truth", Behaviour::function(move |_| Response::json(200, &lock(&reading).report())))
+            .route("GET /truth", Behaviour::function(move |_| StubResponse::json(200, &lock(&reading).report())))
             .route(
                 "DELETE /truth",
                 Behaviour::function(move |_| {
                     lock(&clearing).clear();
-                    Response::new(204, "")
+                    StubResponse::new(204, "")
                 }),
             )
             .route("* /*", measured)
@@ -117,24 +117,24 @@ fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type Rule = Box<dyn FnMut(u64) -> u64 + Send>;
+type DepartureRule = Box<dyn FnMut(u64) -> u64 + Send>;
 
-fn answering(log: &Arc<Mutex<Log>>, mut rule: Rule, body: bytes::Bytes) -> Behaviour {
+fn answering(log: &Arc<Mutex<Log>>, mut rule: DepartureRule, body: bytes::Bytes) -> Behaviour {
     let (asked, done) = (Arc::clone(log), Arc::clone(log));
     let wait = Wait::Departure(Box::new(move |arrival_ns| {
         let departure_ns = rule(arrival_ns);
         lock(&asked).asked(arrival_ns, departure_ns);
         departure_ns
     }));
-    let answer = move |request: &Request| {
+    let answer = move |request: &StubRequest| {
         lock(&done).answered(request.arrived_ns, request.due_ns, crate::now_ns());
-        Response::new(200, body.clone())
+        StubResponse::new(200, body.clone())
     };
-    Behaviour::new().wait(wait).body(Body::Function(Box::new(answer)))
+    Behaviour::new().wait(wait).body(BodySource::Function(Box::new(answer)))
 }
 
 /// From arrivals to departures.
-fn rule(truth: &Truth, seed: u64) -> Result<Rule, DelayError> {
+fn rule(truth: &Truth, seed: u64) -> Result<DepartureRule, DelayError> {
     let parse = |text: &str| text.parse::<Delay>();
     Ok(match truth {
         Truth::Instant | Truth::SlowBody { .. } => Box::new(|arrival_ns| arrival_ns),
@@ -143,19 +143,19 @@ fn rule(truth: &Truth, seed: u64) -> Result<Rule, DelayError> {
             Box::new(move |arrival_ns| stall.departure_ns(arrival_ns))
         }
         Truth::SingleServer { mean_service_ns } => {
-            let mut queue = Queue::new(1, Delay::Exponential { mean_ns: *mean_service_ns as f64 }, seed);
+            let mut queue = QueueModel::new(1, Delay::Exponential { mean_ns: *mean_service_ns as f64 }, seed);
             Box::new(move |arrival_ns| queue.departure_ns(arrival_ns))
         }
         Truth::Queue { servers, service } => {
-            let mut queue = Queue::new(*servers, parse(service)?, seed);
+            let mut queue = QueueModel::new(*servers, parse(service)?, seed);
             Box::new(move |arrival_ns| queue.departure_ns(arrival_ns))
         }
         Truth::Delay { delay } => {
-            let (delay, mut random) = (parse(delay)?, Random::from_seed(seed));
+            let (delay, mut random) = (parse(delay)?, SeededRandom::from_seed(seed));
             Box::new(move |arrival_ns| arrival_ns.saturating_add(delay.sample_ns(|| random.next_u64())))
         }
         Truth::Bimodal { fast, slow, slow_share } => {
-            let (fast, slow, share, mut random) = (parse(fast)?, parse(slow)?, *slow_share, Random::from_seed(seed));
+            let (fast, slow, share, mut random) = (parse(fast)?, parse(slow)?, *slow_share, SeededRandom::from_seed(seed));
             Box::new(move |arrival_ns| {
                 let delay = if random.uniform() < share { slow } else { fast };
                 arrival_ns.saturating_add(delay.sample_ns(|| random.next_u64()))

@@ -5,22 +5,22 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::{Delay, Random};
+use crate::{Delay, SeededRandom};
 
 /// A first-in first-out queue before `k` equal servers (G/G/k; M/M/1 when service is exponential, `k` is 1 and arrivals are Poisson).
 #[derive(Debug, Clone)]
-pub struct Queue {
+pub struct QueueModel {
     /// When each server is free again. Nanoseconds.
     free_ns: BinaryHeap<Reverse<u64>>,
     service: Delay,
-    random: Random,
+    random: SeededRandom,
 }
 
-impl Queue {
+impl QueueModel {
     /// `servers` of 0 counts as 1.
     pub fn new(servers: usize, service: Delay, seed: u64) -> Self {
         let free_ns = std::iter::repeat_n(Reverse(0), servers.max(1)).collect();
-        Self { free_ns, service, random: Random::from_seed(seed) }
+        Self { free_ns, service, random: SeededRandom::from_seed(seed) }
     }
 
     /// When a request that arrives now leaves. Call in order of arrival.
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     /// Poisson arrivals of rate λ: response times of the queue.
-    fn responses(queue: &mut Queue, per_second: f64, count: usize) -> Vec<f64> {
-        let mut random = Random::from_seed(99);
+    fn responses(queue: &mut QueueModel, per_second: f64, count: usize) -> Vec<f64> {
+        let mut random = SeededRandom::from_seed(99);
         let mut now = 0.0;
         (0..count)
             .map(|_| {
@@ -79,7 +79,7 @@ mod tests {
     fn one_exponential_server_follows_theory() {
         let service_rate = 100.0;
         for load in [0.5, 0.7] {
-            let mut queue = Queue::new(1, "exponential(10ms)".parse().unwrap(), 3);
+            let mut queue = QueueModel::new(1, "exponential(10ms)".parse().unwrap(), 3);
             let mut times = responses(&mut queue, load * service_rate, 1_000_000);
             let expected = 1.0 / (service_rate * (1.0 - load));
             assert!((mean(&times) / expected - 1.0).abs() < 0.02, "load {load}: {} vs {expected}", mean(&times));
@@ -94,7 +94,7 @@ mod tests {
     /// M/D/1 (Pollaczek–Khinchine): mean wait ρ/(2μ(1−ρ)).
     #[test]
     fn one_steady_server_follows_theory() {
-        let mut queue = Queue::new(1, "10ms".parse().unwrap(), 3);
+        let mut queue = QueueModel::new(1, "10ms".parse().unwrap(), 3);
         let waits: Vec<f64> = responses(&mut queue, 80.0, 500_000).iter().map(|response| response - 0.01).collect();
         let expected = 0.8 / (2.0 * 100.0 * 0.2);
         assert!((mean(&waits) / expected - 1.0).abs() < 0.04, "{} vs {expected}", mean(&waits));
@@ -108,7 +108,7 @@ mod tests {
         let last = a.powi(3) / 6.0 * (k / (k - a));
         let wait_share = last / (1.0 + a + a * a / 2.0 + last);
         let expected = 1.0 / mu + wait_share / (k * mu - lambda);
-        let mut queue = Queue::new(3, "exponential(10ms)".parse().unwrap(), 5);
+        let mut queue = QueueModel::new(3, "exponential(10ms)".parse().unwrap(), 5);
         let seen = mean(&responses(&mut queue, lambda, 1_000_000));
         assert!((seen / expected - 1.0).abs() < 0.02, "{seen} vs {expected}");
     }

@@ -1,6 +1,6 @@
 //! Limits seen from outside. Lower bounds on time hold on any machine; upper bounds are not asserted.
 
-use stub::{Behaviour, Body, Concurrency, Server, Wait, now_ns};
+use stub::{Behaviour, BodySource, Concurrency, Server, Wait, now_ns};
 
 use crate::client;
 
@@ -82,11 +82,11 @@ fn a_rate_limit_says_when_to_come_back() {
 
 #[test]
 fn slow_bodies_and_shared_bandwidth_take_their_time() {
-    let slow = Server::builder().route("GET /", Behaviour::new().body(Body::Size(1_000)).pace(250, 10_000_000)).start().unwrap();
+    let slow = Server::builder().route("GET /", Behaviour::new().body(BodySource::Size(1_000)).pace(250, 10_000_000)).start().unwrap();
     let (_, took_ns) = client::run(burst(&slow, 1));
     assert!(took_ns >= 30_000_000, "{took_ns}");
     // Four bodies of 50,000 bytes over one link of 1 MB/s.
-    let link = Server::builder().route("GET /", Behaviour::new().body(Body::Size(50_000)).bandwidth(1_000_000)).start().unwrap();
+    let link = Server::builder().route("GET /", Behaviour::new().body(BodySource::Size(50_000)).bandwidth(1_000_000)).start().unwrap();
     let (statuses, took_ns) = client::run(burst(&link, 4));
     assert_eq!(statuses, [200; 4]);
     assert!(took_ns >= 200_000_000, "{took_ns}");

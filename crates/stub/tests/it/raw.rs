@@ -5,12 +5,13 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use stub::now_ns;
-use stub::raw::{RawServer, Step};
+use stub::raw::{RawServer, RawStep};
 
 #[test]
 fn bytes_arrive_as_written_and_each_connection_has_its_script() {
-    let first = vec![Step::read_head(), Step::send("HTTP/1.1 2"), Step::Pause(Duration::from_millis(5)), Step::send("00 OK\r\n\r\n")];
-    let second = vec![Step::Read(3), Step::Trickle(b"slow".to_vec(), Duration::from_millis(2))];
+    let first =
+        vec![RawStep::read_head(), RawStep::send("HTTP/1.1 2"), RawStep::Pause(Duration::from_millis(5)), RawStep::send("00 OK\r\n\r\n")];
+    let second = vec![RawStep::Read(3), RawStep::Trickle(b"slow".to_vec(), Duration::from_millis(2))];
     let server = RawServer::start(vec![first, second]).unwrap();
     let mut text = String::new();
     let mut stream = TcpStream::connect(server.address()).unwrap();
@@ -31,12 +32,12 @@ fn bytes_arrive_as_written_and_each_connection_has_its_script() {
 
 #[test]
 fn resets_and_half_closes() {
-    let reset = RawServer::each(vec![Step::Read(1), Step::Reset]).unwrap();
+    let reset = RawServer::each(vec![RawStep::Read(1), RawStep::Reset]).unwrap();
     let mut stream = TcpStream::connect(reset.address()).unwrap();
     stream.write_all(b"x").unwrap();
     assert_eq!(stream.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 
-    let half = RawServer::each(vec![Step::send("bye"), Step::HalfClose, Step::ReadToEnd]).unwrap();
+    let half = RawServer::each(vec![RawStep::send("bye"), RawStep::HalfClose, RawStep::ReadToEnd]).unwrap();
     let mut stream = TcpStream::connect(half.address()).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();

@@ -5,19 +5,19 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stub::{Behaviour, Body, CertificateState, Fault, Reply, Response, Server, StubError, TlsOptions, Wait, now_ns};
+use stub::{Behaviour, BodySource, CertificateState, Fault, Reply, Server, StubError, StubResponse, TlsOptions, Wait, now_ns};
 
 use crate::client;
 
 #[test]
 fn bodies_of_every_kind() {
     let server = Server::builder()
-        .route("GET /fixed", Behaviour::new().body(Body::Fixed("hello".into())).header("x-a", "1").header("x-a", "2"))
-        .route("GET /size", Behaviour::new().body(Body::Size(100_000)))
-        .route("POST /echo", Behaviour::new().body(Body::Echo).status(201))
-        .route("PUT /items/:id", Behaviour::new().body(Body::Template("{{parameter.id}}: {{json.name}}".to_owned())))
-        .route("GET /function", Behaviour::function(|request| Response::new(202, request.query.clone()).header("x-b", "3")))
-        .route("GET /packed", Behaviour::new().body(Body::Fixed("squeeze me ".repeat(50).into())).gzip())
+        .route("GET /fixed", Behaviour::new().body(BodySource::Fixed("hello".into())).header("x-a", "1").header("x-a", "2"))
+        .route("GET /size", Behaviour::new().body(BodySource::Size(100_000)))
+        .route("POST /echo", Behaviour::new().body(BodySource::Echo).status(201))
+        .route("PUT /items/:id", Behaviour::new().body(BodySource::Template("{{parameter.id}}: {{json.name}}".to_owned())))
+        .route("GET /function", Behaviour::function(|request| StubResponse::new(202, request.query.clone()).header("x-b", "3")))
+        .route("GET /packed", Behaviour::new().body(BodySource::Fixed("squeeze me ".repeat(50).into())).gzip())
         .start()
         .unwrap();
     client::run(async {
@@ -50,7 +50,7 @@ fn bodies_of_every_kind() {
 #[test]
 fn gzip_for_those_who_accept_it() {
     let text = "squeeze me ".repeat(50);
-    let server = Server::builder().route("GET /", Behaviour::new().body(Body::Fixed(text.clone().into())).gzip()).start().unwrap();
+    let server = Server::builder().route("GET /", Behaviour::new().body(BodySource::Fixed(text.clone().into())).gzip()).start().unwrap();
     let mut stream = TcpStream::connect(server.address()).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\naccept-encoding: br, gzip\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = Vec::new();
@@ -148,7 +148,7 @@ fn failures_keep_their_share_and_repeat_with_the_seed() {
 
 #[test]
 fn http2_on_a_cleartext_connection() {
-    let server = Server::builder().route("POST /echo", Behaviour::new().body(Body::Echo)).start().unwrap();
+    let server = Server::builder().route("POST /echo", Behaviour::new().body(BodySource::Echo)).start().unwrap();
     client::run(async {
         let sender = client::connect_http2(server.address()).await;
         let calls: Vec<_> = (0..20)
@@ -197,7 +197,7 @@ async fn tls_answer(server: &Server, name: &str, alpn: &[u8]) -> Result<(bool, S
 
 #[test]
 fn tls_with_both_protocols_and_with_a_certificate_that_ended() {
-    let behaviour = || Behaviour::new().body(Body::Fixed("secret".into()));
+    let behaviour = || Behaviour::new().body(BodySource::Fixed("secret".into()));
     let server = Server::builder().tls(TlsOptions::default()).route("GET /", behaviour()).start().unwrap();
     assert!(server.url("/").starts_with("https://127.0.0.1:"));
     let expired = TlsOptions { state: CertificateState::Expired, ..TlsOptions::default() };
@@ -212,7 +212,7 @@ fn tls_with_both_protocols_and_with_a_certificate_that_ended() {
 
 #[test]
 fn stopping_lets_answers_under_way_finish() {
-    let behaviour = Behaviour::new().wait(Wait::fixed_ns(100_000_000)).body(Body::Fixed("late".into()));
+    let behaviour = Behaviour::new().wait(Wait::fixed_ns(100_000_000)).body(BodySource::Fixed("late".into()));
     let server = Server::builder().drain(Duration::from_secs(20)).route("GET /", behaviour).start().unwrap();
     let address = server.address();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -239,7 +239,7 @@ fn nonsense_is_refused_before_it_serves() {
     assert!(problem("GET /", Behaviour::new().status(42)).contains("42"));
     assert!(problem("GET /", Behaviour::new().fault(0.7, Fault::Reset).fault(0.7, Fault::Silence)).contains("together at most 1"));
     assert!(problem("GET /", Behaviour::new().concurrency(0)).contains("at least 1"));
-    assert!(problem("GET /", Behaviour::new().body(Body::Template("{{x}}".to_owned()))).contains("{{x}}"));
+    assert!(problem("GET /", Behaviour::new().body(BodySource::Template("{{x}}".to_owned()))).contains("{{x}}"));
     assert!(problem("GET /", Behaviour::new().header("a b", "c")).contains("not a header name"));
     let taken = Server::builder().start().unwrap();
     let again = Server::builder().listen(taken.address()).start();

@@ -1,52 +1,17 @@
-//! A stub as plain data: what `loadstone stub` and scripts describe, and what a file can hold. One vocabulary for all three:
-//! the fields of [`AnswerSpec`] stand beside `listen` and `routes`, and beside `route`.
+//! A response as plain data, and the behaviour it describes.
 //!
-//! Read [`StubSpec`]; [`StubSpec::start`] runs it. Functions are absent here: a route says that it has one, and whoever starts the stub
-//! gives the way to it.
-
-use std::net::{SocketAddr, TcpListener};
+//! Read [`ResponseSpec`]; [`ResponseSpec::behaviour`] checks it and makes the value that a server runs.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tokio::sync::mpsc;
 use units::duration;
 
-use crate::endpoint::Endpoint;
-use crate::route::Route;
-use crate::{
-    Behaviour, BehaviourError, Body, Call, Concurrency, Delay, Empirical, Encoding, Fault, Pace, RateLimit, Server, StubError, TlsOptions,
-    Wait,
-};
+use crate::{Behaviour, BehaviourError, BodyPace, BodySource, Concurrency, ContentEncoding, Delay, Empirical, Fault, RateLimit, Wait};
 
-/// A server. With no routes, its own answer serves every request; with routes, it is what they leave unsaid.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(try_from = "Value")]
-pub struct StubSpec {
-    /// Name in reports.
-    pub name: Option<String>,
-    /// `"127.0.0.1:9099"`; empty for 127.0.0.1 on any free port.
-    pub listen: String,
-    pub tls: bool,
-    /// Of every draw; 0 counts as 1.
-    pub seed: u64,
-    pub answer: AnswerSpec,
-    pub routes: Vec<RouteSpec>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(try_from = "Value")]
-pub struct RouteSpec {
-    /// `"POST /webhook"`, `"GET /accounts/:id"`, `"* /files/*"`.
-    pub route: String,
-    /// A function of a test file answers.
-    pub handler: bool,
-    pub answer: AnswerSpec,
-}
-
-/// How an endpoint answers. Everything may be left out: 200 at once with no body.
+/// How an endpoint responds. Everything may be left out: status 200 at once, without a body.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
-pub struct AnswerSpec {
+pub struct ResponseSpec {
     /// `"100ms"`, `"loguniform(100ms, 2s)"`.
     pub delay: Option<String>,
     /// Measured delays in milliseconds, instead of `delay`.
@@ -70,7 +35,7 @@ pub struct AnswerSpec {
     pub gzip: bool,
     pub faults: Vec<FaultSpec>,
     pub limit: Option<LimitSpec>,
-    /// Bytes per second that all answers share.
+    /// Bytes per second, shared by all responses.
     pub bandwidth: Option<u64>,
     pub slow: Option<SlowSpec>,
 }
@@ -101,11 +66,11 @@ pub struct LimitSpec {
     pub burst: Option<f64>,
     /// Requests served at once.
     pub concurrent: Option<usize>,
-    /// Requests that may wait for a place; without it any number may.
+    /// Requests that may wait for a free place; unlimited unless set.
     pub queue: Option<usize>,
-    /// Status of the rejected: 429 for the rate and 503 for the places unless set.
+    /// Status of rejected requests; 429 above the rate and 503 above the concurrency unless set.
     pub reject: Option<u16>,
-    /// `Retry-After` of those above the rate, in whole seconds: `"30s"`. Without it, the time until there is room again.
+    /// `Retry-After` of requests above the rate, in whole seconds: `"30s"`; unless set, the time until there is room again.
     pub retry_after: Option<String>,
 }
 
@@ -117,146 +82,23 @@ pub struct SlowSpec {
     pub every: String,
 }
 
-/// Where a stub listens, and who answers for its functions.
-#[derive(Debug, Default)]
-pub struct Place {
-    /// A socket that listens already, instead of `listen`.
-    pub listener: Option<TcpListener>,
-    /// Takes the calls to routes with a function.
-    pub calls: Option<mpsc::Sender<Call>>,
-    /// What [`Call::server`] says.
-    pub number: usize,
-}
-
-impl StubSpec {
-    /// # Errors
-    /// Names the part that makes no sense, or the address that is not free.
-    pub fn start(&self) -> Result<Server, StubError> {
-        self.start_at(Place::default())
-    }
-
-    /// # Errors
-    /// As [`StubSpec::start`].
-    pub fn start_at(&self, place: Place) -> Result<Server, StubError> {
-        let mut builder = Server::builder().seed(self.seed.max(1)).number(place.number);
-        builder = match place.listener {
-            Some(listener) => builder.listener(listener),
-            None => builder.listen(self.address()?),
-        };
-        if self.tls {
-            builder = builder.tls(TlsOptions::default());
-        }
-        for RouteSpec { route, answer, handler } in &self.routes {
-            let wrong = |problem| StubError::Endpoint { route: route.clone(), problem };
-            let mut behaviour = answer.over(&self.answer).behaviour().map_err(wrong)?;
-            if *handler {
-                let calls = place.calls.clone().ok_or_else(|| wrong(BehaviourError::NoTestFile))?;
-                behaviour.calls = Some(calls);
-            }
-            builder = builder.route(route, behaviour);
-        }
-        if self.routes.is_empty() {
-            builder = builder.route("* /*", self.answer.behaviour().map_err(StubError::Description)?);
-        }
-        builder.start()
-    }
-
-    /// Checks everything but whether the address is free.
-    ///
-    /// # Errors
-    /// As [`StubSpec::start`].
-    pub fn check(&self) -> Result<(), StubError> {
-        self.address()?;
-        let mut routes: Vec<(&str, AnswerSpec)> =
-            self.routes.iter().map(|route| (route.route.as_str(), route.answer.over(&self.answer))).collect();
-        routes.push(("* /*", self.answer.clone()));
-        for (route, answer) in routes {
-            let endpoint = answer.behaviour().and_then(|behaviour| Endpoint::new(Route::parse(route)?, behaviour, 0));
-            endpoint.map_err(|problem| match route {
-                "* /*" => StubError::Description(problem),
-                _ => StubError::Endpoint { route: route.to_owned(), problem },
-            })?;
-        }
-        Ok(())
-    }
-
-    /// # Errors
-    /// [`StubError::Address`]
-    pub fn address(&self) -> Result<SocketAddr, StubError> {
-        if self.listen.is_empty() {
-            return Ok(SocketAddr::from(([127, 0, 0, 1], 0)));
-        }
-        self.listen.parse().map_err(|_| StubError::Address { listen: self.listen.clone() })
-    }
-
-    /// Replaces every `delaysFrom` by the delays in the file: one per line, in milliseconds.
-    ///
-    /// # Errors
-    /// What `read` gives, or the line that is not a delay.
-    pub fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
-        let answers = std::iter::once(&mut self.answer).chain(self.routes.iter_mut().map(|route| &mut route.answer));
-        for answer in answers {
-            if let Some(file) = answer.delays_from.take() {
-                let text = read(&file).map_err(|problem| StubError::File { problem: problem.to_string() })?;
-                let wrong = |problem| StubError::Description(BehaviourError::DelayFile { file: file.clone(), problem: Box::new(problem) });
-                answer.delays_ms = Empirical::values_ms(&text).map_err(wrong)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl TryFrom<Value> for StubSpec {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        let Value::Object(mut fields) = value else { return Err("a stub is described by an object".to_owned()) };
-        let mut take = |name: &str| fields.remove(name).unwrap_or(Value::Null);
-        let (name, listen, tls, seed, routes) = (take("name"), take("listen"), take("tls"), take("seed"), take("routes"));
-        Ok(Self {
-            name: part("name", name)?,
-            listen: part::<Option<_>>("listen", listen)?.unwrap_or_default(),
-            tls: part::<Option<_>>("tls", tls)?.unwrap_or_default(),
-            seed: part::<Option<_>>("seed", seed)?.unwrap_or_default(),
-            routes: part::<Option<_>>("routes", routes)?.unwrap_or_default(),
-            answer: serde_json::from_value(Value::Object(fields)).map_err(|problem| problem.to_string())?,
-        })
-    }
-}
-
-impl TryFrom<Value> for RouteSpec {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        let Value::Object(mut fields) = value else { return Err("a route is described by an object".to_owned()) };
-        let route = part("route", fields.remove("route").unwrap_or_default())?;
-        let handler = part::<Option<bool>>("handler", fields.remove("handler").unwrap_or_default())?.unwrap_or_default();
-        let answer = serde_json::from_value(Value::Object(fields)).map_err(|problem| format!("\"{route}\": {problem}"))?;
-        Ok(Self { route, handler, answer })
-    }
-}
-
-fn part<T: serde::de::DeserializeOwned>(name: &str, value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|problem| format!("{name}: {problem}"))
-}
-
 fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Headers {
+    enum HeaderForm {
         Pairs(Vec<(String, String)>),
         Object(serde_json::Map<String, Value>),
     }
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    Ok(match Headers::deserialize(deserializer)? {
-        Headers::Pairs(pairs) => pairs,
-        Headers::Object(object) => object.into_iter().map(|(name, value)| (name, text(value))).collect(),
+    Ok(match HeaderForm::deserialize(deserializer)? {
+        HeaderForm::Pairs(pairs) => pairs,
+        HeaderForm::Object(object) => object.into_iter().map(|(name, value)| (name, text(value))).collect(),
     })
 }
 
-impl AnswerSpec {
-    /// What this leaves unsaid is as in `base`; a delay, and a body, of its own replaces whichever kind the base has. Headers of both
-    /// are sent.
+impl ResponseSpec {
+    /// Fills in from `base` what this leaves out. A delay or a body of its own replaces whichever kind the base has; headers of both are
+    /// sent.
     pub(crate) fn over(&self, base: &Self) -> Self {
         let mut merged = self.clone();
         let no_delay = self.delay.is_none() && self.delays_ms.is_empty() && self.delays_from.is_none() && self.stages.is_empty();
@@ -285,7 +127,7 @@ impl AnswerSpec {
         merged
     }
 
-    /// The same as a behaviour, to which a caller may add what data cannot say.
+    /// The behaviour described, to which a caller may add what data cannot describe.
     ///
     /// # Errors
     /// The field that makes no sense.
@@ -305,10 +147,10 @@ impl AnswerSpec {
         }
         behaviour.bandwidth = self.bandwidth;
         if let Some(slow) = &self.slow {
-            behaviour.pace = Some(Pace { bytes: slow.bytes, pause_ns: duration::parse(&slow.every)? });
+            behaviour.pace = Some(BodyPace { bytes: slow.bytes, pause_ns: duration::parse(&slow.every)? });
         }
         if self.gzip {
-            behaviour.encoding = Encoding::Gzip;
+            behaviour.encoding = ContentEncoding::Gzip;
         }
         Ok(behaviour)
     }
@@ -330,13 +172,13 @@ impl AnswerSpec {
         }
     }
 
-    fn content(&self) -> Result<Body, BehaviourError> {
+    fn content(&self) -> Result<BodySource, BehaviourError> {
         let given = [
-            self.body.clone().map(|text| Body::Fixed(text.into())),
-            self.json.as_ref().map(|json| Body::Fixed(json.to_string().into())),
-            self.template.clone().map(Body::Template),
-            self.size.map(Body::Size),
-            self.echo.then_some(Body::Echo),
+            self.body.clone().map(|text| BodySource::Fixed(text.into())),
+            self.json.as_ref().map(|json| BodySource::Fixed(json.to_string().into())),
+            self.template.clone().map(BodySource::Template),
+            self.size.map(BodySource::Size),
+            self.echo.then_some(BodySource::Echo),
         ];
         let mut given = given.into_iter().flatten();
         let content = given.next().unwrap_or_default();
@@ -390,8 +232,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn behaviour(answer: Value) -> Result<Behaviour, String> {
-        serde_json::from_value::<AnswerSpec>(answer)
+    fn behaviour(response: Value) -> Result<Behaviour, String> {
+        serde_json::from_value::<ResponseSpec>(response)
             .map_err(|problem| problem.to_string())?
             .behaviour()
             .map_err(|problem| problem.to_string())
@@ -408,14 +250,14 @@ mod tests {
         assert_eq!(behaviour.faults, [(0.01, Fault::Status(503)), (0.5, Fault::Reset)]);
         assert_eq!(behaviour.rate, Some(RateLimit { per_second: 6.0, burst: 1.0, status: 429, retry_after_ns: Some(30_000_000_000) }));
         assert_eq!(behaviour.concurrency, Some(Concurrency { most: 5, queue_most: 7, status: 429 }));
-        assert_eq!(behaviour.pace, Some(Pace { bytes: 10, pause_ns: 1_000_000_000 }));
+        assert_eq!(behaviour.pace, Some(BodyPace { bytes: 10, pause_ns: 1_000_000_000 }));
         assert_eq!(format!("{:?} {:?}", behaviour.wait, behaviour.body), "Drawn(loguniform(100ms, 2000ms)) Fixed(11 bytes)");
         assert_eq!(behaviour.headers[1], ("content-type".to_owned(), "application/json".to_owned()));
     }
 
     #[test]
     fn says_which_field_is_wrong() {
-        for (answer, part) in [
+        for (response, part) in [
             (json!({ "dealy": "1s" }), "dealy"),
             (json!({ "delay": "soon" }), "soon"),
             (json!({ "delay": "1s", "delaysMs": [1.0] }), "one of delay"),
@@ -425,7 +267,7 @@ mod tests {
             (json!({ "faults": [{ "share": 0.1, "fault": "explode" }] }), "is not a fault"),
             (json!({ "slow": { "bytes": 1, "every": "often" } }), "often"),
         ] {
-            let problem = behaviour(answer).unwrap_err();
+            let problem = behaviour(response).unwrap_err();
             assert!(problem.contains(part), "{problem}");
         }
     }

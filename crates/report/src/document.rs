@@ -1,0 +1,43 @@
+//! The documents that a finished run leaves in its directory, in one table: a further one is a renderer in a file of its own, and its
+//! line in [`DOCUMENTS`]. Its file name belongs to the directory's layout, `run_directory::files`.
+
+use analysis::Summary;
+use run_directory::{Run, files};
+
+use crate::terminal::Closing;
+use crate::{ReportView, RunState, html, junit, markdown, summary_json};
+
+/// A form in which a finished run is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Document {
+    /// File in the run directory.
+    pub file: &'static str,
+    /// What people call it: `Report`.
+    pub title: &'static str,
+    render: fn(&Run, &Summary) -> String,
+}
+
+/// Every document, in the order in which they are written.
+pub static DOCUMENTS: [Document; 4] = [
+    Document { file: files::SUMMARY, title: "Summary", render: |_, summary| summary_json(summary) },
+    Document { file: files::JUNIT, title: "JUnit", render: as_junit },
+    Document { file: files::MARKDOWN, title: "Markdown", render: as_markdown },
+    Document { file: files::REPORT, title: "Report", render: |run, summary| html(&ReportView::build(run, summary)) },
+];
+
+impl Document {
+    /// The text of the file. `summary` is what `analysis` concluded from the same run.
+    pub fn render(&self, run: &Run, summary: &Summary) -> String {
+        (self.render)(run, summary)
+    }
+}
+
+fn as_junit(run: &Run, summary: &Summary) -> String {
+    let (state, state_detail) = RunState::of(run.end.as_ref());
+    junit(summary, state, state_detail)
+}
+
+fn as_markdown(run: &Run, summary: &Summary) -> String {
+    let (state, state_detail) = RunState::of(run.end.as_ref());
+    markdown(summary, &Closing { state, state_detail, places: &[] })
+}

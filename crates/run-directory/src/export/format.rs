@@ -1,0 +1,32 @@
+//! What a file format of exported tables is: a file beside this one that gives one of these, and a line in [`super::FORMATS`].
+
+use std::fmt;
+
+use super::ColumnTable;
+use crate::RunError;
+
+/// How a table is written.
+#[derive(Clone, Copy)]
+pub struct TableFormat {
+    /// As a file name ends, and as users name the format: `csv`, `jsonl`, `parquet`.
+    pub extension: &'static str,
+    /// Can be shown on a terminal.
+    pub is_text: bool,
+    pub(super) encode: fn(&ColumnTable) -> Result<Vec<u8>, RunError>,
+}
+
+impl TableFormat {
+    /// The table as the bytes of a file.
+    ///
+    /// # Errors
+    /// [`RunError::Export`]
+    pub fn encode(&self, table: &ColumnTable) -> Result<Vec<u8>, RunError> {
+        (self.encode)(table)
+    }
+}
+
+impl fmt::Debug for TableFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TableFormat").field(&self.extension).finish()
+    }
+}

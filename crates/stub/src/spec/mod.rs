@@ -1,0 +1,167 @@
+//! A stub as plain data, described alike by `loadstone stub`, by scripts and in files: the fields of [`ResponseSpec`] stand beside
+//! `listen` and `routes`, and beside `route`.
+//!
+//! Read [`StubSpec`]; [`StubSpec::start`] runs it. Deliberately absent: functions. A route says that it has one, and whoever starts the
+//! stub passes the channel to it in [`StubWiring`].
+
+mod response;
+
+use std::net::{SocketAddr, TcpListener};
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+pub use response::{FaultSpec, LimitSpec, ResponseSpec, SlowSpec, StageSpec};
+
+use crate::endpoint::Endpoint;
+use crate::route::RoutePattern;
+use crate::{BehaviourError, Call, Empirical, Server, StubError, TlsOptions};
+
+/// A server. Without routes, its own response serves every request; with routes, it fills in what they leave out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct StubSpec {
+    /// Name in reports.
+    pub name: Option<String>,
+    /// `"127.0.0.1:9099"`; empty for 127.0.0.1 on any free port.
+    pub listen: String,
+    pub tls: bool,
+    /// Seed of every draw; 0 counts as 1.
+    pub seed: u64,
+    pub response: ResponseSpec,
+    pub routes: Vec<RouteSpec>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct RouteSpec {
+    /// `"POST /webhook"`, `"GET /accounts/:id"`, `"* /files/*"`.
+    pub route: String,
+    /// A function of a test file responds.
+    pub handler: bool,
+    pub response: ResponseSpec,
+}
+
+/// What data cannot describe: the socket a stub listens on, and where calls to its functions go.
+#[derive(Debug, Default)]
+pub struct StubWiring {
+    /// An already listening socket, in place of `listen`.
+    pub listener: Option<TcpListener>,
+    /// Takes the calls to routes with a function.
+    pub calls: Option<mpsc::Sender<Call>>,
+    /// What [`Call::server`] says.
+    pub number: usize,
+}
+
+impl StubSpec {
+    /// # Errors
+    /// Names the part that makes no sense, or the address that is not free.
+    pub fn start(&self) -> Result<Server, StubError> {
+        self.start_at(StubWiring::default())
+    }
+
+    /// # Errors
+    /// As [`StubSpec::start`].
+    pub fn start_at(&self, wiring: StubWiring) -> Result<Server, StubError> {
+        let mut builder = Server::builder().seed(self.seed.max(1)).number(wiring.number);
+        builder = match wiring.listener {
+            Some(listener) => builder.listener(listener),
+            None => builder.listen(self.address()?),
+        };
+        if self.tls {
+            builder = builder.tls(TlsOptions::default());
+        }
+        for RouteSpec { route, response, handler } in &self.routes {
+            let wrong = |problem| StubError::Endpoint { route: route.clone(), problem };
+            let mut behaviour = response.over(&self.response).behaviour().map_err(wrong)?;
+            if *handler {
+                let calls = wiring.calls.clone().ok_or_else(|| wrong(BehaviourError::NoTestFile))?;
+                behaviour.calls = Some(calls);
+            }
+            builder = builder.route(route, behaviour);
+        }
+        if self.routes.is_empty() {
+            builder = builder.route("* /*", self.response.behaviour().map_err(StubError::Description)?);
+        }
+        builder.start()
+    }
+
+    /// Checks everything but whether the address is free.
+    ///
+    /// # Errors
+    /// As [`StubSpec::start`].
+    pub fn check(&self) -> Result<(), StubError> {
+        self.address()?;
+        let mut routes: Vec<(&str, ResponseSpec)> =
+            self.routes.iter().map(|route| (route.route.as_str(), route.response.over(&self.response))).collect();
+        routes.push(("* /*", self.response.clone()));
+        for (route, response) in routes {
+            let endpoint = response.behaviour().and_then(|behaviour| Endpoint::new(RoutePattern::parse(route)?, behaviour, 0));
+            endpoint.map_err(|problem| match route {
+                "* /*" => StubError::Description(problem),
+                _ => StubError::Endpoint { route: route.to_owned(), problem },
+            })?;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`StubError::Address`]
+    pub fn address(&self) -> Result<SocketAddr, StubError> {
+        if self.listen.is_empty() {
+            return Ok(SocketAddr::from(([127, 0, 0, 1], 0)));
+        }
+        self.listen.parse().map_err(|_| StubError::Address { listen: self.listen.clone() })
+    }
+
+    /// Replaces every `delaysFrom` by the delays in the file: one per line, in milliseconds.
+    ///
+    /// # Errors
+    /// What `read` gives, or the line that is not a delay.
+    pub fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
+        let responses = std::iter::once(&mut self.response).chain(self.routes.iter_mut().map(|route| &mut route.response));
+        for response in responses {
+            if let Some(file) = response.delays_from.take() {
+                let text = read(&file).map_err(|problem| StubError::File { problem: problem.to_string() })?;
+                let wrong = |problem| StubError::Description(BehaviourError::DelayFile { file: file.clone(), problem: Box::new(problem) });
+                response.delays_ms = Empirical::values_ms(&text).map_err(wrong)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<Value> for StubSpec {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let Value::Object(mut fields) = value else { return Err("expected an object that describes a stub".to_owned()) };
+        let mut take = |name: &str| fields.remove(name).unwrap_or(Value::Null);
+        let (name, listen, tls, seed, routes) = (take("name"), take("listen"), take("tls"), take("seed"), take("routes"));
+        Ok(Self {
+            name: part("name", name)?,
+            listen: part::<Option<_>>("listen", listen)?.unwrap_or_default(),
+            tls: part::<Option<_>>("tls", tls)?.unwrap_or_default(),
+            seed: part::<Option<_>>("seed", seed)?.unwrap_or_default(),
+            routes: part::<Option<_>>("routes", routes)?.unwrap_or_default(),
+            response: serde_json::from_value(Value::Object(fields)).map_err(|problem| problem.to_string())?,
+        })
+    }
+}
+
+impl TryFrom<Value> for RouteSpec {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let Value::Object(mut fields) = value else { return Err("expected an object that describes a route".to_owned()) };
+        let route = part("route", fields.remove("route").unwrap_or_default())?;
+        let handler = part::<Option<bool>>("handler", fields.remove("handler").unwrap_or_default())?.unwrap_or_default();
+        let response = serde_json::from_value(Value::Object(fields)).map_err(|problem| format!("\"{route}\": {problem}"))?;
+        Ok(Self { route, handler, response })
+    }
+}
+
+fn part<T: serde::de::DeserializeOwned>(name: &str, value: Value) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|problem| format!("{name}: {problem}"))
+}
