@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Coordinator, Event};
+use engine::{Coordinator, LoadEvent};
 use metrics::clock::Monotonic;
 use metrics::{SeriesKind, Snapshot};
 use script::{Inputs, ScriptUsers, Sinks};
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ending = coordinator.run(
         |context| ScriptUsers::new(&loaded, context, Sinks::default()).map_err(|error| error.render()),
         |event| {
-            if let Event::Slice(slice) | Event::LastSlice(slice) = event {
+            if let LoadEvent::Snapshot(slice) | LoadEvent::LastSnapshot(slice) = event {
                 total.merge(*slice);
             }
             None
