@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use protocol::http::{TraceSeed, Versions};
-use protocol::{NetworkOptions, Proxy, Route, SourceRange};
+use protocol::http::{HttpOptions, TraceSeed, Versions};
+use protocol::{NetworkOptions, NetworkRoute, Proxy, SourceRange};
 use run_directory::export::{self, TableFormat};
 
 use crate::exit::Exit;
@@ -213,20 +213,22 @@ impl TlsArgs {
         network.server_name = self.server_name.clone().or_else(|| network.server_name.take());
         network.full_handshakes |= self.no_tls_resumption;
         network.sources.extend(self.sources.iter().flat_map(|range| &range.0));
-        match self.http2 {
-            Some(Http2::Off) => network.versions = Versions::Http1,
-            Some(Http2::Auto) => network.versions = Versions::Http2,
-            Some(Http2::Only) => network.versions = Versions::Http2Always,
-            None => {}
-        }
+        network.protocols.edit(|http: &mut HttpOptions| {
+            match self.http2 {
+                Some(Http2::Off) => http.versions = Versions::Http1,
+                Some(Http2::Auto) => http.versions = Versions::Http2,
+                Some(Http2::Only) => http.versions = Versions::Http2Always,
+                None => {}
+            }
+            if self.traceparent {
+                http.traces.get_or_insert_with(|| TraceSeed::new(seed));
+            }
+        });
         if let Some(proxy) = &self.proxy {
-            network.route = Route::Proxy(proxy.clone());
+            network.route = NetworkRoute::Proxy(proxy.clone());
         }
         if let Some(path) = &self.unix {
-            network.route = Route::Unix(path.clone());
-        }
-        if self.traceparent {
-            network.traces.get_or_insert_with(|| TraceSeed::new(seed));
+            network.route = NetworkRoute::Unix(path.clone());
         }
         network.connections_per_second = self.connect_rate.or(network.connections_per_second);
     }

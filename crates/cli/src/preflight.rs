@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use plan::TestPlan;
-use protocol::{NetworkOptions, Route};
+use protocol::{NetworkOptions, NetworkRoute};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -16,12 +16,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) fn reach(plan: &TestPlan, network: &NetworkOptions) -> Result<(), String> {
     match &network.route {
         // Names may be known to the test's own name servers alone.
-        Route::Direct if !network.name_servers.is_empty() => Ok(()),
-        Route::Direct => direct(plan),
-        Route::Unix(path) => UnixStream::connect(path)
+        NetworkRoute::Direct if !network.name_servers.is_empty() => Ok(()),
+        NetworkRoute::Direct => direct(plan),
+        NetworkRoute::Unix(path) => UnixStream::connect(path)
             .map(drop)
             .map_err(|error| format!("{}: the Unix socket cannot be opened: {error}: is the target running?", path.display())),
-        Route::Proxy(proxy) => {
+        NetworkRoute::Proxy(proxy) => {
             let (host, port) = proxy.authority();
             first_to_answer(host, port, &format!("the proxy {host}:{port}"))
         }

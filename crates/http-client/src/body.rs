@@ -1,14 +1,17 @@
-//! A response's body as it comes, and the connection under it.
+//! A request's body, and a response's as it comes, with the connection under it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::task::AbortHandle;
 
-use crate::HttpError;
+use crate::error::HttpError;
+
+/// The body of a request.
+pub type RequestBody = Full<Bytes>;
 
 /// Ends the task that moves a connection's bytes when it is dropped, and with it the connection.
 #[derive(Debug)]

@@ -10,14 +10,11 @@ mod target;
 
 use std::time::Duration;
 
-pub use body::StreamedBody;
+pub use body::{RequestBody, StreamedBody};
 pub use bytes::Bytes;
 pub use error::{HttpError, HttpTargetError};
 pub use hyper::{HeaderMap, Method, Request, Response, StatusCode, header};
 pub use target::HttpTarget;
-
-/// The body of a request.
-pub type RequestBody = http_body_util::Full<Bytes>;
 
 /// The call's result, or [`HttpError::Timeout`] once it has taken `limit`. Needs a tokio runtime with timers.
 ///

@@ -16,8 +16,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use crate::body::{ConnectionTask, StreamedBody};
-use crate::{HttpError, HttpTargetError, RequestBody};
+use crate::body::{ConnectionTask, RequestBody, StreamedBody};
+use crate::error::{HttpError, HttpTargetError};
 
 /// A URL to call.
 #[derive(Clone)]

@@ -117,7 +117,7 @@ impl RunTotals {
             family(stem, help, Counter, Bytes, requests.map(|(key, series)| (labels(key), PointValue::Number(of(series) as f64))).collect())
         };
         all.push(bytes("sent", "Bytes of requests.", |series| series.sent));
-        all.push(bytes("received", "Bytes of answers.", |series| series.received));
+        all.push(bytes("received", "Bytes of responses.", |series| series.received));
         let load = |stem, help, kind, of: fn(&LoadTotals) -> u64| {
             let points =
                 self.load.iter().map(|(scenario, load)| (vec![("scenario", Arc::clone(scenario))], PointValue::Number(of(load) as f64)));
@@ -201,7 +201,7 @@ const SERIES: &[(SeriesKind, Named, Option<Named>)] = &[
     ),
     (SeriesKind::Group, ("groups", "Groups that ended."), Some(("group_time", "Time of groups."))),
     (SeriesKind::Iteration, ("iterations", "Iterations that ended."), Some(("iteration_time", "Time of iterations."))),
-    (SeriesKind::Check, ("checks", "Checks of answers."), None),
+    (SeriesKind::Check, ("checks", "Checks of responses."), None),
 ];
 
 impl FlowTotals {

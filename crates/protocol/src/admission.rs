@@ -8,14 +8,14 @@ use std::cell::Cell;
 use metrics::Nanos;
 use metrics::clock::Clock;
 
-/// Which slots are one worker's.
+/// Which worker this is, and so which slots are its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct WorkerPosition {
     pub worker: u32,
     pub workers: u32,
 }
 
-impl Default for Share {
+impl Default for WorkerPosition {
     fn default() -> Self {
         Self { worker: 0, workers: 1 }
     }
@@ -25,21 +25,21 @@ impl Default for Share {
 pub(crate) struct Admission {
     /// Slots per second, of all workers together.
     rate: f64,
-    share: Share,
+    position: WorkerPosition,
     /// First slot that is not taken.
     next: Cell<u64>,
-    /// Slots that were waited for before the connection was asked for.
+    /// Slots already waited for, before the connection was asked for.
     reserved: Cell<u32>,
 }
 
 impl Admission {
-    pub(crate) fn new(rate: f64, share: Share) -> Self {
-        Self { rate, share, next: Cell::new(0), reserved: Cell::new(0) }
+    pub(crate) fn new(rate: f64, position: WorkerPosition) -> Self {
+        Self { rate, position, next: Cell::new(0), reserved: Cell::new(0) }
     }
 
     /// Takes this worker's next slot; when it is.
     fn take(&self, now: Nanos) -> Nanos {
-        let (worker, workers) = (u64::from(self.share.worker), u64::from(self.share.workers.max(1)));
+        let (worker, workers) = (u64::from(self.position.worker), u64::from(self.position.workers.max(1)));
         let earliest = self.next.get().max((now as f64 * self.rate / 1e9).ceil() as u64);
         let behind = (earliest % workers + workers - worker % workers) % workers;
         let slot = if behind == 0 { earliest } else { earliest + workers - behind };
@@ -71,7 +71,7 @@ mod tests {
         for (rate, workers) in [(10.0, 1), (1000.0, 3), (1.5, 2), (333.0, 4)] {
             let mut slots = Vec::new();
             for worker in 0..workers {
-                let admission = Admission::new(rate, Share { worker, workers });
+                let admission = Admission::new(rate, WorkerPosition { worker, workers });
                 let mine: Vec<Nanos> = (0..2000).map(|_| admission.take(0)).take_while(|at| *at < 60_000_000_000).collect();
                 slots.extend(mine);
             }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn slots_that_nobody_took_are_gone() {
-        let admission = Admission::new(10.0, Share::default());
+        let admission = Admission::new(10.0, WorkerPosition::default());
         assert_eq!(admission.take(0), 0);
         assert_eq!([admission.take(950_000_001), admission.take(950_000_001)], [1_000_000_000, 1_100_000_000]);
     }

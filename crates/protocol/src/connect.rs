@@ -12,57 +12,54 @@ use metrics::clock::Timer;
 use metrics::{Outcome, Phases};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
-use crate::route::Route;
-use crate::stream::{Socket, Stream};
+use crate::failure::Failure;
+use crate::network::Network;
+use crate::route::NetworkRoute;
+use crate::stream::{NetworkStream, RawSocket};
+use crate::target::ConnectTarget;
 use crate::tcp::Tcp;
-use crate::tls::Offer;
-use crate::{Failure, Network};
+use crate::tunnel;
 
 /// When the next address is tried beside one that has not answered (RFC 8305, section 5).
 const ATTEMPT_DELAY_NS: u64 = 250_000_000;
 
-/// Where to connect to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Target<'a> {
-    pub(crate) host: &'a str,
-    pub(crate) port: u16,
-    pub(crate) tls: Option<Offer>,
-    /// A proxy must not read along: the connection changes its protocol.
-    pub(crate) tunnel: bool,
-}
-
 /// Connects, noting in `phases` how long each step took, also when it fails. `limit` is the request's timer.
-pub(crate) async fn connect(network: &Network, target: Target<'_>, limit: &Timer, phases: &mut Phases) -> Result<Stream, Failure> {
+pub(crate) async fn connect(
+    network: &Network,
+    target: ConnectTarget<'_>,
+    limit: &Timer,
+    phases: &mut Phases,
+) -> Result<NetworkStream, Failure> {
     let clock = network.clock();
     let socket = match network.route() {
-        Route::Direct => establish(network, target.host, target.port, limit, phases).await?,
-        Route::Unix(path) => {
+        NetworkRoute::Direct => establish(network, target.host, target.port, limit, phases).await?,
+        NetworkRoute::Unix(path) => {
             let begun = clock.now();
             let connected = within(limit, "connecting", UnixStream::connect(path)).await;
             phases.connect = clock.now() - begun;
-            Socket::Unix(connected?.map_err(|error| unix_failure(&error))?)
+            RawSocket::Unix(connected?.map_err(|error| unix_failure(&error))?)
         }
-        Route::Proxy(proxy) => {
+        NetworkRoute::Proxy(proxy) => {
             let through = |failure: Failure| Failure::new(failure.outcome, format!("proxy: {}", failure.message));
             let mut socket = establish(network, &proxy.host, proxy.port, limit, phases).await.map_err(through)?;
-            if proxy.tunnels(target) {
+            if tunnel::is_needed(target) {
                 let begun = clock.now();
-                let opened = within(limit, "opening the proxy's tunnel", proxy.open_tunnel(network, &mut socket, target)).await;
+                let opened = within(limit, "opening the proxy's tunnel", tunnel::open(network, proxy, &mut socket, target)).await;
                 phases.connect += clock.now() - begun;
                 opened??;
             }
             socket
         }
     };
-    let Some(offer) = target.tls else { return Ok(Stream::Plain(socket)) };
+    let Some(alpn) = target.alpn else { return Ok(NetworkStream::Plain(socket)) };
     let begun = clock.now();
-    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, socket, offer)).await;
+    let secured = within(limit, "in the TLS handshake", network.tls.handshake(target.host, socket, alpn)).await;
     phases.tls = clock.now() - begun;
-    Ok(Stream::Tls(Box::new(secured??)))
+    Ok(NetworkStream::Tls(Box::new(secured??)))
 }
 
 /// Looks a name up and connects to one of its addresses.
-async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phases: &mut Phases) -> Result<Socket, Failure> {
+async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phases: &mut Phases) -> Result<RawSocket, Failure> {
     let clock = network.clock();
     let begun = clock.now();
     let looked_up = within(limit, "looking up the name", network.resolver.resolve(host)).await;
@@ -74,13 +71,13 @@ async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phas
     let addresses = looked_up??;
     let connected = within(limit, "connecting", first_to_answer(network, &addresses, port)).await;
     phases.connect = clock.now() - resolved;
-    Ok(Socket::Tcp(Tcp::new(connected??)))
+    Ok(RawSocket::Tcp(Tcp::new(connected??)))
 }
 
 fn unix_failure(error: &io::Error) -> Failure {
     match error.raw_os_error() {
         Some(libc::ENOENT) => Failure::new(Outcome::Connect, "there is no Unix socket at the given path"),
-        Some(libc::EACCES) => Failure::new(Outcome::Connect, "the Unix socket may not be opened by this user"),
+        Some(libc::EACCES) => Failure::new(Outcome::Connect, "this user may not open the Unix socket"),
         // The listener's queue is full; TCP would have waited.
         Some(libc::EAGAIN) => Failure::new(Outcome::Refused, "the Unix socket's queue of connections is full"),
         _ => Failure::connecting(error),
@@ -117,12 +114,12 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
             None => delay.reset(u64::MAX),
         }
         // None: the delay is over, or nobody is left to wait for.
-        let answer = poll_fn(|context| match attempts.poll_next_unpin(context) {
-            Poll::Ready(answer) => Poll::Ready(answer),
+        let attempted = poll_fn(|context| match attempts.poll_next_unpin(context) {
+            Poll::Ready(attempted) => Poll::Ready(attempted),
             Poll::Pending => delay.poll_due(context).map(|()| None),
         })
         .await;
-        match answer {
+        match attempted {
             Some(Ok(stream)) => return Ok(stream),
             // The generator's own shortage is not cured by another address.
             Some(Err(failure)) if failure.outcome == Outcome::DescriptorsExhausted => return Err(failure),

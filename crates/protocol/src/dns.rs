@@ -2,7 +2,7 @@
 //! as long as their TTL says.
 //!
 //! hickory sleeps on tokio's timers, which a worker does not have: its sockets and timers live in a runtime of their own, on a thread that each
-//! worker starts with its first look-up. (One for all workers would not do: they may have tables of descriptors of their own.) An answer that is
+//! worker starts with its first look-up. (One for all workers would not do: they may have file descriptor tables of their own.) An answer that is
 //! still valid is found without it.
 //!
 //! All addresses of a name are used in turn. One that failed lately goes to the end.
@@ -21,7 +21,7 @@ use metrics::{Nanos, Outcome};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// How long an address that failed is tried last.
 const SHUNNED_NS: u64 = 5_000_000_000;
@@ -29,7 +29,7 @@ const SHUNNED_NS: u64 = 5_000_000_000;
 const SHUNNED_MAX: usize = 64;
 
 /// Drives look-ups until it is dropped.
-struct Thread {
+struct ResolverThread {
     runtime: Handle,
     /// Dropping it ends the thread.
     _stop: oneshot::Sender<()>,
@@ -41,7 +41,7 @@ pub(crate) struct Resolver {
     name_servers: Vec<SocketAddr>,
     dns: OnceCell<Option<TokioResolver>>,
     /// The runtime of look-ups; `None`: no thread could be started.
-    thread: OnceCell<Option<Thread>>,
+    thread: OnceCell<Option<ResolverThread>>,
     turn: Cell<usize>,
     /// Addresses that failed, and until when they are tried last.
     shunned: RefCell<Vec<(IpAddr, Nanos)>>,
@@ -57,7 +57,7 @@ impl Resolver {
         if let Some(addresses) = known(host) {
             return Ok(self.healthy_first(addresses));
         }
-        let runtime = self.thread.get_or_init(Thread::start).as_ref().map(|thread| &thread.runtime);
+        let runtime = self.thread.get_or_init(ResolverThread::start).as_ref().map(|thread| &thread.runtime);
         let resolver = runtime.and_then(|runtime| {
             let _inside = runtime.enter();
             self.dns.get_or_init(|| build(&self.name_servers)).as_ref()
@@ -113,7 +113,7 @@ fn known(host: &str) -> Option<Vec<IpAddr>> {
     local.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
 }
 
-impl Thread {
+impl ResolverThread {
     fn start() -> Option<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
         let (stop, stopped) = oneshot::channel::<()>();

@@ -1,10 +1,6 @@
 //! Why something did not work, sorted for counting and worded for people.
 
-use std::io;
-
 use metrics::Outcome;
-
-use crate::tls;
 
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,50 +19,8 @@ impl Failure {
         Self::new(Outcome::Protocol, message)
     }
 
-    /// `doing` completes "timed out …", for example `waiting for the answer`.
+    /// `doing` completes "timed out …", for example `waiting for the response`.
     pub(crate) fn timeout(doing: &str) -> Self {
         Self::new(Outcome::Timeout, format!("timed out {doing}"))
-    }
-
-    /// A connection that could not be made.
-    pub(crate) fn connecting(error: &io::Error) -> Self {
-        match error.raw_os_error() {
-            Some(libc::ECONNREFUSED) => Self::new(Outcome::Refused, "connection refused"),
-            Some(libc::EADDRNOTAVAIL) => Self::new(
-                Outcome::PortsExhausted,
-                "no local port is free for a new connection; widen net.ipv4.ip_local_port_range or connect from more source addresses",
-            ),
-            Some(libc::EMFILE | libc::ENFILE) => Self::new(
-                Outcome::DescriptorsExhausted,
-                "no file descriptor is free for a new connection; raise the limit on open files (ulimit -n)",
-            ),
-            Some(libc::ETIMEDOUT) => Self::timeout("connecting"),
-            Some(libc::EHOSTUNREACH) => Self::new(Outcome::Connect, "host unreachable"),
-            Some(libc::ENETUNREACH) => Self::new(Outcome::Connect, "network unreachable"),
-            Some(libc::ECONNRESET) => Self::new(Outcome::Reset, "connection reset while connecting"),
-            _ => Self::new(Outcome::Connect, format!("cannot connect: {}", plain(error))),
-        }
-    }
-
-    /// A connection that broke in use.
-    pub(crate) fn broken(error: &io::Error) -> Self {
-        if let Some(failure) = tls::complaint(error) {
-            return failure;
-        }
-        match error.kind() {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Self::new(Outcome::Reset, "connection reset"),
-            io::ErrorKind::BrokenPipe => Self::new(Outcome::Reset, "connection closed while the request was being sent"),
-            io::ErrorKind::TimedOut => Self::timeout("because the peer acknowledged nothing"),
-            _ => Self::new(Outcome::Reset, format!("connection broke: {}", plain(error))),
-        }
-    }
-}
-
-/// The error's text without the "(os error 110)" that the standard library adds.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_lowercase(),
-        None => text,
     }
 }

@@ -6,10 +6,10 @@ mod chunked;
 
 pub use chunked::chunked;
 
-use crate::Failure;
-use crate::http::fuzzing::{AnswerReader, Wanted};
+use crate::failure::Failure;
+use crate::http1::{ReadPlan, ResponseReader};
 use crate::sse::fuzzing::EventParser;
-use crate::ws::fuzzing::{Deflate, Item, MessageReader, Violation, unpacking};
+use crate::ws::fuzzing::{Deflate, MessageReader, ServerItem, Violation, unpacking};
 
 /// Cuts are taken from the input itself: the first bytes say how long the pieces are.
 fn pieces(input: &[u8]) -> (impl Iterator<Item = usize>, &[u8]) {
@@ -18,12 +18,12 @@ fn pieces(input: &[u8]) -> (impl Iterator<Item = usize>, &[u8]) {
     (cuts.into_iter().cycle(), bytes)
 }
 
-/// The head of an answer and its body, in every framing.
+/// The head of a response and its body, in every framing.
 pub fn answer(input: &[u8]) {
     let (cuts, bytes) = pieces(input);
-    let wanted = Wanted { to_head: false, upgrade: false, events: false, headers: true, body: true, body_bytes_max: 1 << 16 };
+    let plan = ReadPlan { to_head: false, upgrade: false, stream_type: None, headers: true, body: true, body_bytes_max: 1 << 16 };
     let read = |cuts: &mut dyn Iterator<Item = usize>| -> Result<(u16, Vec<u8>, bool, usize), Failure> {
-        let mut reader = AnswerReader::new(wanted);
+        let mut reader = ResponseReader::new(plan);
         let (mut rest, mut used) = (bytes, 0);
         while !rest.is_empty() && !reader.is_done() {
             let (piece, after) = rest.split_at(cuts.next().unwrap_or(usize::MAX).min(rest.len()));
@@ -35,14 +35,14 @@ pub fn answer(input: &[u8]) {
     };
     let whole = read(&mut std::iter::empty());
     let cut = read(&mut { cuts });
-    // A malformed answer may be noticed earlier when it comes whole, so that the reasons differ.
+    // A malformed response may be noticed earlier when it comes whole, so that the reasons differ.
     assert_eq!(whole.as_ref().ok(), cut.as_ref().ok());
 }
 
 /// A server's WebSocket frames, with compression agreed on.
 pub fn frames(input: &[u8]) {
     let (cuts, bytes) = pieces(input);
-    let read = |cuts: &mut dyn Iterator<Item = usize>| -> (Vec<Item>, Option<Violation>) {
+    let read = |cuts: &mut dyn Iterator<Item = usize>| -> (Vec<ServerItem>, Option<Violation>) {
         let (mut reader, mut windows) = (MessageReader::new(1 << 16, true), Deflate::default());
         let (mut rest, mut items) = (bytes, Vec::new());
         while !rest.is_empty() {

@@ -1,30 +1,53 @@
-//! Clients that measure: HTTP/1.1, WebSocket, server-sent events, DNS, TLS; one socket layer with exact timestamps.
+//! Clients that measure: HTTP, WebSocket, server-sent events; one socket layer with exact timestamps under them.
 //!
-//! Read [`Network`] first (what one worker's connections share), then [`http::Client`], [`ws::Socket`] and
-//! [`sse::EventStream`]. Deliberately absent: names,
-//! checks, histograms (callers record), scripts.
+//! Read [`Network`] first (what one worker's connections share), then [`http::Client`], [`ws::WebSocket`] and [`sse::EventStream`].
+//! Deliberately absent: names, checks, histograms (callers record), scripts.
+//!
+//! Layers, from the bottom up; none knows one above it:
+//!
+//! 1. Words and values: `failure`, `random`, `credentials`, `sources`, `route`, `admission`, `options`. `http1` reads HTTP/1.1 responses
+//!    from bytes alone; proxies answer in it, too.
+//! 2. Sockets: `tcp` and `stream` (exact times), `tls`, `dns`, `sampling`.
+//! 3. [`Network`] holds those for one worker, and `extensions` for what protocols keep with it.
+//! 4. Connections: `connect` (by a `route`, through a `tunnel`) and `connection` (open and counted).
+//! 5. Protocols, a folder each: `http`, and over it `ws` and `sse`.
+//!
+//! A further protocol is a folder of layer 5 and its `mod` line here. Its settings travel in [`NetworkOptions::protocols`], its shared
+//! state lives in `Network::state`, it connects by `connect`; no file of the lower layers changes.
 
 mod admission;
 mod connect;
+mod connection;
+mod credentials;
 mod dns;
+mod extensions;
 mod failure;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod http;
+mod http1;
+mod io_failure;
 mod network;
+mod options;
+mod protocol_options;
 mod random;
 mod route;
 mod sampling;
 mod sources;
 pub mod sse;
 mod stream;
+mod target;
 mod tcp;
 mod tls;
+mod tls_failure;
+mod tunnel;
 pub mod ws;
 
-pub use admission::Share;
+pub use admission::WorkerPosition;
 pub use failure::Failure;
-pub use network::{ConnectionCounts, Network, NetworkError, NetworkOptions};
-pub use route::{Proxy, Route};
+pub use network::{ConnectionCounts, Network};
+pub use options::{NetworkError, NetworkOptions};
+pub use protocol_options::{ProtocolOptions, ProtocolSettings};
+pub use route::{NetworkRoute, Proxy, ProxyError};
 pub use sources::{SourceError, SourceRange};

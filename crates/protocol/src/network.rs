@@ -1,69 +1,31 @@
 //! What all connections of one worker share: clock, resolver, TLS settings, scratch buffers, source addresses.
+//!
+//! Deliberately absent: protocols. What one of them keeps for a network lives in a slot of its own, see [`Network::state`].
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Histogram};
-use thiserror::Error;
 
-use crate::admission::{Admission, Share};
+use crate::admission::Admission;
 use crate::dns::Resolver;
-use crate::http::{TraceSeed, Traces, Versions};
+use crate::extensions::Extensions;
+use crate::options::{NetworkError, NetworkOptions};
 use crate::random;
-use crate::route::Route;
+use crate::route::NetworkRoute;
 use crate::sampling::Sampling;
 use crate::tcp::Stamping;
 use crate::tls::Tls;
-use crate::ws::Deflate;
 
-/// One read takes at most this much. An answer that arrives whole is parsed where it was read, so connections that
+/// One read takes at most this much. A response that arrives whole is parsed where it was read, so connections that
 /// wait own no buffer.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
 /// A send buffer that has grown beyond this is not kept for the next request.
 const SEND_BUFFER_KEPT_BYTES_MAX: usize = 256 * 1024;
-
-/// How a worker reaches the network.
-#[derive(Debug, Clone, Default)]
-pub struct NetworkOptions {
-    /// Accept any certificate. Only by the user's explicit word.
-    pub insecure: bool,
-    /// PEM files of additional trusted roots.
-    pub roots: Vec<PathBuf>,
-    /// PEM files of a client certificate chain and its key.
-    pub identity: Option<(PathBuf, PathBuf)>,
-    /// Name that TLS asks for (SNI) and certificates must carry, in place of each URL's host.
-    pub server_name: Option<String>,
-    /// Every TLS connection makes a full handshake, as that of a visitor who was never there.
-    pub full_handshakes: bool,
-    /// Local addresses to connect from, taken in turn; empty: the kernel chooses.
-    pub sources: Vec<IpAddr>,
-    /// Name servers to ask instead of the machine's; empty: its own.
-    pub name_servers: Vec<SocketAddr>,
-    /// The way to every target.
-    pub route: Route,
-    /// Which versions of HTTP its clients speak.
-    pub versions: Versions,
-    /// Requests carry a `traceparent`, with ids from here.
-    pub traces: Option<TraceSeed>,
-    /// Most new connections per second, of all workers together; further ones wait.
-    pub connections_per_second: Option<f64>,
-    /// Which worker this is, for that limit and for the ids.
-    pub share: Share,
-}
-
-/// A setting that cannot be used.
-#[derive(Debug, Error)]
-pub enum NetworkError {
-    #[error("{path}: {problem}")]
-    File { path: PathBuf, problem: String },
-    #[error("\"{0}\" is no server name: write a host name, such as \"www.example.org\"")]
-    ServerName(String),
-}
 
 /// Connections of one worker, for the recorder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,17 +43,15 @@ pub struct Network {
     clock: Clock,
     options: NetworkOptions,
     admission: Option<Admission>,
-    pub(crate) traces: Option<Traces>,
     pub(crate) resolver: Resolver,
     pub(crate) tls: Tls,
     scratch: RefCell<Box<[u8]>>,
     send_buffer: Cell<Vec<u8>>,
     source_next: Cell<usize>,
-    /// Compression of WebSocket messages; made when first used.
-    deflate: RefCell<Option<Box<Deflate>>>,
+    extensions: Extensions,
     random: Cell<u64>,
     counts: Cell<ConnectionCounts>,
-    /// Connections opened that [`Network::count_into`] has told of.
+    /// Connections opened that [`Network::count_into`] has counted.
     told: Cell<u64>,
     read_lag: RefCell<Histogram>,
     stamping: Option<Stamping>,
@@ -106,13 +66,12 @@ impl Network {
             resolver: Resolver::new(clock.clone(), options.name_servers.clone()),
             clock,
             tls,
-            admission: options.connections_per_second.map(|rate| Admission::new(rate, options.share)),
-            traces: options.traces.map(|seed| Traces::new(seed, options.share.worker)),
+            admission: options.connections_per_second.map(|rate| Admission::new(rate, options.position)),
             options,
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             send_buffer: Cell::default(),
             source_next: Cell::default(),
-            deflate: RefCell::default(),
+            extensions: Extensions::default(),
             random: Cell::new(random::STEP),
             counts: Cell::default(),
             told: Cell::default(),
@@ -143,22 +102,23 @@ impl Network {
         self.sampling.next_second();
     }
 
-    /// Notes how long an answer, or a message that was waited for, had lain in the kernel when it was read.
+    /// What a protocol keeps for this network, made from the options when it is first asked for. Ask once for each connection or user.
+    pub(crate) fn state<T: 'static>(&self, make: impl FnOnce(&NetworkOptions) -> T) -> Rc<T> {
+        self.extensions.get_or_insert(|| make(&self.options))
+    }
+
+    /// Notes how long a response, or a message that was waited for, had lain in the kernel when it was read.
     pub(crate) fn read_after(&self, lag_ns: u64) {
         self.read_lag.borrow_mut().record(lag_ns);
     }
 
-    /// Whether the next answer is to be read with the kernel's stamp.
+    /// Whether the next response is to be read with the kernel's stamp.
     pub(crate) fn takes_stamp(&self) -> bool {
         self.stamping.is_some() && self.sampling.takes(|| self.random())
     }
 
-    pub(crate) fn route(&self) -> &Route {
+    pub(crate) fn route(&self) -> &NetworkRoute {
         &self.options.route
-    }
-
-    pub(crate) fn versions(&self) -> Versions {
-        self.options.versions
     }
 
     /// New connections wait for their turn: see [`Network::admit`].
@@ -201,11 +161,6 @@ impl Network {
             buffer.clear();
             self.send_buffer.set(buffer);
         }
-    }
-
-    /// The worker's message compressor. The borrow must end before the caller yields.
-    pub(crate) fn deflate(&self) -> std::cell::RefMut<'_, Deflate> {
-        std::cell::RefMut::map(self.deflate.borrow_mut(), |deflate| &mut **deflate.get_or_insert_default())
     }
 
     /// A number that does not repeat soon.

@@ -1,22 +1,15 @@
-//! How connections reach their targets: directly, through a Unix socket, or through an HTTP proxy.
+//! The way to every target: directly, through a Unix socket, or through an HTTP proxy. Values only; `connect` takes the way.
 
-use std::future::poll_fn;
-use std::io;
 use std::path::PathBuf;
-use std::pin::Pin;
 
-use metrics::Outcome;
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use thiserror::Error;
 use url::Url;
 
-use crate::connect::Target;
-use crate::http::{ConnectReader, basic_authorization};
-use crate::stream::Socket;
-use crate::{Failure, Network};
+use crate::credentials::basic_authorization;
 
 /// The way to every target of a network.
 #[derive(Debug, Clone, Default)]
-pub enum Route {
+pub enum NetworkRoute {
     #[default]
     Direct,
     /// A Unix socket stands for all hosts and ports, as with curl's `--unix-socket`.
@@ -25,7 +18,7 @@ pub enum Route {
     Proxy(Proxy),
 }
 
-impl Route {
+impl NetworkRoute {
     /// The proxy that forwards plain requests, if there is one.
     pub(crate) fn forwards(&self, tls: bool) -> Option<&Proxy> {
         match self {
@@ -43,8 +36,17 @@ pub struct Proxy {
     authorization: Option<String>,
 }
 
+/// Why a text does not name a proxy. Says nothing of its credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ProxyError {
+    #[error("not a URL ({0}): write it as http://proxy.example:3128")]
+    Url(url::ParseError),
+    #[error("{scheme}: proxies are spoken to over HTTP: write http://proxy.example:3128")]
+    Scheme { scheme: String },
+}
+
 impl Proxy {
-    /// From a URL such as `http://user:password@proxy.example:3128`. `None` when it is no `http` URL.
+    /// From a URL such as `http://user:password@proxy.example:3128`. `None` when it is not an `http` URL.
     pub fn of(url: &Url) -> Option<Self> {
         if url.scheme() != "http" {
             return None;
@@ -57,9 +59,9 @@ impl Proxy {
     ///
     /// # Errors
     /// What is wrong with it, without its credentials.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|problem| format!("it is not a URL ({problem}): write it as http://proxy.example:3128"))?;
-        Self::of(&url).ok_or_else(|| format!("{}: proxies are spoken to by HTTP: write http://proxy.example:3128", url.scheme()))
+    pub fn parse(text: &str) -> Result<Self, ProxyError> {
+        let url = Url::parse(text).map_err(ProxyError::Url)?;
+        Self::of(&url).ok_or_else(|| ProxyError::Scheme { scheme: url.scheme().to_owned() })
     }
 
     /// Host and port, for messages.
@@ -69,46 +71,5 @@ impl Proxy {
 
     pub(crate) fn authorization(&self) -> Option<&str> {
         self.authorization.as_deref()
-    }
-
-    /// Whether a connection to this target needs a tunnel.
-    pub(crate) fn tunnels(&self, target: Target<'_>) -> bool {
-        target.tls.is_some() || target.tunnel
-    }
-
-    /// Asks for a tunnel (RFC 9110, section 9.3.6).
-    pub(crate) async fn open_tunnel(&self, network: &Network, socket: &mut Socket, target: Target<'_>) -> Result<(), Failure> {
-        let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.to_owned() };
-        let authority = format!("{host}:{}", target.port);
-        let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
-        if let Some(authorization) = &self.authorization {
-            request.push_str(&format!("Proxy-Authorization: {authorization}\r\n"));
-        }
-        request.push_str("\r\n");
-        socket.write_all(request.as_bytes()).await.map_err(|error| Failure::broken(&error))?;
-        let mut answer = ConnectReader::new();
-        let status = poll_fn(|context| {
-            let mut scratch = network.scratch();
-            loop {
-                let mut buffer = ReadBuf::new(&mut scratch);
-                let read = std::task::ready!(Pin::new(&mut *socket).poll_read(context, &mut buffer));
-                let status = read
-                    .and_then(|()| if buffer.filled().is_empty() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) })
-                    .map_err(|error| Failure::broken(&error))
-                    .and_then(|()| answer.feed(buffer.filled()));
-                match status {
-                    Ok(None) => {}
-                    Ok(Some(status)) => return std::task::Poll::Ready(Ok(status)),
-                    Err(failure) => return std::task::Poll::Ready(Err(failure)),
-                }
-            }
-        })
-        .await
-        .map_err(|failure: Failure| Failure::new(failure.outcome, format!("proxy: {}", failure.message)))?;
-        match status {
-            200..300 => Ok(()),
-            407 => Err(Failure::new(Outcome::Connect, "the proxy wants a user name and password; put them into its URL")),
-            status => Err(Failure::new(Outcome::Connect, format!("the proxy did not open a tunnel: status {status}"))),
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Which answers are read with the kernel's stamp: all of them at a low rate, some of them at a high one.
+//! Which responses are read with the kernel's stamp: all of them at a low rate, some of them at a high one.
 
 use std::cell::Cell;
 

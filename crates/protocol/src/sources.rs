@@ -24,12 +24,12 @@ impl FromStr for SourceRange {
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
         let wrong = |problem| SourceError { text: text.to_owned(), problem };
-        let address = |part: &str| part.trim().parse::<IpAddr>().map_err(|_| wrong("is not made of addresses"));
+        let address = |part: &str| part.trim().parse::<IpAddr>().map_err(|_| wrong("is not an address"));
         if let Some((first, last)) = text.split_once('-') {
             return between(address(first)?, address(last)?).map_err(wrong);
         }
         let Some((base, bits)) = text.split_once('/') else { return Ok(Self(vec![address(text)?])) };
-        let (base, bits) = (address(base)?, bits.trim().parse::<u32>().map_err(|_| wrong("has no length of its prefix"))?);
+        let (base, bits) = (address(base)?, bits.trim().parse::<u32>().map_err(|_| wrong("has no prefix length"))?);
         block(base, bits).map_err(wrong)
     }
 }

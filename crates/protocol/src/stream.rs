@@ -10,20 +10,21 @@ use tokio_rustls::client::TlsStream;
 
 use crate::tcp::Tcp;
 
-/// What the kernel gives.
+/// A connection as the kernel gives it.
 #[derive(Debug)]
-pub(crate) enum Socket {
+pub(crate) enum RawSocket {
     Tcp(Tcp),
     Unix(UnixStream),
 }
 
+/// The same, or TLS over it.
 #[derive(Debug)]
-pub(crate) enum Stream {
-    Plain(Socket),
-    Tls(Box<TlsStream<Socket>>),
+pub(crate) enum NetworkStream {
+    Plain(RawSocket),
+    Tls(Box<TlsStream<RawSocket>>),
 }
 
-impl Socket {
+impl RawSocket {
     fn stamp(&mut self, stamped: bool) {
         if let Self::Tcp(tcp) = self {
             tcp.stamp(stamped);
@@ -46,7 +47,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for RawSocket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(tcp) => Pin::new(tcp).poll_read(context, buffer),
@@ -55,7 +56,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for RawSocket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_write(context, bytes),
@@ -87,7 +88,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-impl Stream {
+impl NetworkStream {
     /// Reads what is there. Zero bytes mean that the peer has closed.
     ///
     /// The poll form, unlike `try_read`, forgets readiness after a short read, which saves the system call that would
@@ -101,7 +102,7 @@ impl Stream {
         match polled {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(Ok(buffer.filled().len())),
-            // Many servers close without TLS's farewell; framing decides whether the answer was whole.
+            // Many servers close without TLS's farewell; framing decides whether the response was whole.
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(0)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
         }
@@ -149,9 +150,12 @@ impl Stream {
         }
     }
 
-    /// ALPN chose HTTP/2.
-    pub(crate) fn chose_http2(&self) -> bool {
-        matches!(self, Self::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2"))
+    /// The protocol that ALPN agreed on, where there was any to agree on.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+        }
     }
 
     /// True when an idle connection has been closed by the peer, or holds bytes nobody asked for: it cannot be used
@@ -165,7 +169,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for NetworkStream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
@@ -174,7 +178,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for NetworkStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Self::poll_write(self.get_mut(), context, bytes, &[])
     }

@@ -90,11 +90,11 @@ impl AsyncRead for Tcp {
 
 /// Room for one control message with a timespec: 32 bytes on 64-bit machines (cmsg(3)).
 #[repr(align(8))]
-struct Control([u8; 64]);
+struct ControlBuffer([u8; 64]);
 
 /// Reads once: the count of bytes, and how long the last of them had lain there.
 fn receive(stream: &TcpStream, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
-    let mut control = Control([0; 64]);
+    let mut control = ControlBuffer([0; 64]);
     let mut parts = [IoSliceMut::new(into)];
     let received = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut control.0), MsgFlags::empty())?;
     let stamp = received.cmsgs()?.find_map(|message| match message {

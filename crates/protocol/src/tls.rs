@@ -1,6 +1,6 @@
 //! TLS by rustls: one configuration per worker, so that sessions are resumed across its users.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -11,12 +11,14 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::stream::Socket;
-use crate::{Failure, NetworkError, NetworkOptions};
+use crate::failure::Failure;
+use crate::options::{NetworkError, NetworkOptions};
+use crate::stream::RawSocket;
+use crate::tls_failure::complaint;
 
 /// What the machine trusts. Reading it takes milliseconds, so it is done once and only when TLS is used.
 static SYSTEM_ROOTS: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
@@ -28,17 +30,12 @@ pub(crate) struct Tls {
     /// In place of the host.
     server_name: Option<ServerName<'static>>,
     full_handshakes: bool,
-    /// By what is offered: HTTP/1.1 alone, or HTTP/2 first.
-    http1: OnceCell<Result<TlsConnector, Failure>>,
-    http2: OnceCell<Result<TlsConnector, Failure>>,
+    /// One for each list of protocols that has been offered: one or two.
+    connectors: RefCell<Vec<(Alpn, Result<TlsConnector, Failure>)>>,
 }
 
-/// What ALPN offers (RFC 7301).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Offer {
-    Http1,
-    Http2First,
-}
+/// The protocols to offer (ALPN, RFC 7301), best first.
+pub(crate) type Alpn = &'static [&'static str];
 
 impl Tls {
     pub(crate) fn new(options: &NetworkOptions) -> Result<Self, NetworkError> {
@@ -57,26 +54,31 @@ impl Tls {
             identity,
             server_name: options.server_name.as_ref().map(named).transpose()?,
             full_handshakes: options.full_handshakes,
-            http1: OnceCell::new(),
-            http2: OnceCell::new(),
+            connectors: RefCell::default(),
         })
     }
 
-    pub(crate) async fn handshake(&self, host: &str, stream: Socket, offer: Offer) -> Result<TlsStream<Socket>, Failure> {
-        let connector = match offer {
-            Offer::Http1 => self.http1.get_or_init(|| self.build(&["http/1.1"])),
-            Offer::Http2First => self.http2.get_or_init(|| self.build(&["h2", "http/1.1"])),
-        };
-        let connector = connector.as_ref().map_err(Clone::clone)?;
+    pub(crate) async fn handshake(&self, host: &str, socket: RawSocket, alpn: Alpn) -> Result<TlsStream<RawSocket>, Failure> {
+        let connector = self.connector(alpn)?;
         let of_host = || {
             ServerName::try_from(host.to_owned())
                 .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate could carry"))
         };
         let name = self.server_name.clone().map_or_else(of_host, Ok)?;
-        connector.connect(name, stream).await.map_err(|error| handshake_failure(&error))
+        connector.connect(name, socket).await.map_err(|error| handshake_failure(&error))
     }
 
-    fn build(&self, offered: &[&str]) -> Result<TlsConnector, Failure> {
+    fn connector(&self, alpn: Alpn) -> Result<TlsConnector, Failure> {
+        let mut connectors = self.connectors.borrow_mut();
+        if let Some((_, connector)) = connectors.iter().find(|(offered, _)| *offered == alpn) {
+            return connector.clone();
+        }
+        let connector = self.build(alpn);
+        connectors.push((alpn, connector.clone()));
+        connector
+    }
+
+    fn build(&self, alpn: Alpn) -> Result<TlsConnector, Failure> {
         let unusable = |error: Error| Failure::new(Outcome::Tls, format!("TLS settings cannot be used: {error}"));
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(unusable)?;
@@ -92,7 +94,7 @@ impl Tls {
             Some((chain, key)) => builder.with_client_auth_cert(chain.clone(), key.clone_key()).map_err(unusable)?,
             None => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         if self.full_handshakes {
             config.resumption = Resumption::disabled();
         }
@@ -120,39 +122,6 @@ fn handshake_failure(error: &io::Error) -> Failure {
         io::ErrorKind::UnexpectedEof => Failure::new(Outcome::Tls, "the server closed the connection in the TLS handshake"),
         _ => Failure::broken(error),
     })
-}
-
-/// What TLS itself found wrong, in the handshake or later. `None`: the error is the connection's.
-pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
-    let message = match error.get_ref()?.downcast_ref::<Error>()? {
-        Error::InvalidCertificate(certificate) => {
-            let what = what_is_wrong(certificate);
-            format!("the server's certificate {what}; trust its issuer with a root file, or accept any certificate with --insecure")
-        }
-        Error::AlertReceived(alert) => match alert {
-            AlertDescription::CertificateRequired | AlertDescription::BadCertificate | AlertDescription::UnknownCA => {
-                "the server did not accept the client certificate, or requires one".to_owned()
-            }
-            AlertDescription::ProtocolVersion => "the server speaks no TLS version that is still safe (1.2 or 1.3)".to_owned(),
-            AlertDescription::UnrecognisedName => "the server knows no site of this name".to_owned(),
-            alert => format!("the server ended the TLS connection: {alert:?}"),
-        },
-        Error::InvalidMessage(_) => "the server does not speak TLS on this port; is the URL meant to be http://?".to_owned(),
-        error => format!("TLS failed: {error}"),
-    };
-    Some(Failure::new(Outcome::Tls, message))
-}
-
-fn what_is_wrong(certificate: &CertificateError) -> &'static str {
-    match certificate {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "is not valid yet",
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => "is for another host name",
-        CertificateError::UnknownIssuer => "is signed by an issuer that is not trusted here",
-        CertificateError::Revoked => "has been revoked",
-        CertificateError::BadSignature => "carries a wrong signature",
-        _ => "cannot be verified",
-    }
 }
 
 /// `--insecure`: any certificate will do.

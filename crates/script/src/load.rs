@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use metrics::Nanos;
 use plan::{Secrets, TestPlan};
-use protocol::http::{TraceSeed, Versions};
-use protocol::{NetworkOptions, Proxy, Route, SourceRange};
+use protocol::http::{HttpOptions, TraceSeed, Versions};
+use protocol::{NetworkOptions, NetworkRoute, ProtocolOptions, Proxy, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
 
@@ -123,9 +123,17 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
     }
     let route = match (plan.target.as_deref().and_then(unix_path), &settings.proxy) {
         (Some(_), Some(_)) => return Err(ScriptError::new("proxy: a Unix socket is not reached through a proxy; leave one of them out")),
-        (Some(path), None) => Route::Unix(folder.join(path)),
-        (None, Some(proxy)) => Route::Proxy(Proxy::parse(proxy).map_err(|problem| ScriptError::new(format!("proxy: {problem}")))?),
-        (None, None) => Route::Direct,
+        (Some(path), None) => NetworkRoute::Unix(folder.join(path)),
+        (None, Some(proxy)) => NetworkRoute::Proxy(Proxy::parse(proxy).map_err(|problem| ScriptError::new(format!("proxy: {problem}")))?),
+        (None, None) => NetworkRoute::Direct,
+    };
+    let http = HttpOptions {
+        versions: match settings.http2 {
+            Http2::Off => Versions::Http1,
+            Http2::Auto => Versions::Http2,
+            Http2::Only => Versions::Http2Always,
+        },
+        traces: settings.traceparent.then(|| TraceSeed::new(plan.options.seed)),
     };
     Ok(NetworkOptions {
         insecure: settings.insecure,
@@ -136,13 +144,8 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
         sources,
         name_servers: settings.name_servers.iter().map(|text| name_server(text)).collect::<Result<_, _>>()?,
         route,
-        versions: match settings.http2 {
-            Http2::Off => Versions::Http1,
-            Http2::Auto => Versions::Http2,
-            Http2::Only => Versions::Http2Always,
-        },
         connections_per_second: settings.connections_per_second,
-        traces: settings.traceparent.then(|| TraceSeed::new(plan.options.seed)),
+        protocols: ProtocolOptions::default().with(http),
         ..NetworkOptions::default()
     })
 }

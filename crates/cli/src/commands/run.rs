@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use engine::WorkerContext;
 use metrics::clock::Clock;
-use protocol::{Network, NetworkOptions, Share};
+use protocol::{Network, NetworkOptions, WorkerPosition};
 use report::terminal::ColorChoice;
 use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
 
@@ -48,9 +48,9 @@ fn run_url(args: &RunArgs, color: ColorChoice) -> anyhow::Result<Exit> {
         console: Console::new(),
     };
     session.perform(|context: &WorkerContext| {
-        let share = Share { worker: context.index, workers: context.workers };
+        let position = WorkerPosition { worker: context.index, workers: context.workers };
         let network =
-            Network::new(context.clock.clone(), NetworkOptions { share, ..network.clone() }).map_err(|error| error.to_string())?;
+            Network::new(context.clock.clone(), NetworkOptions { position, ..network.clone() }).map_err(|error| error.to_string())?;
         UrlUsers::new(context, network, &request, &options)
     })
 }

@@ -12,23 +12,23 @@ use url::Url;
 /// A server that sends `response` to one request and then keeps the connection open for as long as `hold` lives; its target, and the
 /// head of the request it got.
 fn server(response: &'static str, hold: Receiver<()>) -> (HttpTarget, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = Url::parse(&format!("http://{}/metrics?all", listener.local_addr().unwrap())).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = Url::parse(&format!("http://{}/metrics?all", listener.local_addr().expect("an address"))).expect("a URL");
     let (sender, heads) = sync_channel(1);
     std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
         let mut head = String::new();
-        while reader.read_line(&mut head).unwrap() > 2 {}
-        sender.send(head).unwrap();
-        stream.write_all(response.as_bytes()).unwrap();
+        while reader.read_line(&mut head).expect("a head") > 2 {}
+        sender.send(head).expect("the test waits");
+        stream.write_all(response.as_bytes()).expect("a response");
         let _ = hold.recv();
     });
-    (HttpTarget::of(&url).unwrap(), heads)
+    (HttpTarget::of(&url).expect("a target"), heads)
 }
 
 fn run<T>(call: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(call)
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(call)
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The chunked coding alone, held against a second decoder that is made to be read and not to be fast.
 
 use super::pieces;
-use crate::Failure;
-use crate::http::fuzzing::{Chunked, EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX};
+use crate::failure::Failure;
+use crate::http1::fuzzing::{Chunked, EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX};
 
 /// A chunked body whole, cut, and as [`plainly`] reads it: the same content, the same end, and no byte taken that comes after it.
 pub fn chunked(input: &[u8]) {
@@ -12,8 +12,8 @@ pub fn chunked(input: &[u8]) {
     let (content, end) = plainly(wire);
     assert_eq!(whole.content, content);
     match (&whole.end, end) {
-        (Ok(Some(used)), End::After(bytes)) => assert_eq!(*used, bytes),
-        (Ok(None), End::Open) | (Err(_), End::Malformed) => {}
+        (Ok(Some(used)), BodyEnd::After(bytes)) => assert_eq!(*used, bytes),
+        (Ok(None), BodyEnd::Open) | (Err(_), BodyEnd::Malformed) => {}
         (said, plain) => panic!("the decoder says {said:?}, and it is {plain:?}"),
     }
 }
@@ -47,7 +47,7 @@ fn read(wire: &[u8], cuts: &mut dyn Iterator<Item = usize>) -> Read {
 
 /// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum End {
+enum BodyEnd {
     /// After so many bytes.
     After(usize),
     /// All is well so far, and more must come.
@@ -56,33 +56,33 @@ enum End {
 }
 
 /// RFC 9112, section 7.1, line by line over the whole input, with the limits that ours has: content and end.
-fn plainly(wire: &[u8]) -> (Vec<u8>, End) {
+fn plainly(wire: &[u8]) -> (Vec<u8>, BodyEnd) {
     let mut content = Vec::new();
     let end = match chunks(wire, &mut content) {
-        Ok(rest) => End::After(wire.len() - rest.len()),
+        Ok(rest) => BodyEnd::After(wire.len() - rest.len()),
         Err(end) => end,
     };
     (content, end)
 }
 
 /// What stands behind the body.
-fn chunks<'a>(mut rest: &'a [u8], content: &mut Vec<u8>) -> Result<&'a [u8], End> {
+fn chunks<'a>(mut rest: &'a [u8], content: &mut Vec<u8>) -> Result<&'a [u8], BodyEnd> {
     let mut extensions = 0;
     loop {
         let (text, ended) = to_line_end(rest);
         let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         if digits == 0 && !(text.is_empty() && ended.is_none()) {
-            return Err(End::Malformed);
+            return Err(BodyEnd::Malformed);
         }
         let size = number(&text[..digits])?;
         let blanks = text[digits..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         match &text[digits + blanks..] {
             [] => {}
             [b';', extension @ ..] => extensions += extension.len(),
-            _ => return Err(End::Malformed),
+            _ => return Err(BodyEnd::Malformed),
         }
         if extensions > EXTENSION_BYTES_MAX as usize {
-            return Err(End::Malformed);
+            return Err(BodyEnd::Malformed);
         }
         rest = line_end(ended)?;
         if size == 0 {
@@ -91,19 +91,19 @@ fn chunks<'a>(mut rest: &'a [u8], content: &mut Vec<u8>) -> Result<&'a [u8], End
         let here = usize::try_from(size).unwrap_or(usize::MAX).min(rest.len());
         content.extend_from_slice(&rest[..here]);
         if here as u64 != size {
-            return Err(End::Open);
+            return Err(BodyEnd::Open);
         }
         rest = line_end(Some(&rest[here..]))?;
     }
 }
 
-fn trailers(mut rest: &[u8]) -> Result<&[u8], End> {
+fn trailers(mut rest: &[u8]) -> Result<&[u8], BodyEnd> {
     let mut bytes = 0;
     loop {
         let (text, ended) = to_line_end(rest);
         bytes += text.len();
         if bytes > TRAILER_BYTES_MAX as usize {
-            return Err(End::Malformed);
+            return Err(BodyEnd::Malformed);
         }
         rest = line_end(ended)?;
         if text.is_empty() {
@@ -121,18 +121,18 @@ fn to_line_end(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// What stands behind the carriage return and line feed that must be next.
-fn line_end(bytes: Option<&[u8]>) -> Result<&[u8], End> {
+fn line_end(bytes: Option<&[u8]>) -> Result<&[u8], BodyEnd> {
     match bytes {
-        None | Some([] | [b'\r']) => Err(End::Open),
+        None | Some([] | [b'\r']) => Err(BodyEnd::Open),
         Some([b'\r', b'\n', rest @ ..]) => Ok(rest),
-        Some(_) => Err(End::Malformed),
+        Some(_) => Err(BodyEnd::Malformed),
     }
 }
 
 /// A number in hexadecimal digits of any case, of any length, that fits 64 bits.
-fn number(digits: &[u8]) -> Result<u64, End> {
+fn number(digits: &[u8]) -> Result<u64, BodyEnd> {
     let text: String = digits.iter().map(|digit| char::from(*digit)).skip_while(|digit| *digit == '0').collect();
-    if text.is_empty() { Ok(0) } else { u64::from_str_radix(&text, 16).map_err(|_| End::Malformed) }
+    if text.is_empty() { Ok(0) } else { u64::from_str_radix(&text, 16).map_err(|_| BodyEnd::Malformed) }
 }
 
 #[cfg(test)]

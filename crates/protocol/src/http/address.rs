@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use thiserror::Error;
 use url::form_urlencoded::byte_serialize;
 use url::{Host, Url};
 
-use super::message::Origin;
+use super::message::{Origin, Request};
 
-/// Why a text is no address for a request.
+/// Why a text is not an address for a request.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UrlError {
     #[error("`{0}` is relative, and there is no target to complete it; write it in full or set `target`")]
@@ -68,6 +66,14 @@ impl Origin {
     }
 }
 
+impl Request {
+    /// The URL that is asked.
+    pub fn url(&self) -> Option<Url> {
+        let scheme = if self.origin.tls { "https" } else { "http" };
+        Url::parse(&format!("{scheme}://{}{}", self.origin.authority(), self.path)).ok()
+    }
+}
+
 fn is_secure(url: &Url) -> bool {
     matches!(url.scheme(), "https" | "wss")
 }
@@ -87,37 +93,6 @@ pub fn path_of(url: &Url) -> String {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
     }
-}
-
-/// The `Authorization` value for a URL with a user name (RFC 7617).
-pub fn basic_authorization(url: &Url) -> Option<String> {
-    if url.username().is_empty() && url.password().is_none() {
-        return None;
-    }
-    let mut plain = percent_decoded(url.username());
-    plain.push(b':');
-    plain.extend(percent_decoded(url.password().unwrap_or_default()));
-    Some(format!("Basic {}", STANDARD.encode(plain)))
-}
-
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                plain.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                plain.push(byte);
-                at += 1;
-            }
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -149,14 +124,6 @@ mod tests {
         assert_eq!(Origin::of(&url("HTTPS://Example.COM")), Origin { tls: true, host: "example.com".to_owned(), port: 443 });
         assert!(Origin::of(&url("wss://a/")).serves(&url("https://a/b")));
         assert!(!Origin::of(&url("http://a/")).serves(&url("https://a/")));
-    }
-
-    #[test]
-    fn user_names_become_basic_authorization() {
-        // RFC 7617, section 2, and an encoded colon.
-        assert_eq!(basic_authorization(&url("http://Aladdin:open%20sesame@h/")).unwrap(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-        assert_eq!(basic_authorization(&url("http://a@h/")).unwrap(), "Basic YTo=");
-        assert_eq!(basic_authorization(&url("http://h/")), None);
     }
 
     #[test]

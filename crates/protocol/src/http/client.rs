@@ -3,19 +3,20 @@
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
-use bytes::Bytes;
-use metrics::{Nanos, Outcome, Phases};
+use metrics::{Nanos, Outcome};
 
-use super::answer::{AnswerReader, Wanted};
-use super::flight::{Flight, Head, Outgoing, Times};
-use super::message::{BodyUse, Exchange, Origin, Request, Response};
-use super::pool::{Connection, Pool};
-use super::trace::{Carried, TraceParent};
+use super::carried::Carried;
+use super::exchange::{begin_at, note, open, response};
+use super::h2::{self, Http2Attempt};
+use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
+use super::message::{BodyUse, Exchange, Origin, Request};
+use super::pool::ConnectionPool;
+use super::state::{HttpState, Versions};
+use super::trace::TraceParent;
 use super::wire::{PreparedRequest, Traits, write_head};
-use super::{Headers, content, h2};
-use crate::connect::{Target, connect};
-use crate::tls::Offer;
-use crate::{Failure, Network};
+use crate::failure::Failure;
+use crate::http1::{ReadPlan, ResponseReader};
+use crate::network::Network;
 
 /// How one user's connections behave.
 #[derive(Debug, Clone)]
@@ -32,34 +33,24 @@ impl Default for ClientOptions {
     }
 }
 
-/// Which versions of HTTP a client speaks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Versions {
-    #[default]
-    Http1,
-    /// HTTP/2 where TLS agrees on it (ALPN), else HTTP/1.1.
-    Http2,
-    /// HTTP/2 without asking, also without TLS.
-    Http2Always,
-}
-
 /// One virtual user's HTTP client: a few kept-alive connections per origin.
 #[derive(Debug)]
 pub struct Client {
     network: Rc<Network>,
     options: ClientOptions,
+    state: Rc<HttpState>,
     versions: Versions,
-    pool: Pool,
+    pool: ConnectionPool,
 }
 
 /// A request in either form.
 #[derive(Clone, Copy)]
-enum Source<'a> {
+enum RequestForm<'a> {
     Built(&'a Request),
     Prepared(&'a PreparedRequest),
 }
 
-impl<'a> Source<'a> {
+impl<'a> RequestForm<'a> {
     fn origin(&self) -> &'a Rc<Origin> {
         match self {
             Self::Built(request) => &request.origin,
@@ -75,29 +66,31 @@ impl<'a> Source<'a> {
     }
 
     /// `trace`: its `traceparent` is added.
-    fn outgoing(&self, network: &Network, trace: Option<TraceParent>) -> Result<Outgoing<'a>, Failure> {
+    fn outgoing(&self, network: &Network, trace: Option<TraceParent>) -> Result<OutgoingRequest<'a>, Failure> {
         let proxy = network.route().forwards(self.origin().tls);
         match (self, trace) {
-            (Self::Prepared(request), None) if proxy.is_none() => Ok(Outgoing { head: Head::Prepared(&request.wire), body: &[], sent: 0 }),
+            (Self::Prepared(request), None) if proxy.is_none() => {
+                Ok(OutgoingRequest { head: RequestHead::Prepared(&request.wire), body: &[], sent: 0 })
+            }
             (Self::Prepared(request), Some(trace)) if proxy.is_none() => {
                 let mut head = network.take_send_buffer();
                 request.write_traced(trace, &mut head);
-                Ok(Outgoing { head: Head::Built(head), body: &[], sent: 0 })
+                Ok(OutgoingRequest { head: RequestHead::Built(head), body: &[], sent: 0 })
             }
             _ => {
                 let request = self.request();
                 let mut head = network.take_send_buffer();
                 write_head(request, proxy, trace, &mut head)?;
-                Ok(Outgoing { head: Head::Built(head), body: &request.body, sent: 0 })
+                Ok(OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0 })
             }
         }
     }
 
-    fn wanted(&self, traits: &Traits) -> Wanted {
-        Wanted {
+    fn read_plan(&self, traits: &Traits) -> ReadPlan {
+        ReadPlan {
             to_head: traits.to_head,
             upgrade: false,
-            events: false,
+            stream_type: None,
             headers: match self {
                 Self::Built(_) => true,
                 Self::Prepared(request) => request.keep_headers || traits.body_use == BodyUse::Keep,
@@ -110,7 +103,8 @@ impl<'a> Source<'a> {
 
 impl Client {
     pub fn new(network: Rc<Network>, options: ClientOptions) -> Self {
-        Self { versions: network.versions(), network, options, pool: Pool::default() }
+        let state = HttpState::of(&network);
+        Self { versions: state.versions, state, network, options, pool: ConnectionPool::default() }
     }
 
     /// Instead of the network's versions. With HTTP/2, all requests of a user to one origin share one connection.
@@ -123,27 +117,27 @@ impl Client {
         &self.network
     }
 
-    /// Sends a request and reads its answer. A failing target is data: this never errs.
+    /// Sends a request and reads its response. A failing target is data: this never errs.
     ///
     /// Dropping the future closes the connection it is on. Time spent waiting for one of the user's own connections is
     /// not part of the exchange.
     pub fn send(&self, request: &Request) -> impl Future<Output = Exchange> {
-        self.perform(Source::Built(request), Traits::of(request), None)
+        self.perform(RequestForm::Built(request), Traits::of(request), None)
     }
 
     /// Like [`Client::send`], without building the request again.
     pub fn send_prepared(&self, request: &PreparedRequest) -> impl Future<Output = Exchange> {
-        self.perform(Source::Prepared(request), request.traits, None)
+        self.perform(RequestForm::Prepared(request), request.traits, None)
     }
 
     /// The same for a caller that has just read the clock.
     pub fn send_prepared_at(&self, request: &PreparedRequest, now: Nanos) -> impl Future<Output = Exchange> {
-        self.perform(Source::Prepared(request), request.traits, Some(now))
+        self.perform(RequestForm::Prepared(request), request.traits, Some(now))
     }
 
     /// Waits for the right to open a connection, where the network limits their rate and none to this origin lies ready.
     pub async fn admit(&self, origin: &Rc<Origin>) {
-        if self.network.limits_connections() && !self.pool.lane(origin).is_ready() {
+        if self.network.limits_connections() && !self.pool.to(origin).is_ready() {
             self.network.admit().await;
         }
     }
@@ -153,30 +147,31 @@ impl Client {
         self.pool.close();
     }
 
-    async fn perform(&self, source: Source<'_>, traits: Traits, mut now: Option<Nanos>) -> Exchange {
-        let lane = self.pool.lane(source.origin());
+    async fn perform(&self, form: RequestForm<'_>, traits: Traits, mut now: Option<Nanos>) -> Exchange {
+        let pool = self.pool.to(form.origin());
         let mut opened = None;
-        if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && source.origin().tls {
+        if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && form.origin().tls {
             let always = self.versions == Versions::Http2Always;
-            match Box::pin(h2::send(&self.network, &lane, source.request(), Carried::by(source.request(), &self.network), always)).await {
-                h2::Sent::Http2(exchange) => return exchange,
-                h2::Sent::Http1(exchange) => opened = exchange,
+            let carried = Carried::by(form.request(), self.state.traces.as_ref());
+            match Box::pin(h2::send(&self.network, &pool, form.request(), carried, always)).await {
+                Http2Attempt::Http2(exchange) => return exchange,
+                Http2Attempt::Http1(exchange) => opened = exchange,
             }
         }
-        let place = match lane.try_enter(self.options.connections_max) {
-            Some(place) => place,
+        let permit = match pool.try_enter(self.options.connections_max) {
+            Some(permit) => permit,
             None => {
                 now = None;
-                Box::pin(lane.enter()).await
+                Box::pin(pool.enter()).await
             }
         };
         let mut exchange = opened.unwrap_or_else(|| begin_at(now.unwrap_or_else(|| self.network.clock().now())));
-        let carried = Carried::by(source.request(), &self.network);
+        let carried = Carried::by(form.request(), self.state.traces.as_ref());
         exchange.trace = carried.parent().map(Box::new);
         let is_added = carried.added().is_some();
         let mut may_reuse = true;
         loop {
-            let out = match source.outgoing(&self.network, exchange.trace.as_deref().copied().filter(|_| is_added)) {
+            let out = match form.outgoing(&self.network, exchange.trace.as_deref().copied().filter(|_| is_added)) {
                 Ok(out) => out,
                 Err(failure) => {
                     exchange.ended = exchange.started;
@@ -184,20 +179,20 @@ impl Client {
                     return exchange;
                 }
             };
-            let kept = if may_reuse { place.take_idle(&self.network) } else { None };
+            let kept = if may_reuse { permit.take_idle(&self.network) } else { None };
             let mut connection = match kept {
                 Some(connection) => {
                     connection.timer.reset(exchange.started.saturating_add(traits.timeout_ns));
                     connection
                 }
-                None => match Box::pin(open(&self.network, source.origin(), &traits, &mut exchange)).await {
+                None => match Box::pin(open(&self.network, form.origin(), &traits, &mut exchange)).await {
                     Some(connection) => connection,
                     None => return exchange,
                 },
             };
-            let mut flight = Flight::new(&self.network, &mut connection, out, AnswerReader::new(source.wanted(&traits)));
-            let result = poll_fn(|context| flight.poll(context)).await;
-            let (times, reusable, answer) = (flight.times, flight.is_reusable(), flight.answer);
+            let mut in_flight = InFlightRequest::new(&self.network, &mut connection, out, ResponseReader::new(form.read_plan(&traits)));
+            let result = poll_fn(|context| in_flight.poll(context)).await;
+            let (times, reusable, reader) = (in_flight.times, in_flight.is_reusable(), in_flight.response);
             // The kept connection had just been closed; the request may go out on another.
             let raced = !exchange.connected && times.bytes_received == 0;
             if raced && traits.idempotent && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) {
@@ -206,82 +201,11 @@ impl Client {
                 continue;
             }
             if result.is_ok() && reusable && self.options.keep_alive {
-                place.keep(connection);
+                permit.keep(connection);
             }
             note(&mut exchange, times);
-            exchange.result = result.and_then(|()| response(answer, &traits));
+            exchange.result = result.and_then(|()| response(reader, &traits));
             return exchange;
         }
     }
-}
-
-/// An exchange that starts now.
-pub(super) fn begin(network: &Network) -> Exchange {
-    begin_at(network.clock().now())
-}
-
-fn begin_at(started: Nanos) -> Exchange {
-    Exchange {
-        started,
-        ended: 0,
-        phases: Phases::default(),
-        result: Err(Failure::new(Outcome::Interrupted, String::new())),
-        bytes_sent: 0,
-        bytes_received: 0,
-        connected: false,
-        trace: None,
-    }
-}
-
-/// Opens a connection for an exchange; `None` when the exchange has failed with it.
-pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
-    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(Offer::Http1), tunnel: false };
-    open_to(network, target, traits.timeout_ns, exchange).await
-}
-
-pub(super) async fn open_to(
-    network: &Rc<Network>,
-    target: Target<'_>,
-    timeout_ns: u64,
-    exchange: &mut Exchange,
-) -> Option<Box<Connection>> {
-    let timer = network.clock().timer();
-    timer.reset(exchange.started.saturating_add(timeout_ns));
-    exchange.connected = true;
-    if network.limits_connections() {
-        Box::pin(network.enter()).await;
-    }
-    match connect(network, target, &timer, &mut exchange.phases).await {
-        Ok(stream) => Some(Connection::new(network, stream, timer)),
-        Err(failure) => {
-            exchange.ended = network.clock().now();
-            exchange.result = Err(failure);
-            None
-        }
-    }
-}
-
-/// Enters what a flight measured.
-pub(super) fn note(exchange: &mut Exchange, times: Times) {
-    exchange.ended = times.ended;
-    exchange.bytes_sent = times.bytes_sent;
-    exchange.bytes_received = times.bytes_received;
-    // An answer may begin before the request is written in full; it did not keep us waiting.
-    let waited_until = if times.first_byte == 0 { exchange.ended } else { times.first_byte };
-    if times.sent != 0 {
-        exchange.phases.wait = waited_until.saturating_sub(times.sent);
-    }
-    if times.first_byte != 0 {
-        exchange.phases.body = exchange.ended - times.first_byte;
-    }
-}
-
-pub(super) fn response(answer: AnswerReader, traits: &Traits) -> Result<Response, Failure> {
-    let headers = Headers::from_head(answer.head, answer.sets_cookies);
-    let mut body = Bytes::from(answer.body);
-    if answer.encoded && !body.is_empty() {
-        let codings: Vec<&str> = headers.all("content-encoding").collect();
-        body = content::decode(body, &codings.join(","), traits.body_bytes_max)?;
-    }
-    Ok(Response { status: answer.status, headers, body })
 }

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use bytes::Bytes;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use super::answer::too_large;
-use crate::Failure;
+use crate::failure::Failure;
+use crate::http1::too_large;
 
 /// What is asked for where the caller asks for nothing.
 pub(crate) const ACCEPTED: &str = "gzip, deflate, br, zstd";
@@ -22,7 +22,7 @@ pub(crate) fn decode(body: Bytes, codings: &str, bytes_max: u64) -> Result<Bytes
     }
     let mut body = body;
     for name in names.iter().rev() {
-        // An answer to HEAD, a 304, or an empty body has the header and nothing to decode.
+        // A response to HEAD, a 304, or an empty body has the header and nothing to decode.
         if body.is_empty() {
             break;
         }

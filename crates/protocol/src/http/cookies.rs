@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use cookie_store::{CookieStore, RawCookie};
 use url::Url;
 
-use super::Headers;
+use super::headers::Headers;
 
 /// Most cookies of one user; further ones are not stored. RFC 6265, section 6.1, asks for at least 50 per domain.
 const COOKIES_MAX: usize = 200;
@@ -13,11 +13,11 @@ const COOKIES_MAX: usize = 200;
 const COOKIE_BYTES_MAX: usize = 8192;
 
 #[derive(Debug, Default)]
-pub(crate) struct Jar {
+pub(crate) struct CookieJar {
     store: RefCell<Option<Box<CookieStore>>>,
 }
 
-impl Jar {
+impl CookieJar {
     pub(crate) fn is_empty(&self) -> bool {
         self.store.borrow().is_none()
     }
@@ -84,8 +84,8 @@ mod tests {
         Url::parse(text).unwrap()
     }
 
-    fn jar(at: &str, lines: &[&str]) -> Jar {
-        let jar = Jar::default();
+    fn jar(at: &str, lines: &[&str]) -> CookieJar {
+        let jar = CookieJar::default();
         jar.take_from(&lines.iter().map(|line| ("set-cookie", *line)).collect(), &url(at));
         jar
     }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_server_cannot_fill_the_memory() {
-        let jar = Jar::default();
+        let jar = CookieJar::default();
         for number in 0..1000 {
             jar.take_from(&[("set-cookie", format!("c{number}={}", "x".repeat(100)))].into_iter().collect(), &url("http://h/"));
         }

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 
-use ::h2::client::{Builder, SendRequest};
+use ::h2::client::Builder;
 use ::h2::{RecvStream, SendStream};
 use ::http::{HeaderName, HeaderValue, Method, Uri, Version};
 use bytes::Bytes;
@@ -16,16 +16,25 @@ use futures_util::future::{Either, select};
 use metrics::Outcome;
 use metrics::clock::Timer;
 
-use super::answer::too_large;
-use super::client::{begin, open_to};
+use super::carried::Carried;
+use super::content;
+use super::exchange::{begin, open_to};
+use super::headers::Headers;
 use super::message::{BodyUse, Exchange, Request, Response};
-use super::pool::{Connection, Counted, Lane, Shared};
-use super::trace::{self, Carried, TraceParent};
+use super::multiplex::Multiplex;
+use super::pool::{OriginPool, SharedConnection};
+use super::trace::{self, TraceParent};
 use super::wire::{Traits, check};
-use super::{Failure, Headers, content};
-use crate::Network;
-use crate::connect::{Target, within};
-use crate::tls::Offer;
+use crate::connect::within;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::http1::too_large;
+use crate::network::Network;
+use crate::target::ConnectTarget;
+use crate::tls::Alpn;
+
+/// HTTP/2 where the server speaks it.
+const ALPN: Alpn = &["h2", "http/1.1"];
 
 /// Windows that let a body flow at the speed of a fast network. Bytes.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -33,29 +42,22 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// Longest header list. Bytes, as RFC 9113, section 6.5.2 counts them.
 const HEADERS_BYTES_MAX: u32 = 256 * 1024;
 
-/// An open HTTP/2 connection. A task of its own moves its bytes, and ends when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Multiplex {
-    sender: SendRequest<Bytes>,
-    counted: Counted,
-}
-
 /// What became of a request where HTTP/2 may be spoken.
-pub(crate) enum Sent {
+pub(crate) enum Http2Attempt {
     Http2(Exchange),
     /// The origin speaks HTTP/1.1. The exchange is begun when a connection was opened for it, which now lies idle.
     Http1(Option<Exchange>),
 }
 
-/// Sends a request over the lane's shared connection, opening it first where there is none.
-pub(crate) async fn send(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, carried: Carried, always: bool) -> Sent {
+/// Sends a request over the shared connection to its origin, opening it first where there is none.
+pub(crate) async fn send(network: &Rc<Network>, pool: &Rc<OriginPool>, request: &Request, carried: Carried, always: bool) -> Http2Attempt {
     let traits = Traits::of(request);
     let mut again = traits.idempotent;
     loop {
-        let (mut exchange, multiplex) = match join(network, lane, request, &traits, always).await {
+        let (mut exchange, multiplex) = match join(network, pool, request, &traits, always).await {
             Joined::Connection(exchange, multiplex) => (exchange, multiplex),
-            Joined::Failed(exchange) => return Sent::Http2(Exchange { trace: carried.parent().map(Box::new), ..exchange }),
-            Joined::Http1(exchange) => return Sent::Http1(exchange),
+            Joined::Failed(exchange) => return Http2Attempt::Http2(Exchange { trace: carried.parent().map(Box::new), ..exchange }),
+            Joined::Http1(exchange) => return Http2Attempt::Http1(exchange),
         };
         exchange.trace = carried.parent().map(Box::new);
         let timer = network.clock().timer();
@@ -64,13 +66,13 @@ pub(crate) async fn send(network: &Rc<Network>, lane: &Rc<Lane>, request: &Reque
         exchange.ended = network.clock().now();
         // A connection that was closed while it lay idle: the same race as with HTTP/1.1.
         let raced = !exchange.connected && exchange.bytes_received == 0;
-        if again && raced && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) && !is_usable(&multiplex) {
+        if again && raced && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) && !multiplex.is_usable() {
             again = false;
             network.count(|counts| counts.retried += 1);
             continue;
         }
         exchange.result = result;
-        return Sent::Http2(exchange);
+        return Http2Attempt::Http2(exchange);
     }
 }
 
@@ -80,13 +82,13 @@ enum Joined {
     Http1(Option<Exchange>),
 }
 
-/// The lane's connection. While one request opens it, the others wait for that.
-async fn join(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, traits: &Traits, always: bool) -> Joined {
-    let mut shared = lane.shared.lock().await;
+/// The shared connection. While one request opens it, the others wait for that.
+async fn join(network: &Rc<Network>, pool: &Rc<OriginPool>, request: &Request, traits: &Traits, always: bool) -> Joined {
+    let mut shared = pool.shared.lock().await;
     let mut exchange = begin(network);
     match &*shared {
-        Shared::Http1 => return Joined::Http1(None),
-        Shared::Http2(multiplex) if is_usable(multiplex) => return Joined::Connection(exchange, Rc::clone(multiplex)),
+        SharedConnection::Http1 => return Joined::Http1(None),
+        SharedConnection::Http2(multiplex) if multiplex.is_usable() => return Joined::Connection(exchange, Rc::clone(multiplex)),
         _ => {}
     }
     if let Err(failure) = check(request) {
@@ -95,13 +97,13 @@ async fn join(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, traits:
         return Joined::Failed(exchange);
     }
     let origin = &request.origin;
-    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(Offer::Http2First), tunnel: true };
+    let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: true };
     let Some(connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else {
         return Joined::Failed(exchange);
     };
-    if !always && !connection.stream.chose_http2() {
-        *shared = Shared::Http1;
-        lane.keep(connection);
+    if !always && connection.stream.alpn() != Some(b"h2") {
+        *shared = SharedConnection::Http1;
+        pool.keep(connection);
         return Joined::Http1(Some(exchange));
     }
     let Connection { stream, timer, counted } = *connection;
@@ -118,7 +120,7 @@ async fn join(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, traits:
             // Errors of the connection reach every request on it; here there is nobody to tell.
             tokio::spawn(connection.map(drop));
             let multiplex = Rc::new(Multiplex { sender, counted });
-            *shared = Shared::Http2(Rc::clone(&multiplex));
+            *shared = SharedConnection::Http2(Rc::clone(&multiplex));
             Joined::Connection(exchange, multiplex)
         }
         Err(failure) => {
@@ -127,10 +129,6 @@ async fn join(network: &Rc<Network>, lane: &Rc<Lane>, request: &Request, traits:
             Joined::Failed(exchange)
         }
     }
-}
-
-fn is_usable(multiplex: &Multiplex) -> bool {
-    !matches!(multiplex.sender.clone().ready().now_or_never(), Some(Err(_)))
 }
 
 /// One request as one stream.
@@ -147,20 +145,20 @@ async fn stream(
     let ready = within(timer, "waiting for a free stream", multiplex.sender.clone().ready()).await?;
     let mut sender = ready.map_err(|error| failure(&error))?;
     exchange.bytes_sent = fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
-    let (answer, upload) = sender.send_request(head, request.body.is_empty()).map_err(|error| failure(&error))?;
+    let (response, upload) = sender.send_request(head, request.body.is_empty()).map_err(|error| failure(&error))?;
     let sending = clock.now();
     let mut uploaded = 0;
     let answered = {
         let upload = pin!(send_body(upload, request.body.clone(), &mut uploaded));
         let both = async {
-            match select(answer, upload).await {
-                // An early answer ends the upload.
-                Either::Left((answer, _)) => answer,
-                Either::Right((Ok(()), answer)) => answer.await,
-                Either::Right((Err(error), answer)) => answer.await.map_err(|_| error),
+            match select(response, upload).await {
+                // An early response ends the upload.
+                Either::Left((response, _)) => response,
+                Either::Right((Ok(()), response)) => response.await,
+                Either::Right((Err(error), response)) => response.await.map_err(|_| error),
             }
         };
-        within(timer, "waiting for the answer", both).await
+        within(timer, "waiting for the response", both).await
     };
     exchange.bytes_sent += uploaded;
     exchange.phases.wait = clock.now() - sending;

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use bytes::Bytes;
 use metrics::{Nanos, Phases};
 
-use super::{Failure, Headers, TraceParent};
+use super::headers::Headers;
+use super::trace::TraceParent;
+use crate::failure::Failure;
 
 /// Scheme, host and port of a URL: what a connection is made to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,7 +27,7 @@ impl Origin {
     }
 }
 
-/// What to do with an answer's body.
+/// What to do with a response's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyUse {
     /// Kept for the caller, decompressed.
@@ -72,6 +74,6 @@ pub struct Exchange {
     /// A new connection was opened for it.
     pub connected: bool,
     /// What its `traceparent` header said, where the network sends one.
-    /// In a box of its own: every exchange is moved some times, and few carry one.
+    /// In a box of its own: every exchange is moved a few times, and few carry one.
     pub trace: Option<Box<TraceParent>>,
 }

@@ -6,12 +6,14 @@ use std::rc::Rc;
 use bytes::Bytes;
 use url::Url;
 
-use super::address::{self, basic_authorization, path_of};
-use super::cookies::Jar;
+use super::address::path_of;
+use super::client::Client;
+use super::cookies::CookieJar;
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
-use super::{Client, Failure, PreparedRequest};
-use crate::sse::{self, EventStream};
-use crate::ws::{self, Opening, SocketOptions};
+use super::redirect::{is_redirect, redirected};
+use super::wire::PreparedRequest;
+use crate::credentials::basic_authorization;
+use crate::failure::Failure;
 
 /// Origins a session remembers so that their requests share one name.
 const ORIGINS_MAX: usize = 32;
@@ -43,10 +45,10 @@ impl Default for SessionOptions {
 
 /// One virtual user's client with cookies and redirects. Several requests may be under way at once.
 #[derive(Debug)]
-pub struct Session {
+pub struct HttpSession {
     client: Client,
     options: SessionOptions,
-    jar: Jar,
+    jar: CookieJar,
     origins: RefCell<Vec<Rc<Origin>>>,
 }
 
@@ -67,10 +69,17 @@ impl Hop {
 /// A request and the redirects that followed it.
 #[derive(Debug, Clone)]
 pub struct Hops {
-    /// The hop whose answer counts.
+    /// The hop whose response counts.
     pub last: Hop,
     /// The redirects before it, in order.
     pub before: Vec<Hop>,
+}
+
+/// A request that a response redirects to, with the session's cookies.
+pub(crate) struct NextHop {
+    pub(crate) request: Request,
+    /// The cookies that had been given with it.
+    pub(crate) given_cookie: Option<String>,
 }
 
 impl Hops {
@@ -80,9 +89,9 @@ impl Hops {
     }
 }
 
-impl Session {
+impl HttpSession {
     pub fn new(client: Client, options: SessionOptions) -> Self {
-        Self { client, options, jar: Jar::default(), origins: RefCell::default() }
+        Self { client, options, jar: CookieJar::default(), origins: RefCell::default() }
     }
 
     pub fn client(&self) -> &Client {
@@ -104,12 +113,11 @@ impl Session {
         }
     }
 
-    /// Sends a request and follows up to `redirects_max` redirects; 0 returns the first answer whatever it is.
+    /// Sends a request and follows up to `redirects_max` redirects; 0 returns the first response whatever it is.
     ///
-    /// Redirects that go on beyond the limit, or lead to what is no http URL, are a failure of the last hop.
+    /// Redirects that go on beyond the limit, or lead to what is not an http URL, are a failure of the last hop.
     pub async fn send(&self, mut request: Request, redirects_max: u8) -> Hops {
-        self.add_headers(&mut request);
-        let given_cookie = self.add_cookies(&mut request);
+        let given_cookie = self.complete(&mut request);
         let exchange = self.client.send(&request).await;
         if self.is_last(&exchange, redirects_max) {
             return Hops { last: Hop { request, exchange }, before: Vec::new() };
@@ -127,13 +135,13 @@ impl Session {
         PreparedRequest::new(&request)
     }
 
-    /// Some cookie may have to go with a request: [`Session::send`] sees to it, the client alone does not.
+    /// Some cookie may have to go with a request: [`HttpSession::send`] sees to it, the client alone does not.
     pub fn has_cookies(&self) -> bool {
         !self.jar.is_empty()
     }
 
-    /// An answer is the last: it sets no cookies and is not redirected. After one that is not, to a prepared request,
-    /// [`Session::follow_prepared`] goes on.
+    /// A response is the last: it sets no cookies and is not redirected. After one that is not, to a prepared request,
+    /// [`HttpSession::follow_prepared`] goes on.
     pub fn is_last(&self, exchange: &Exchange, redirects_max: u8) -> bool {
         match &exchange.result {
             Ok(response) => !response.headers.sets_cookies() && (redirects_max == 0 || !is_redirect(response.status)),
@@ -141,12 +149,12 @@ impl Session {
         }
     }
 
-    /// Goes on from the client's answer to a prepared request, as [`Session::send`] does from a first answer.
+    /// Goes on from the client's response to a prepared request, as [`HttpSession::send`] does from a first response.
     pub async fn follow_prepared(&self, prepared: &PreparedRequest, first: Exchange, redirects_max: u8) -> Hops {
         self.follow(prepared.request().clone(), None, first, redirects_max).await
     }
 
-    /// Goes on from a first answer: keeps its cookies, and follows where it redirects.
+    /// Goes on from a first response: keeps its cookies, and follows where it redirects.
     async fn follow(&self, mut request: Request, mut given_cookie: Option<String>, mut exchange: Exchange, redirects_max: u8) -> Hops {
         let mut before = Vec::new();
         loop {
@@ -156,25 +164,25 @@ impl Session {
                     exchange.result = Err(failure);
                     return Hops { last: Hop { request, exchange }, before };
                 }
-                Some(Ok((following, cookie))) => {
+                Some(Ok(next)) => {
                     before.push(Hop { request, exchange });
-                    (request, given_cookie) = (following, cookie);
+                    (request, given_cookie) = (next.request, next.given_cookie);
                     exchange = self.client.send(&request).await;
                 }
             }
         }
     }
 
-    /// Keeps an answer's cookies. Gives the request that it redirects to, with the session's cookies, and the cookie that had been given with
-    /// it. `None`: the answer is the last. `Err`: it redirects once too often, or to what is no http URL.
-    fn next(
+    /// Keeps a response's cookies, and gives the request that it redirects to. `None`: the response is the last. `Err`: it redirects once
+    /// too often, or to what is not an http URL.
+    pub(crate) fn next(
         &self,
         request: &Request,
         given_cookie: Option<String>,
         exchange: &Exchange,
         followed: usize,
         redirects_max: u8,
-    ) -> Option<Result<(Request, Option<String>), Failure>> {
+    ) -> Option<Result<NextHop, Failure>> {
         let response = exchange.result.as_ref().ok()?;
         self.take_cookies(request, response);
         if redirects_max == 0 {
@@ -189,43 +197,7 @@ impl Session {
         }
         following.origin = self.origin(&url);
         let given_cookie = self.add_cookies(&mut following);
-        Some(Ok((following, given_cookie)))
-    }
-
-    /// Opens a WebSocket with the session's header lines and cookies.
-    pub async fn open_socket(&self, mut request: Request, options: &SocketOptions) -> Opening {
-        self.add_headers(&mut request);
-        self.add_cookies(&mut request);
-        let opening = ws::open(self.client.network(), request.clone(), options).await;
-        if let Ok(response) = &opening.exchange.result {
-            self.take_cookies(&request, response);
-        }
-        opening
-    }
-
-    /// Asks for events with the session's header lines and cookies, from behind the event of this id on. Empty: from now on. Redirects are
-    /// followed as by [`Session::send`].
-    pub async fn open_events(&self, mut request: Request, last_id: &str, redirects_max: u8) -> (Hops, Option<EventStream>) {
-        self.add_headers(&mut request);
-        let mut given_cookie = self.add_cookies(&mut request);
-        if !last_id.is_empty() {
-            request.headers.push(("Last-Event-ID".to_owned(), last_id.to_owned()));
-        }
-        let mut before = Vec::new();
-        loop {
-            let sse::Opening { mut exchange, stream } = sse::open(self.client.network(), request.clone()).await;
-            match self.next(&request, given_cookie, &exchange, before.len(), redirects_max) {
-                None => return (Hops { last: Hop { request, exchange }, before }, stream),
-                Some(Err(failure)) => {
-                    exchange.result = Err(failure);
-                    return (Hops { last: Hop { request, exchange }, before }, None);
-                }
-                Some(Ok((following, cookie))) => {
-                    before.push(Hop { request, exchange });
-                    (request, given_cookie) = (following, cookie);
-                }
-            }
-        }
+        Some(Ok(NextHop { request: following, given_cookie }))
     }
 
     /// Forgets all cookies.
@@ -257,6 +229,12 @@ impl Session {
         origin
     }
 
+    /// Adds the session's header lines and cookies, and returns the cookies that the request had been given.
+    pub(crate) fn complete(&self, request: &mut Request) -> Option<String> {
+        self.add_headers(request);
+        self.add_cookies(request)
+    }
+
     fn add_headers(&self, request: &mut Request) {
         for (name, value) in &self.options.headers {
             if !request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
@@ -267,21 +245,21 @@ impl Session {
 
     /// Adds the jar's cookies and returns the value that was there before.
     fn add_cookies(&self, request: &mut Request) -> Option<String> {
-        let place = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
-        let given = place.map(|place| request.headers[place].1.clone());
+        let position = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        let given = position.map(|position| request.headers[position].1.clone());
         if self.jar.is_empty() {
             return given;
         }
         if let Some(value) = request.url().and_then(|url| self.jar.value_for(&url, given.as_deref())) {
-            match place {
-                Some(place) => request.headers[place].1 = value,
+            match position {
+                Some(position) => request.headers[position].1 = value,
                 None => request.headers.push(("Cookie".to_owned(), value)),
             }
         }
         given
     }
 
-    fn take_cookies(&self, request: &Request, response: &Response) {
+    pub(crate) fn take_cookies(&self, request: &Request, response: &Response) {
         if self.options.cookies
             && response.headers.sets_cookies()
             && let Some(url) = request.url()
@@ -289,62 +267,4 @@ impl Session {
             self.jar.take_from(&response.headers, &url);
         }
     }
-}
-
-impl Request {
-    /// The URL that is asked.
-    pub fn url(&self) -> Option<Url> {
-        let scheme = if self.origin.tls { "https" } else { "http" };
-        Url::parse(&format!("{scheme}://{}{}", self.origin.authority(), self.path)).ok()
-    }
-}
-
-fn is_redirect(status: u16) -> bool {
-    matches!(status, 301 | 302 | 303 | 307 | 308)
-}
-
-/// The request that an answer redirects to, by the fetch standard (HTTP-redirect fetch). `None`: it is no redirect.
-fn redirected(request: &Request, response: &Response, given_cookie: Option<String>) -> Option<Result<(Request, Url), Failure>> {
-    if !is_redirect(response.status) {
-        return None;
-    }
-    let location = response.headers.get("location")?;
-    let base = request.url();
-    let url = match address::resolve(base.as_ref(), location) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => url,
-        _ => return Some(Err(Failure::protocol("the answer redirects to what is not an http URL"))),
-    };
-    let mut next = Request { path: path_of(&url), ..request.clone() };
-    next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("cookie"));
-    let becomes_get = match response.status {
-        301 | 302 => &*request.method == "POST",
-        303 => !matches!(&*request.method, "GET" | "HEAD"),
-        _ => false,
-    };
-    if becomes_get {
-        next.method = "GET".into();
-        next.body = Bytes::new();
-        next.headers.retain(|(name, _)| !is_about_body(name));
-    }
-    if request.origin.serves(&url) {
-        next.headers.extend(given_cookie.map(|value| ("Cookie".to_owned(), value)));
-    } else {
-        next.headers.retain(|(name, _)| !is_for_one_origin(name));
-    }
-    if let Some(value) = basic_authorization(&url) {
-        next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
-        next.headers.push(("Authorization".to_owned(), value));
-    }
-    Some(Ok((next, url)))
-}
-
-/// "Request-body-header name" of the fetch standard, and the length.
-fn is_about_body(name: &str) -> bool {
-    ["content-encoding", "content-language", "content-location", "content-type", "content-length"]
-        .iter()
-        .any(|other| name.eq_ignore_ascii_case(other))
-}
-
-fn is_for_one_origin(name: &str) -> bool {
-    ["authorization", "proxy-authorization", "host"].iter().any(|other| name.eq_ignore_ascii_case(other))
 }

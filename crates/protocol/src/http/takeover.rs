@@ -1,19 +1,20 @@
-//! Requests whose connection is used for something else once it has been answered: another protocol, or a body without end.
+//! Requests whose connection is used for something else after their response: another protocol, or a body without end.
 
 use std::future::poll_fn;
 use std::rc::Rc;
 
-use super::answer::{AnswerReader, Wanted};
-use super::client::{begin, note, open_to, response};
-use super::flight::{Flight, Head, Outgoing};
+use super::carried::Carried;
+use super::exchange::{ALPN, begin, note, open_to, response};
+use super::headers::Headers;
+use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{Exchange, Request, Response};
-use super::pool::Connection;
-use super::trace::Carried;
+use super::state::HttpState;
 use super::wire::{Traits, write_head};
-use super::{Failure, Headers};
-use crate::Network;
-use crate::connect::Target;
-use crate::tls::Offer;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::http1::{ReadPlan, ResponseReader};
+use crate::network::Network;
+use crate::target::ConnectTarget;
 
 /// A connection to go on with.
 #[derive(Debug)]
@@ -22,24 +23,28 @@ pub(crate) struct Takeover {
     /// What has already arrived of another protocol.
     pub(crate) rest: Vec<u8>,
     /// Reads the body on, and holds what has arrived of it.
-    pub(crate) answer: AnswerReader,
+    pub(crate) reader: ResponseReader,
 }
 
-/// Sends the request; the connection is handed over when the answer is 101.
-pub(crate) async fn take_over_upgraded(network: &Rc<Network>, request: &Request) -> (Exchange, Option<Takeover>) {
-    take_over(network, request, true).await
+/// What the connection is to be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Another protocol: it is handed over when the response is 101.
+    Upgrade,
+    /// A body of this media type, without end: it is handed over when the response has one. The request's limit for bodies then holds for
+    /// what arrives at once.
+    Stream(&'static str),
 }
 
-/// Sends the request; the connection is handed over when the answer is a stream of events. The request's limit for
-/// bodies then holds for what arrives at once.
-pub(crate) async fn take_over_events(network: &Rc<Network>, request: &Request) -> (Exchange, Option<Takeover>) {
-    take_over(network, request, false).await
-}
-
-async fn take_over(network: &Rc<Network>, request: &Request, upgrade: bool) -> (Exchange, Option<Takeover>) {
+/// Sends the request on a connection of its own, and hands that over when the response allows it.
+pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose: Purpose) -> (Exchange, Option<Takeover>) {
+    let (upgrade, stream_type) = match purpose {
+        Purpose::Upgrade => (true, None),
+        Purpose::Stream(media_type) => (false, Some(media_type)),
+    };
     let traits = Traits::of(request);
     let mut exchange = begin(network);
-    let carried = Carried::by(request, network);
+    let carried = Carried::by(request, HttpState::of(network).traces.as_ref());
     exchange.trace = carried.parent().map(Box::new);
     let mut head = network.take_send_buffer();
     let proxy = if upgrade { None } else { network.route().forwards(request.origin.tls) };
@@ -49,47 +54,23 @@ async fn take_over(network: &Rc<Network>, request: &Request, upgrade: bool) -> (
         return (exchange, None);
     }
     let origin = &request.origin;
-    let target = Target { host: &origin.host, port: origin.port, tls: origin.tls.then_some(Offer::Http1), tunnel: upgrade };
+    let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: upgrade };
     let Some(mut connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else { return (exchange, None) };
-    let wanted = Wanted { to_head: false, upgrade, events: !upgrade, headers: true, body: true, body_bytes_max: traits.body_bytes_max };
-    let out = Outgoing { head: Head::Built(head), body: &request.body, sent: 0 };
-    let mut flight = Flight::new(network, &mut connection, out, AnswerReader::new(wanted));
-    let result = poll_fn(|context| flight.poll(context)).await;
-    note(&mut exchange, flight.times);
-    let (mut answer, rest) = (flight.answer, flight.rest);
-    let handed_over = result.is_ok() && (answer.status == 101 || answer.streaming);
+    let plan = ReadPlan { to_head: false, upgrade, stream_type, headers: true, body: true, body_bytes_max: traits.body_bytes_max };
+    let out = OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0 };
+    let mut in_flight = InFlightRequest::new(network, &mut connection, out, ResponseReader::new(plan));
+    let result = poll_fn(|context| in_flight.poll(context)).await;
+    note(&mut exchange, in_flight.times);
+    let (mut reader, rest) = (in_flight.response, in_flight.rest);
+    let handed_over = result.is_ok() && (reader.status == 101 || reader.streaming);
     if !handed_over {
-        exchange.result = result.and_then(|()| response(answer, &traits));
+        exchange.result = result.and_then(|()| response(reader, &traits));
         return (exchange, None);
     }
     exchange.result = Ok::<_, Failure>(Response {
-        status: answer.status,
-        headers: Headers::from_head(std::mem::take(&mut answer.head), answer.sets_cookies),
+        status: reader.status,
+        headers: Headers::from_head(std::mem::take(&mut reader.head), reader.sets_cookies),
         body: bytes::Bytes::new(),
     });
-    (exchange, Some(Takeover { connection, rest, answer }))
-}
-
-/// Reads a proxy's answer to CONNECT, which has no body when it is good.
-pub(crate) struct ConnectReader {
-    answer: AnswerReader,
-}
-
-impl ConnectReader {
-    pub(crate) fn new() -> Self {
-        let wanted = Wanted { to_head: true, upgrade: false, events: false, headers: false, body: false, body_bytes_max: 0 };
-        Self { answer: AnswerReader::new(wanted) }
-    }
-
-    /// The status once the head is complete.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<u16>, Failure> {
-        let used = self.answer.feed(bytes)?;
-        if !self.answer.is_done() {
-            return Ok(None);
-        }
-        if used < bytes.len() && (200..300).contains(&self.answer.status) {
-            return Err(Failure::protocol("the tunnel carried bytes before it was used"));
-        }
-        Ok(Some(self.answer.status))
-    }
+    (exchange, Some(Takeover { connection, rest, reader }))
 }

@@ -9,8 +9,6 @@ use std::str::FromStr;
 
 use metrics::TraceId;
 
-use super::message::Request;
-use crate::Network;
 use crate::random::{STEP, mix};
 
 pub(super) const NAME: &str = "traceparent";
@@ -54,51 +52,12 @@ impl Traces {
         Self { run, state: Cell::new(mix(mix(seed).wrapping_add(u64::from(worker)))) }
     }
 
-    fn carried(&self, request: &Request) -> Carried {
-        match request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME)) {
-            Some((_, value)) => Carried::Own(value.parse().ok()),
-            None => Carried::Added(self.next()),
-        }
-    }
-
-    fn next(&self) -> TraceParent {
+    /// New ids.
+    pub(super) fn next(&self) -> TraceParent {
         let (first, second) = (self.state.get().wrapping_add(STEP), self.state.get().wrapping_add(STEP.wrapping_mul(2)));
         self.state.set(second);
         let trace = TraceId::new(self.run, mix(first)).expect("the half of the run is not zero");
         TraceParent { trace, span: NonZeroU64::new(mix(second)).unwrap_or(NonZeroU64::MIN) }
-    }
-}
-
-/// How a request comes by its trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Carried {
-    /// Traces are off.
-    Nothing,
-    /// It has a header, whatever that says.
-    Own(Option<TraceParent>),
-    Added(TraceParent),
-}
-
-impl Carried {
-    /// The header of the request where it has one, else new ids.
-    pub(super) fn by(request: &Request, network: &Network) -> Self {
-        network.traces.as_ref().map_or(Self::Nothing, |traces| traces.carried(request))
-    }
-
-    pub(super) fn parent(self) -> Option<TraceParent> {
-        match self {
-            Self::Nothing => None,
-            Self::Own(parent) => parent,
-            Self::Added(parent) => Some(parent),
-        }
-    }
-
-    /// What is to be put into the request.
-    pub(super) fn added(self) -> Option<TraceParent> {
-        match self {
-            Self::Added(parent) => Some(parent),
-            Self::Nothing | Self::Own(_) => None,
-        }
     }
 }
 
@@ -176,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_traceparent_is_told_from_one() {
+    fn what_is_not_a_traceparent_is_told_from_one() {
         // The example of the standard, section 3.2.3, and one of a version to come.
         for right in
             ["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x"]

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::content;
 use super::message::{BodyUse, Origin, Request};
 use super::trace::TraceParent;
-use crate::{Failure, Proxy};
+use crate::failure::Failure;
+use crate::route::Proxy;
 
 /// A request whose bytes are built once and sent many times: the cheapest way to send what does not vary.
 #[derive(Debug, Clone)]
@@ -93,7 +94,7 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, trace: Option
     }
     out.extend_from_slice(request.path.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    let mut given = Given::default();
+    let mut given = GivenHeaders::default();
     for (name, _) in &request.headers {
         given.note(name);
     }
@@ -125,13 +126,13 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, trace: Option
 
 /// Header lines that the caller gave.
 #[derive(Default)]
-struct Given {
+struct GivenHeaders {
     host: bool,
     length: bool,
     accept_encoding: bool,
 }
 
-impl Given {
+impl GivenHeaders {
     fn note(&mut self, name: &str) {
         match name.len() {
             4 => self.host |= name.eq_ignore_ascii_case("host"),

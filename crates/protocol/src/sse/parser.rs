@@ -1,9 +1,9 @@
 //! Lines to events, however the bytes are cut.
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Kind, data and id of an event.
-type Parts = (String, String, String);
+type EventParts = (String, String, String);
 
 #[derive(Debug)]
 pub(crate) struct EventParser {
@@ -60,7 +60,7 @@ impl EventParser {
     }
 
     /// The next complete event in what was added.
-    pub(crate) fn next(&mut self) -> Result<Option<Parts>, Failure> {
+    pub(crate) fn next(&mut self) -> Result<Option<EventParts>, Failure> {
         while let Some((start, end)) = self.next_line() {
             let line = String::from_utf8_lossy(&self.bytes[start..end]).into_owned();
             if let Some(event) = self.take_line(&line) {
@@ -109,7 +109,7 @@ impl EventParser {
         Some((start, end))
     }
 
-    fn take_line(&mut self, line: &str) -> Option<Parts> {
+    fn take_line(&mut self, line: &str) -> Option<EventParts> {
         if line.is_empty() {
             return self.dispatch();
         }
@@ -131,7 +131,7 @@ impl EventParser {
         None
     }
 
-    fn dispatch(&mut self) -> Option<Parts> {
+    fn dispatch(&mut self) -> Option<EventParts> {
         let (kind, data) = (std::mem::take(&mut self.kind), std::mem::take(&mut self.data));
         if !std::mem::take(&mut self.has_data) {
             return None;

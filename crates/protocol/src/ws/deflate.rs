@@ -1,8 +1,12 @@
 //! permessage-deflate (RFC 7692) without context takeover: one pair of windows serves all connections of a worker.
 
+use std::cell::{RefCell, RefMut};
+use std::rc::Rc;
+
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-use crate::Failure;
+use crate::failure::Failure;
+use crate::network::Network;
 
 /// What a flush ends with, and what a message leaves out (RFC 7692, section 7.2.1).
 const TAIL: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
@@ -20,6 +24,21 @@ pub(crate) struct Deflate {
 impl Default for Deflate {
     fn default() -> Self {
         Self { compress: Compress::new(Compression::fast(), false), decompress: Decompress::new(false) }
+    }
+}
+
+/// The windows that all WebSockets of one network share; made when first used.
+#[derive(Debug, Default)]
+pub(crate) struct SharedDeflate(RefCell<Option<Box<Deflate>>>);
+
+impl SharedDeflate {
+    pub(crate) fn of(network: &Network) -> Rc<Self> {
+        network.state(|_| Self::default())
+    }
+
+    /// The borrow must end before the caller yields.
+    pub(crate) fn borrow(&self) -> RefMut<'_, Deflate> {
+        RefMut::map(self.0.borrow_mut(), |deflate| &mut **deflate.get_or_insert_default())
     }
 }
 

@@ -7,9 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
 use super::reader::MessageReader;
-use super::socket::Socket;
-use crate::http::{BodyUse, Exchange, Request, Response, take_over_upgraded};
-use crate::{Failure, Network};
+use super::socket::WebSocket;
+use crate::failure::Failure;
+use crate::http::{BodyUse, Exchange, Purpose, Request, Response, take_over};
+use crate::network::Network;
 
 /// Appended to the key before it is hashed (RFC 6455, section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -36,30 +37,30 @@ impl Default for SocketOptions {
 
 /// The opening request and what came of it.
 #[derive(Debug)]
-pub struct Opening {
-    /// Its result is a failure where the handshake was wrong, and an answer with another status than 101 where the
+pub struct WebSocketOpening {
+    /// Its result is a failure where the handshake was wrong, and a response with another status than 101 where the
     /// server declined.
     pub exchange: Exchange,
-    pub socket: Option<Socket>,
+    pub socket: Option<WebSocket>,
 }
 
 /// Opens a WebSocket on a connection of its own. `request` is a GET with the caller's own header lines; its time limit
 /// is for the handshake.
-pub async fn open(network: &Rc<Network>, mut request: Request, options: &SocketOptions) -> Opening {
+pub async fn open(network: &Rc<Network>, mut request: Request, options: &SocketOptions) -> WebSocketOpening {
     let key = key(network);
     add_headers(&mut request, &key, options);
     request.body_use = BodyUse::Keep;
-    let (mut exchange, upgraded) = take_over_upgraded(network, &request).await;
-    let (Some(upgraded), Ok(response)) = (upgraded, &exchange.result) else { return Opening { exchange, socket: None } };
+    let (mut exchange, upgraded) = take_over(network, &request, Purpose::Upgrade).await;
+    let (Some(upgraded), Ok(response)) = (upgraded, &exchange.result) else { return WebSocketOpening { exchange, socket: None } };
     match agreed(response, &key, options) {
         Ok(agreed) => {
             let reader = MessageReader::new(options.message_bytes_max, agreed.deflate);
-            let socket = Socket::new(network, upgraded, reader, agreed.deflate, agreed.protocol, exchange.ended);
-            Opening { exchange, socket: Some(socket) }
+            let socket = WebSocket::new(network, upgraded, reader, agreed.deflate, agreed.protocol, exchange.ended);
+            WebSocketOpening { exchange, socket: Some(socket) }
         }
         Err(failure) => {
             exchange.result = Err(failure);
-            Opening { exchange, socket: None }
+            WebSocketOpening { exchange, socket: None }
         }
     }
 }
@@ -86,22 +87,22 @@ fn add_headers(request: &mut Request, key: &str, options: &SocketOptions) {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Agreed {
+struct AgreedTerms {
     deflate: bool,
     protocol: Option<String>,
 }
 
-fn agreed(response: &Response, key: &str, options: &SocketOptions) -> Result<Agreed, Failure> {
+fn agreed(response: &Response, key: &str, options: &SocketOptions) -> Result<AgreedTerms, Failure> {
     let wrong = |what: &str| Failure::protocol(format!("the WebSocket handshake is wrong: {what}"));
     let headers = &response.headers;
     let has_token =
         |name, wanted: &str| headers.all(name).flat_map(|value| value.split(',')).any(|token| token.trim().eq_ignore_ascii_case(wanted));
     if !has_token("upgrade", "websocket") || !has_token("connection", "upgrade") {
-        return Err(wrong("the answer does not upgrade to websocket"));
+        return Err(wrong("the response does not upgrade to websocket"));
     }
     let accept = STANDARD.encode(Sha1::new().chain_update(key).chain_update(GUID).finalize());
     if headers.get("sec-websocket-accept") != Some(&accept) {
-        return Err(wrong("its Sec-WebSocket-Accept does not answer the key"));
+        return Err(wrong("its Sec-WebSocket-Accept does not match the key"));
     }
     let protocol = headers.get("sec-websocket-protocol").map(str::to_owned);
     if protocol.as_ref().is_some_and(|protocol| !options.protocols.contains(protocol)) {
@@ -115,7 +116,7 @@ fn agreed(response: &Response, key: &str, options: &SocketOptions) -> Result<Agr
         agrees_to_deflate(extension).map_err(wrong)?;
         deflate = true;
     }
-    Ok(Agreed { deflate, protocol })
+    Ok(AgreedTerms { deflate, protocol })
 }
 
 /// RFC 7692, section 7.1.
@@ -148,7 +149,7 @@ mod tests {
     const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
     const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-    fn check(lines: &[(&str, &str)]) -> Result<Agreed, String> {
+    fn check(lines: &[(&str, &str)]) -> Result<AgreedTerms, String> {
         let base = [("upgrade", "WebSocket"), ("connection", "keep-alive, Upgrade"), ("sec-websocket-accept", ACCEPT)];
         let kept = base.iter().filter(|(name, _)| !lines.iter().any(|(other, _)| other == name));
         let headers = kept.chain(lines).copied().collect();
@@ -157,17 +158,17 @@ mod tests {
     }
 
     #[test]
-    fn a_right_answer_opens() {
-        assert_eq!(check(&[]), Ok(Agreed { deflate: false, protocol: None }));
+    fn a_right_response_opens() {
+        assert_eq!(check(&[]), Ok(AgreedTerms { deflate: false, protocol: None }));
         let full = [
             ("sec-websocket-protocol", "chat"),
             ("sec-websocket-extensions", "permessage-deflate; server_no_context_takeover; server_max_window_bits=\"10\""),
         ];
-        assert_eq!(check(&full), Ok(Agreed { deflate: true, protocol: Some("chat".to_owned()) }));
+        assert_eq!(check(&full), Ok(AgreedTerms { deflate: true, protocol: Some("chat".to_owned()) }));
     }
 
     #[test]
-    fn wrong_answers_do_not() {
+    fn wrong_responses_do_not() {
         for line in [
             ("upgrade", "h2c"),
             ("connection", "close"),

@@ -2,7 +2,7 @@
 
 use super::deflate::{Deflate, UnpackError};
 use super::frame::Opcode;
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A message's buffer starts at its frame's length, but no larger than this: a length is only a claim.
 const BUFFER_BYTES_FIRST_MAX: u64 = 64 * 1024;
@@ -11,7 +11,7 @@ const CONTROL_BYTES_MAX: u64 = 125;
 
 /// Something complete that the server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Item {
+pub(crate) enum ServerItem {
     Text(String),
     Binary(Vec<u8>),
     Ping(Vec<u8>),
@@ -32,7 +32,7 @@ fn broken<T>(what: &str) -> Result<T, Violation> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct FrameHead {
     opcode: Opcode,
     last: bool,
     left: u64,
@@ -46,7 +46,7 @@ pub(crate) struct MessageReader {
     deflate: bool,
     head: [u8; 10],
     head_bytes: usize,
-    frame: Option<Frame>,
+    frame: Option<FrameHead>,
     /// Kind of the message under way, and whether it is compressed.
     message: Option<(Opcode, bool)>,
     content: Vec<u8>,
@@ -72,7 +72,7 @@ impl MessageReader {
         &mut self,
         bytes: &[u8],
         deflate: impl FnMut(&mut Vec<u8>, usize) -> Result<Vec<u8>, UnpackError>,
-    ) -> Result<(usize, Option<Item>), Violation> {
+    ) -> Result<(usize, Option<ServerItem>), Violation> {
         let mut used = 0;
         let mut unpack = deflate;
         loop {
@@ -93,7 +93,7 @@ impl MessageReader {
             target.extend_from_slice(&bytes[used..used + length]);
             used += length;
             if frame.left > length as u64 {
-                self.frame = Some(Frame { left: frame.left - length as u64, ..frame });
+                self.frame = Some(FrameHead { left: frame.left - length as u64, ..frame });
                 return Ok((used, None));
             }
             self.frame = None;
@@ -104,7 +104,7 @@ impl MessageReader {
     }
 
     /// `None`: the head is not complete.
-    fn read_head(&mut self) -> Result<Option<Frame>, Violation> {
+    fn read_head(&mut self) -> Result<Option<FrameHead>, Violation> {
         let head = &self.head[..self.head_bytes];
         let &[first, second, ref extended @ ..] = head else { return Ok(None) };
         let left = match (second & 0x7f, extended) {
@@ -116,7 +116,7 @@ impl MessageReader {
         self.check_head(first, second, left).map(Some)
     }
 
-    fn check_head(&mut self, first: u8, second: u8, left: u64) -> Result<Frame, Violation> {
+    fn check_head(&mut self, first: u8, second: u8, left: u64) -> Result<FrameHead, Violation> {
         let Some(opcode) = Opcode::from_bits(first & 0x0f) else { return broken("a frame has an unknown opcode") };
         let (last, compressed) = (first & 0x80 != 0, first & 0x40 != 0);
         if second & 0x80 != 0 {
@@ -130,7 +130,7 @@ impl MessageReader {
                 return broken("a control frame is fragmented or longer than 125 bytes");
             }
             self.control.clear();
-            return Ok(Frame { opcode, last, left });
+            return Ok(FrameHead { opcode, last, left });
         }
         match (opcode, self.message) {
             (Opcode::Continuation, None) => return broken("a continuation continues nothing"),
@@ -143,17 +143,17 @@ impl MessageReader {
             return Err(too_large());
         }
         self.content.reserve(left.min(BUFFER_BYTES_FIRST_MAX) as usize);
-        Ok(Frame { opcode, last, left })
+        Ok(FrameHead { opcode, last, left })
     }
 
     fn end_frame(
         &mut self,
-        frame: Frame,
+        frame: FrameHead,
         unpack: &mut impl FnMut(&mut Vec<u8>, usize) -> Result<Vec<u8>, UnpackError>,
-    ) -> Result<Option<Item>, Violation> {
+    ) -> Result<Option<ServerItem>, Violation> {
         match frame.opcode {
-            Opcode::Ping => return Ok(Some(Item::Ping(std::mem::take(&mut self.control)))),
-            Opcode::Pong => return Ok(Some(Item::Pong(std::mem::take(&mut self.control)))),
+            Opcode::Ping => return Ok(Some(ServerItem::Ping(std::mem::take(&mut self.control)))),
+            Opcode::Pong => return Ok(Some(ServerItem::Pong(std::mem::take(&mut self.control)))),
             Opcode::Close => return read_close(&std::mem::take(&mut self.control)).map(Some),
             _ if !frame.last => return Ok(None),
             _ => {}
@@ -169,10 +169,10 @@ impl MessageReader {
             };
         }
         if kind == Opcode::Binary {
-            return Ok(Some(Item::Binary(content)));
+            return Ok(Some(ServerItem::Binary(content)));
         }
         match String::from_utf8(content) {
-            Ok(text) => Ok(Some(Item::Text(text))),
+            Ok(text) => Ok(Some(ServerItem::Text(text))),
             Err(_) => Err(Violation { code: 1007, failure: Failure::protocol("the server sent a text message that is not UTF-8") }),
         }
     }
@@ -188,9 +188,9 @@ fn too_large() -> Violation {
 }
 
 /// RFC 6455, sections 5.5.1 and 7.4.
-fn read_close(payload: &[u8]) -> Result<Item, Violation> {
+fn read_close(payload: &[u8]) -> Result<ServerItem, Violation> {
     match payload {
-        [] => Ok(Item::Close(None, String::new())),
+        [] => Ok(ServerItem::Close(None, String::new())),
         [_] => broken("a close frame has half a code"),
         [high, low, reason @ ..] => {
             let code = u16::from_be_bytes([*high, *low]);
@@ -198,7 +198,7 @@ fn read_close(payload: &[u8]) -> Result<Item, Violation> {
                 return broken("a close frame has a code that may not be sent");
             }
             match std::str::from_utf8(reason) {
-                Ok(reason) => Ok(Item::Close(Some(code), reason.to_owned())),
+                Ok(reason) => Ok(ServerItem::Close(Some(code), reason.to_owned())),
                 Err(_) => broken("a close frame's reason is not UTF-8"),
             }
         }

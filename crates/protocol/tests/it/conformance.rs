@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use metrics::Outcome;
 use protocol::Network;
-use protocol::ws::{Opening, Payload, Received, Socket, SocketOptions, open};
+use protocol::ws::{Payload, ReceivedItem, SocketOptions, WebSocket, WebSocketOpening, open};
 use tokio::io::AsyncReadExt;
 
 use super::support::{Peer, get, passed, run, serve, shared};
@@ -267,21 +267,21 @@ fn unmasked(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 /// Receives what is expected; the socket comes back as well, since it answers pings only while it is listened to.
-async fn attend(network: &Rc<Network>, address: SocketAddr, expected: &[Seen]) -> (Vec<Seen>, Socket) {
+async fn attend(network: &Rc<Network>, address: SocketAddr, expected: &[Seen]) -> (Vec<Seen>, WebSocket) {
     let options = SocketOptions { message_bytes_max: LIMIT_BYTES, ..SocketOptions::default() };
-    let Opening { exchange, socket } = open(network, get(address, "/"), &options).await;
+    let WebSocketOpening { exchange, socket } = open(network, get(address, "/"), &options).await;
     assert_eq!(passed(&exchange).status, 101);
     let socket = socket.unwrap();
     let ends = matches!(expected.last(), Some(Closed(_) | Violation(_)));
     let mut seen = Vec::new();
     while ends || seen.len() < expected.len() {
         match socket.receive().await {
-            Ok(Received::Message(message)) => seen.push(match message.payload {
+            Ok(ReceivedItem::Message(message)) => seen.push(match message.payload {
                 Payload::Text(text) => Text(text),
                 Payload::Binary(bytes) => Binary(bytes.len()),
             }),
-            Ok(Received::Pong(_)) => {}
-            Ok(Received::Closed(close)) => {
+            Ok(ReceivedItem::Pong(_)) => {}
+            Ok(ReceivedItem::Closed(close)) => {
                 seen.push(Closed(close.code.unwrap_or(1005)));
                 break;
             }
@@ -321,7 +321,7 @@ fn check(cases: Vec<Case>) {
                     }
                 };
                 let answering = async {
-                    while let Ok(Received::Message(_) | Received::Pong(_)) = socket.receive().await {}
+                    while let Ok(ReceivedItem::Message(_) | ReceivedItem::Pong(_)) = socket.receive().await {}
                     std::future::pending::<()>().await;
                 };
                 tokio::select! {

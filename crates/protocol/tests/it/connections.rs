@@ -126,7 +126,7 @@ fn a_post_is_not_sent_twice() {
         let client = client(&network);
         passed(&client.send(&get(address, "/")).await);
         let exchange = client.send(&request("POST", address, "/", "pay")).await;
-        assert_eq!(failed(&exchange), (Outcome::Reset, "the server closed the connection without an answer"));
+        assert_eq!(failed(&exchange), (Outcome::Reset, "the server closed the connection without a response"));
         assert_eq!(network.connections().retried, 0);
     });
 }

@@ -2,7 +2,7 @@
 
 use metrics::Outcome;
 use protocol::http::Request;
-use protocol::sse::{Opening, open};
+use protocol::sse::{EventStreamOpening, open};
 
 use super::support::{failed, get, passed, run, serve, serve_bytes};
 
@@ -23,7 +23,7 @@ fn events_arrive_as_they_are_sent() {
                 peer.send(if chunked { "0\r\n\r\n" } else { "" }).await;
             })
             .await;
-            let Opening { exchange, stream } = open(&network, get(address, "/")).await;
+            let EventStreamOpening { exchange, stream } = open(&network, get(address, "/")).await;
             assert_eq!(passed(&exchange).status, 200);
             let stream = stream.unwrap();
             let mut last = exchange.ended;
@@ -44,7 +44,7 @@ fn events_arrive_as_they_are_sent() {
 fn what_is_no_stream_is_an_answer() {
     run(|network| async move {
         let address = serve_bytes("HTTP/1.1 503 Busy\r\nContent-Type: text/event-stream\r\nContent-Length: 4\r\n\r\nbusy").await;
-        let Opening { exchange, stream } = open(&network, get(address, "/")).await;
+        let EventStreamOpening { exchange, stream } = open(&network, get(address, "/")).await;
         assert_eq!((passed(&exchange).status, &passed(&exchange).body[..], stream.is_none()), (503, &b"busy"[..], true));
     });
 }
@@ -59,7 +59,7 @@ fn a_stream_that_breaks_says_so() {
             ("30\r\ndata: far too long for so small a limit", Outcome::Protocol),
         ] {
             let address = serve_bytes(format!("{head}{body}")).await;
-            let Opening { exchange, stream } = open(&network, Request { body_bytes_max: 20, ..get(address, "/") }).await;
+            let EventStreamOpening { exchange, stream } = open(&network, Request { body_bytes_max: 20, ..get(address, "/") }).await;
             let outcomes = match stream {
                 Some(stream) => stream.next().await.unwrap_err().outcome,
                 None => failed(&exchange).0,

@@ -149,8 +149,8 @@ fn answers_without_a_body_leave_the_connection_usable() {
 fn time_limits_say_what_took_too_long() {
     run(|network| async move {
         for (answer, message) in [
-            ("", "timed out waiting for the answer"),
-            ("HTTP/1.1 200 OK\r\nConte", "timed out waiting for the answer"),
+            ("", "timed out waiting for the response"),
+            ("HTTP/1.1 200 OK\r\nConte", "timed out waiting for the response"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", "timed out reading the body"),
         ] {
             let address = serve(move |mut peer, _| async move {

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use metrics::Outcome;
-use protocol::http::{Client, ClientOptions, PreparedRequest, Request, TraceSeed, Versions};
-use protocol::{Network, NetworkOptions};
+use protocol::http::{Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
+use protocol::{Network, NetworkOptions, ProtocolOptions};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
@@ -94,7 +94,7 @@ fn failures_are_outcomes() {
         let address = plain().await;
         let client = client(&network, Versions::Http2Always);
         let slow = client.send(&Request { timeout_ns: 30_000_000, ..get(address, "/slow") }).await;
-        assert_eq!(failed(&slow), (Outcome::Timeout, "timed out waiting for the answer"));
+        assert_eq!(failed(&slow), (Outcome::Timeout, "timed out waiting for the response"));
         let reset = client.send(&get(address, "/reset")).await;
         assert_eq!(failed(&reset).0, Outcome::Reset);
         assert!(failed(&reset).1.starts_with("the server reset the HTTP/2 stream"), "{reset:?}");
@@ -163,7 +163,9 @@ fn tls_agrees_on_the_version() {
 
 #[test]
 fn a_request_carries_the_trace_that_its_exchange_names() {
-    run_with(NetworkOptions { traces: Some(TraceSeed::new(1)), ..NetworkOptions::default() }, |network| async move {
+    let traced = HttpOptions { traces: Some(TraceSeed::new(1)), ..HttpOptions::default() };
+    let protocols = ProtocolOptions::default().with(traced);
+    run_with(NetworkOptions { protocols, ..NetworkOptions::default() }, |network| async move {
         let address = plain().await;
         let client = client(&network, Versions::Http2Always);
         let mut request = request("GET", address, "/", Bytes::new());

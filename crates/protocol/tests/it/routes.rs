@@ -6,7 +6,7 @@ use metrics::Outcome;
 use metrics::clock::{Clock, Monotonic};
 use protocol::http::{Origin, PreparedRequest, Request, resolve};
 use protocol::ws::{SocketOptions, open};
-use protocol::{Network, NetworkOptions, Proxy, Route};
+use protocol::{Network, NetworkOptions, NetworkRoute, Proxy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpStream, UnixListener};
 
@@ -15,7 +15,7 @@ use super::tls::{Authority, acceptor, answer_ok, over_tls, trusting};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-fn routed(options: NetworkOptions, route: Route) -> Rc<Network> {
+fn routed(options: NetworkOptions, route: NetworkRoute) -> Rc<Network> {
     Network::new(Clock::real(Monotonic::start()), NetworkOptions { route, ..options }).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn a_unix_socket_stands_for_any_host() {
                 stream.write_all(OK.as_bytes()).await.unwrap();
             }
         });
-        let network = routed(NetworkOptions::default(), Route::Unix(path));
+        let network = routed(NetworkOptions::default(), NetworkRoute::Unix(path));
         let client = client(&network);
         let origin = Rc::new(Origin { tls: false, host: "docker".to_owned(), port: 80 });
         let request = Request { origin, ..get("127.0.0.1:1".parse().unwrap(), "/containers") };
@@ -41,7 +41,7 @@ fn a_unix_socket_stands_for_any_host() {
             let exchange = client.send(&request).await;
             assert_eq!((&passed(&exchange).body[..], exchange.connected), (&b"ok"[..], turn == 0));
         }
-        let nowhere = routed(NetworkOptions::default(), Route::Unix(folder.path().join("missing")));
+        let nowhere = routed(NetworkOptions::default(), NetworkRoute::Unix(folder.path().join("missing")));
         let exchange = super::support::client(&nowhere).send(&request).await;
         assert_eq!(failed(&exchange), (Outcome::Connect, "there is no Unix socket at the given path"));
     });
@@ -63,7 +63,7 @@ fn a_proxy_forwards_plain_requests() {
         })
         .await;
         let url = resolve(None, &format!("http://me:secret@{proxy}")).unwrap();
-        let network = routed(NetworkOptions::default(), Route::Proxy(Proxy::of(&url).unwrap()));
+        let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(Proxy::of(&url).unwrap()));
         let client = client(&network);
         let request = get("203.0.113.9:8080".parse().unwrap(), "/x?y=z");
         passed(&client.send(&request).await);
@@ -96,7 +96,7 @@ fn tls_and_sockets_go_through_a_tunnel() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run(|_| async {
-        let network = routed(trusting(&authority), Route::Proxy(tunneller().await));
+        let network = routed(trusting(&authority), NetworkRoute::Proxy(tunneller().await));
         let acceptor = acceptor(certificate.der().clone(), &key, None, &[]);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -121,16 +121,16 @@ fn tls_and_sockets_go_through_a_tunnel() {
 fn a_proxy_that_refuses_is_named() {
     run(|_| async move {
         for (answer, message) in [
-            ("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "the proxy wants a user name and password; put them into its URL"),
+            ("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "the proxy requires a user name and password; put them into its URL"),
             ("HTTP/1.1 502 Bad\r\nContent-Length: 3\r\n\r\nbad", "the proxy did not open a tunnel: status 502"),
         ] {
             let url = resolve(None, &format!("http://{}", serve_bytes(answer).await)).unwrap();
-            let network = routed(NetworkOptions::default(), Route::Proxy(Proxy::of(&url).unwrap()));
+            let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(Proxy::of(&url).unwrap()));
             let exchange = client(&network).send(&over_tls("127.0.0.1:1".parse().unwrap(), "localhost")).await;
             assert_eq!(failed(&exchange), (Outcome::Connect, message));
         }
         let proxy = Proxy::of(&resolve(None, "http://127.0.0.1:1").unwrap()).unwrap();
-        let network = routed(NetworkOptions::default(), Route::Proxy(proxy));
+        let network = routed(NetworkOptions::default(), NetworkRoute::Proxy(proxy));
         let exchange = client(&network).send(&get("127.0.0.1:2".parse().unwrap(), "/")).await;
         assert_eq!(failed(&exchange), (Outcome::Refused, "proxy: connection refused"));
     });

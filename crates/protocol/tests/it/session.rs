@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use metrics::Outcome;
-use protocol::http::{Client, ClientOptions, Hops, Session, SessionOptions, resolve};
+use protocol::http::{Client, ClientOptions, Hops, HttpSession, SessionOptions, resolve};
 use url::Url;
 
 use super::support::{failed, passed, run, serve};
@@ -31,8 +31,8 @@ fn url(address: SocketAddr, path: &str) -> Url {
     resolve(None, &format!("http://{address}{path}")).unwrap()
 }
 
-fn session(network: &std::rc::Rc<protocol::Network>) -> Session {
-    Session::new(Client::new(std::rc::Rc::clone(network), ClientOptions::default()), SessionOptions::default())
+fn session(network: &std::rc::Rc<protocol::Network>) -> HttpSession {
+    HttpSession::new(Client::new(std::rc::Rc::clone(network), ClientOptions::default()), SessionOptions::default())
 }
 
 /// What the last server saw, as text.
@@ -114,7 +114,7 @@ fn redirects_end() {
         assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the redirects do not end"));
         assert_eq!(hops.iter().count(), 11);
         let hops = session.send(session.request("GET", &url(address, "/to/302/mailto:a@b")), 10).await;
-        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the answer redirects to what is not an http URL"));
+        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the response redirects to what is not an http URL"));
     });
 }
 
@@ -133,7 +133,7 @@ fn cookies_are_kept_per_user() {
         assert!(!seen(&two.send(two.request("GET", &url(address, "/")), 10).await).contains("ookie"));
         one.clear_cookies();
         assert!(!seen(&one.send(one.request("GET", &url(address, "/")), 10).await).contains("ookie"));
-        let off = Session::new(
+        let off = HttpSession::new(
             Client::new(std::rc::Rc::clone(&network), ClientOptions::default()),
             SessionOptions { cookies: false, ..SessionOptions::default() },
         );

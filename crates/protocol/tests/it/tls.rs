@@ -219,7 +219,7 @@ fn tls_and_plain_text_mistaken_for_each_other_are_named() {
         let plain = super::support::serve_bytes("HTTP/1.1 400 Bad Request\r\n\r\n").await;
         let address = serve(certificate.der().clone(), &key, None).await;
         let exchange = client(&network).send(&get(address, "/")).await;
-        assert_eq!(failed(&exchange).1, "the answer is TLS, not HTTP; is the URL meant to be https://?");
+        assert_eq!(failed(&exchange).1, "the response is TLS, not HTTP; is the URL meant to be https://?");
         let exchange = client(&network).send(&Request { timeout_ns: 500_000_000, ..over_tls(plain, "localhost") }).await;
         assert!(matches!(failed(&exchange).0, Outcome::Tls | Outcome::Timeout), "{exchange:?}");
     });

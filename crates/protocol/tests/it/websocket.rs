@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use metrics::Outcome;
 use protocol::Network;
-use protocol::http::{Client, ClientOptions, Session, SessionOptions, resolve};
-use protocol::ws::{Close, Opening, Payload, Received, Socket, SocketOptions, open};
+use protocol::http::{Client, ClientOptions, HttpSession, SessionOptions, resolve};
+use protocol::ws::{Close, Payload, ReceivedItem, SocketOptions, WebSocket, WebSocketOpening, open};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message as Theirs;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -52,15 +52,15 @@ async fn echo() -> SocketAddr {
     .await
 }
 
-async fn connect(network: &Rc<Network>, address: SocketAddr) -> Socket {
-    let Opening { exchange, socket } = open(network, get(address, "/"), &SocketOptions::default()).await;
+async fn connect(network: &Rc<Network>, address: SocketAddr) -> WebSocket {
+    let WebSocketOpening { exchange, socket } = open(network, get(address, "/"), &SocketOptions::default()).await;
     assert_eq!(passed(&exchange).status, 101);
     socket.unwrap()
 }
 
-async fn next(socket: &Socket) -> Payload {
+async fn next(socket: &WebSocket) -> Payload {
     match socket.receive().await.unwrap() {
-        Received::Message(message) => message.payload,
+        ReceivedItem::Message(message) => message.payload,
         other => panic!("{other:?}"),
     }
 }
@@ -156,7 +156,7 @@ fn a_close_by_the_server_is_the_end() {
         assert_eq!(next(&socket).await, Payload::Text("last".to_owned()));
         for _ in 0..2 {
             let end = socket.receive().await.unwrap();
-            assert!(matches!(&end, Received::Closed(Close { code: Some(1012), reason, .. }) if reason == "back soon"), "{end:?}");
+            assert!(matches!(&end, ReceivedItem::Closed(Close { code: Some(1012), reason, .. }) if reason == "back soon"), "{end:?}");
         }
         assert_eq!(network.connections().open, 0);
     });
@@ -278,7 +278,7 @@ fn the_ws_package_agrees() {
     run(|network| async move {
         for compression in [false, true] {
             let options = SocketOptions { compression, ..SocketOptions::default() };
-            let Opening { exchange, socket } = open(&network, get(address, "/"), &options).await;
+            let WebSocketOpening { exchange, socket } = open(&network, get(address, "/"), &options).await;
             assert_eq!(passed(&exchange).headers.get("sec-websocket-extensions").is_some(), compression);
             let socket = socket.unwrap();
             for length in [0, 1, 127, 128, 1000, 65_536, 1_000_000] {
@@ -305,7 +305,7 @@ fn a_session_opens_sockets_with_its_cookies() {
             peer.send("HTTP/1.1 401 No\r\nSet-Cookie: seen=1; Path=/\r\nContent-Length: 0\r\n\r\n").await;
         })
         .await;
-        let session = Session::new(Client::new(network, ClientOptions::default()), SessionOptions::default());
+        let session = HttpSession::new(Client::new(network, ClientOptions::default()), SessionOptions::default());
         let url = resolve(None, &format!("ws://{address}/live")).unwrap();
         session.set_cookie(&resolve(None, &format!("http://{address}/")).unwrap(), "id", "7");
         let opening = session.open_socket(session.request("GET", &url), &SocketOptions::default()).await;

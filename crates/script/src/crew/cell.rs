@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use engine::{Iteration, IterationEnd};
 use metrics::{Nanos, Outcome, SeriesKind};
-use protocol::http::{BodyUse, Client, ClientOptions, Session, SessionOptions};
+use protocol::http::{BodyUse, Client, ClientOptions, HttpSession, SessionOptions};
 
 use super::desk::Desk;
 use super::group::{Group, GroupEnd};
@@ -25,7 +25,7 @@ pub(crate) struct UserCell {
     pub(crate) desk: Rc<Desk>,
     pub(crate) card: Rc<ScenarioCard>,
     pub(crate) number: u64,
-    pub(crate) session: Rc<Session>,
+    pub(crate) session: Rc<HttpSession>,
     pub(crate) random: RandomHandle,
     leaf: u32,
     iteration: RefCell<Option<Iteration>>,
@@ -47,7 +47,7 @@ impl UserCell {
         let settings = &desk.loaded.settings;
         let options = ClientOptions { keep_alive: settings.keep_alive, connections_max: settings.connections_per_user };
         let client = Client::new(Rc::clone(&desk.network), options);
-        let session = Rc::new(Session::new(client, session_options(&card)));
+        let session = Rc::new(HttpSession::new(client, session_options(&card)));
         let first = Stream::Iteration { leaf, user: number, iteration: 0 };
         let random = RandomHandle::new(desk.loaded.plan.options.seed, first);
         Self {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use engine::{IterationEnd, UserFactory, WorkerContext};
 use metrics::{GeneratorSlice, Outcome};
 use plan::ScenarioId;
-use protocol::{Network, NetworkOptions, Share};
+use protocol::{Network, NetworkOptions, WorkerPosition};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 pub use actor::ScriptUser;
@@ -70,8 +70,8 @@ impl ScriptUsers {
     /// # Errors
     /// The network's settings or the file itself, which a run has evaluated once before.
     pub fn new(loaded: &Arc<Loaded>, context: &WorkerContext, sinks: Sinks) -> Result<Self, ScriptError> {
-        let share = Share { worker: context.index, workers: context.workers };
-        let options = NetworkOptions { share, ..loaded.network.clone() };
+        let position = WorkerPosition { worker: context.index, workers: context.workers };
+        let options = NetworkOptions { position, ..loaded.network.clone() };
         let network = Network::new(context.clock.clone(), options).map_err(|error| ScriptError::new(error.to_string()))?;
         Self::with_network(loaded, context, network, sinks)
     }

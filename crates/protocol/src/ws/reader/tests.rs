@@ -22,7 +22,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn read(wire: &[u8], piece: usize, deflate: bool) -> Result<Vec<Item>, Violation> {
+fn read(wire: &[u8], piece: usize, deflate: bool) -> Result<Vec<ServerItem>, Violation> {
     let mut reader = MessageReader::new(100_000, deflate);
     let mut windows = Deflate::default();
     let mut items = Vec::new();
@@ -52,13 +52,13 @@ fn every_split_reads_the_same() {
     ]
     .concat();
     let expected = vec![
-        Item::Text("whole".to_owned()),
-        Item::Ping(b"in between".to_vec()),
-        Item::Text("fragmented".to_owned()),
-        Item::Binary(vec![7; 300]),
-        Item::Pong(b"back".to_vec()),
-        Item::Text(String::new()),
-        Item::Close(Some(1000), "bye".to_owned()),
+        ServerItem::Text("whole".to_owned()),
+        ServerItem::Ping(b"in between".to_vec()),
+        ServerItem::Text("fragmented".to_owned()),
+        ServerItem::Binary(vec![7; 300]),
+        ServerItem::Pong(b"back".to_vec()),
+        ServerItem::Text(String::new()),
+        ServerItem::Close(Some(1000), "bye".to_owned()),
     ];
     for piece in 1..=wire.len() {
         assert_eq!(read(&wire, piece, false).as_ref(), Ok(&expected), "pieces of {piece}");
@@ -95,7 +95,7 @@ fn violations_carry_their_code() {
 fn compressed_messages_are_unpacked() {
     // RFC 7692, section 7.2.3.2: one message in two frames.
     let wire = [frame(0x41, &[0xf2, 0x48, 0xcd]), frame(0x80, &[0xc9, 0xc9, 0x07, 0x00])].concat();
-    assert_eq!(read(&wire, 1, true), Ok(vec![Item::Text("Hello".to_owned())]));
+    assert_eq!(read(&wire, 1, true), Ok(vec![ServerItem::Text("Hello".to_owned())]));
     assert_eq!(read(&frame(0xc1, &[0xff; 9]), 100, true).unwrap_err().code, 1002);
     let bomb = Deflate::default().pack(&vec![0; 200_000]).unwrap();
     assert_eq!(read(&frame(0xc2, &bomb), 100, true).unwrap_err().code, 1009);

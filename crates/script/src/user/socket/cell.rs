@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 use metrics::{Nanos, Outcome, SeriesId};
 use protocol::Failure;
-use protocol::ws::{self, Close, Payload, Received};
+use protocol::ws::{self, Close, Payload, ReceivedItem};
 
 use super::ear::{Ear, Waiter, Wanted};
 use crate::crew::cell::UserCell;
@@ -36,7 +36,7 @@ const GOING_AWAY: u16 = 1001;
 /// What connects to the server.
 #[derive(Clone)]
 pub(super) enum Line {
-    Socket(Rc<ws::Socket>),
+    Socket(Rc<ws::WebSocket>),
     Events,
 }
 
@@ -173,14 +173,14 @@ impl SocketCell {
         self.end.borrow().is_some()
     }
 
-    fn socket(&self) -> Option<Rc<ws::Socket>> {
+    fn socket(&self) -> Option<Rc<ws::WebSocket>> {
         match &*self.line.borrow() {
             Some(Line::Socket(socket)) => Some(Rc::clone(socket)),
             Some(Line::Events) | None => None,
         }
     }
 
-    pub(super) fn line(&self) -> Result<Rc<ws::Socket>, Failure> {
+    pub(super) fn line(&self) -> Result<Rc<ws::WebSocket>, Failure> {
         let line = self.socket().filter(|_| !self.leaving.get());
         line.ok_or_else(|| match self.end() {
             Some(end) => Failure { outcome: end.outcome, message: end.message },
@@ -379,18 +379,18 @@ fn size(message: &Arrived) -> usize {
 }
 
 /// Reads for as long as the socket lives.
-async fn read(cell: Rc<SocketCell>, line: Rc<ws::Socket>) -> Done {
+async fn read(cell: Rc<SocketCell>, line: Rc<ws::WebSocket>) -> Done {
     let mut items = 0;
     loop {
         match line.receive().await {
-            Ok(Received::Message(message)) => cell.keep(Arrived { payload: message.payload, at: message.at, labels: None }),
-            Ok(Received::Pong(pong)) => {
+            Ok(ReceivedItem::Message(message)) => cell.keep(Arrived { payload: message.payload, at: message.at, labels: None }),
+            Ok(ReceivedItem::Pong(pong)) => {
                 if let Ok(number) = pong.payload.as_slice().try_into().map(u64::from_be_bytes) {
                     cell.ponged.set((number, pong.at));
                     cell.waiters.borrow().iter().for_each(|waiter| waiter.wake());
                 }
             }
-            Ok(Received::Closed(close)) => {
+            Ok(ReceivedItem::Closed(close)) => {
                 cell.finish(End::closed(close));
                 return Done::Waited;
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metrics::{Nanos, Outcome, Phases, Sample};
 use protocol::Failure;
-use protocol::ws::{Payload, Sent};
+use protocol::ws::{Payload, SendTimes};
 use rquickjs::{Class, Ctx, IntoJs, Object, Value};
 
 use super::cell::SocketCell;
@@ -80,7 +80,7 @@ fn closing<'js>(ctx: &Ctx<'js>, cell: &SocketCell) -> rquickjs::Result<Value<'js
     Ok(object.into_value())
 }
 
-fn sent_message(cell: &SocketCell, issue: Option<&Issue>, sent: Result<Sent, Failure>) {
+fn sent_message(cell: &SocketCell, issue: Option<&Issue>, sent: Result<SendTimes, Failure>) {
     let now = cell.identity.user.desk.clock.now();
     match sent {
         Ok(sent) => {

@@ -84,16 +84,16 @@ fn as_http(written: String) -> String {
 }
 
 /// Judges and records a handshake and makes the socket object.
-pub(super) fn conclude<'js>(ctx: &Ctx<'js>, asked: Asked, opening: ws::Opening) -> rquickjs::Result<Class<'js, Socket>> {
+pub(super) fn conclude<'js>(ctx: &Ctx<'js>, asked: Asked, opening: ws::WebSocketOpening) -> rquickjs::Result<Class<'js, Socket>> {
     let Asked { user, realm, issue, request, drops_unread, keep } = asked;
-    let ws::Opening { exchange, socket } = opening;
+    let ws::WebSocketOpening { exchange, socket } = opening;
     let opened = match (socket, &exchange.result) {
         (Some(socket), _) => Ok(socket),
         (None, Err(failure)) => Err((failure.outcome, failure.message.clone())),
         (None, Ok(response)) => Err((Outcome::Status, format!("status {} instead of a WebSocket", response.status))),
     };
     issue.record_opening(&user, (request.as_ref(), &exchange), &[], opened.as_ref().err());
-    let protocol = opened.as_ref().ok().and_then(ws::Socket::protocol).unwrap_or_default().to_owned();
+    let protocol = opened.as_ref().ok().and_then(ws::WebSocket::protocol).unwrap_or_default().to_owned();
     let identity = Identity { user: Rc::clone(&user), realm, name: issue.name, series: issue.series, protocol, drops_unread, kept: keep };
     let opened = opened.map(|socket| Line::Socket(Rc::new(socket))).map_err(|(outcome, message)| End::broken(outcome, message));
     let cell = SocketCell::new(identity, opened);

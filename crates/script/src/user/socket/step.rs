@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use metrics::{Nanos, Outcome};
 use protocol::Failure;
-use protocol::ws::{self, Payload, Sent};
+use protocol::ws::{self, Payload, SendTimes};
 use rquickjs::{Ctx, Exception, Function, Persistent, Promise, Value};
 
 use super::cell::SocketCell;
@@ -53,9 +53,9 @@ pub(super) enum Step {
 
 /// How a step went.
 pub(crate) enum Happened {
-    Opened(Box<ws::Opening>),
+    Opened(Box<ws::WebSocketOpening>),
     Listening(Box<super::events::Connecting>),
-    Sent(Result<Sent, Failure>),
+    Sent(Result<SendTimes, Failure>),
     Heard(Waiting, Heard, Nanos),
     /// What was to be sent first was not.
     Failed(Waiting, Failure, Nanos),
@@ -68,7 +68,7 @@ pub(crate) struct Waiting {
     pub(super) flight: Option<Flight>,
     pub(super) began: Nanos,
     pub(super) within_ns: u64,
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<SendTimes>,
 }
 
 impl Waiting {
@@ -86,7 +86,7 @@ impl Waiting {
     }
 
     /// What is sent begins the time.
-    fn note(&mut self, sent: Sent) {
+    fn note(&mut self, sent: SendTimes) {
         self.began = sent.started;
         self.ear.set_due(sent.started.saturating_add(self.within_ns));
         self.sent = Some(sent);
@@ -119,7 +119,7 @@ impl Future for Hearing {
 }
 
 /// Sends, under the time limit of the ear.
-async fn send(ear: &Ear, message: &Payload) -> Result<Sent, Failure> {
+async fn send(ear: &Ear, message: &Payload) -> Result<SendTimes, Failure> {
     let line = ear.cell().line()?;
     let mut sending = pin!(async {
         match message {

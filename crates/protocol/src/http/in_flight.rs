@@ -5,26 +5,27 @@ use std::task::{Context, Poll};
 
 use metrics::Nanos;
 
-use super::answer::AnswerReader;
-use super::pool::Connection;
-use crate::{Failure, Network};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::http1::ResponseReader;
+use crate::network::Network;
 
 /// The bytes of a request and how many of them are written.
 #[derive(Debug)]
-pub(crate) struct Outgoing<'a> {
-    pub(crate) head: Head<'a>,
+pub(crate) struct OutgoingRequest<'a> {
+    pub(crate) head: RequestHead<'a>,
     pub(crate) body: &'a [u8],
     pub(crate) sent: usize,
 }
 
 #[derive(Debug)]
-pub(crate) enum Head<'a> {
+pub(crate) enum RequestHead<'a> {
     Prepared(&'a [u8]),
     /// In the worker's send buffer, which goes back once all is written.
     Built(Vec<u8>),
 }
 
-impl Head<'_> {
+impl RequestHead<'_> {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Prepared(bytes) => bytes,
@@ -34,24 +35,24 @@ impl Head<'_> {
 }
 
 /// The state of one request on one connection.
-pub(crate) struct Flight<'a> {
+pub(crate) struct InFlightRequest<'a> {
     pub(crate) network: &'a Network,
     pub(crate) connection: &'a mut Connection,
-    pub(crate) out: Outgoing<'a>,
-    pub(crate) answer: AnswerReader,
-    pub(crate) times: Times,
-    /// The peer sent more than the answer.
+    pub(crate) out: OutgoingRequest<'a>,
+    pub(crate) response: ResponseReader,
+    pub(crate) times: ExchangeTimes,
+    /// The peer sent more than the response.
     pub(crate) surplus: bool,
     /// After a switch of protocols: what has already arrived of the new one.
     pub(crate) rest: Vec<u8>,
     sending: bool,
-    /// Writing failed; the answer may still be there to read.
+    /// Writing failed; the response may still be there to read.
     write_failure: Option<Failure>,
 }
 
-/// Instants of one flight; zero until they happen.
+/// Instants of one exchange; zero until they happen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Times {
+pub(crate) struct ExchangeTimes {
     /// The last byte of the request was handed to the kernel.
     pub(crate) sent: Nanos,
     pub(crate) first_byte: Nanos,
@@ -60,15 +61,15 @@ pub(crate) struct Times {
     pub(crate) bytes_received: u64,
 }
 
-impl<'a> Flight<'a> {
-    pub(crate) fn new(network: &'a Network, connection: &'a mut Connection, out: Outgoing<'a>, answer: AnswerReader) -> Self {
+impl<'a> InFlightRequest<'a> {
+    pub(crate) fn new(network: &'a Network, connection: &'a mut Connection, out: OutgoingRequest<'a>, response: ResponseReader) -> Self {
         connection.stream.stamp(network.takes_stamp());
         Self {
             network,
             connection,
             out,
-            answer,
-            times: Times::default(),
+            response,
+            times: ExchangeTimes::default(),
             surplus: false,
             rest: Vec::new(),
             sending: true,
@@ -78,10 +79,10 @@ impl<'a> Flight<'a> {
 
     /// The connection may serve another request.
     pub(crate) fn is_reusable(&self) -> bool {
-        self.answer.keep_alive && !self.surplus && !self.sending && self.write_failure.is_none()
+        self.response.keep_alive && !self.surplus && !self.sending && self.write_failure.is_none()
     }
 
-    /// Ready once the answer is complete or cannot be.
+    /// Ready once the response is complete or cannot be.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if self.sending
             && let Poll::Ready(result) = self.poll_send(context)
@@ -90,7 +91,7 @@ impl<'a> Flight<'a> {
             self.times.sent = self.network.clock().now();
             match result {
                 Ok(()) => self.recycle(),
-                // A server may answer and close before it has read all; what it said counts more than that it closed.
+                // A server may respond and close before it has read all; what it said counts more than that it closed.
                 Err(error) => self.write_failure = Some(Failure::broken(&error)),
             }
         }
@@ -100,8 +101,8 @@ impl<'a> Flight<'a> {
         if self.connection.timer.poll_fired(context).is_ready() {
             let doing = match () {
                 () if self.sending => "sending the request",
-                () if self.answer.in_body() => "reading the body",
-                () => "waiting for the answer",
+                () if self.response.in_body() => "reading the body",
+                () => "waiting for the response",
             };
             return Poll::Ready(self.failed(Failure::timeout(doing)));
         }
@@ -129,7 +130,7 @@ impl<'a> Flight<'a> {
     }
 
     fn recycle(&mut self) {
-        if let Head::Built(buffer) = &mut self.out.head {
+        if let RequestHead::Built(buffer) = &mut self.out.head {
             self.network.return_send_buffer(std::mem::take(buffer));
         }
     }
@@ -155,20 +156,20 @@ impl<'a> Flight<'a> {
                 self.times.first_byte = now;
             }
             self.times.bytes_received += count as u64;
-            let used = match self.answer.feed(&scratch[..count]) {
+            let used = match self.response.feed(&scratch[..count]) {
                 Ok(used) => used,
                 Err(failure) => return Poll::Ready(self.failed(failure)),
             };
             self.surplus = used < count;
-            if self.answer.is_done() || self.answer.streaming {
+            if self.response.is_done() || self.response.streaming {
                 self.times.ended = now;
-                if self.answer.status == 101 {
+                if self.response.status == 101 {
                     self.rest.extend_from_slice(&scratch[used..count]);
                 }
                 return Poll::Ready(Ok(()));
             }
-            if self.answer.is_untouched() {
-                // Only interim answers so far (100, 103): the wait goes on.
+            if self.response.is_untouched() {
+                // Only interim responses so far (100, 103): the wait goes on.
                 self.times.first_byte = 0;
             }
         }
@@ -177,7 +178,7 @@ impl<'a> Flight<'a> {
     /// The peer has closed.
     fn closed(&mut self) -> Result<(), Failure> {
         self.times.ended = self.network.clock().now();
-        self.answer.finish().map_err(|failure| self.write_failure.take().unwrap_or(failure))
+        self.response.finish().map_err(|failure| self.write_failure.take().unwrap_or(failure))
     }
 
     fn failed(&mut self, failure: Failure) -> Result<(), Failure> {

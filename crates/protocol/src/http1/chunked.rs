@@ -1,6 +1,6 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), read from whatever pieces arrive.
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Most bytes of chunk extensions in one body, which carry nothing for us.
 pub(crate) const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
@@ -9,7 +9,7 @@ pub(crate) const TRAILER_BYTES_MAX: u32 = 64 * 1024;
 
 /// Where in the coding the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ChunkPosition {
     /// At the first digit of a chunk size.
     SizeStart,
     Size,
@@ -31,7 +31,7 @@ enum Place {
 /// Reads one chunked body.
 #[derive(Debug)]
 pub(crate) struct Chunked {
-    place: Place,
+    position: ChunkPosition,
     /// Bytes of the present chunk still to come.
     left: u64,
     extension_bytes: u32,
@@ -40,73 +40,73 @@ pub(crate) struct Chunked {
 
 impl Chunked {
     pub(crate) fn new() -> Self {
-        Self { place: Place::SizeStart, left: 0, extension_bytes: 0, trailer_bytes: 0 }
+        Self { position: ChunkPosition::SizeStart, left: 0, extension_bytes: 0, trailer_bytes: 0 }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.place == Place::Done
+        self.position == ChunkPosition::Done
     }
 
     /// Reads from `bytes`, handing content to `content`, and returns how many bytes belonged to the body.
     pub(crate) fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<usize, Failure> {
         let mut at = 0;
-        while at < bytes.len() && self.place != Place::Done {
-            if self.place == Place::Data {
+        while at < bytes.len() && self.position != ChunkPosition::Done {
+            if self.position == ChunkPosition::Data {
                 let length = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len() - at);
                 content(&bytes[at..at + length])?;
                 at += length;
                 self.left -= length as u64;
                 if self.left == 0 {
-                    self.place = Place::DataReturn;
+                    self.position = ChunkPosition::DataReturn;
                 }
             } else {
-                self.place = self.step(bytes[at])?;
+                self.position = self.step(bytes[at])?;
                 at += 1;
             }
         }
         Ok(at)
     }
 
-    fn step(&mut self, byte: u8) -> Result<Place, Failure> {
-        let wrong = |what: &str| Err(Failure::protocol(format!("the answer's chunked body is malformed: {what}")));
-        Ok(match (self.place, byte) {
-            (Place::SizeStart | Place::Size, digit) if digit.is_ascii_hexdigit() => {
+    fn step(&mut self, byte: u8) -> Result<ChunkPosition, Failure> {
+        let wrong = |what: &str| Err(Failure::protocol(format!("the response's chunked body is malformed: {what}")));
+        Ok(match (self.position, byte) {
+            (ChunkPosition::SizeStart | ChunkPosition::Size, digit) if digit.is_ascii_hexdigit() => {
                 let digit = u64::from((digit as char).to_digit(16).unwrap_or_default());
                 let left = self.left.checked_mul(16).and_then(|left| left.checked_add(digit));
                 match left {
                     Some(left) => self.left = left,
                     None => return wrong("a chunk size is too large"),
                 }
-                Place::Size
+                ChunkPosition::Size
             }
-            (Place::SizeStart, _) => return wrong("a chunk has no size"),
-            (Place::Size | Place::SizeEnd, b' ' | b'\t') => Place::SizeEnd,
-            (Place::Size | Place::SizeEnd, b';') => Place::Extension,
-            (Place::Size | Place::SizeEnd | Place::Extension, b'\r') => Place::SizeLineFeed,
-            (Place::Size | Place::SizeEnd, _) => return wrong("a chunk size is not a number"),
-            (Place::Extension, b'\n') => return wrong("a chunk extension ends without a carriage return"),
-            (Place::Extension, _) => {
+            (ChunkPosition::SizeStart, _) => return wrong("a chunk has no size"),
+            (ChunkPosition::Size | ChunkPosition::SizeEnd, b' ' | b'\t') => ChunkPosition::SizeEnd,
+            (ChunkPosition::Size | ChunkPosition::SizeEnd, b';') => ChunkPosition::Extension,
+            (ChunkPosition::Size | ChunkPosition::SizeEnd | ChunkPosition::Extension, b'\r') => ChunkPosition::SizeLineFeed,
+            (ChunkPosition::Size | ChunkPosition::SizeEnd, _) => return wrong("a chunk size is not a number"),
+            (ChunkPosition::Extension, b'\n') => return wrong("a chunk extension ends without a carriage return"),
+            (ChunkPosition::Extension, _) => {
                 self.extension_bytes += 1;
                 if self.extension_bytes > EXTENSION_BYTES_MAX {
                     return wrong("its extensions are longer than 16 KiB");
                 }
-                Place::Extension
+                ChunkPosition::Extension
             }
-            (Place::SizeLineFeed, b'\n') if self.left == 0 => Place::TrailerStart,
-            (Place::SizeLineFeed, b'\n') => Place::Data,
-            (Place::DataReturn, b'\r') => Place::DataLineFeed,
-            (Place::DataLineFeed, b'\n') => Place::SizeStart,
-            (Place::DataReturn | Place::DataLineFeed, _) => return wrong("a chunk is longer than its size"),
-            (Place::TrailerStart, b'\r') => Place::EndLineFeed,
-            (Place::EndLineFeed, b'\n') => Place::Done,
-            (Place::Trailer, b'\r') => Place::TrailerLineFeed,
-            (Place::TrailerLineFeed, b'\n') => Place::TrailerStart,
-            (Place::TrailerStart | Place::Trailer, byte) if byte != b'\n' => {
+            (ChunkPosition::SizeLineFeed, b'\n') if self.left == 0 => ChunkPosition::TrailerStart,
+            (ChunkPosition::SizeLineFeed, b'\n') => ChunkPosition::Data,
+            (ChunkPosition::DataReturn, b'\r') => ChunkPosition::DataLineFeed,
+            (ChunkPosition::DataLineFeed, b'\n') => ChunkPosition::SizeStart,
+            (ChunkPosition::DataReturn | ChunkPosition::DataLineFeed, _) => return wrong("a chunk is longer than its size"),
+            (ChunkPosition::TrailerStart, b'\r') => ChunkPosition::EndLineFeed,
+            (ChunkPosition::EndLineFeed, b'\n') => ChunkPosition::Done,
+            (ChunkPosition::Trailer, b'\r') => ChunkPosition::TrailerLineFeed,
+            (ChunkPosition::TrailerLineFeed, b'\n') => ChunkPosition::TrailerStart,
+            (ChunkPosition::TrailerStart | ChunkPosition::Trailer, byte) if byte != b'\n' => {
                 self.trailer_bytes += 1;
                 if self.trailer_bytes > TRAILER_BYTES_MAX {
                     return wrong("its trailers are longer than 64 KiB");
                 }
-                Place::Trailer
+                ChunkPosition::Trailer
             }
             _ => return wrong("a line end is wrong"),
         })

@@ -1,12 +1,12 @@
-//! The head of an answer: status line and header lines, and what they say about the body that follows.
+//! The head of a response: status line and header lines, and what they say about the body that follows.
 
 use std::mem::MaybeUninit;
 
 use httparse::{ParserConfig, Status};
 
-use crate::Failure;
+use crate::failure::Failure;
 
-/// Longest head, interim answers included. Bytes.
+/// Longest head, interim responses included. Bytes.
 pub(crate) const HEAD_BYTES_MAX: usize = 256 * 1024;
 /// Most header lines.
 const LINES_MAX: usize = 256;
@@ -21,7 +21,7 @@ pub(crate) enum Framing {
 
 /// What one head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct ResponseHead {
     /// Bytes up to and with the empty line.
     pub(crate) bytes: usize,
     pub(crate) status: u16,
@@ -32,12 +32,13 @@ pub(crate) struct Head {
     pub(crate) encoded: bool,
     /// There is a `Set-Cookie`.
     pub(crate) sets_cookies: bool,
-    /// The body is a stream of server-sent events.
-    pub(crate) event_stream: bool,
+    /// The body is of the media type that is to be handed over as it comes.
+    pub(crate) is_stream: bool,
 }
 
-/// Reads a head. `None`: more bytes are needed. `to_head`: the request was HEAD, so no body follows.
-pub(crate) fn parse(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Failure> {
+/// Reads a head. `None`: more bytes are needed. `to_head`: the request was HEAD, so no body follows. `stream_type`: the media type of
+/// which a body would be handed over as it comes.
+pub(crate) fn parse(bytes: &[u8], to_head: bool, stream_type: Option<&str>) -> Result<Option<ResponseHead>, Failure> {
     // httparse would skip blank lines for ever; a client need not accept them.
     if bytes.first().is_some_and(|byte| *byte != b'H') {
         return Err(Failure::protocol(not_http(bytes)));
@@ -52,24 +53,24 @@ pub(crate) fn parse(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Failure
     };
     let status = response.code.unwrap_or_default();
     if status < 100 {
-        return Err(Failure::protocol("the answer's status is below 100"));
+        return Err(Failure::protocol("the response's status is below 100"));
     }
     let version = response.version.unwrap_or_default();
-    let said = Said::read(response.headers)?;
-    Ok(Some(Head {
+    let found = FramingHeaders::read(response.headers, stream_type)?;
+    Ok(Some(ResponseHead {
         bytes: length,
         status,
-        framing: said.framing(version, status, to_head)?,
-        keep_alive: if version == 0 { said.keep_alive && !said.close } else { !said.close },
-        encoded: said.encoded,
-        sets_cookies: said.sets_cookies,
-        event_stream: said.event_stream,
+        framing: found.framing(version, status, to_head)?,
+        keep_alive: if version == 0 { found.keep_alive && !found.close } else { !found.close },
+        encoded: found.encoded,
+        sets_cookies: found.sets_cookies,
+        is_stream: found.is_stream,
     }))
 }
 
 /// The header lines that matter for reading.
 #[derive(Default)]
-struct Said {
+struct FramingHeaders {
     length: Option<u64>,
     transfer_coded: bool,
     chunked: bool,
@@ -77,7 +78,7 @@ struct Said {
     keep_alive: bool,
     encoded: bool,
     sets_cookies: bool,
-    event_stream: bool,
+    is_stream: bool,
 }
 
 /// As nearly all servers write it, or in any other case.
@@ -86,38 +87,40 @@ fn is(name: &str, usual: &str) -> bool {
     name == usual || name.eq_ignore_ascii_case(usual)
 }
 
-impl Said {
-    fn read(lines: &[httparse::Header<'_>]) -> Result<Self, Failure> {
-        let mut said = Self::default();
+impl FramingHeaders {
+    fn read(lines: &[httparse::Header<'_>], stream_type: Option<&str>) -> Result<Self, Failure> {
+        let mut found = Self::default();
         for line in lines {
             // The length tells nearly all names apart before any letter is compared.
             match line.name.len() {
                 10 if is(line.name, "Connection") => {
                     for token in tokens(line.value) {
-                        said.close |= token.eq_ignore_ascii_case(b"close");
-                        said.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                        found.close |= token.eq_ignore_ascii_case(b"close");
+                        found.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                     }
                 }
-                10 if is(line.name, "Set-Cookie") => said.sets_cookies = true,
+                10 if is(line.name, "Set-Cookie") => found.sets_cookies = true,
                 12 if is(line.name, "Content-Type") => {
-                    let kind = line.value.split(|byte| *byte == b';').next().unwrap_or_default();
-                    said.event_stream = kind.trim_ascii().eq_ignore_ascii_case(b"text/event-stream");
+                    if let Some(wanted) = stream_type {
+                        let kind = line.value.split(|byte| *byte == b';').next().unwrap_or_default();
+                        found.is_stream = kind.trim_ascii().eq_ignore_ascii_case(wanted.as_bytes());
+                    }
                 }
-                14 if is(line.name, "Content-Length") => said.add_length(line.value)?,
-                16 if is(line.name, "Content-Encoding") => said.encoded = true,
-                17 if is(line.name, "Transfer-Encoding") => said.add_coding(line.value)?,
+                14 if is(line.name, "Content-Length") => found.add_length(line.value)?,
+                16 if is(line.name, "Content-Encoding") => found.encoded = true,
+                17 if is(line.name, "Transfer-Encoding") => found.add_coding(line.value)?,
                 _ => {}
             }
         }
-        Ok(said)
+        Ok(found)
     }
 
     /// Repeated equal lengths are one length (RFC 9112, section 6.3, rule 5).
     fn add_length(&mut self, value: &[u8]) -> Result<(), Failure> {
         for token in value.split(|byte| *byte == b',') {
-            let length = digits(token.trim_ascii()).ok_or_else(|| Failure::protocol("the answer's Content-Length is not a number"))?;
+            let length = digits(token.trim_ascii()).ok_or_else(|| Failure::protocol("the response's Content-Length is not a number"))?;
             if self.length.is_some_and(|other| other != length) {
-                return Err(Failure::protocol("the answer has two Content-Length values that differ"));
+                return Err(Failure::protocol("the response has two Content-Length values that differ"));
             }
             self.length = Some(length);
         }
@@ -128,10 +131,10 @@ impl Said {
         self.transfer_coded = true;
         for token in tokens(value) {
             if !token.eq_ignore_ascii_case(b"chunked") {
-                return Err(Failure::protocol("the answer has a transfer coding other than chunked"));
+                return Err(Failure::protocol("the response has a transfer coding other than chunked"));
             }
             if self.chunked {
-                return Err(Failure::protocol("the answer is chunked twice"));
+                return Err(Failure::protocol("the response is chunked twice"));
             }
             self.chunked = true;
         }
@@ -140,10 +143,10 @@ impl Said {
 
     fn framing(&self, version: u8, status: u16, to_head: bool) -> Result<Framing, Failure> {
         if self.transfer_coded && self.length.is_some() {
-            return Err(Failure::protocol("the answer has both Transfer-Encoding and Content-Length"));
+            return Err(Failure::protocol("the response has both Transfer-Encoding and Content-Length"));
         }
         if self.transfer_coded && version == 0 {
-            return Err(Failure::protocol("the answer is HTTP/1.0 and has Transfer-Encoding"));
+            return Err(Failure::protocol("the response is HTTP/1.0 and has Transfer-Encoding"));
         }
         if to_head || status < 200 || status == 204 || status == 304 {
             return Ok(Framing::Length(0));
@@ -173,20 +176,20 @@ fn digits(text: &[u8]) -> Option<u64> {
 fn not_http(bytes: &[u8]) -> &'static str {
     // A TLS record begins with its type, 20 to 23, and the major version 3.
     match bytes {
-        [20..=23, 3, ..] => "the answer is TLS, not HTTP; is the URL meant to be https://?",
-        _ => "the answer does not begin with HTTP/1.",
+        [20..=23, 3, ..] => "the response is TLS, not HTTP; is the URL meant to be https://?",
+        _ => "the response does not begin with HTTP/1.",
     }
 }
 
 fn complaint(error: httparse::Error) -> &'static str {
     match error {
-        httparse::Error::HeaderName => "the answer has a malformed header name",
-        httparse::Error::HeaderValue => "the answer has a malformed header value",
-        httparse::Error::NewLine => "the answer's head has a malformed line end",
-        httparse::Error::Status => "the answer's status line is malformed",
-        httparse::Error::Token => "the answer's head has a character that is not allowed",
-        httparse::Error::TooManyHeaders => "the answer has more than 256 header lines",
-        httparse::Error::Version => "the answer does not begin with HTTP/1.",
+        httparse::Error::HeaderName => "the response has a malformed header name",
+        httparse::Error::HeaderValue => "the response has a malformed header value",
+        httparse::Error::NewLine => "the response's head has a malformed line end",
+        httparse::Error::Status => "the response's status line is malformed",
+        httparse::Error::Token => "the response's head has a character that is not allowed",
+        httparse::Error::TooManyHeaders => "the response has more than 256 header lines",
+        httparse::Error::Version => "the response does not begin with HTTP/1.",
     }
 }
 
@@ -194,8 +197,8 @@ fn complaint(error: httparse::Error) -> &'static str {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<Head>, String> {
-        parse(text.as_bytes(), false).map_err(|failure| failure.message)
+    fn read(text: &str) -> Result<Option<ResponseHead>, String> {
+        parse(text.as_bytes(), false, None).map_err(|failure| failure.message)
     }
 
     fn framing(lines: &str) -> Result<Framing, String> {
@@ -212,7 +215,7 @@ mod tests {
             let head = read(&format!("HTTP/1.1 {status} x\r\nContent-Length: 5\r\n\r\n")).unwrap().unwrap();
             assert_eq!(head.framing, Framing::Length(0), "{status}");
         }
-        let to_head = parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", true).unwrap().unwrap();
+        let to_head = parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", true, None).unwrap().unwrap();
         assert_eq!(to_head.framing, Framing::Length(0));
     }
 
@@ -246,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_is_not_http_is_named() {
-        assert_eq!(read("\u{16}\u{3}\u{1}").unwrap_err(), "the answer is TLS, not HTTP; is the URL meant to be https://?");
+        assert_eq!(read("\u{16}\u{3}\u{1}").unwrap_err(), "the response is TLS, not HTTP; is the URL meant to be https://?");
         for text in ["\r\nHTTP/1.1 200 OK\r\n\r\n", "SSH-2.0-x", "HTTP/2 200\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n"]
         {
             assert!(read(text).is_err(), "{text:?}");
@@ -255,6 +258,6 @@ mod tests {
         assert_eq!(read("HTTP/1.1 200 OK\r\nA: b\r\n"), Ok(None));
         assert_eq!(read("HTTP/1.1 200\r\n\r\n").unwrap().unwrap().status, 200);
         let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(257));
-        assert_eq!(read(&many).unwrap_err(), "the answer has more than 256 header lines");
+        assert_eq!(read(&many).unwrap_err(), "the response has more than 256 header lines");
     }
 }

@@ -1,27 +1,27 @@
-//! Reads one answer from the bytes of a connection, however they are cut. No sockets, no time.
+//! Reads one response from the bytes of a connection, however they are cut. No sockets, no time.
 //!
-//! [`AnswerReader::feed`] takes what a read brought, [`AnswerReader::finish`] the news that the peer has closed. An answer
+//! [`ResponseReader::feed`] takes what a read brought, [`ResponseReader::finish`] the news that the peer has closed. A response
 //! that arrives whole is parsed where it lies; only the head of one that does not is gathered in a buffer.
 
 use bytes::Bytes;
 use metrics::Outcome;
 
 use super::chunked::Chunked;
-use super::head::{self, Framing, HEAD_BYTES_MAX, Head};
-use crate::Failure;
+use super::head::{self, Framing, HEAD_BYTES_MAX, ResponseHead};
+use crate::failure::Failure;
 
 /// A body's buffer starts at its length, but no larger than this: a length is only a claim.
 const BODY_BYTES_FIRST_MAX: u64 = 64 * 1024;
 
-/// What the caller wants of an answer.
+/// What of a response is to be read, and how.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct ReadPlan {
     /// The request was HEAD.
     pub(crate) to_head: bool,
-    /// The request asked to switch protocols: status 101 is an answer, and what follows it is not ours to read.
+    /// The request asked to switch protocols: status 101 is a response, and what follows it is not ours to read.
     pub(crate) upgrade: bool,
-    /// A body of server-sent events is handed over as it comes.
-    pub(crate) events: bool,
+    /// A body of this media type is handed over as it comes.
+    pub(crate) stream_type: Option<&'static str>,
     pub(crate) headers: bool,
     pub(crate) body: bool,
     /// Limit for the body as sent. Bytes.
@@ -29,7 +29,7 @@ pub(crate) struct Wanted {
 }
 
 #[derive(Debug)]
-enum State {
+enum ReadState {
     Head,
     Length(u64),
     Chunked(Chunked),
@@ -37,16 +37,16 @@ enum State {
     Done,
 }
 
-/// Reads one answer.
+/// Reads one response.
 #[derive(Debug)]
-pub(crate) struct AnswerReader {
-    wanted: Wanted,
-    state: State,
+pub(crate) struct ResponseReader {
+    plan: ReadPlan,
+    state: ReadState,
     /// The head so far, while it is incomplete.
     partial: Vec<u8>,
     /// `partial` is parsed again when it is this long, or has an empty line.
     parse_at: usize,
-    /// Bytes of interim answers.
+    /// Bytes of interim responses.
     interim_bytes: usize,
     body_bytes: u64,
     /// The caller takes the body piece by piece.
@@ -60,11 +60,11 @@ pub(crate) struct AnswerReader {
     pub(crate) body: Vec<u8>,
 }
 
-impl AnswerReader {
-    pub(crate) fn new(wanted: Wanted) -> Self {
+impl ResponseReader {
+    pub(crate) fn new(plan: ReadPlan) -> Self {
         Self {
-            wanted,
-            state: State::Head,
+            plan,
+            state: ReadState::Head,
             partial: Vec::new(),
             parse_at: 0,
             interim_bytes: 0,
@@ -80,12 +80,12 @@ impl AnswerReader {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.state, ReadState::Done)
     }
 
-    /// Nothing of the final answer has arrived.
+    /// Nothing of the final response has arrived.
     pub(crate) fn is_untouched(&self) -> bool {
-        matches!(self.state, State::Head) && self.partial.is_empty()
+        matches!(self.state, ReadState::Head) && self.partial.is_empty()
     }
 
     /// Takes what has come of a body that is handed over piece by piece, and starts its limit anew.
@@ -96,18 +96,18 @@ impl AnswerReader {
 
     /// The final head has been read, the body not yet.
     pub(crate) fn in_body(&self) -> bool {
-        !matches!(self.state, State::Head | State::Done)
+        !matches!(self.state, ReadState::Head | ReadState::Done)
     }
 
-    /// Reads what has arrived. Returns how many bytes belonged to the answer; fewer than given means that the peer sent
+    /// Reads what has arrived. Returns how many bytes belonged to the response; fewer than given means that the peer sent
     /// more than was asked for.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
             match &mut self.state {
-                State::Head => used += self.feed_head(rest)?,
-                State::Done => break,
+                ReadState::Head => used += self.feed_head(rest)?,
+                ReadState::Done => break,
                 _ => used += self.feed_body(rest)?,
             }
         }
@@ -117,16 +117,16 @@ impl AnswerReader {
     /// The peer has closed: the end of some bodies, the failure of all else.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         match self.state {
-            State::Done => Ok(()),
-            State::UntilClose => {
-                self.state = State::Done;
+            ReadState::Done => Ok(()),
+            ReadState::UntilClose => {
+                self.state = ReadState::Done;
                 Ok(())
             }
-            State::Head if self.partial.is_empty() => {
-                Err(Failure::new(Outcome::Reset, "the server closed the connection without an answer"))
+            ReadState::Head if self.partial.is_empty() => {
+                Err(Failure::new(Outcome::Reset, "the server closed the connection without a response"))
             }
-            State::Head => Err(Failure::new(Outcome::Reset, "the server closed the connection within the answer's head")),
-            State::Length(_) | State::Chunked(_) => {
+            ReadState::Head => Err(Failure::new(Outcome::Reset, "the server closed the connection in the middle of the response's head")),
+            ReadState::Length(_) | ReadState::Chunked(_) => {
                 Err(Failure::new(Outcome::Reset, "the server closed the connection before the body was complete"))
             }
         }
@@ -134,7 +134,7 @@ impl AnswerReader {
 
     fn feed_head(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
         if self.partial.is_empty() {
-            return match head::parse(bytes, self.wanted.to_head)? {
+            return match head::parse(bytes, self.plan.to_head, self.plan.stream_type)? {
                 Some(head) => {
                     self.take_head(head, bytes)?;
                     Ok(head.bytes)
@@ -150,7 +150,7 @@ impl AnswerReader {
             return Ok(bytes.len());
         }
         self.parse_at = self.partial.len() * 2;
-        let Some(head) = head::parse(&self.partial, self.wanted.to_head)? else { return Ok(bytes.len()) };
+        let Some(head) = head::parse(&self.partial, self.plan.to_head, self.plan.stream_type)? else { return Ok(bytes.len()) };
         let gathered = std::mem::take(&mut self.partial);
         self.take_head(head, &gathered)?;
         Ok(head.bytes - before)
@@ -158,20 +158,20 @@ impl AnswerReader {
 
     fn gather(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
         if self.partial.len() + self.interim_bytes + bytes.len() > HEAD_BYTES_MAX {
-            return Err(Failure::protocol("the answer's head is longer than 256 KiB"));
+            return Err(Failure::protocol("the response's head is longer than 256 KiB"));
         }
         self.partial.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
-    fn take_head(&mut self, head: Head, bytes: &[u8]) -> Result<(), Failure> {
-        if head.status < 200 && !(head.status == 101 && self.wanted.upgrade) {
+    fn take_head(&mut self, head: ResponseHead, bytes: &[u8]) -> Result<(), Failure> {
+        if head.status < 200 && !(head.status == 101 && self.plan.upgrade) {
             if head.status == 101 {
-                return Err(Failure::protocol("the answer switches protocols, which nobody asked for"));
+                return Err(Failure::protocol("the response switches protocols, which was not asked for"));
             }
             self.interim_bytes += head.bytes;
             if self.interim_bytes > HEAD_BYTES_MAX {
-                return Err(Failure::protocol("the answer's head is longer than 256 KiB"));
+                return Err(Failure::protocol("the response's head is longer than 256 KiB"));
             }
             self.parse_at = 0;
             return Ok(());
@@ -180,56 +180,56 @@ impl AnswerReader {
         self.keep_alive = head.keep_alive && head.framing != Framing::UntilClose;
         self.encoded = head.encoded;
         self.sets_cookies = head.sets_cookies;
-        self.streaming = self.wanted.events && head.event_stream && head.status == 200;
-        if self.wanted.headers {
+        self.streaming = head.is_stream && head.status == 200;
+        if self.plan.headers {
             self.head = Bytes::copy_from_slice(&bytes[..head.bytes]);
         }
         self.state = match head.framing {
-            Framing::Length(0) => State::Done,
+            Framing::Length(0) => ReadState::Done,
             Framing::Length(length) => {
                 self.check_size(length)?;
-                if self.wanted.body {
+                if self.plan.body {
                     self.body.reserve_exact(length.min(BODY_BYTES_FIRST_MAX) as usize);
                 }
-                State::Length(length)
+                ReadState::Length(length)
             }
-            Framing::Chunked => State::Chunked(Chunked::new()),
-            Framing::UntilClose => State::UntilClose,
+            Framing::Chunked => ReadState::Chunked(Chunked::new()),
+            Framing::UntilClose => ReadState::UntilClose,
         };
         Ok(())
     }
 
     fn feed_body(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
         match &mut self.state {
-            State::Length(left) => {
+            ReadState::Length(left) => {
                 let length = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                 *left -= length as u64;
                 if *left == 0 {
-                    self.state = State::Done;
+                    self.state = ReadState::Done;
                 }
-                if self.wanted.body {
+                if self.plan.body {
                     self.body.extend_from_slice(&bytes[..length]);
                 }
                 Ok(length)
             }
-            State::Chunked(chunked) => {
-                let mut kept = Kept { wanted: &self.wanted, body: &mut self.body, bytes: &mut self.body_bytes };
+            ReadState::Chunked(chunked) => {
+                let mut kept = GrowingBody { plan: &self.plan, body: &mut self.body, bytes: &mut self.body_bytes };
                 let used = chunked.feed(bytes, |content| kept.add(content))?;
                 if chunked.is_done() {
-                    self.state = State::Done;
+                    self.state = ReadState::Done;
                 }
                 Ok(used)
             }
-            State::UntilClose => {
-                Kept { wanted: &self.wanted, body: &mut self.body, bytes: &mut self.body_bytes }.add(bytes)?;
+            ReadState::UntilClose => {
+                GrowingBody { plan: &self.plan, body: &mut self.body, bytes: &mut self.body_bytes }.add(bytes)?;
                 Ok(bytes.len())
             }
-            State::Head | State::Done => Ok(0),
+            ReadState::Head | ReadState::Done => Ok(0),
         }
     }
 
     fn check_size(&self, bytes: u64) -> Result<(), Failure> {
-        if !self.streaming && bytes > self.wanted.body_bytes_max { Err(too_large()) } else { Ok(()) }
+        if !self.streaming && bytes > self.plan.body_bytes_max { Err(too_large()) } else { Ok(()) }
     }
 }
 
@@ -238,19 +238,19 @@ pub(crate) fn too_large() -> Failure {
 }
 
 /// A body of unknown length as it grows.
-struct Kept<'a> {
-    wanted: &'a Wanted,
+struct GrowingBody<'a> {
+    plan: &'a ReadPlan,
     body: &'a mut Vec<u8>,
     bytes: &'a mut u64,
 }
 
-impl Kept<'_> {
+impl GrowingBody<'_> {
     fn add(&mut self, content: &[u8]) -> Result<(), Failure> {
         *self.bytes += content.len() as u64;
-        if *self.bytes > self.wanted.body_bytes_max {
+        if *self.bytes > self.plan.body_bytes_max {
             return Err(too_large());
         }
-        if self.wanted.body {
+        if self.plan.body {
             self.body.extend_from_slice(content);
         }
         Ok(())
@@ -269,7 +269,8 @@ fn has_empty_line(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    const ALL: Wanted = Wanted { to_head: false, upgrade: false, events: false, headers: true, body: true, body_bytes_max: 1 << 20 };
+    const ALL: ReadPlan =
+        ReadPlan { to_head: false, upgrade: false, stream_type: None, headers: true, body: true, body_bytes_max: 1 << 20 };
 
     #[derive(Debug, PartialEq)]
     struct Read {
@@ -279,9 +280,9 @@ mod tests {
         used: usize,
     }
 
-    /// Feeds the pieces until the answer is done, then the end of the connection.
-    fn read(pieces: &[&[u8]], wanted: Wanted) -> Result<Read, Failure> {
-        let mut reader = AnswerReader::new(wanted);
+    /// Feeds the pieces until the response is done, then the end of the connection.
+    fn read(pieces: &[&[u8]], plan: ReadPlan) -> Result<Read, Failure> {
+        let mut reader = ResponseReader::new(plan);
         let mut used = 0;
         for piece in pieces {
             used += reader.feed(piece)?;
@@ -320,15 +321,15 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_the_answer_are_left() {
+    fn bytes_behind_the_response_are_left() {
         let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n";
-        let mut reader = AnswerReader::new(ALL);
+        let mut reader = ResponseReader::new(ALL);
         assert_eq!(reader.feed(wire).unwrap(), wire.len() - 17);
         assert!(reader.is_done());
     }
 
     #[test]
-    fn an_answer_that_ends_early_is_a_reset() {
+    fn a_response_that_ends_early_is_a_reset() {
         let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
         for end in 0..wire.len() {
             assert_eq!(read(&[&wire[..end]], ALL).unwrap_err().outcome, Outcome::Reset, "{end}");
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn limits_hold() {
-        let small = Wanted { body_bytes_max: 4, ..ALL };
+        let small = ReadPlan { body_bytes_max: 4, ..ALL };
         for wire in [
             &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"[..],
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
@@ -345,18 +346,18 @@ mod tests {
         ] {
             assert_eq!(read(&[wire], small), Err(too_large()));
         }
-        let mut endless = AnswerReader::new(ALL);
+        let mut endless = ResponseReader::new(ALL);
         endless.feed(b"HTTP/1.1 200 OK\r\n").unwrap();
         let failed = (0..1_000_000).find_map(|_| endless.feed(b"X-Endless: line\r\n").err()).unwrap();
         assert_eq!(failed.outcome, Outcome::Protocol);
-        let mut interim = AnswerReader::new(ALL);
+        let mut interim = ResponseReader::new(ALL);
         let failed = (0..1_000_000).find_map(|_| interim.feed(b"HTTP/1.1 100 Continue\r\n\r\n").err()).unwrap();
-        assert_eq!(failed.message, "the answer's head is longer than 256 KiB");
+        assert_eq!(failed.message, "the response's head is longer than 256 KiB");
     }
 
     #[test]
     fn discarded_bodies_are_counted_but_not_kept() {
-        let mut reader = AnswerReader::new(Wanted { headers: false, body: false, ..ALL });
+        let mut reader = ResponseReader::new(ReadPlan { headers: false, body: false, ..ALL });
         reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
         assert!(reader.is_done() && reader.body.capacity() == 0 && reader.head.is_empty());
     }

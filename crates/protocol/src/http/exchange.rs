@@ -1,0 +1,93 @@
+//! An exchange from its parts: begun, its connection opened, what was measured and read entered.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use metrics::{Nanos, Outcome, Phases};
+
+use super::content;
+use super::headers::Headers;
+use super::in_flight::ExchangeTimes;
+use super::message::{Exchange, Origin, Response};
+use super::wire::Traits;
+use crate::connect::connect;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::http1::ResponseReader;
+use crate::network::Network;
+use crate::target::ConnectTarget;
+use crate::tls::Alpn;
+
+/// HTTP/1.1 alone.
+pub(super) const ALPN: Alpn = &["http/1.1"];
+
+/// An exchange that starts now.
+pub(super) fn begin(network: &Network) -> Exchange {
+    begin_at(network.clock().now())
+}
+
+pub(super) fn begin_at(started: Nanos) -> Exchange {
+    Exchange {
+        started,
+        ended: 0,
+        phases: Phases::default(),
+        result: Err(Failure::new(Outcome::Interrupted, String::new())),
+        bytes_sent: 0,
+        bytes_received: 0,
+        connected: false,
+        trace: None,
+    }
+}
+
+/// Opens a connection for an exchange; `None` when the exchange has failed with it.
+pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
+    let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: false };
+    open_to(network, target, traits.timeout_ns, exchange).await
+}
+
+pub(super) async fn open_to(
+    network: &Rc<Network>,
+    target: ConnectTarget<'_>,
+    timeout_ns: u64,
+    exchange: &mut Exchange,
+) -> Option<Box<Connection>> {
+    let timer = network.clock().timer();
+    timer.reset(exchange.started.saturating_add(timeout_ns));
+    exchange.connected = true;
+    if network.limits_connections() {
+        Box::pin(network.enter()).await;
+    }
+    match connect(network, target, &timer, &mut exchange.phases).await {
+        Ok(stream) => Some(Connection::new(network, stream, timer)),
+        Err(failure) => {
+            exchange.ended = network.clock().now();
+            exchange.result = Err(failure);
+            None
+        }
+    }
+}
+
+/// Enters what was measured.
+pub(super) fn note(exchange: &mut Exchange, times: ExchangeTimes) {
+    exchange.ended = times.ended;
+    exchange.bytes_sent = times.bytes_sent;
+    exchange.bytes_received = times.bytes_received;
+    // A response may begin before the request is written in full; it did not keep us waiting.
+    let waited_until = if times.first_byte == 0 { exchange.ended } else { times.first_byte };
+    if times.sent != 0 {
+        exchange.phases.wait = waited_until.saturating_sub(times.sent);
+    }
+    if times.first_byte != 0 {
+        exchange.phases.body = exchange.ended - times.first_byte;
+    }
+}
+
+pub(super) fn response(reader: ResponseReader, traits: &Traits) -> Result<Response, Failure> {
+    let headers = Headers::from_head(reader.head, reader.sets_cookies);
+    let mut body = Bytes::from(reader.body);
+    if reader.encoded && !body.is_empty() {
+        let codings: Vec<&str> = headers.all("content-encoding").collect();
+        body = content::decode(body, &codings.join(","), traits.body_bytes_max)?;
+    }
+    Ok(Response { status: reader.status, headers, body })
+}

@@ -1,0 +1,59 @@
+//! Where a response redirects to (fetch standard, HTTP-redirect fetch).
+
+use bytes::Bytes;
+use url::Url;
+
+use super::address::{path_of, resolve};
+use super::message::{Request, Response};
+use crate::credentials::basic_authorization;
+use crate::failure::Failure;
+
+pub(super) fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+/// The request that a response redirects to. `None`: it is not a redirect.
+pub(super) fn redirected(request: &Request, response: &Response, given_cookie: Option<String>) -> Option<Result<(Request, Url), Failure>> {
+    if !is_redirect(response.status) {
+        return None;
+    }
+    let location = response.headers.get("location")?;
+    let base = request.url();
+    let url = match resolve(base.as_ref(), location) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+        _ => return Some(Err(Failure::protocol("the response redirects to what is not an http URL"))),
+    };
+    let mut next = Request { path: path_of(&url), ..request.clone() };
+    next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("cookie"));
+    let becomes_get = match response.status {
+        301 | 302 => &*request.method == "POST",
+        303 => !matches!(&*request.method, "GET" | "HEAD"),
+        _ => false,
+    };
+    if becomes_get {
+        next.method = "GET".into();
+        next.body = Bytes::new();
+        next.headers.retain(|(name, _)| !is_about_body(name));
+    }
+    if request.origin.serves(&url) {
+        next.headers.extend(given_cookie.map(|value| ("Cookie".to_owned(), value)));
+    } else {
+        next.headers.retain(|(name, _)| !is_for_one_origin(name));
+    }
+    if let Some(value) = basic_authorization(&url) {
+        next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        next.headers.push(("Authorization".to_owned(), value));
+    }
+    Some(Ok((next, url)))
+}
+
+/// "Request-body-header name" of the fetch standard, and the length.
+fn is_about_body(name: &str) -> bool {
+    ["content-encoding", "content-language", "content-location", "content-type", "content-length"]
+        .iter()
+        .any(|other| name.eq_ignore_ascii_case(other))
+}
+
+fn is_for_one_origin(name: &str) -> bool {
+    ["authorization", "proxy-authorization", "host"].iter().any(|other| name.eq_ignore_ascii_case(other))
+}

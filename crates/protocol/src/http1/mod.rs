@@ -1,0 +1,14 @@
+//! The bytes of HTTP/1.1 responses: no sockets, no time.
+//!
+//! Read [`ResponseReader`] first. Below the network, since proxies answer in HTTP/1.1, too; the client is `http`.
+
+mod chunked;
+mod head;
+mod response;
+
+pub(crate) use response::{ReadPlan, ResponseReader, too_large};
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    pub(crate) use super::chunked::{Chunked, EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX};
+}
