@@ -196,7 +196,7 @@ fn kind_of(kind: &str, declared: &Options) -> Result<ParameterKind, String> {
         "url" => ParameterKind::Url,
         "delay" => ParameterKind::Delay,
         "choice" => ParameterKind::Choice { options: declared.options.clone().unwrap_or_default() },
-        other => return Err(format!("there is no kind of parameter called {other}")),
+        other => return Err(format!("there is no parameter kind `{other}`")),
     })
 }
 
@@ -219,8 +219,8 @@ fn read(kind: &ParameterKind, text: &str) -> Result<Given, String> {
             let number: f64 =
                 text.trim().parse().ok().filter(|n: &f64| n.is_finite()).ok_or_else(|| format!("\"{text}\" is not a number"))?;
             match (min, max) {
-                (Some(min), _) if number < *min => Err(format!("{number} is below the least allowed, {min}")),
-                (_, Some(max)) if number > *max => Err(format!("{number} is above the most allowed, {max}")),
+                (Some(min), _) if number < *min => Err(format!("{number} is below the minimum, {min}")),
+                (_, Some(max)) if number > *max => Err(format!("{number} is above the maximum, {max}")),
                 _ => Ok(Given::Number(number)),
             }
         }
@@ -271,7 +271,7 @@ mod tests {
     fn wrong_values_say_where_they_came_from_and_what_is_wrong() {
         for (kind, options, text, part) in [
             ("number", "{}", "many", "-p x=many: \"many\" is not a number"),
-            ("number", r#"{"max":5}"#, "6", "above the most allowed, 5"),
+            ("number", r#"{"max":5}"#, "6", "above the maximum, 5"),
             ("boolean", "{}", "maybe", "neither true nor false"),
             ("duration", "{}", "5", "not a duration"),
             ("url", "{}", "localhost", "not a URL"),

@@ -8,17 +8,16 @@ use super::resolve::{Resolvers, Target};
 use super::transpile::{Import, Transpiled, transpile};
 use super::{Form, Module, Positions, Program, Source};
 use crate::error::ScriptError;
-use crate::module;
 
 /// Most files of one test, so that an import gone astray ends with a message.
 const FILES_MAX: usize = 5_000;
 
-/// Compiles the test file at `path` and all that it imports.
-pub(crate) fn compile(path: &Path) -> Result<Program, ScriptError> {
+/// Compiles the test file at `path` and all that it imports; `own` are Loadstone's own modules, by id.
+pub(crate) fn compile(path: &Path, own: &[(&'static str, String)]) -> Result<Program, ScriptError> {
     let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
     let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
     let mut graph = Graph { folder: folder.clone(), resolvers: Resolvers::new(), files: HashMap::new(), waiting: VecDeque::new() };
-    graph.add_loadstone()?;
+    graph.add_own(own)?;
     let entry = graph.id_of(&entry);
     graph.waiting.push_back((entry.clone(), folder.join(&entry)));
     while let Some((id, file)) = graph.waiting.pop_front() {
@@ -68,9 +67,9 @@ impl Graph {
     }
 
     /// Loadstone's own modules, written in TypeScript like the scenarios.
-    fn add_loadstone(&mut self) -> Result<(), ScriptError> {
-        for (id, text) in module::SOURCES {
-            let source = Source { file: (*id).into(), text: (*text).to_owned() };
+    fn add_own(&mut self, own: &[(&'static str, String)]) -> Result<(), ScriptError> {
+        for (id, text) in own {
+            let source = Source { file: (*id).into(), text: text.clone() };
             let compiled = transpile(Path::new("loadstone.ts"), &source)?;
             let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
             self.files.insert((*id).to_owned(), File { source: None, compiled, imports, json: false });

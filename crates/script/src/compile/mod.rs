@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) use graph::compile;
 pub(crate) use source::{Positions, Source};
 
-use crate::error::Place;
+use crate::error::SourcePlace;
 
 /// What a module is to the loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Program {
     }
 
     /// Where generated code came from; `None` for code of Loadstone itself.
-    pub(crate) fn place(&self, module: &str, line: u32, column: u32) -> Option<Place> {
+    pub(crate) fn place(&self, module: &str, line: u32, column: u32) -> Option<SourcePlace> {
         let module = self.modules.get(module)?;
         let source = module.source.as_ref()?;
         let (line, column) = module.positions.source_of(line, column)?;
@@ -66,7 +66,7 @@ impl Program {
 
     /// The loop that a turn without end was in, given the last place that QuickJS knows. It knows places of calls and
     /// property accesses only, so for a loop without any it names something before the loop.
-    pub(crate) fn endless_loop(&self, known: &Place) -> Option<Place> {
+    pub(crate) fn endless_loop(&self, known: &SourcePlace) -> Option<SourcePlace> {
         let (module, source) = self.modules.values().find_map(|m| m.source.as_ref().filter(|s| s.file == known.file).map(|s| (m, s)))?;
         let at = source.offset(known.line, known.column) as u32;
         if module.loops.iter().any(|(start, end)| (*start..*end).contains(&at)) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Place;
+use crate::error::SourcePlace;
 
 /// A source file as it was read.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// The place of a byte range.
-    pub(crate) fn place_of(&self, start: usize, length: usize) -> Place {
+    pub(crate) fn place_of(&self, start: usize, length: usize) -> SourcePlace {
         let start = floor_boundary(&self.text, start.min(self.text.len()));
         let before = &self.text[..start];
         let line = before.bytes().filter(|b| *b == b'\n').count() as u32 + 1;
@@ -23,13 +23,13 @@ impl Source {
         let rest = &self.text[start..];
         let line_rest = rest.find('\n').map_or(rest, |end| &rest[..end]);
         let width = line_rest.len().min(length).max(1) as u32;
-        Place { file: Arc::clone(&self.file), line, column, source_line: self.line(line), width }
+        SourcePlace { file: Arc::clone(&self.file), line, column, source_line: self.line(line), width }
     }
 
-    pub(crate) fn place(&self, line: u32, column: u32) -> Place {
+    pub(crate) fn place(&self, line: u32, column: u32) -> SourcePlace {
         let source_line = self.line(line);
         let width = source_line.as_deref().map_or(1, |text| word_width(text, column));
-        Place { file: Arc::clone(&self.file), line, column, source_line, width }
+        SourcePlace { file: Arc::clone(&self.file), line, column, source_line, width }
     }
 
     /// Byte offset of a place, as near as the text allows.

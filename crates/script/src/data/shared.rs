@@ -129,7 +129,7 @@ impl SharedValue {
             Content::Number(_) => "a number",
             Content::List(_) => "a list",
             Content::Other(text) => match text.as_bytes().first() {
-                Some(b'"') => "a text",
+                Some(b'"') => "a string",
                 Some(b'{') => "an object",
                 Some(b't' | b'f') => "true or false",
                 _ => "null",
@@ -274,7 +274,7 @@ mod tests {
         let message = value("[1]").increment(1.0).unwrap_err().to_string();
         assert_eq!(message, "shared \"v\" holds a list, and only a number can do that");
         let message = value("\"x\"").push(vec![]).unwrap_err().to_string();
-        assert_eq!(message, "shared \"v\" holds a text, and only a list can do that");
+        assert_eq!(message, "shared \"v\" holds a string, and only a list can do that");
         assert!(value("{}").shift().is_err());
     }
 }

@@ -21,7 +21,7 @@ fn which_paths_are_scanned() {
     }
     for path in ["", "a", "$.", "$.1a", "$[01]", "$[a]", "$.a[", "$['a", "$.a b", "$[?]"] {
         let message = JsonPath::parse(path).unwrap_err().to_string();
-        assert!(message.starts_with(&format!("\"{path}\" is no JSON path: ")), "{message}");
+        assert!(message.starts_with(&format!("\"{path}\" is not a valid JSON path: ")), "{message}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! One JavaScript realm: a QuickJS runtime with the program loaded, shared by some two thousand users.
 //!
 //! Read [`Realm`]. Everything that calls into JavaScript goes through [`Realm::enter`], which starts the watchdog's turn.
-//! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`crew`).
+//! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`runtime`).
 
 mod awaited;
 mod constants;
@@ -22,7 +22,7 @@ use rquickjs::context::EvalOptions;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value, qjs};
 
-pub(crate) use awaited::{Awaited, Awaiting, disregard};
+pub(crate) use awaited::{Awaited, AwaitsPromise, address_of, disregard};
 pub(crate) use constants::Constants;
 pub(crate) use failure::{caught, describe, name_of, thrown};
 pub(crate) use jobs::call_with;

@@ -20,7 +20,7 @@ use rquickjs::{Class, Ctx, Exception, Object, Result};
 
 pub(crate) use random::RandomHandle;
 
-use super::draws::Stream;
+use super::draws::DrawStream;
 use super::files::Content;
 use super::store::Store;
 use super::template::Template;
@@ -95,7 +95,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, store: &Arc<Sto
     let scope = Rc::new(Scope {
         store: Arc::clone(store),
         folder,
-        random: RandomHandle::new(store.seed(), Stream::Realm { number: realm }),
+        random: RandomHandle::new(store.seed(), DrawStream::Realm { number: realm }),
         ids: RefCell::new(UniqueIds::new(store.mark(), realm)),
         declared: Cell::new(0),
         sealed: Cell::new(false),

@@ -8,7 +8,7 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Class, Coerced, Ctx, Exception, JsLifetime, Object, Result, TypedArray, Value};
 use stub::Delay;
 
-use crate::data::draws::{Draws, Stream};
+use crate::data::draws::{DrawStream, Draws};
 
 /// A stream of draws that several owners draw from: a user's pauses and its `user.random`.
 #[derive(Debug, Clone)]
@@ -17,18 +17,18 @@ pub(crate) struct RandomHandle(Rc<RefCell<Drawing>>);
 #[derive(Debug)]
 struct Drawing {
     seed: u64,
-    stream: Stream,
+    stream: DrawStream,
     /// Made for the first draw: most iterations draw nothing.
     draws: Option<Draws>,
 }
 
 impl RandomHandle {
-    pub(crate) fn new(seed: u64, stream: Stream) -> Self {
+    pub(crate) fn new(seed: u64, stream: DrawStream) -> Self {
         Self(Rc::new(RefCell::new(Drawing { seed, stream, draws: None })))
     }
 
     /// Begins another stream: the same user's next iteration.
-    pub(crate) fn restart(&self, stream: Stream) {
+    pub(crate) fn restart(&self, stream: DrawStream) {
         let mut drawing = self.0.borrow_mut();
         drawing.stream = stream;
         drawing.draws = None;
@@ -88,7 +88,7 @@ impl Random {
         let share = match probability.0.filter(|value| !value.is_undefined()) {
             None => 0.5,
             Some(value) => share(&value)
-                .ok_or_else(|| wrong(&ctx, "random.boolean(probability): a number from 0 to 1 is needed, or a text such as \"20%\""))?,
+                .ok_or_else(|| wrong(&ctx, "random.boolean(probability): expected a number from 0 to 1, or a string such as \"20%\""))?,
         };
         Ok(self.handle.draws().unit() < share)
     }
