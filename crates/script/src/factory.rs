@@ -18,7 +18,7 @@ use crate::natives;
 use crate::realm::Realm;
 use crate::runtime::driver::{Driver, WorkerRealms};
 use crate::runtime::home::RealmHome;
-use crate::runtime::parts::Parts;
+use crate::runtime::parts::StateParts;
 use crate::runtime::realm::RealmState;
 use crate::runtime::user::UserState;
 use crate::runtime::worker::WorkerState;
@@ -80,7 +80,7 @@ impl ScriptUsers {
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
         declared::seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
-        let mut parts = Parts::default();
+        let mut parts = StateParts::default();
         let opened = realm.enter(|ctx| user::capabilities().iter().try_for_each(|capability| capability.open_realm(ctx, &mut parts)));
         opened.map_err(|error| ScriptError::new(error.to_string()))?;
         let state = Rc::new(RealmState { parts, realm, users: Cell::new(0) });

@@ -1,4 +1,4 @@
-//! Source text and the way back to it: offsets and generated positions → lines and columns of what the user wrote.
+//! SourceText text and the way back to it: offsets and generated positions → lines and columns of what the user wrote.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::error::SourcePlace;
 
 /// A source file as it was read.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     /// Path for people, relative to the test file's folder.
     pub(crate) file: Arc<str>,
     pub(crate) text: String,
 }
 
-impl Source {
+impl SourceText {
     /// The place of a byte range.
     pub(crate) fn place_of(&self, start: usize, length: usize) -> SourcePlace {
         let start = floor_boundary(&self.text, start.min(self.text.len()));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn offsets_become_lines_and_columns() {
-        let source = Source { file: "a.ts".into(), text: "let ä = 1;\n  foo();\n".into() };
+        let source = SourceText { file: "a.ts".into(), text: "let ä = 1;\n  foo();\n".into() };
         let place = source.place_of(source.text.find("foo").unwrap(), 3);
         assert_eq!((place.line, place.column, place.width), (2, 3, 3));
         assert_eq!(place.source_line.as_deref(), Some("  foo();"));

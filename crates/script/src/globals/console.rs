@@ -28,6 +28,6 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, sink: ConsoleSi
         };
         sink(level, &line);
     });
-    let format: Function<'js> = super::complete(ctx, "console", include_str!("console.js"), write)?;
+    let format: Function<'js> = super::half::complete(ctx, "console", include_str!("console.js"), write)?;
     native.set("format", format)
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rquickjs::{Ctx, Persistent, Runtime, Value};
 
 use super::awaited::{Awaited, address_of};
-use super::describe;
+use super::failure::describe;
 use crate::compile::Program;
 use crate::error::ScriptError;
 

@@ -3,7 +3,7 @@
 use metrics::Nanos;
 use rquickjs::{Array, Ctx, Object, Value};
 
-use super::parts::Parts;
+use super::parts::StateParts;
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
 
@@ -33,12 +33,12 @@ pub(crate) trait Capability: Sync {
     ///
     /// # Errors
     /// A setting that makes no sense.
-    fn open_scenario(&self, _loaded: &Loaded, _index: usize, _parts: &mut Parts) -> Result<(), ScriptError> {
+    fn open_scenario(&self, _loaded: &Loaded, _index: usize, _parts: &mut StateParts) -> Result<(), ScriptError> {
         Ok(())
     }
 
     /// Keeps what is common to all users of a realm, once the test file has been evaluated. It may hold values of the realm.
-    fn open_realm(&self, _ctx: &Ctx<'_>, _parts: &mut Parts) -> rquickjs::Result<()> {
+    fn open_realm(&self, _ctx: &Ctx<'_>, _parts: &mut StateParts) -> rquickjs::Result<()> {
         Ok(())
     }
 

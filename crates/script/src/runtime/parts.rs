@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 /// What capabilities keep for a scenario or a realm: filled when it opens, and the same from then on.
 #[derive(Default)]
-pub(crate) struct Parts(Vec<Box<dyn Any>>);
+pub(crate) struct StateParts(Vec<Box<dyn Any>>);
 
-impl Parts {
+impl StateParts {
     pub(crate) fn insert<T: Any>(&mut self, part: T) {
         self.0.push(Box::new(part));
     }
@@ -28,7 +28,7 @@ impl Parts {
 }
 
 /// Runs until what was begun to close is closed.
-pub(crate) type Closing = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type ClosingWork = Pin<Box<dyn Future<Output = ()>>>;
 
 /// What a user keeps from one iteration to the next.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub(crate) trait UserPart: Any {
     fn iteration_began(&self, _: KeptState) {}
 
     /// The iteration has returned. It is over once what this gives has ended: what the user does not keep is closed in an orderly way.
-    fn iteration_returned(&self, _: KeptState) -> Option<Closing> {
+    fn iteration_returned(&self, _: KeptState) -> Option<ClosingWork> {
         None
     }
 
@@ -76,7 +76,7 @@ impl UserParts {
         self.0.borrow().iter().for_each(|part| part.iteration_began(kept));
     }
 
-    pub(super) fn iteration_returned(&self, kept: KeptState) -> Vec<Closing> {
+    pub(super) fn iteration_returned(&self, kept: KeptState) -> Vec<ClosingWork> {
         self.0.borrow().iter().filter_map(|part| part.iteration_returned(kept)).collect()
     }
 

@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
-use super::parts::Parts;
+use super::parts::StateParts;
 use crate::realm::Realm;
 
 /// A realm of this worker, and how many users it has.
 pub(crate) struct RealmState {
     /// What capabilities keep. Before the realm: it may hold values of it.
-    pub(crate) parts: Parts,
+    pub(crate) parts: StateParts,
     pub(crate) realm: Realm,
     pub(crate) users: Cell<usize>,
 }

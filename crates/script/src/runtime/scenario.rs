@@ -8,7 +8,7 @@ use std::sync::Arc;
 use metrics::{Recorder, SeriesId, SeriesKey, SeriesKind};
 
 use super::capability::Capability;
-use super::parts::Parts;
+use super::parts::StateParts;
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
 use crate::settings::Keep;
@@ -25,7 +25,7 @@ pub(crate) struct ScenarioState {
     pub(crate) keep: Keep,
     pub(crate) iterations: SeriesId,
     /// What capabilities keep.
-    pub(crate) parts: Parts,
+    pub(crate) parts: StateParts,
     /// Series by kind and group, then by name.
     series: RefCell<HashMap<(SeriesKind, Arc<str>), SeriesByName>>,
     series_max: usize,
@@ -42,7 +42,7 @@ impl ScenarioState {
         let key_name: Arc<str> = own.name.as_str().into();
         let key = SeriesKey { kind: SeriesKind::Iteration, scenario: key_name.clone(), group: "".into(), name: key_name.clone() };
         let iterations = recorder.borrow_mut().series(&key);
-        let mut parts = Parts::default();
+        let mut parts = StateParts::default();
         capabilities.iter().try_for_each(|capability| capability.open_scenario(loaded, index, &mut parts))?;
         Ok(Self {
             name: own.name.as_str().into(),

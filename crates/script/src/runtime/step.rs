@@ -48,13 +48,13 @@ impl MeasuredStep {
     }
 
     /// Its time in flight, which is yet to begin.
-    pub(crate) fn in_flight(&self, user: &Rc<UserState>) -> InFlight {
+    pub(crate) fn in_flight(&self, user: &Rc<UserState>) -> StepInFlight {
         self.in_flight_due(user, self.due)
     }
 
     /// The same, due at another instant.
-    pub(crate) fn in_flight_due(&self, user: &Rc<UserState>, due: Option<Nanos>) -> InFlight {
-        InFlight { user: Rc::clone(user), series: self.series, due, began: 0, ended: false }
+    pub(crate) fn in_flight_due(&self, user: &Rc<UserState>, due: Option<Nanos>) -> StepInFlight {
+        StepInFlight { user: Rc::clone(user), series: self.series, due, began: 0, ended: false }
     }
 
     /// A sample of it, without phases and bytes.
@@ -87,7 +87,7 @@ impl MeasuredStep {
 }
 
 /// A request between its start and its end. Dropped before the end, it records the interruption.
-pub(crate) struct InFlight {
+pub(crate) struct StepInFlight {
     user: Rc<UserState>,
     series: SeriesId,
     due: Option<Nanos>,
@@ -95,7 +95,7 @@ pub(crate) struct InFlight {
     ended: bool,
 }
 
-impl InFlight {
+impl StepInFlight {
     pub(crate) fn user(&self) -> &Rc<UserState> {
         &self.user
     }
@@ -113,7 +113,7 @@ impl InFlight {
     }
 }
 
-impl Drop for InFlight {
+impl Drop for StepInFlight {
     fn drop(&mut self) {
         if self.ended || self.began == 0 {
             return;

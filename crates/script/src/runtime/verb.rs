@@ -23,11 +23,11 @@ pub(crate) trait Verb: 'static {
 
     /// # Errors
     /// What it throws.
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>>;
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>>;
 }
 
 /// What a verb was called with.
-pub(crate) struct Arguments<'a, 'js> {
+pub(crate) struct VerbArguments<'a, 'js> {
     ctx: &'a Ctx<'js>,
     values: *mut qjs::JSValue,
     /// As many as were given, and at least as many as the verb takes.
@@ -35,7 +35,7 @@ pub(crate) struct Arguments<'a, 'js> {
     borrowed: PhantomData<&'a [Value<'js>]>,
 }
 
-impl<'js> Arguments<'_, 'js> {
+impl<'js> VerbArguments<'_, 'js> {
     /// `undefined` where none was given.
     pub(crate) fn get(&self, index: usize) -> Value<'js> {
         if index >= self.count {
@@ -84,7 +84,7 @@ unsafe extern "C" fn call<V: Verb>(
     let called = catch_unwind(AssertUnwindSafe(|| {
         let user = Class::<UserObject>::from_value(&this)?;
         let count = usize::try_from(count).unwrap_or(0).max(V::ARGUMENTS);
-        let arguments = Arguments { ctx: &ctx, values: arguments, count, borrowed: PhantomData };
+        let arguments = VerbArguments { ctx: &ctx, values: arguments, count, borrowed: PhantomData };
         V::call(&ctx, &user.borrow(), &arguments)
     }));
     match called {

@@ -10,7 +10,7 @@ use plan::TestPlan;
 use rquickjs::{Ctx, Exception, Function, Object};
 use stub::StubSpec;
 
-use crate::data::files::Content;
+use crate::data::files::FileBytes;
 use crate::error::ScriptError;
 use crate::realm::Realm;
 
@@ -47,7 +47,7 @@ impl DeclaredStub {
             let wrong = |problem: String| ScriptError::new(format!("stub.http(…) number {}: {problem}", number + 1));
             let mut spec = StubSpec::try_from(description.clone()).map_err(wrong)?;
             let read = |file: &str| {
-                let content = Content::read(&folder.join(file)).map_err(|error| error.to_string())?;
+                let content = FileBytes::read(&folder.join(file)).map_err(|error| error.to_string())?;
                 content.text().map(str::to_owned).ok_or_else(|| format!("{file} is not text"))
             };
             spec.read_files(read).and_then(|()| spec.check()).map_err(|problem| wrong(problem.to_string()))?;

@@ -10,9 +10,9 @@ use rquickjs::{Ctx, Exception, Persistent, Value};
 use crate::realm::address_of;
 use crate::runtime::capability::{Capability, Natives};
 use crate::runtime::object::UserObject;
-use crate::runtime::parts::Parts;
+use crate::runtime::parts::StateParts;
 use crate::runtime::user::UserState;
-use crate::runtime::verb::{self, Arguments, Verb};
+use crate::runtime::verb::{self, Verb, VerbArguments};
 
 /// Checks known by their name; a power of two.
 const KNOWN_MAX: usize = 128;
@@ -24,7 +24,7 @@ impl Capability for Checks {
         verb::install::<Check>(ctx, &natives.users)
     }
 
-    fn open_realm(&self, _: &Ctx<'_>, parts: &mut Parts) -> rquickjs::Result<()> {
+    fn open_realm(&self, _: &Ctx<'_>, parts: &mut StateParts) -> rquickjs::Result<()> {
         parts.insert(KnownChecks::default());
         Ok(())
     }
@@ -36,7 +36,7 @@ impl Verb for Check {
     const NAME: &'static str = "check";
     const ARGUMENTS: usize = 2;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let (name, holds) = (arguments.get(0), arguments.get(1));
         let text =
             || name.as_string().ok_or_else(|| Exception::throw_type(ctx, "check(name, …): expected the name as a string"))?.to_string();

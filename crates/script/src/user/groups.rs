@@ -7,7 +7,7 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, Value};
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::group::GroupEnd;
 use crate::runtime::object::UserObject;
-use crate::runtime::verb::{self, Arguments, Verb};
+use crate::runtime::verb::{self, Verb, VerbArguments};
 
 pub(super) struct Groups;
 
@@ -29,7 +29,7 @@ impl Verb for EnterGroup {
     const NAME: &'static str = "enterGroup";
     const ARGUMENTS: usize = 1;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let name = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
         let inside = Some(user.state.enter_group(&name, user.group()));
         Class::instance(ctx.clone(), UserObject { state: Rc::clone(&user.state), inside }).map(Class::into_value)
@@ -43,7 +43,7 @@ impl Verb for LeaveGroup {
     const NAME: &'static str = "leaveGroup";
     const ARGUMENTS: usize = 1;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let returned = arguments.get(0).as_bool() == Some(true);
         if let Some(group) = &user.inside {
             user.state.leave_group(group, if returned { GroupEnd::Returned } else { GroupEnd::Threw });

@@ -7,12 +7,12 @@ use crate::globals::console::ConsoleLevel;
 use crate::runtime::capability::{Capability, Natives};
 use crate::runtime::object::UserObject;
 use crate::runtime::owner::Owner;
-use crate::runtime::verb::{self, Arguments, Verb};
+use crate::runtime::verb::{self, Verb, VerbArguments};
 use crate::sinks::ConsoleLine;
 
-pub(super) struct Log;
+pub(super) struct Logging;
 
-impl Capability for Log {
+impl Capability for Logging {
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
         verb::install::<WriteLine>(ctx, &natives.users)?;
         verb::install::<Fail>(ctx, &natives.users)
@@ -26,7 +26,7 @@ impl Verb for WriteLine {
     const NAME: &'static str = "log";
     const ARGUMENTS: usize = 0;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         if let Some(console) = &user.state.worker.sinks.console {
             let native: Object<'js> = ctx.globals().get("__loadstone")?;
             let format: Function<'js> = native.get("format")?;
@@ -44,7 +44,7 @@ impl Verb for Fail {
     const NAME: &'static str = "fail";
     const ARGUMENTS: usize = 1;
 
-    fn call<'js>(ctx: &Ctx<'js>, _: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, _: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let message = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
         Err(Exception::throw_message(ctx, &message))
     }

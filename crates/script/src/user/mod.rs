@@ -17,7 +17,8 @@ use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::object::UserObject;
 
 /// Steps that belong to no protocol.
-const STEPS: &[&dyn Capability] = &[&pauses::Pauses, &groups::Groups, &checks::Checks, &flows::Flows, &timers::Timers, &log::Log];
+const STEPS: &[&dyn Capability] =
+    &[&pauses::Pauses, &groups::Groups, &checks::Checks, &flows::Flows, &timers::TimerFunctions, &log::Logging];
 
 /// Everything that users can do.
 pub(crate) fn capabilities() -> Vec<&'static dyn Capability> {

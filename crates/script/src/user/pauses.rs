@@ -9,7 +9,7 @@ use stub::{Delay, DelayError};
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
-use crate::runtime::verb::{self, Arguments, Verb};
+use crate::runtime::verb::{self, Verb, VerbArguments};
 
 pub(super) struct Pauses;
 
@@ -32,7 +32,7 @@ impl Verb for Pause {
     const NAME: &'static str = "pause";
     const ARGUMENTS: usize = 1;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let written = arguments.get(0).as_string().map(|text| text.to_string()).transpose()?;
         let written =
             written.ok_or_else(|| Exception::throw_type(ctx, "pause(…): expected a delay such as \"1s\" or \"uniform(1s, 3s)\""))?;
@@ -52,7 +52,7 @@ impl Verb for ReadClock {
     const NAME: &'static str = "clock";
     const ARGUMENTS: usize = 0;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, _: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, _: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         Ok(Value::new_number(ctx.clone(), user.state.now() as f64))
     }
 }
@@ -64,7 +64,7 @@ impl Verb for LoadEnd {
     const NAME: &'static str = "loadEnd";
     const ARGUMENTS: usize = 0;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, _: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, _: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let at = match user.state.load_end() {
             Nanos::MAX => f64::INFINITY,
             at => at as f64,
@@ -80,7 +80,7 @@ impl Verb for SleepUntil {
     const NAME: &'static str = "sleepUntil";
     const ARGUMENTS: usize = 2;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let at = arguments.get(0).as_number().unwrap_or_default();
         wait_until(ctx, user, at.max(0.0) as Nanos, Some(arguments.get(1)))
     }

@@ -11,7 +11,7 @@ use crate::runtime::capability::Capability;
 use crate::runtime::home::RealmHome;
 use crate::runtime::operation::OperationSlot;
 use crate::runtime::owner::{Cancel, Owner};
-use crate::runtime::parts::Parts;
+use crate::runtime::parts::StateParts;
 use crate::runtime::promise::settling;
 use crate::runtime::realm::RealmState;
 use crate::runtime::worker::WorkerState;
@@ -19,9 +19,9 @@ use crate::runtime::worker::WorkerState;
 /// Browsers and Node.js treat longer times as none; an hour of a test is long enough to say so instead. Milliseconds.
 const LONGEST_MS: f64 = 2_147_483_647.0;
 
-pub(super) struct Timers;
+pub(super) struct TimerFunctions;
 
-impl Capability for Timers {
+impl Capability for TimerFunctions {
     fn install_for_users<'js>(&self, ctx: &Ctx<'js>, _: &Object<'js>) -> rquickjs::Result<()> {
         let globals = ctx.globals();
         globals.set("setTimeout", Function::new(ctx.clone(), set_timeout)?)?;
@@ -30,7 +30,7 @@ impl Capability for Timers {
         globals.set("clearInterval", Function::new(ctx.clone(), clear)?)
     }
 
-    fn open_realm(&self, _: &Ctx<'_>, parts: &mut Parts) -> rquickjs::Result<()> {
+    fn open_realm(&self, _: &Ctx<'_>, parts: &mut StateParts) -> rquickjs::Result<()> {
         parts.insert(TimerIds { slots: RefCell::default(), next: Cell::new(1) });
         Ok(())
     }

@@ -40,19 +40,19 @@ impl RandomHandle {
     }
 
     /// The object that scripts see as `random`.
-    pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Class<'js, Random>> {
-        Class::instance(ctx.clone(), Random::new(self.clone()))
+    pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Class<'js, RandomObject>> {
+        Class::instance(ctx.clone(), RandomObject::new(self.clone()))
     }
 }
 
 #[derive(Trace, JsLifetime)]
-#[rquickjs::class]
-pub(crate) struct Random {
+#[rquickjs::class(rename = "Random")]
+pub(crate) struct RandomObject {
     #[qjs(skip_trace)]
     handle: RandomHandle,
 }
 
-impl Random {
+impl RandomObject {
     pub(super) fn new(handle: RandomHandle) -> Self {
         Self { handle }
     }
@@ -63,7 +63,7 @@ const LENGTH_MAX: usize = 64 << 20;
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 #[rquickjs::methods(rename_all = "camelCase")]
-impl Random {
+impl RandomObject {
     fn number(&self) -> f64 {
         self.handle.draws().unit()
     }

@@ -8,7 +8,7 @@ use super::*;
 /// One realm over a store, with `__loadstone.data` as `data` and a folder of files.
 struct TestRealm {
     context: Context,
-    scope: Rc<Scope>,
+    scope: Rc<RealmData>,
 }
 
 impl TestRealm {

@@ -9,11 +9,17 @@ use rquickjs::{Class, Ctx, Exception, Value};
 use super::calls::PreparedCall;
 use super::expect::{Expectation, Judgement, judge_one};
 use super::response::{ResponseObject, SentRequest};
-use super::send::Sent;
 use super::state::HttpRealm;
 use super::trace::{TracedEnd, trace};
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
+
+/// How a request went.
+pub(super) enum SentExchange {
+    /// As prepared, without a redirect.
+    Prepared(Box<Exchange>),
+    Hops(Box<Hops>),
+}
 
 /// What a response is judged by.
 pub(super) enum ExpectedResponse {
@@ -34,15 +40,22 @@ pub(super) struct IssuedRequest {
 ///
 /// # Errors
 /// Only what a function or pattern of the script's `expect` throws.
-pub(super) fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, issued: IssuedRequest, sent: Sent) -> rquickjs::Result<Value<'js>> {
+pub(super) fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    issued: IssuedRequest,
+    sent: SentExchange,
+) -> rquickjs::Result<Value<'js>> {
     let IssuedRequest { step, expected, prepared } = issued;
     let (request, exchange, before) = match (sent, prepared) {
-        (Sent::Prepared(exchange), Some(prepared)) => (SentRequest::Prepared(prepared), exchange, Vec::new()),
-        (Sent::Hops(hops), _) => {
+        (SentExchange::Prepared(exchange), Some(prepared)) => (SentRequest::Prepared(prepared), exchange, Vec::new()),
+        (SentExchange::Hops(hops), _) => {
             let Hops { last: Hop { request, exchange }, before } = *hops;
             (SentRequest::Own(Box::new(request)), Box::new(exchange), before)
         }
-        (Sent::Prepared(_), None) => return Err(Exception::throw_internal(ctx, "a request that was not prepared was sent as prepared")),
+        (SentExchange::Prepared(_), None) => {
+            return Err(Exception::throw_internal(ctx, "a request that was not prepared was sent as prepared"));
+        }
     };
     let judgement: rquickjs::Result<Judgement> = match (&exchange.result, &expected) {
         (Err(failure), _) => Ok(Some((failure.outcome, failure.message.clone()))),

@@ -9,6 +9,7 @@ mod calls;
 mod conclude;
 mod cookies;
 mod expect;
+mod methods;
 pub(super) mod name;
 pub(super) mod opening;
 pub(super) mod options;
@@ -25,7 +26,7 @@ use rquickjs::{Class, Ctx, Value};
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
 use crate::runtime::capability::{Capability, Natives};
-use crate::runtime::parts::Parts;
+use crate::runtime::parts::StateParts;
 use response::ResponseObject;
 use state::{HttpRealm, HttpScenario};
 
@@ -38,12 +39,12 @@ impl Capability for Http {
         Class::<ResponseObject>::prototype(ctx)?.map_or(Ok(()), |prototype| natives.extractable(prototype))
     }
 
-    fn open_scenario(&self, loaded: &Loaded, index: usize, parts: &mut Parts) -> Result<(), ScriptError> {
+    fn open_scenario(&self, loaded: &Loaded, index: usize, parts: &mut StateParts) -> Result<(), ScriptError> {
         parts.insert(HttpScenario::new(loaded, index)?);
         Ok(())
     }
 
-    fn open_realm(&self, ctx: &Ctx<'_>, parts: &mut Parts) -> rquickjs::Result<()> {
+    fn open_realm(&self, ctx: &Ctx<'_>, parts: &mut StateParts) -> rquickjs::Result<()> {
         parts.insert(HttpRealm::new(ctx)?);
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 
 /// Why nothing is open, in words.
-pub(in crate::protocols) type Refusal = (Outcome, String);
+pub(in crate::protocols) type OpeningRefusal = (Outcome, String);
 
 /// Records an opening with the redirects before it; `refused` says why nothing is open, which fails what the step belongs to. Whoever
 /// follows every step is shown them all, the last where its request was kept.
@@ -18,7 +18,7 @@ pub(in crate::protocols) fn record(
     user: &UserState,
     (request, exchange): (Option<&Request>, &Exchange),
     before: &[Hop],
-    refused: Option<&Refusal>,
+    refused: Option<&OpeningRefusal>,
 ) {
     let outcome = refused.map_or(Outcome::Passed, |(outcome, _)| *outcome);
     let error = refused.map(|(_, message)| message.as_str());

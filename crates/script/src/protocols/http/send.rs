@@ -2,33 +2,21 @@
 
 use std::rc::Rc;
 
-use protocol::http::{Exchange, Hop, Hops, Request};
+use protocol::http::{Hop, Hops, Request};
 use rquickjs::{Ctx, Exception, Value};
 
 use super::build::{build, url_text};
 use super::calls::{CallLookup, PreparedCall};
-use super::conclude::{ExpectedResponse, IssuedRequest, conclude};
+use super::conclude::{ExpectedResponse, IssuedRequest, SentExchange, conclude};
+use super::methods::RequestMethod;
 use super::name;
 use super::options::RequestOptions;
 use super::state::{HttpRealm, HttpUser};
 use crate::protocols::options::wrong;
 use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
-use crate::runtime::step::{InFlight, MeasuredStep};
+use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
-
-/// The method of a call: the index of one with a verb of its own, or any other.
-pub(super) enum RequestMethod {
-    Known(u8),
-    Other(Rc<str>),
-}
-
-/// How a request went.
-pub(super) enum Sent {
-    /// As prepared, without a redirect.
-    Prepared(Box<Exchange>),
-    Hops(Box<Hops>),
-}
 
 /// Sends a request; the promise resolves with the response whatever becomes of it.
 pub(super) fn send<'js>(
@@ -110,7 +98,7 @@ fn prepare(
     Ok(PreparedCall { wire, redirects, series, name, status })
 }
 
-async fn perform_prepared(mut flight: InFlight, http: Rc<HttpUser>, prepared: Rc<PreparedCall>) -> Sent {
+async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared: Rc<PreparedCall>) -> SentExchange {
     let session = &http.session;
     if flight.user().worker.network.limits_connections() {
         // A request that needs a new connection begins when it may have it.
@@ -123,15 +111,15 @@ async fn perform_prepared(mut flight: InFlight, http: Rc<HttpUser>, prepared: Rc
         let exchange = session.client().send_prepared_at(&prepared.wire, began).await;
         if session.is_last(&exchange, prepared.redirects) {
             flight.end(exchange.ended);
-            return Sent::Prepared(Box::new(exchange));
+            return SentExchange::Prepared(Box::new(exchange));
         }
         Box::pin(session.follow_prepared(&prepared.wire, exchange, prepared.redirects)).await
     };
     flight.end(hops.last.exchange.ended);
-    Sent::Hops(Box::new(hops))
+    SentExchange::Hops(Box::new(hops))
 }
 
-async fn perform(mut flight: InFlight, http: Rc<HttpUser>, request: Request, redirects: u8, without_cookies: bool) -> Sent {
+async fn perform(mut flight: StepInFlight, http: Rc<HttpUser>, request: Request, redirects: u8, without_cookies: bool) -> SentExchange {
     let session = &http.session;
     if flight.user().worker.network.limits_connections() {
         Box::pin(session.client().admit(&request.origin)).await;
@@ -144,5 +132,5 @@ async fn perform(mut flight: InFlight, http: Rc<HttpUser>, request: Request, red
         session.send(request, redirects).await
     };
     flight.end(hops.last.exchange.ended);
-    Sent::Hops(Box::new(hops))
+    SentExchange::Hops(Box::new(hops))
 }

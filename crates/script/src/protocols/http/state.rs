@@ -7,8 +7,8 @@ use rquickjs::{Class, Ctx, Object, Persistent};
 use url::Url;
 
 use super::calls::PreparedCalls;
+use super::methods::METHODS;
 use super::response::ResponseObject;
-use super::verbs::METHODS;
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
 use crate::natives::unix_path;

@@ -2,35 +2,32 @@
 
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
-use super::send::{self, RequestMethod};
+use super::methods::{NAMES, RequestMethod};
+use super::send;
 use crate::runtime::object::UserObject;
-use crate::runtime::verb::{self, Arguments, Verb};
-
-/// Methods with a verb of their own, as they stand on the wire.
-pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
-const NAMES: [&str; METHODS.len()] = ["get", "head", "options", "post", "put", "patch", "delete"];
+use crate::runtime::verb::{self, Verb, VerbArguments};
 
 /// Puts the verbs on the prototype of users.
 pub(super) fn install<'js>(ctx: &Ctx<'js>, users: &Object<'js>) -> rquickjs::Result<()> {
-    verb::install::<Send<0>>(ctx, users)?;
-    verb::install::<Send<1>>(ctx, users)?;
-    verb::install::<Send<2>>(ctx, users)?;
-    verb::install::<Send<3>>(ctx, users)?;
-    verb::install::<Send<4>>(ctx, users)?;
-    verb::install::<Send<5>>(ctx, users)?;
-    verb::install::<Send<6>>(ctx, users)?;
+    verb::install::<SendKnown<0>>(ctx, users)?;
+    verb::install::<SendKnown<1>>(ctx, users)?;
+    verb::install::<SendKnown<2>>(ctx, users)?;
+    verb::install::<SendKnown<3>>(ctx, users)?;
+    verb::install::<SendKnown<4>>(ctx, users)?;
+    verb::install::<SendKnown<5>>(ctx, users)?;
+    verb::install::<SendKnown<6>>(ctx, users)?;
     verb::install::<SendAny>(ctx, users)
 }
 
-/// The verb of a method, by its index in [`METHODS`].
-struct Send<const METHOD: u8>;
+/// The verb of a method, by its index in `METHODS`.
+struct SendKnown<const METHOD: u8>;
 
-impl<const METHOD: u8> Verb for Send<METHOD> {
+impl<const METHOD: u8> Verb for SendKnown<METHOD> {
     const NAME: &'static str = NAMES[METHOD as usize];
     const ARGUMENTS: usize = 2;
     const TAKES_CONSTANTS: bool = true;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         send::send(ctx, user, RequestMethod::Known(METHOD), &arguments.get(0), &arguments.get(1))
     }
 }
@@ -41,7 +38,7 @@ impl Verb for SendAny {
     const NAME: &'static str = "request";
     const ARGUMENTS: usize = 3;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let method = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
         // RFC 9110, section 5.6.2: a method is a token.
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

@@ -68,7 +68,7 @@ impl ChannelEnd {
 }
 
 /// What messages come over, as far as a channel has to know. The connection lives until it is dropped.
-pub(in crate::protocols) trait Connection {
+pub(in crate::protocols) trait ChannelConnection {
     /// The script, or the end of its iteration, closes it. Returns the end where nothing need be waited for.
     fn say_farewell(&self, code: u16, reason: &str) -> Option<ChannelEnd>;
 }
@@ -88,7 +88,7 @@ pub(in crate::protocols) struct ChannelIdentity {
 /// Held by the user for as long as it is open, and by the script's object.
 pub(in crate::protocols) struct MessageChannel {
     pub(in crate::protocols) identity: ChannelIdentity,
-    connection: RefCell<Option<Rc<dyn Connection>>>,
+    connection: RefCell<Option<Rc<dyn ChannelConnection>>>,
     inbox: RefCell<Inbox>,
     waiters: RefCell<Vec<Rc<ChannelWaiter>>>,
     end: RefCell<Option<ChannelEnd>>,
@@ -101,7 +101,7 @@ pub(in crate::protocols) struct MessageChannel {
 
 impl MessageChannel {
     /// A channel that was opened, or `Err`: why it was not.
-    pub(in crate::protocols) fn new(identity: ChannelIdentity, opened: Result<Rc<dyn Connection>, ChannelEnd>) -> Rc<Self> {
+    pub(in crate::protocols) fn new(identity: ChannelIdentity, opened: Result<Rc<dyn ChannelConnection>, ChannelEnd>) -> Rc<Self> {
         let (connection, end) = match opened {
             Ok(connection) => (Some(connection), None),
             Err(end) => (None, Some(end)),

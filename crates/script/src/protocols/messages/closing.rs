@@ -10,7 +10,7 @@ use rquickjs::{Ctx, Promise, Value};
 
 use super::channel::{ChannelEnd, MessageChannel, OpenChannels};
 use super::wait::{ChannelWait, WaitedFor};
-use crate::runtime::parts::{Closing, KeptState, UserPart};
+use crate::runtime::parts::{ClosingWork, KeptState, UserPart};
 
 /// How long the server's answer to a close frame is waited for.
 const CLOSE_NS: u64 = 5_000_000_000;
@@ -35,7 +35,7 @@ pub(in crate::protocols) fn close<'js>(
 }
 
 impl UserPart for OpenChannels {
-    fn iteration_returned(&self, kept: KeptState) -> Option<Closing> {
+    fn iteration_returned(&self, kept: KeptState) -> Option<ClosingWork> {
         // A kept socket lives as long as `user.state`, which is where a script would keep it.
         let closing = self.all().into_iter().filter(|channel| !(kept.state && channel.identity.kept));
         let closing: Vec<_> = closing.inspect(|channel| channel.begin_closing(1000, "")).map(closed).collect();

@@ -17,13 +17,13 @@ use super::message::MessageObject;
 use super::options::MessageOptions;
 use super::wait::{ChannelWait, WaitResult, WaitedFor};
 use crate::runtime::promise::{PromiseEnds, settling};
-use crate::runtime::step::{InFlight, MeasuredStep};
+use crate::runtime::step::{MeasuredStep, StepInFlight};
 
 /// A wait for a response, which may go on after a message that was not the one.
 pub(in crate::protocols) struct MeasuredWait {
     pub(in crate::protocols) wait: ChannelWait,
     /// Where it is measured.
-    flight: Option<InFlight>,
+    flight: Option<StepInFlight>,
     began: Nanos,
     pub(in crate::protocols) within_ns: u64,
     pub(in crate::protocols) sent: Option<Sent>,
@@ -92,13 +92,13 @@ pub(in crate::protocols) struct WaitEnd {
 }
 
 /// Waits until something has come of it. By hand, since an async function would hold what it waits with twice.
-pub(in crate::protocols) struct Waiting(Option<MeasuredWait>);
+pub(in crate::protocols) struct UntilEnd(Option<MeasuredWait>);
 
-pub(in crate::protocols) fn until_end(wait: MeasuredWait) -> Waiting {
-    Waiting(Some(wait))
+pub(in crate::protocols) fn until_end(wait: MeasuredWait) -> UntilEnd {
+    UntilEnd(Some(wait))
 }
 
-impl Future for Waiting {
+impl Future for UntilEnd {
     type Output = Box<WaitEnd>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

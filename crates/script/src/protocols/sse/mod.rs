@@ -23,7 +23,7 @@ impl Capability for EventStreams {
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
-        verb::install::<open::Open>(ctx, &natives.users)?;
+        verb::install::<open::OpenEventStream>(ctx, &natives.users)?;
         messages::install(ctx, natives, Class::<EventStreamObject>::prototype(ctx)?)
     }
 }

@@ -9,20 +9,20 @@ use super::options::EventOptions;
 use super::source::{EventConnection, EventSource, StreamOpening, follow};
 use crate::protocols::http::build::{build, url_text};
 use crate::protocols::http::name;
-use crate::protocols::messages::channel::{ChannelIdentity, Connection, MessageChannel};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelIdentity, MessageChannel};
 use crate::runtime::object::UserObject;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
-use crate::runtime::verb::{Arguments, Verb};
+use crate::runtime::verb::{Verb, VerbArguments};
 
 /// `user.events(url, options)`.
-pub(super) struct Open;
+pub(super) struct OpenEventStream;
 
-impl Verb for Open {
+impl Verb for OpenEventStream {
     const NAME: &'static str = "events";
     const ARGUMENTS: usize = 2;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         open(ctx, user, &arguments.get(0), &arguments.get(1))
     }
 }
@@ -72,7 +72,7 @@ fn conclude<'js>(
     };
     let channel = match opened {
         Ok(connected) => {
-            let connection: Rc<dyn Connection> = Rc::new(EventConnection);
+            let connection: Rc<dyn ChannelConnection> = Rc::new(EventConnection);
             let channel = MessageChannel::new(identity, Ok(connection));
             channel.read_with(follow(Rc::clone(&channel), source, connected));
             channel

@@ -11,9 +11,9 @@ use protocol::ws::Payload;
 
 use crate::protocols::http::opening;
 use crate::protocols::http::state::HttpUser;
-use crate::protocols::messages::channel::{ChannelEnd, Connection, MessageChannel, READ_AT_ONCE_MAX, give_way};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
 use crate::protocols::messages::inbox::{ArrivedMessage, EventLabels};
-use crate::runtime::step::{InFlight, MeasuredStep};
+use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
 /// How long to wait before connecting again where the server says nothing. The standard leaves it to the client ("probably in the region of a
@@ -37,20 +37,20 @@ pub(super) struct StreamOpening {
     hops: Hops,
     stream: Option<EventStream>,
     /// Under way until the first event has come.
-    first: InFlight,
+    first: StepInFlight,
 }
 
 /// A connection that is open.
 pub(super) struct Connected {
     stream: EventStream,
     started: Nanos,
-    first: Option<InFlight>,
+    first: Option<StepInFlight>,
 }
 
 /// What the channel of a stream holds: the connection itself is the reader's.
 pub(super) struct EventConnection;
 
-impl Connection for EventConnection {
+impl ChannelConnection for EventConnection {
     /// A stream has no farewell.
     fn say_farewell(&self, _: u16, _: &str) -> Option<ChannelEnd> {
         Some(ChannelEnd::ordinary("the script closed the stream of events"))

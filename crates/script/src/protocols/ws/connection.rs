@@ -5,7 +5,7 @@ use std::rc::{Rc, Weak};
 use protocol::Failure;
 use protocol::ws::{self, Received};
 
-use crate::protocols::messages::channel::{ChannelEnd, Connection, MessageChannel, READ_AT_ONCE_MAX, give_way};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
 use crate::protocols::messages::inbox::ArrivedMessage;
 
 /// Close code of a user whose unread messages are too many: "policy violation" (RFC 6455, section 7.4.1).
@@ -14,7 +14,7 @@ const POLICY_VIOLATION: u16 = 1008;
 /// Held by the channel for as long as it is open.
 pub(super) struct WebSocketConnection(pub(super) Rc<ws::Socket>);
 
-impl Connection for WebSocketConnection {
+impl ChannelConnection for WebSocketConnection {
     fn say_farewell(&self, code: u16, reason: &str) -> Option<ChannelEnd> {
         self.0.say_farewell(code, reason);
         None

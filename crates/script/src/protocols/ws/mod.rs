@@ -25,7 +25,7 @@ impl Capability for WebSockets {
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
-        verb::install::<open::Open>(ctx, &natives.users)?;
+        verb::install::<open::OpenWebSocket>(ctx, &natives.users)?;
         messages::install(ctx, natives, Class::<WebSocketObject>::prototype(ctx)?)
     }
 }

@@ -13,20 +13,20 @@ use super::options::WebSocketOptions;
 use crate::protocols::http::build::{build, url_text};
 use crate::protocols::http::state::{HttpScenario, HttpUser};
 use crate::protocols::http::{name, opening};
-use crate::protocols::messages::channel::{ChannelEnd, ChannelIdentity, Connection, MessageChannel};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, ChannelIdentity, MessageChannel};
 use crate::runtime::object::UserObject;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
-use crate::runtime::verb::{Arguments, Verb};
+use crate::runtime::verb::{Verb, VerbArguments};
 
 /// `user.ws(url, options)`.
-pub(super) struct Open;
+pub(super) struct OpenWebSocket;
 
-impl Verb for Open {
+impl Verb for OpenWebSocket {
     const NAME: &'static str = "ws";
     const ARGUMENTS: usize = 2;
 
-    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &Arguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         open(ctx, user, &arguments.get(0), &arguments.get(1))
     }
 }
@@ -95,7 +95,7 @@ fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, handshake: Handshake, ope
     let identity = ChannelIdentity { user: Rc::clone(user), name: step.name(user), series: step.series, drops_unread, kept: keep };
     let (channel, socket) = match opened {
         Ok(socket) => {
-            let connection: Rc<dyn Connection> = Rc::new(WebSocketConnection(Rc::clone(&socket)));
+            let connection: Rc<dyn ChannelConnection> = Rc::new(WebSocketConnection(Rc::clone(&socket)));
             let channel = MessageChannel::new(identity, Ok(connection));
             channel.read_with(read(Rc::clone(&channel), Rc::clone(&socket)));
             (channel, Rc::downgrade(&socket))
