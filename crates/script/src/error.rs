@@ -9,7 +9,7 @@ use plan::Secrets;
 
 /// A place in a source file. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// Relative to the test file's folder.
     pub file: Arc<str>,
     pub line: u32,
@@ -20,7 +20,7 @@ pub struct Place {
     pub width: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -28,9 +28,9 @@ impl fmt::Display for Place {
 
 /// One frame of a stack trace, in the coordinates of the source the user wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct StackFrame {
     pub function: String,
-    pub place: Place,
+    pub place: SourcePlace,
 }
 
 /// Something wrong with a test file, at load time or while it runs.
@@ -38,11 +38,11 @@ pub struct Frame {
 pub struct ScriptError {
     /// What was wrong, in a sentence without a full stop.
     pub message: String,
-    pub place: Option<Box<Place>>,
+    pub place: Option<Box<SourcePlace>>,
     /// What to do about it.
     pub help: Option<String>,
     /// Innermost first; frames of Loadstone itself are left out.
-    pub stack: Vec<Frame>,
+    pub stack: Vec<StackFrame>,
 }
 
 impl ScriptError {
@@ -51,7 +51,7 @@ impl ScriptError {
     }
 
     #[must_use]
-    pub fn at(mut self, place: Place) -> Self {
+    pub fn at(mut self, place: SourcePlace) -> Self {
         self.place = Some(Box::new(place));
         self
     }
@@ -90,7 +90,7 @@ impl ScriptError {
     }
 }
 
-fn render_place(out: &mut String, place: &Place) {
+fn render_place(out: &mut String, place: &SourcePlace) {
     let number = place.line.to_string();
     let gutter = " ".repeat(number.len());
     out.push_str(&format!(" {gutter} ╭─[{place}]\n"));

@@ -1,28 +1,42 @@
 //! Scenarios in TypeScript: compiled, evaluated into a plan, and run as virtual users.
 //!
 //! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptUsers`] (the program → users for the engine).
-//! Inside: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `module` (the `"loadstone"` module), `crew` (users,
-//! operations, the driver), `user` (the user object: requests and responses), `stubs` (simulated endpoints and their functions). Deliberately absent: sockets (`protocol`),
-//! arrivals (`engine`), percentiles.
+//! Inside, from the bottom up: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `module` (the `"loadstone"` module), `runtime`
+//! (operations, their driver, the state of users; it knows no protocol), `protocols` (HTTP, WebSockets, event streams: a folder each),
+//! `user` (the user object, assembled of what they offer), `stubs` (simulated endpoints and their functions). Deliberately absent:
+//! sockets (`protocol`), arrivals (`engine`), percentiles.
 
+mod body;
 mod compile;
-mod crew;
 mod data;
 mod error;
 mod extract;
+mod factory;
 mod globals;
+mod iterations;
 mod load;
+mod loaded;
 mod module;
+mod natives;
 mod parameters;
+mod protocols;
 mod realm;
+mod runtime;
 mod settings;
+mod sinks;
 mod stubs;
 mod user;
 
 pub use compile::Program;
-pub use crew::{ConsoleLine, Direction, Level, MessageSink, ScriptUser, ScriptUsers, Sink, Sinks, TraceSink, Traced, TracedMessage};
 pub use data::collection::Collected;
-pub use error::{Frame, Place, ScriptError};
-pub use load::{Loaded, load};
+pub use error::{ScriptError, SourcePlace, StackFrame};
+pub use factory::ScriptUsers;
+pub use globals::console::ConsoleLevel;
+pub use iterations::ScriptUser;
+pub use load::load;
+pub use loaded::Loaded;
 pub use parameters::{Inputs, Missing, ObserverCheck};
+pub use sinks::{
+    ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedExchange, TracedMessage, TracedRequest, TracedResponse,
+};
 pub use stubs::{StubConsole, Stubs};

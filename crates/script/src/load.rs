@@ -5,52 +5,27 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::Nanos;
 use plan::{Secrets, TestPlan};
 use protocol::http::{HttpOptions, TraceSeed, Versions};
 use protocol::{NetworkOptions, NetworkRoute, ProtocolOptions, Proxy, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
 
-use crate::compile::{self, Program};
-use crate::data::collection::Collected;
+use crate::compile;
 use crate::data::store::Store;
 use crate::error::ScriptError;
+use crate::loaded::Loaded;
+use crate::module;
+use crate::natives::{self, unix_path};
 use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
 use crate::realm::{Realm, TURN_NS_MAX, World};
-use crate::settings::{Http2, Settings};
-use crate::stubs::{self, Addresses, Declared};
-use crate::user::journeys;
-
-/// A test file, ready to run. Shared by all workers.
-#[derive(Debug)]
-pub struct Loaded {
-    /// Validated.
-    pub plan: TestPlan,
-    /// How the test reaches the network; the binary's flags may add to it.
-    pub network: NetworkOptions,
-    pub(crate) program: Arc<Program>,
-    pub(crate) inputs: Arc<Inputs>,
-    pub(crate) settings: Settings,
-    pub(crate) store: Arc<Store>,
-    pub(crate) stubs: Vec<Declared>,
-    /// Longest turn of JavaScript. Nanoseconds.
-    pub(crate) turn_ns_max: Nanos,
-}
-
-impl Loaded {
-    /// Puts the files that users gathered with `collect` in their places, when the run is over. Without this they are gone.
-    ///
-    /// # Errors
-    /// A file that cannot be written.
-    pub fn finish_collections(&self) -> Result<Vec<Collected>, ScriptError> {
-        self.store.collections().finish().map_err(|error| ScriptError::new(error.to_string()))
-    }
-}
+use crate::settings::{Http2Use, Settings};
+use crate::stubs::declared::{self, Addresses, DeclaredStub};
+use crate::user::{self, flows};
 
 /// What `describe` of the module returns.
 #[derive(Deserialize)]
-struct Description {
+struct TestDescription {
     plan: TestPlan,
     settings: Settings,
 }
@@ -60,7 +35,7 @@ struct Description {
 /// # Errors
 /// Anything wrong with the file or the inputs, with its place in the file and a remedy.
 pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
-    let program = Arc::new(compile::compile(path)?);
+    let program = Arc::new(compile::compile(path, &module::sources(&user::sources()))?);
     let inputs = Arc::new(inputs.clone());
     let world = World {
         program: Arc::clone(&program),
@@ -83,7 +58,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
             return Err(ScriptError::new(format!("{file} exports no test"))
                 .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
         };
-        let Description { mut plan, settings } = serde_json::from_str(&description)
+        let TestDescription { mut plan, settings } = serde_json::from_str(&description)
             .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
         settings.tell_secrets(&mut secrets);
         plan.parameters = declared.parameters;
@@ -91,12 +66,12 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
         plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
         let network = network_options(&settings, &plan, &program.folder)?;
-        let stubs = Declared::all(&plan, &addresses, &program.folder)?;
+        let stubs = DeclaredStub::all(&plan, &addresses, &program.folder)?;
         Ok((plan, settings, network, stubs))
     };
     let (plan, settings, network, stubs) = resolved().map_err(|error| error.hiding(&secrets))?;
     let store = Store::new(plan.options.seed);
-    Ok(Loaded { plan, network, program, inputs, settings, store, stubs, turn_ns_max: TURN_NS_MAX })
+    Ok(Loaded { plan, network, program, inputs, settings, store, stubs: stubs.into(), turn_ns_max: TURN_NS_MAX })
 }
 
 /// The file's name without `.load.ts`.
@@ -129,9 +104,9 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
     };
     let http = HttpOptions {
         versions: match settings.http2 {
-            Http2::Off => Versions::Http1,
-            Http2::Auto => Versions::Http2,
-            Http2::Only => Versions::Http2Always,
+            Http2Use::Off => Versions::Http1,
+            Http2Use::Auto => Versions::Http2,
+            Http2Use::Only => Versions::Http2Always,
         },
         traces: settings.traceparent.then(|| TraceSeed::new(plan.options.seed)),
     };
@@ -156,56 +131,19 @@ fn name_server(text: &str) -> Result<SocketAddr, ScriptError> {
     with_port.map_err(|_| ScriptError::new(format!("nameServers: \"{text}\" is not an address: write \"10.0.0.53\" or \"127.0.0.1:5353\"")))
 }
 
-/// The path of a target such as `unix:/run/app.sock`.
-pub(crate) fn unix_path(target: &str) -> Option<&str> {
-    target.strip_prefix("unix:").map(|rest| rest.strip_prefix("//").unwrap_or(rest))
-}
-
-/// What a realm has both when planning and when running.
-pub(crate) fn install_common<'js>(
-    ctx: &Ctx<'js>,
-    native: &Object<'js>,
-    inputs: &Arc<Inputs>,
-    secrets: &Secrets,
-) -> rquickjs::Result<Declarations> {
-    native.set("target", Function::new(ctx.clone(), target)?)?;
-    parameters::install(ctx, native, inputs, secrets)
-}
-
 fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<(Declarations, Addresses)> {
-    native.set("userPrototype", Object::new(ctx.clone())?)?;
-    for prototype in ["responsePrototype", "socketPrototype", "eventsPrototype", "messagePrototype"] {
-        native.set(prototype, Object::new(ctx.clone())?)?;
-    }
-    native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(journeys::outside(&ctx)) })?)?;
-    let addresses = stubs::install_for_planning(ctx, native)?;
+    user::install(ctx, native)?;
+    native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(flows::outside(&ctx)) })?)?;
+    let addresses = declared::install_for_planning(ctx, native)?;
     if let Some(check) = inputs.check_observer {
         native
             .set("observer", Function::new(ctx.clone(), move |ctx: Ctx<'_>, description: String| observer(&ctx, check, &description))?)?;
     }
-    Ok((install_common(ctx, native, inputs, &Secrets::default())?, addresses))
+    Ok((natives::install(ctx, native, inputs, &Secrets::default())?, addresses))
 }
 
 /// Throws what is wrong with an observer's description.
 fn observer(ctx: &Ctx<'_>, check: ObserverCheck, description: &str) -> rquickjs::Result<()> {
     let checked = serde_json::from_str(description).map_err(Into::into).and_then(|description| check(&description));
     checked.map_err(|problem| Exception::throw_message(ctx, &problem.to_string()))
-}
-
-/// Checks a base URL; that of a bare origin comes back without a trailing slash.
-fn target(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
-    let wrong = |problem: &str| {
-        let message =
-            format!("target: \"{text}\" {problem}: write it in full, such as \"http://127.0.0.1:8080\" or \"unix:/run/app.sock\"");
-        Exception::throw_message(&ctx, &message)
-    };
-    if let Some(path) = unix_path(&text) {
-        return if path.is_empty() { Err(wrong("names no socket")) } else { Ok(text) };
-    }
-    let url = url::Url::parse(&text).map_err(|_| wrong("is not a URL"))?;
-    match url.scheme() {
-        "http" | "https" if url.has_host() && url.path() == "/" => Ok(text.trim_end_matches('/').to_owned()),
-        "http" | "https" if url.has_host() => Ok(text),
-        _ => Err(wrong("is not an http or https URL")),
-    }
 }

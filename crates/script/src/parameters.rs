@@ -68,7 +68,7 @@ impl Inputs {
 /// What a declaration says beside its kind and name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct ParameterOptions {
     default: Option<serde_json::Value>,
     help: Option<String>,
     #[serde(default)]
@@ -80,32 +80,32 @@ struct Options {
 
 /// A parameter's value as the script sees it.
 #[derive(Debug, Clone, PartialEq)]
-enum Given {
+enum GivenValue {
     Number(f64),
     Boolean(bool),
     Text(String),
 }
 
-impl<'js> IntoJs<'js> for Given {
+impl<'js> IntoJs<'js> for GivenValue {
     fn into_js(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         match self {
-            Given::Number(number) => number.into_js(ctx),
-            Given::Boolean(boolean) => boolean.into_js(ctx),
-            Given::Text(text) => text.into_js(ctx),
+            GivenValue::Number(number) => number.into_js(ctx),
+            GivenValue::Boolean(boolean) => boolean.into_js(ctx),
+            GivenValue::Text(text) => text.into_js(ctx),
         }
     }
 }
 
 /// What one evaluation of the file declared.
 #[derive(Debug, Default)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredParameters {
     /// Values of secret ones are masked.
     pub(crate) parameters: Vec<Parameter>,
     /// Their true values.
     pub(crate) secrets: Secrets,
 }
 
-pub(crate) type Declarations = Rc<RefCell<Declared>>;
+pub(crate) type Declarations = Rc<RefCell<DeclaredParameters>>;
 
 /// Puts `parameter(kind, name, options)` and `secret(value)` on the native object. What they hide is added to these secrets.
 pub(crate) fn install<'js>(
@@ -114,11 +114,11 @@ pub(crate) fn install<'js>(
     inputs: &Arc<Inputs>,
     secrets: &Secrets,
 ) -> rquickjs::Result<Declarations> {
-    let declarations = Rc::new(RefCell::new(Declared { parameters: Vec::new(), secrets: secrets.clone() }));
+    let declarations = Rc::new(RefCell::new(DeclaredParameters { parameters: Vec::new(), secrets: secrets.clone() }));
     let (inputs, declared) = (Arc::clone(inputs), Rc::clone(&declarations));
     let declare = move |ctx: Ctx<'js>, kind: String, name: String, options: String| {
         let refused = |problem: String| Exception::throw_message(&ctx, &problem);
-        let options: Options = serde_json::from_str(&options).map_err(|error| refused(format!("parameter `{name}`: {error}")))?;
+        let options: ParameterOptions = serde_json::from_str(&options).map_err(|error| refused(format!("parameter `{name}`: {error}")))?;
         let mut declared = declared.borrow_mut();
         let (parameter, value) = resolve(&inputs, &kind, &name, options, &mut declared.secrets).map_err(refused)?;
         if declared.parameters.iter().any(|known| known.name == parameter.name) {
@@ -146,7 +146,13 @@ pub(crate) fn check_known(inputs: &Inputs, declared: &[Parameter]) -> Result<(),
     Ok(())
 }
 
-fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Options, secrets: &mut Secrets) -> Result<(Parameter, Given), String> {
+fn resolve(
+    inputs: &Inputs,
+    kind: &str,
+    name: &str,
+    declared: ParameterOptions,
+    secrets: &mut Secrets,
+) -> Result<(Parameter, GivenValue), String> {
     let kind = kind_of(kind, &declared)?;
     let default = declared.default.as_ref().map(|value| match value {
         serde_json::Value::String(text) => text.clone(),
@@ -176,7 +182,7 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Options, secrets: 
         ParameterOrigin::Environment => format!("{}: {problem}", Parameter::environment_name(name)),
         _ => format!("the default of parameter `{name}`: {problem}"),
     })?;
-    if let (true, Given::Number(number)) = (is_hidden, &value) {
+    if let (true, GivenValue::Number(number)) = (is_hidden, &value) {
         secrets.learn(&number.to_string());
     }
     let masked = |text: String| if declared.secret { Parameter::MASK.to_owned() } else { text };
@@ -192,7 +198,7 @@ fn resolve(inputs: &Inputs, kind: &str, name: &str, declared: Options, secrets: 
     Ok((parameter, value))
 }
 
-fn kind_of(kind: &str, declared: &Options) -> Result<ParameterKind, String> {
+fn kind_of(kind: &str, declared: &ParameterOptions) -> Result<ParameterKind, String> {
     Ok(match kind {
         "number" => ParameterKind::Number { min: declared.min, max: declared.max },
         "string" => ParameterKind::String,
@@ -201,7 +207,7 @@ fn kind_of(kind: &str, declared: &Options) -> Result<ParameterKind, String> {
         "url" => ParameterKind::Url,
         "delay" => ParameterKind::Delay,
         "choice" => ParameterKind::Choice { options: declared.options.clone().unwrap_or_default() },
-        other => return Err(format!("there is no kind of parameter called {other}")),
+        other => return Err(format!("there is no parameter kind `{other}`")),
     })
 }
 
@@ -218,28 +224,28 @@ fn stand_in(kind: &ParameterKind) -> String {
     }
 }
 
-fn read(kind: &ParameterKind, text: &str) -> Result<Given, String> {
+fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
     match kind {
         ParameterKind::Number { min, max } => {
             let number: f64 =
                 text.trim().parse().ok().filter(|n: &f64| n.is_finite()).ok_or_else(|| format!("\"{text}\" is not a number"))?;
             match (min, max) {
-                (Some(min), _) if number < *min => Err(format!("{number} is below the least allowed, {min}")),
-                (_, Some(max)) if number > *max => Err(format!("{number} is above the most allowed, {max}")),
-                _ => Ok(Given::Number(number)),
+                (Some(min), _) if number < *min => Err(format!("{number} is below the minimum, {min}")),
+                (_, Some(max)) if number > *max => Err(format!("{number} is above the maximum, {max}")),
+                _ => Ok(GivenValue::Number(number)),
             }
         }
         ParameterKind::Boolean => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "1" | "on" => Ok(Given::Boolean(true)),
-            "false" | "no" | "0" | "off" => Ok(Given::Boolean(false)),
+            "true" | "yes" | "1" | "on" => Ok(GivenValue::Boolean(true)),
+            "false" | "no" | "0" | "off" => Ok(GivenValue::Boolean(false)),
             _ => Err(format!("\"{text}\" is neither true nor false")),
         },
-        ParameterKind::Duration => units::duration::parse(text).map(|_| Given::Text(text.to_owned())).map_err(|error| error.to_string()),
-        ParameterKind::Url => check_url(text).map(|()| Given::Text(text.to_owned())),
-        ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(Given::Text(text.to_owned())),
+        ParameterKind::Duration => units::duration::parse(text).map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string()),
+        ParameterKind::Url => check_url(text).map(|()| GivenValue::Text(text.to_owned())),
+        ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(GivenValue::Text(text.to_owned())),
         ParameterKind::Choice { options } => Err(format!("\"{text}\" is not one of {}", options.join(", "))),
-        ParameterKind::Delay => text.parse::<stub::Delay>().map(|_| Given::Text(text.to_owned())).map_err(|error| error.to_string()),
-        ParameterKind::String => Ok(Given::Text(text.to_owned())),
+        ParameterKind::Delay => text.parse::<stub::Delay>().map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string()),
+        ParameterKind::String => Ok(GivenValue::Text(text.to_owned())),
     }
 }
 
@@ -258,7 +264,7 @@ mod tests {
         Inputs { parameters: own(parameters), environment: own(environment), ..Inputs::default() }
     }
 
-    fn resolve(inputs: &Inputs, kind: &str, name: &str, options: &str) -> Result<(Parameter, Given), String> {
+    fn resolve(inputs: &Inputs, kind: &str, name: &str, options: &str) -> Result<(Parameter, GivenValue), String> {
         super::resolve(inputs, kind, name, serde_json::from_str(options).unwrap(), &mut Secrets::default())
     }
 
@@ -266,17 +272,20 @@ mod tests {
     fn the_command_line_wins_over_the_environment_and_that_over_the_default() {
         let both = inputs(&[("rate", "3"), ("rate", "4")], &[("LOADSTONE_RATE", "2")]);
         let (parameter, value) = resolve(&both, "number", "rate", r#"{"default":1}"#).unwrap();
-        assert_eq!((value, parameter.origin, parameter.default.as_deref()), (Given::Number(4.0), ParameterOrigin::CommandLine, Some("1")));
+        assert_eq!(
+            (value, parameter.origin, parameter.default.as_deref()),
+            (GivenValue::Number(4.0), ParameterOrigin::CommandLine, Some("1"))
+        );
         let environment = inputs(&[], &[("LOADSTONE_RATE", "2")]);
-        assert_eq!(resolve(&environment, "number", "rate", r#"{"default":1}"#).unwrap().1, Given::Number(2.0));
-        assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", r#"{"default":1}"#).unwrap().1, Given::Number(1.0));
+        assert_eq!(resolve(&environment, "number", "rate", r#"{"default":1}"#).unwrap().1, GivenValue::Number(2.0));
+        assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", r#"{"default":1}"#).unwrap().1, GivenValue::Number(1.0));
     }
 
     #[test]
     fn wrong_values_say_where_they_came_from_and_what_is_wrong() {
         for (kind, options, text, part) in [
             ("number", "{}", "many", "-p x=many: \"many\" is not a number"),
-            ("number", r#"{"max":5}"#, "6", "above the most allowed, 5"),
+            ("number", r#"{"max":5}"#, "6", "above the maximum, 5"),
             ("boolean", "{}", "maybe", "neither true nor false"),
             ("duration", "{}", "5", "not a duration"),
             ("url", "{}", "localhost", "not a URL"),
@@ -292,7 +301,7 @@ mod tests {
     #[test]
     fn a_secret_is_masked_in_the_plan_and_whole_in_the_script() {
         let (parameter, value) = resolve(&inputs(&[("t", "s3cret")], &[]), "string", "t", r#"{"secret":true}"#).unwrap();
-        assert_eq!((value, parameter.value.as_str()), (Given::Text("s3cret".to_owned()), Parameter::MASK));
+        assert_eq!((value, parameter.value.as_str()), (GivenValue::Text("s3cret".to_owned()), Parameter::MASK));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) struct ScenarioSettings {
 /// Where HTTP/2 is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Http2 {
+pub(crate) enum Http2Use {
     Off,
     Auto,
     Only,
@@ -84,7 +84,7 @@ pub(crate) struct Settings {
     pub(crate) tls_resumption: bool,
     pub(crate) sources: Vec<String>,
     pub(crate) name_servers: Vec<String>,
-    pub(crate) http2: Http2,
+    pub(crate) http2: Http2Use,
     /// URL of an HTTP proxy.
     pub(crate) proxy: Option<String>,
     pub(crate) connections_per_second: Option<f64>,

@@ -9,10 +9,11 @@ use engine::{Coordinator, LoadEnding, LoadEvent, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Outcome, SeriesKind};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
-use protocol::http::{Exchange, Headers};
 use report::terminal::{ColorChoice, Style};
 use report::{ExchangeView, MessageView, ResponseView};
-use script::{Direction, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, Traced, TracedMessage};
+use script::{
+    Inputs, Loaded, MessageDirection, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, TracedExchange, TracedMessage, TracedResponse,
+};
 use secrets::Secrets;
 
 use super::run::console_text;
@@ -111,7 +112,7 @@ fn showing(style: Style, mask: &Secrets) -> Sinks {
     Sinks {
         console: Some(Rc::new(move |line| say(&of_console.hide(&console_text(line))))),
         errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
-        trace: Some(Rc::new(move |traced: &Traced<'_>| {
+        exchanges: Some(Rc::new(move |traced: &TracedExchange<'_>| {
             // Before, so that no cut or wrapped line splits a secret; and after, for what reads otherwise once it is laid out.
             let shown = report::exchange(&masked(view(traced), &mask), &style);
             say(mask.hide(&shown).trim_end_matches('\n'));
@@ -132,7 +133,7 @@ fn message_view(traced: &TracedMessage<'_>, mask: &Secrets) -> MessageView {
     MessageView {
         scenario: traced.scenario.to_owned(),
         name: traced.name.to_owned(),
-        sent: traced.direction == Direction::Sent,
+        sent: traced.direction == MessageDirection::Sent,
         body: masked_body(traced.body.to_vec(), mask),
         event: traced.event.map(str::to_owned),
         id: traced.id.map(str::to_owned),
@@ -155,30 +156,20 @@ fn masked(view: ExchangeView, mask: &Secrets) -> ExchangeView {
     }
 }
 
-fn view(traced: &Traced<'_>) -> ExchangeView {
-    let Exchange { started, ended, phases, result, bytes_received, connected, trace, .. } = traced.exchange;
-    let request = traced.request;
-    let mut request_headers = request.headers.clone();
-    if let Some(trace) = trace
-        && !request_headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
-    {
-        request_headers.push(("traceparent".to_owned(), trace.value()));
-    }
-    let origin = &request.origin;
-    let scheme = if origin.tls { "https" } else { "http" };
-    let host = if origin.host.contains(':') { format!("[{}]", origin.host) } else { origin.host.clone() };
+fn view(traced: &TracedExchange<'_>) -> ExchangeView {
+    let request = &traced.request;
     ExchangeView {
         scenario: traced.scenario.to_owned(),
         name: traced.name.to_owned(),
-        method: request.method.to_string(),
-        url: format!("{scheme}://{host}:{}{}", origin.port, request.path),
-        request_headers,
-        request_body: request.body.to_vec(),
-        response: result.as_ref().ok().map(|response| ResponseView {
-            status: response.status,
-            headers: lines(&response.headers),
-            body: response.body.to_vec(),
-            bytes_received: *bytes_received,
+        method: request.method.clone(),
+        url: request.address.clone(),
+        request_headers: request.fields.clone(),
+        request_body: request.body.clone(),
+        response: traced.response.clone().map(|TracedResponse { status, fields, body, bytes_received }| ResponseView {
+            status,
+            headers: fields,
+            body,
+            bytes_received,
         }),
         outcome: traced.outcome,
         problem: match (traced.error, traced.outcome) {
@@ -186,14 +177,10 @@ fn view(traced: &Traced<'_>) -> ExchangeView {
             (None, Outcome::Passed) => String::new(),
             (None, outcome) => outcome.label().to_owned(),
         },
-        response_ns: ended.saturating_sub(*started),
-        phases: *phases,
-        connected: *connected,
+        response_ns: traced.service_ns,
+        phases: traced.phases,
+        connected: traced.connected,
     }
-}
-
-fn lines(headers: &Headers) -> Vec<(String, String)> {
-    headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Standard output is what this command is for; a closed pipe ends nothing but the showing.

@@ -181,7 +181,7 @@ fn wishes_that_cannot_run_are_refused_in_the_tests_own_words() {
     let folder = Folder::new().file("visits.load.ts", &visits("http://127.0.0.1:1", "1s"));
     let ui = Ui::of(&folder);
     for (file, parameters, status, part) in [
-        ("visits.load.ts", json!({ "rate": "0" }), 400, "below the least allowed, 1"),
+        ("visits.load.ts", json!({ "rate": "0" }), 400, "below the minimum, 1"),
         ("visits.load.ts", json!({ "rat": "2" }), 400, "the test has no parameter `rat`\nit declares: rate, key"),
         ("../visits.load.ts", json!({}), 400, "there is no test ../visits.load.ts"),
         ("/etc/passwd", json!({}), 400, "there is no test"),

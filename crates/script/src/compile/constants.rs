@@ -114,11 +114,11 @@ fn number(value: f64) -> Option<Value> {
 mod tests {
     use std::path::Path;
 
-    use crate::compile::Source;
+    use crate::compile::source::SourceText;
     use crate::compile::transpile::transpile;
 
     fn compiled(file: &str, text: &str) -> String {
-        let source = Source { file: file.into(), text: text.into() };
+        let source = SourceText { file: file.into(), text: text.into() };
         transpile(Path::new(file), &source).unwrap().code
     }
 

@@ -4,21 +4,21 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use super::commonjs::{body, body_id, facade, json_module};
-use super::resolve::{Resolvers, Target};
+use super::program::{CompiledModule, ModuleForm, Program};
+use super::resolve::{ResolvedImport, Resolvers};
+use super::source::{Positions, SourceText};
 use super::transpile::{Import, Transpiled, transpile};
-use super::{Form, Module, Positions, Program, Source};
 use crate::error::ScriptError;
-use crate::module;
 
 /// Most files of one test, so that an import gone astray ends with a message.
 const FILES_MAX: usize = 5_000;
 
-/// Compiles the test file at `path` and all that it imports.
-pub(crate) fn compile(path: &Path) -> Result<Program, ScriptError> {
+/// Compiles the test file at `path` and all that it imports; `own` are Loadstone's own modules, by id.
+pub(crate) fn compile(path: &Path, own: &[(&'static str, String)]) -> Result<Program, ScriptError> {
     let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
     let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
     let mut graph = Graph { folder: folder.clone(), resolvers: Resolvers::new(), files: HashMap::new(), waiting: VecDeque::new() };
-    graph.add_loadstone()?;
+    graph.add_own(own)?;
     let entry = graph.id_of(&entry);
     graph.waiting.push_back((entry.clone(), folder.join(&entry)));
     while let Some((id, file)) = graph.waiting.pop_front() {
@@ -35,7 +35,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> ScriptError {
 
 /// A file of the graph with its imports resolved to ids.
 struct File {
-    source: Option<Source>,
+    source: Option<SourceText>,
     compiled: Transpiled,
     imports: HashMap<String, String>,
     json: bool,
@@ -68,9 +68,9 @@ impl Graph {
     }
 
     /// Loadstone's own modules, written in TypeScript like the scenarios.
-    fn add_loadstone(&mut self) -> Result<(), ScriptError> {
-        for (id, text) in module::SOURCES {
-            let source = Source { file: (*id).into(), text: (*text).to_owned() };
+    fn add_own(&mut self, own: &[(&'static str, String)]) -> Result<(), ScriptError> {
+        for (id, text) in own {
+            let source = SourceText { file: (*id).into(), text: text.clone() };
             let compiled = transpile(Path::new("loadstone.ts"), &source)?;
             let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
             self.files.insert((*id).to_owned(), File { source: None, compiled, imports, json: false });
@@ -83,14 +83,14 @@ impl Graph {
             return Ok(());
         }
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-        let source = Source { file: id.as_str().into(), text };
+        let source = SourceText { file: id.as_str().into(), text };
         let json = path.extension().is_some_and(|extension| extension == "json");
         let compiled = if json { json_file(&source)? } else { transpile(path, &source)? };
         let mut imports = HashMap::new();
         for import in &compiled.imports {
             let target = match self.resolvers.resolve(path, &import.specifier, import.by_require) {
-                Ok(Target::Builtin) => "loadstone".to_owned(),
-                Ok(Target::File(file)) => {
+                Ok(ResolvedImport::Builtin) => "loadstone".to_owned(),
+                Ok(ResolvedImport::File(file)) => {
                     let target = self.id_of(&file);
                     self.waiting.push_back((target.clone(), file));
                     target
@@ -142,7 +142,7 @@ impl Graph {
     /// Gathers what a module exports; false when that cannot be known (CommonJS is in play).
     fn exports<'g>(&'g self, id: &str, into: &mut BTreeSet<&'g str>, seen: &mut HashSet<String>) -> bool {
         let Some(file) = self.files.get(id) else { return false };
-        if file.compiled.form == Form::CommonJs {
+        if file.compiled.form == ModuleForm::CommonJs {
             return false;
         }
         if !seen.insert(id.to_owned()) {
@@ -173,10 +173,10 @@ impl Graph {
         while let Some(at) = open.pop() {
             for target in self.files.get(at).iter().flat_map(|file| file.imports.values()) {
                 match self.files.get(target).map(|file| file.compiled.form) {
-                    Some(Form::Module) => {
+                    Some(ModuleForm::Module) => {
                         modules.insert(target.clone());
                     }
-                    Some(Form::CommonJs) if seen.insert(target) => open.push(target),
+                    Some(ModuleForm::CommonJs) if seen.insert(target) => open.push(target),
                     _ => {}
                 }
             }
@@ -184,12 +184,12 @@ impl Graph {
         modules
     }
 
-    fn finish(mut self) -> HashMap<String, Module> {
+    fn finish(mut self) -> HashMap<String, CompiledModule> {
         let mut modules = HashMap::new();
         let facades: Vec<(String, String, BTreeSet<String>)> = self
             .files
             .iter()
-            .filter(|(_, file)| file.compiled.form == Form::CommonJs)
+            .filter(|(_, file)| file.compiled.form == ModuleForm::CommonJs)
             .map(|(id, _)| {
                 let required = self.modules_required(id);
                 (id.clone(), facade(id, &self.names_wanted(id), &required), required)
@@ -198,21 +198,30 @@ impl Graph {
         for (id, code, required) in facades {
             let mut imports: HashMap<String, String> = required.into_iter().map(|module| (module.clone(), module)).collect();
             imports.insert("loadstone:commonjs".to_owned(), "loadstone:commonjs".to_owned());
-            modules
-                .insert(id, Module { form: Form::Module, code, imports, positions: Positions::default(), source: None, loops: Vec::new() });
+            modules.insert(
+                id,
+                CompiledModule {
+                    form: ModuleForm::Module,
+                    code,
+                    imports,
+                    positions: Positions::default(),
+                    source: None,
+                    loops: Vec::new(),
+                },
+            );
         }
         for (id, file) in self.files.drain() {
             let Transpiled { form, code, positions, loops, .. } = file.compiled;
-            let (id, code) = if form == Form::CommonJs { (body_id(&id), body(&code)) } else { (id, code) };
-            let positions = if form == Form::CommonJs { positions.shifted(1) } else { positions };
+            let (id, code) = if form == ModuleForm::CommonJs { (body_id(&id), body(&code)) } else { (id, code) };
+            let positions = if form == ModuleForm::CommonJs { positions.shifted(1) } else { positions };
             let source = file.source.filter(|_| !file.json);
-            modules.insert(id, Module { form, code, imports: file.imports, positions, source, loops });
+            modules.insert(id, CompiledModule { form, code, imports: file.imports, positions, source, loops });
         }
         modules
     }
 }
 
-fn json_file(source: &Source) -> Result<Transpiled, ScriptError> {
+fn json_file(source: &SourceText) -> Result<Transpiled, ScriptError> {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&source.text) {
         let at = source.place(error.line() as u32, error.column() as u32);
         return Err(ScriptError::new(format!("not valid JSON: {error}"))
@@ -222,7 +231,7 @@ fn json_file(source: &Source) -> Result<Transpiled, ScriptError> {
     let code = json_module(&source.text);
     let (imports, stars) = (Vec::new(), Vec::new());
     Ok(Transpiled {
-        form: Form::Module,
+        form: ModuleForm::Module,
         code,
         positions: Positions::default(),
         imports,

@@ -6,7 +6,7 @@ use oxc_resolver::{ResolveOptions, Resolver};
 
 /// What an import specifier means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ResolvedImport {
     /// The `"loadstone"` module.
     Builtin,
     File(PathBuf),
@@ -50,14 +50,14 @@ impl Resolvers {
     }
 
     /// What `specifier` means in the file `importer`.
-    pub(super) fn resolve(&self, importer: &Path, specifier: &str, by_require: bool) -> Result<Target, Unresolved> {
+    pub(super) fn resolve(&self, importer: &Path, specifier: &str, by_require: bool) -> Result<ResolvedImport, Unresolved> {
         if specifier == "loadstone" {
-            return Ok(Target::Builtin);
+            return Ok(ResolvedImport::Builtin);
         }
         let resolver = if by_require { &self.require } else { &self.import };
         let folder = importer.parent().unwrap_or(Path::new("."));
         match resolver.resolve(folder, specifier) {
-            Ok(resolution) => Ok(Target::File(resolution.into_path_buf())),
+            Ok(resolution) => Ok(ResolvedImport::File(resolution.into_path_buf())),
             Err(_) if node_builtin(specifier).is_some() => Err(no_builtin(specifier)),
             Err(error) => Err(not_found(specifier, &error.to_string())),
         }

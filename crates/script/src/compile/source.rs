@@ -1,20 +1,20 @@
-//! Source text and the way back to it: offsets and generated positions → lines and columns of what the user wrote.
+//! SourceText text and the way back to it: offsets and generated positions → lines and columns of what the user wrote.
 
 use std::sync::Arc;
 
-use crate::error::Place;
+use crate::error::SourcePlace;
 
 /// A source file as it was read.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     /// Path for people, relative to the test file's folder.
     pub(crate) file: Arc<str>,
     pub(crate) text: String,
 }
 
-impl Source {
+impl SourceText {
     /// The place of a byte range.
-    pub(crate) fn place_of(&self, start: usize, length: usize) -> Place {
+    pub(crate) fn place_of(&self, start: usize, length: usize) -> SourcePlace {
         let start = floor_boundary(&self.text, start.min(self.text.len()));
         let before = &self.text[..start];
         let line = before.bytes().filter(|b| *b == b'\n').count() as u32 + 1;
@@ -23,13 +23,13 @@ impl Source {
         let rest = &self.text[start..];
         let line_rest = rest.find('\n').map_or(rest, |end| &rest[..end]);
         let width = line_rest.len().min(length).max(1) as u32;
-        Place { file: Arc::clone(&self.file), line, column, source_line: self.line(line), width }
+        SourcePlace { file: Arc::clone(&self.file), line, column, source_line: self.line(line), width }
     }
 
-    pub(crate) fn place(&self, line: u32, column: u32) -> Place {
+    pub(crate) fn place(&self, line: u32, column: u32) -> SourcePlace {
         let source_line = self.line(line);
         let width = source_line.as_deref().map_or(1, |text| word_width(text, column));
-        Place { file: Arc::clone(&self.file), line, column, source_line, width }
+        SourcePlace { file: Arc::clone(&self.file), line, column, source_line, width }
     }
 
     /// Byte offset of a place, as near as the text allows.
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn offsets_become_lines_and_columns() {
-        let source = Source { file: "a.ts".into(), text: "let ä = 1;\n  foo();\n".into() };
+        let source = SourceText { file: "a.ts".into(), text: "let ä = 1;\n  foo();\n".into() };
         let place = source.place_of(source.text.find("foo").unwrap(), 3);
         assert_eq!((place.line, place.column, place.width), (2, 3, 3));
         assert_eq!(place.source_line.as_deref(), Some("  foo();"));

@@ -15,7 +15,9 @@ use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::module_record::{ExportExportName, ModuleRecord};
 use oxc_transformer::{TransformOptions, Transformer};
 
-use super::{Form, Positions, Source, constants};
+use super::constants;
+use super::program::ModuleForm;
+use super::source::{Positions, SourceText};
 use crate::error::ScriptError;
 
 /// An import as written.
@@ -32,7 +34,7 @@ pub(super) struct Import {
 /// A compiled file.
 #[derive(Debug)]
 pub(super) struct Transpiled {
-    pub(super) form: Form,
+    pub(super) form: ModuleForm,
     pub(super) code: String,
     pub(super) positions: Positions,
     pub(super) imports: Vec<Import>,
@@ -45,7 +47,7 @@ pub(super) struct Transpiled {
 }
 
 /// Compiles one file; the first error in it is reported.
-pub(super) fn transpile(path: &Path, source: &Source) -> Result<Transpiled, ScriptError> {
+pub(super) fn transpile(path: &Path, source: &SourceText) -> Result<Transpiled, ScriptError> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
     if let Some(error) = parsed.diagnostics.errors().next() {
@@ -55,9 +57,9 @@ pub(super) fn transpile(path: &Path, source: &Source) -> Result<Transpiled, Scri
     let (exports, stars) = exports_of(&parsed.module_record);
     let mut tree = parsed.program;
     let form = if tree.source_type.is_module() || tree.source_type.is_typescript() && !has_extension(path, "cts") {
-        Form::Module
+        ModuleForm::Module
     } else {
-        Form::CommonJs
+        ModuleForm::CommonJs
     };
     let semantic = SemanticBuilder::new().with_excess_capacity(2.0).with_enum_eval(true).with_check_syntax_error(true).build(&tree);
     if let Some(error) = semantic.diagnostics.errors().next() {
@@ -79,7 +81,7 @@ pub(super) fn transpile(path: &Path, source: &Source) -> Result<Transpiled, Scri
             .help("call the function on the class or method instead"));
     }
     // A CommonJS file may return before its end, where the declarations stand.
-    let constants = if form == Form::Module { constants::hoist(&mut tree, &source.text, &allocator) } else { String::new() };
+    let constants = if form == ModuleForm::Module { constants::hoist(&mut tree, &source.text, &allocator) } else { String::new() };
     let options = CodegenOptions { source_map_path: Some(path.to_path_buf()), ..CodegenOptions::default() };
     let output = Codegen::new().with_options(options).build(&tree);
     let positions = output.map.map(|map| {
@@ -117,7 +119,7 @@ fn source_type(path: &Path) -> SourceType {
     }
 }
 
-fn syntax_error(source: &Source, message: &str, help: Option<&str>, label: Option<(usize, usize)>) -> ScriptError {
+fn syntax_error(source: &SourceText, message: &str, help: Option<&str>, label: Option<(usize, usize)>) -> ScriptError {
     let mut error = ScriptError::new(format!("syntax error: {message}"));
     if let Some((offset, length)) = label {
         error = error.at(source.place_of(offset, length));
@@ -127,8 +129,8 @@ fn syntax_error(source: &Source, message: &str, help: Option<&str>, label: Optio
 
 /// Gathers imports, `require` calls and CommonJS exports.
 struct Scan<'s> {
-    source: &'s Source,
-    form: Form,
+    source: &'s SourceText,
+    form: ModuleForm,
     imports: Vec<Import>,
     exports: Vec<String>,
     loops: Vec<(u32, u32)>,
@@ -211,7 +213,7 @@ impl<'a> Visit<'a> for Scan<'_> {
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        if self.form == Form::CommonJs {
+        if self.form == ModuleForm::CommonJs {
             if let (Expression::Identifier(callee), Some(Argument::StringLiteral(literal))) = (&call.callee, call.arguments.first())
                 && callee.name == "require"
             {
@@ -229,7 +231,7 @@ impl<'a> Visit<'a> for Scan<'_> {
     }
 
     fn visit_assignment_expression(&mut self, assignment: &oxc_ast::ast::AssignmentExpression<'a>) {
-        if self.form == Form::CommonJs {
+        if self.form == ModuleForm::CommonJs {
             self.assignment(&assignment.left, &assignment.right);
         }
         walk::walk_assignment_expression(self, assignment);

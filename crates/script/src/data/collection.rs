@@ -38,12 +38,12 @@ pub(crate) struct Collections(Mutex<BTreeMap<PathBuf, Arc<Collection>>>);
 #[derive(Debug)]
 pub(crate) struct Collection {
     path: PathBuf,
-    draft: Mutex<Option<Draft>>,
+    draft: Mutex<Option<CollectionDraft>>,
 }
 
 /// A file with a name of its own until it is complete. Removed if it never is.
 #[derive(Debug)]
-struct Draft {
+struct CollectionDraft {
     path: PathBuf,
     /// Not yet written.
     buffer: Vec<u8>,
@@ -71,7 +71,7 @@ impl Collection {
         let mut draft = lock(&self.draft);
         let draft = match &mut *draft {
             Some(draft) => draft,
-            none => none.insert(Draft::begin(&self.path, header).map_err(|problem| self.unwritable(problem))?),
+            none => none.insert(CollectionDraft::begin(&self.path, header).map_err(|problem| self.unwritable(problem))?),
         };
         if draft.header != header {
             return Err(CollectError::Columns { path: self.path.clone(), before: draft.header.clone(), now: header.to_owned() });
@@ -91,7 +91,7 @@ impl Collection {
     }
 }
 
-impl Draft {
+impl CollectionDraft {
     fn begin(wanted: &Path, header: &str) -> io::Result<Self> {
         let mut name = wanted.as_os_str().to_owned();
         // Two runs at once each make a whole file; the last to finish wins.
@@ -129,7 +129,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for CollectionDraft {
     fn drop(&mut self) {
         // Gone already if it was published.
         let _ = fs::remove_file(&self.path);

@@ -12,7 +12,7 @@ pub(crate) struct Draws(Xoshiro256PlusPlus);
 
 /// Streams of one seed that must differ from each other although their numbers may be the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub(crate) enum DrawStream {
     /// Closed load: the first, second, … iteration of a user of a leaf of the load tree.
     Iteration { leaf: u32, user: u64, iteration: u64 },
     /// Open load: an arrival of a leaf. Which user takes it is a matter of timing.
@@ -24,12 +24,12 @@ pub(crate) enum Stream {
 }
 
 impl Draws {
-    pub(crate) fn new(seed: u64, stream: Stream) -> Self {
+    pub(crate) fn new(seed: u64, stream: DrawStream) -> Self {
         let parts = match stream {
-            Stream::Iteration { leaf, user, iteration } => [1 << 32 | u64::from(leaf), user, iteration],
-            Stream::Realm { number } => [2 << 32, number, 0],
-            Stream::Shuffle { feeder } => [3 << 32, feeder, 0],
-            Stream::Arrival { leaf, number } => [4 << 32 | u64::from(leaf), number, 0],
+            DrawStream::Iteration { leaf, user, iteration } => [1 << 32 | u64::from(leaf), user, iteration],
+            DrawStream::Realm { number } => [2 << 32, number, 0],
+            DrawStream::Shuffle { feeder } => [3 << 32, feeder, 0],
+            DrawStream::Arrival { leaf, number } => [4 << 32 | u64::from(leaf), number, 0],
         };
         Self(Xoshiro256PlusPlus::seed_from_u64(parts.iter().fold(mix(seed), |state, part| mix(state ^ mix(*part)))))
     }
@@ -105,7 +105,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn user(seed: u64, leaf: u32, user: u64, iteration: u64) -> u64 {
-        Draws::new(seed, Stream::Iteration { leaf, user, iteration }).bits()
+        Draws::new(seed, DrawStream::Iteration { leaf, user, iteration }).bits()
     }
 
     #[test]
@@ -118,19 +118,19 @@ mod tests {
                     for iteration in 0..20 {
                         assert!(seen.insert(user(seed, leaf, number, iteration)));
                     }
-                    assert!(seen.insert(Draws::new(seed, Stream::Arrival { leaf, number }).bits()));
+                    assert!(seen.insert(Draws::new(seed, DrawStream::Arrival { leaf, number }).bits()));
                 }
             }
             for number in 0..20 {
-                assert!(seen.insert(Draws::new(seed, Stream::Realm { number }).bits()));
-                assert!(seen.insert(Draws::new(seed, Stream::Shuffle { feeder: number }).bits()));
+                assert!(seen.insert(Draws::new(seed, DrawStream::Realm { number }).bits()));
+                assert!(seen.insert(Draws::new(seed, DrawStream::Shuffle { feeder: number }).bits()));
             }
         }
     }
 
     #[test]
     fn whole_numbers_are_equally_likely() {
-        let mut draws = Draws::new(1, Stream::Realm { number: 0 });
+        let mut draws = Draws::new(1, DrawStream::Realm { number: 0 });
         let mut counts = [0u32; 7];
         for _ in 0..70_000 {
             counts[draws.below(7) as usize] += 1;
@@ -147,7 +147,7 @@ mod tests {
         let mut orders = HashSet::new();
         for feeder in 0..200 {
             let mut items = [1, 2, 3, 4];
-            Draws::new(1, Stream::Shuffle { feeder }).shuffle(&mut items);
+            Draws::new(1, DrawStream::Shuffle { feeder }).shuffle(&mut items);
             let mut sorted = items;
             sorted.sort_unstable();
             assert_eq!(sorted, [1, 2, 3, 4]);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn uuids_have_their_version_and_variant() {
-        let mut draws = Draws::new(1, Stream::Realm { number: 0 });
+        let mut draws = Draws::new(1, DrawStream::Realm { number: 0 });
         for _ in 0..100 {
             let uuid = draws.uuid();
             let bytes = uuid.as_bytes();

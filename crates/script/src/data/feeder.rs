@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::draws::{Draws, Stream, mix};
+use super::draws::{DrawStream, Draws, mix};
 
 /// Which row a call gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,12 +55,12 @@ impl Feeder {
     pub(crate) fn new(strategy: Strategy, rows: usize, seed: u64, number: u64) -> Self {
         let order = if strategy == Strategy::Shuffle {
             let mut order: Vec<u32> = (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect();
-            Draws::new(seed, Stream::Shuffle { feeder: number }).shuffle(&mut order);
+            Draws::new(seed, DrawStream::Shuffle { feeder: number }).shuffle(&mut order);
             order
         } else {
             Vec::new()
         };
-        let key = Draws::new(seed, Stream::Shuffle { feeder: number }).bits();
+        let key = Draws::new(seed, DrawStream::Shuffle { feeder: number }).bits();
         Self { strategy, rows: rows as u64, calls: AtomicU64::new(0), key, order, told: AtomicBool::new(false) }
     }
 

@@ -7,13 +7,13 @@ use super::rows::DataError;
 
 /// What is in a file.
 #[derive(Debug)]
-pub(crate) struct Content {
+pub(crate) struct FileBytes {
     bytes: Arc<[u8]>,
     name: String,
     media_type: &'static str,
 }
 
-impl Content {
+impl FileBytes {
     pub(crate) fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = std::fs::read(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

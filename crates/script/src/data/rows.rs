@@ -38,14 +38,14 @@ impl Default for CsvOptions {
 /// The rows of one file.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Rows {
-    Table(Table),
+    RowTable(RowTable),
     /// One JSON text for each row.
     Json(Vec<Box<str>>),
 }
 
 /// Rows with named columns, all texts in one allocation.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Table {
+pub(crate) struct RowTable {
     columns: Vec<String>,
     text: String,
     /// End of each field in `text`, row by row.
@@ -55,7 +55,7 @@ pub(crate) struct Table {
 impl Rows {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Rows::Table(table) => table.len(),
+            Rows::RowTable(table) => table.len(),
             Rows::Json(rows) => rows.len(),
         }
     }
@@ -63,7 +63,7 @@ impl Rows {
     /// Reads a CSV file.
     pub(crate) fn csv(path: &Path, options: &CsvOptions) -> Result<Self, DataError> {
         let bytes = read(path)?;
-        Ok(Rows::Table(Table::parse(path, &bytes, options)?))
+        Ok(Rows::RowTable(RowTable::parse(path, &bytes, options)?))
     }
 
     /// Reads a JSON file that holds a list.
@@ -90,11 +90,11 @@ impl Rows {
     }
 }
 
-impl Table {
+impl RowTable {
     fn parse(path: &Path, bytes: &[u8], options: &CsvOptions) -> Result<Self, DataError> {
         let mut reader =
             csv::ReaderBuilder::new().delimiter(options.separator).has_headers(false).flexible(true).from_reader(without_mark(bytes));
-        let mut table = Table { columns: options.columns.clone().unwrap_or_default(), text: String::new(), ends: Vec::new() };
+        let mut table = RowTable { columns: options.columns.clone().unwrap_or_default(), text: String::new(), ends: Vec::new() };
         let mut named = options.columns.is_some();
         for record in reader.records() {
             let record = record.map_err(|error| csv_error(path, &error))?;
@@ -131,7 +131,7 @@ impl Table {
         self.ends.len() / self.columns.len()
     }
 
-    /// The values of a row in the order of the columns. `row` is below [`Table::len`].
+    /// The values of a row in the order of the columns. `row` is below [`RowTable::len`].
     pub(crate) fn row(&self, row: usize) -> impl Iterator<Item = &str> {
         let first = row * self.columns.len();
         (first..first + self.columns.len()).map(|field| &self.text[self.field(field)])
@@ -206,7 +206,7 @@ mod tests {
     fn csv(content: &[u8], options: &CsvOptions) -> Result<Vec<Vec<(String, String)>>, String> {
         let file = write(content);
         match Rows::csv(file.path(), options) {
-            Ok(Rows::Table(table)) => {
+            Ok(Rows::RowTable(table)) => {
                 Ok((0..table.len()).map(|row| table.columns().iter().cloned().zip(table.row(row).map(str::to_owned)).collect()).collect())
             }
             Ok(Rows::Json(_)) => panic!("a table was asked for"),
@@ -251,7 +251,7 @@ mod tests {
     fn json_rows_keep_their_text() {
         let texts = |rows: Rows| match rows {
             Rows::Json(rows) => rows,
-            Rows::Table(_) => panic!("json was asked for"),
+            Rows::RowTable(_) => panic!("json was asked for"),
         };
         let list = write(b"[ {\"id\": 1e3}, [2], null ]");
         assert_eq!(texts(Rows::json(list.path()).unwrap()), ["{\"id\": 1e3}".into(), "[2]".into(), "null".into()]);

@@ -29,12 +29,12 @@ pub(crate) struct SharedValue {
     name: String,
     /// Counts the changes. Read without the lock to see whether a copy is still good.
     version: AtomicU64,
-    content: Mutex<Content>,
+    content: Mutex<SharedContent>,
 }
 
 /// Numbers and lists are kept so that adding to them costs the same however much there is.
 #[derive(Debug, Clone, PartialEq)]
-enum Content {
+enum SharedContent {
     Number(f64),
     /// JSON text of each item.
     List(VecDeque<Box<str>>),
@@ -50,7 +50,7 @@ impl SharedValues {
             return Arc::clone(value);
         }
         let value =
-            Arc::new(SharedValue { name: name.to_owned(), version: AtomicU64::new(0), content: Mutex::new(Content::parse(initial)) });
+            Arc::new(SharedValue { name: name.to_owned(), version: AtomicU64::new(0), content: Mutex::new(SharedContent::parse(initial)) });
         values.insert(name.to_owned(), Arc::clone(&value));
         value
     }
@@ -70,7 +70,7 @@ impl SharedValue {
 
     /// Replaces the value (JSON text).
     pub(crate) fn set(&self, json: &str) {
-        let parsed = Content::parse(json);
+        let parsed = SharedContent::parse(json);
         let mut content = lock(&self.content);
         *content = parsed;
         self.changed();
@@ -78,7 +78,7 @@ impl SharedValue {
 
     /// Replaces the value unless it has changed since `version`; says whether it did.
     pub(crate) fn replace_if(&self, version: u64, json: &str) -> bool {
-        let parsed = Content::parse(json);
+        let parsed = SharedContent::parse(json);
         let mut content = lock(&self.content);
         if self.version() != version {
             return false;
@@ -91,7 +91,7 @@ impl SharedValue {
     /// Adds to a number; the new value.
     pub(crate) fn increment(&self, by: f64) -> Result<f64, SharedError> {
         let mut content = lock(&self.content);
-        let Content::Number(number) = &mut *content else { return Err(self.wrong_kind(&content, "a number")) };
+        let SharedContent::Number(number) = &mut *content else { return Err(self.wrong_kind(&content, "a number")) };
         *number += by;
         let number = *number;
         self.changed();
@@ -101,7 +101,7 @@ impl SharedValue {
     /// Adds items (JSON texts) at the end of a list; its new length.
     pub(crate) fn push(&self, items: Vec<Box<str>>) -> Result<usize, SharedError> {
         let mut content = lock(&self.content);
-        let Content::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
+        let SharedContent::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
         list.extend(items);
         let length = list.len();
         self.changed();
@@ -111,7 +111,7 @@ impl SharedValue {
     /// Takes the first item (JSON text) of a list away; `None` when the list is empty.
     pub(crate) fn shift(&self) -> Result<Option<Box<str>>, SharedError> {
         let mut content = lock(&self.content);
-        let Content::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
+        let SharedContent::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
         let item = list.pop_front();
         if item.is_some() {
             self.changed();
@@ -124,12 +124,12 @@ impl SharedValue {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    fn wrong_kind(&self, content: &Content, wanted: &'static str) -> SharedError {
+    fn wrong_kind(&self, content: &SharedContent, wanted: &'static str) -> SharedError {
         let found = match content {
-            Content::Number(_) => "a number",
-            Content::List(_) => "a list",
-            Content::Other(text) => match text.as_bytes().first() {
-                Some(b'"') => "a text",
+            SharedContent::Number(_) => "a number",
+            SharedContent::List(_) => "a list",
+            SharedContent::Other(text) => match text.as_bytes().first() {
+                Some(b'"') => "a string",
                 Some(b'{') => "an object",
                 Some(b't' | b'f') => "true or false",
                 _ => "null",
@@ -139,25 +139,25 @@ impl SharedValue {
     }
 }
 
-impl Content {
+impl SharedContent {
     fn parse(json: &str) -> Self {
         let json = json.trim();
         match json.as_bytes().first() {
             Some(b'[') => match scan::items(json.as_bytes()) {
-                Ok(Some(places)) => Content::List(places.into_iter().map(|place| json[place].into()).collect()),
-                _ => Content::Other(json.into()),
+                Ok(Some(places)) => SharedContent::List(places.into_iter().map(|place| json[place].into()).collect()),
+                _ => SharedContent::Other(json.into()),
             },
-            Some(b'-' | b'0'..=b'9') => json.parse().map_or_else(|_| Content::Other(json.into()), Content::Number),
-            _ => Content::Other(json.into()),
+            Some(b'-' | b'0'..=b'9') => json.parse().map_or_else(|_| SharedContent::Other(json.into()), SharedContent::Number),
+            _ => SharedContent::Other(json.into()),
         }
     }
 
     fn to_json(&self) -> String {
         match self {
             // Finite as long as additions stay in range; JSON has no other numbers.
-            Content::Number(number) if number.is_finite() => format!("{number}"),
-            Content::Number(_) => "null".to_owned(),
-            Content::List(items) => {
+            SharedContent::Number(number) if number.is_finite() => format!("{number}"),
+            SharedContent::Number(_) => "null".to_owned(),
+            SharedContent::List(items) => {
                 let mut json = String::with_capacity(2 + items.iter().map(|item| item.len() + 1).sum::<usize>());
                 json.push('[');
                 for (index, item) in items.iter().enumerate() {
@@ -169,7 +169,7 @@ impl Content {
                 json.push(']');
                 json
             }
-            Content::Other(json) => json.to_string(),
+            SharedContent::Other(json) => json.to_string(),
         }
     }
 }
@@ -274,7 +274,7 @@ mod tests {
         let message = value("[1]").increment(1.0).unwrap_err().to_string();
         assert_eq!(message, "shared \"v\" holds a list, and only a number can do that");
         let message = value("\"x\"").push(vec![]).unwrap_err().to_string();
-        assert_eq!(message, "shared \"v\" holds a text, and only a list can do that");
+        assert_eq!(message, "shared \"v\" holds a string, and only a list can do that");
         assert!(value("{}").shift().is_err());
     }
 }

@@ -13,10 +13,10 @@ use thiserror::Error;
 
 use super::collection::Collections;
 use super::feeder::{Feeder, Strategy};
-use super::files::Content;
+use super::files::FileBytes;
 use super::rows::{CsvOptions, DataError, Rows};
 use super::shared::SharedValues;
-use super::template::{Template, TemplateError};
+use super::template::{TemplateError, TextTemplate};
 use super::unique::RunMark;
 
 /// How a data file is read.
@@ -44,10 +44,10 @@ pub(crate) struct Store {
     seed: u64,
     mark: RunMark,
     realms: AtomicU64,
-    rows: Kept<(PathBuf, RowsFormat), Rows>,
-    feeders: Kept<FeederKey, Feeder>,
-    templates: Kept<PathBuf, Template>,
-    files: Kept<PathBuf, Content>,
+    rows: KeptData<(PathBuf, RowsFormat), Rows>,
+    feeders: KeptData<FeederKey, Feeder>,
+    templates: KeptData<PathBuf, TextTemplate>,
+    files: KeptData<PathBuf, FileBytes>,
     shared: SharedValues,
     collections: Collections,
 }
@@ -58,7 +58,7 @@ pub(crate) enum TemplateFileError {
     #[error(transparent)]
     File(#[from] DataError),
     #[error(transparent)]
-    Template(#[from] TemplateError),
+    TextTemplate(#[from] TemplateError),
 }
 
 impl Store {
@@ -68,10 +68,10 @@ impl Store {
             seed,
             mark: RunMark::new(),
             realms: AtomicU64::new(0),
-            rows: Kept::default(),
-            feeders: Kept::default(),
-            templates: Kept::default(),
-            files: Kept::default(),
+            rows: KeptData::default(),
+            feeders: KeptData::default(),
+            templates: KeptData::default(),
+            files: KeptData::default(),
             shared: SharedValues::default(),
             collections: Collections::default(),
         })
@@ -115,31 +115,31 @@ impl Store {
         }
     }
 
-    pub(crate) fn template(&self, path: &Path) -> Result<Arc<Template>, TemplateFileError> {
+    pub(crate) fn template(&self, path: &Path) -> Result<Arc<TextTemplate>, TemplateFileError> {
         self.templates.get(&path.to_owned(), |_| {
             let content = self.file(path)?;
             let text =
                 content.text().ok_or_else(|| DataError::Unreadable { path: path.to_owned(), problem: "it is not UTF-8".to_owned() })?;
-            Ok(Template::compile(&path.display().to_string(), text)?)
+            Ok(TextTemplate::compile(&path.display().to_string(), text)?)
         })
     }
 
-    pub(crate) fn file(&self, path: &Path) -> Result<Arc<Content>, DataError> {
-        self.files.get(&path.to_owned(), |_| Content::read(path))
+    pub(crate) fn file(&self, path: &Path) -> Result<Arc<FileBytes>, DataError> {
+        self.files.get(&path.to_owned(), |_| FileBytes::read(path))
     }
 }
 
 /// Things made once and kept as long as the run lasts. Their number is that of the files and declarations of a test.
 #[derive(Debug)]
-struct Kept<K, V>(Mutex<HashMap<K, Arc<V>>>);
+struct KeptData<K, V>(Mutex<HashMap<K, Arc<V>>>);
 
-impl<K, V> Default for Kept<K, V> {
+impl<K, V> Default for KeptData<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash + Clone, V> Kept<K, V> {
+impl<K: Eq + Hash + Clone, V> KeptData<K, V> {
     /// Made under the lock, so that a large file is read once even when all workers start together.
     fn get<E>(&self, key: &K, make: impl FnOnce(&K) -> Result<V, E>) -> Result<Arc<V>, E> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -26,15 +26,15 @@ pub(crate) enum Filter {
 
 /// A compiled template.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Template {
+pub(crate) struct TextTemplate {
     name: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
     /// Bytes of the fixed parts: the least size of a filled text.
     fixed_bytes: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(Box<str>),
     Value(Placeholder),
 }
@@ -56,7 +56,7 @@ pub(crate) enum Filling {
     Json(String),
 }
 
-impl Template {
+impl TextTemplate {
     /// `name` stands in errors.
     pub(crate) fn compile(name: &str, text: &str) -> Result<Self, TemplateError> {
         let (mut parts, mut fixed, mut rest, mut line) = (Vec::new(), String::new(), text, 1);
@@ -73,17 +73,17 @@ impl Template {
             let syntax = |problem: String| TemplateError::Syntax { name: name.to_owned(), line, problem };
             let end = after.find("}}").ok_or_else(|| syntax("{{ without }}; write \\{{ for the characters themselves".to_owned()))?;
             if !fixed.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut fixed).into()));
+                parts.push(TemplatePart::Text(std::mem::take(&mut fixed).into()));
             }
-            parts.push(Part::Value(placeholder(&after[..end], line).map_err(syntax)?));
+            parts.push(TemplatePart::Value(placeholder(&after[..end], line).map_err(syntax)?));
             line += after[..end].matches('\n').count();
             rest = &after[end + 2..];
         }
         fixed.push_str(rest);
         if !fixed.is_empty() {
-            parts.push(Part::Text(fixed.into()));
+            parts.push(TemplatePart::Text(fixed.into()));
         }
-        let fixed_bytes = parts.iter().map(|part| if let Part::Text(text) = part { text.len() } else { 0 }).sum();
+        let fixed_bytes = parts.iter().map(|part| if let TemplatePart::Text(text) = part { text.len() } else { 0 }).sum();
         Ok(Self { name: name.to_owned(), parts, fixed_bytes })
     }
 
@@ -95,8 +95,8 @@ impl Template {
         let mut out = String::with_capacity(self.fixed_bytes + 64);
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Value(placeholder) => {
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Value(placeholder) => {
                     let filling = value(placeholder)?.ok_or_else(|| self.missing(placeholder))?;
                     write(&mut out, placeholder.filter, &filling);
                 }
@@ -143,7 +143,7 @@ mod tests {
 
     fn fill(text: &str) -> Result<String, String> {
         let values = serde_json::json!({"name": "Ada \"L\"", "n": 1.5, "a": {"b": [1, "x"]}, "q": "a b/ü&+", "empty": ""});
-        let template = Template::compile("t.txt", text).map_err(|error| error.to_string())?;
+        let template = TextTemplate::compile("t.txt", text).map_err(|error| error.to_string())?;
         template
             .fill(|placeholder| {
                 let mut value = &values;

@@ -8,17 +8,17 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::ExtractError;
-use super::scan::{self, Step};
+use super::scan::{self, PathStep};
 
 /// A compiled path.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonPath {
-    form: Form,
+    form: PathForm,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
-    Simple(Vec<Step>),
+enum PathForm {
+    Simple(Vec<PathStep>),
     Full(serde_json_path::JsonPath),
 }
 
@@ -36,8 +36,8 @@ pub(crate) enum JsonValue<'a> {
 impl JsonPath {
     pub(crate) fn parse(path: &str) -> Result<Self, ExtractError> {
         let form = match simple(path) {
-            Some(steps) => Form::Simple(steps),
-            None => Form::Full(serde_json_path::JsonPath::parse(path).map_err(|error| ExtractError::Expression {
+            Some(steps) => PathForm::Simple(steps),
+            None => PathForm::Full(serde_json_path::JsonPath::parse(path).map_err(|error| ExtractError::Expression {
                 kind: "JSON path",
                 expression: path.to_owned(),
                 problem: error.to_string(),
@@ -49,12 +49,12 @@ impl JsonPath {
     /// The first value that the path finds in a body.
     pub(crate) fn first<'a>(&self, body: &'a [u8]) -> Result<Option<JsonValue<'a>>, ExtractError> {
         match &self.form {
-            Form::Simple(steps) => {
+            PathForm::Simple(steps) => {
                 let text = utf8(body)?;
                 let place = scan::locate(body, steps).map_err(|error| ExtractError::Body(error.to_string()))?;
                 Ok(place.map(|place| JsonValue::from_text(&text[place])))
             }
-            Form::Full(path) => {
+            PathForm::Full(path) => {
                 let tree = parse(body)?;
                 Ok(path.query(&tree).first().map(|value| JsonValue::from_tree(value).into_owned()))
             }
@@ -64,8 +64,8 @@ impl JsonPath {
     /// All values that the path finds in a body, as the text of a JSON list.
     pub(crate) fn all(&self, body: &[u8]) -> Result<String, ExtractError> {
         match &self.form {
-            Form::Simple(_) => Ok(self.first(body)?.map_or_else(|| "[]".to_owned(), |value| format!("[{}]", value.to_json()))),
-            Form::Full(path) => {
+            PathForm::Simple(_) => Ok(self.first(body)?.map_or_else(|| "[]".to_owned(), |value| format!("[{}]", value.to_json()))),
+            PathForm::Full(path) => {
                 let tree = parse(body)?;
                 let found: Vec<String> = path.query(&tree).iter().map(|value| value.to_string()).collect();
                 Ok(format!("[{}]", found.join(",")))
@@ -75,7 +75,7 @@ impl JsonPath {
 }
 
 /// Member names and indices only, or `None`.
-fn simple(path: &str) -> Option<Vec<Step>> {
+fn simple(path: &str) -> Option<Vec<PathStep>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -84,7 +84,7 @@ fn simple(path: &str) -> Option<Vec<Step>> {
             if end == 0 || after.starts_with(|c: char| c.is_ascii_digit()) {
                 return None;
             }
-            steps.push(Step::Name(after[..end].into()));
+            steps.push(PathStep::Name(after[..end].into()));
             rest = &after[end..];
         } else {
             let (inner, after) = rest.strip_prefix('[')?.split_once(']')?;
@@ -96,14 +96,14 @@ fn simple(path: &str) -> Option<Vec<Step>> {
 }
 
 /// The inside of `[0]`, `['name']` or `["name"]`.
-fn bracket(inner: &str) -> Option<Step> {
+fn bracket(inner: &str) -> Option<PathStep> {
     let quoted = |quote: char| inner.strip_prefix(quote)?.strip_suffix(quote).filter(|name| !name.contains([quote, '\\']));
     if let Some(name) = quoted('\'').or_else(|| quoted('"')) {
-        return (!name.contains(|c: char| c < ' ')).then(|| Step::Name(name.into()));
+        return (!name.contains(|c: char| c < ' ')).then(|| PathStep::Name(name.into()));
     }
     let canonical = inner == "0" || !inner.starts_with('0');
     let digits = !inner.is_empty() && inner.len() <= 9 && inner.bytes().all(|byte| byte.is_ascii_digit());
-    (canonical && digits).then(|| inner.parse().ok().map(Step::Index)).flatten()
+    (canonical && digits).then(|| inner.parse().ok().map(PathStep::Index)).flatten()
 }
 
 fn utf8(body: &[u8]) -> Result<&str, ExtractError> {

@@ -14,14 +14,14 @@ fn first(path: &str, body: &str) -> Option<Value> {
 #[test]
 fn which_paths_are_scanned() {
     for path in ["$", "$.a", "$.a.b[0].c_d", "$['a b'][\"c.d\"]", "$.größe", "$[12]", "$.a1"] {
-        assert!(matches!(JsonPath::parse(path).unwrap().form, Form::Simple(_)), "{path}");
+        assert!(matches!(JsonPath::parse(path).unwrap().form, PathForm::Simple(_)), "{path}");
     }
     for path in ["$.*", "$..a", "$.a[-1]", "$.a[0:2]", "$.a[?@.b == 1]", "$['a','b']", "$['a\\'b']", "$ .a"] {
-        assert!(matches!(JsonPath::parse(path).unwrap().form, Form::Full(_)), "{path}");
+        assert!(matches!(JsonPath::parse(path).unwrap().form, PathForm::Full(_)), "{path}");
     }
     for path in ["", "a", "$.", "$.1a", "$[01]", "$[a]", "$.a[", "$['a", "$.a b", "$[?]"] {
         let message = JsonPath::parse(path).unwrap_err().to_string();
-        assert!(message.starts_with(&format!("\"{path}\" is no JSON path: ")), "{message}");
+        assert!(message.starts_with(&format!("\"{path}\" is not a valid JSON path: ")), "{message}");
     }
 }
 
@@ -121,7 +121,7 @@ proptest! {
         let path = format!("${}", steps.concat());
         let body = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
         let compiled = JsonPath::parse(&path).unwrap();
-        prop_assert!(matches!(compiled.form, Form::Simple(_)));
+        prop_assert!(matches!(compiled.form, PathForm::Simple(_)));
         let found = compiled.first(body.as_bytes()).unwrap().map(|value| value.to_json().into_owned());
         let found: Option<Value> = found.map(|text| serde_json::from_str(&text).unwrap());
         let tree: Value = serde_json::from_str(&body).unwrap();

@@ -189,11 +189,11 @@ mod tests {
     fn mistakes_say_what_is_wrong() {
         assert!(by_xpath("{\"a\": 1}", "//a", Some("application/json")).unwrap_err().starts_with("not XML: "));
         assert!(by_xpath("<a>", "//a", None).unwrap_err().starts_with("not XML: "));
-        assert!(by_xpath("<a/>", "//x:a", None).unwrap_err().starts_with("\"//x:a\" is no XPath expression: "));
+        assert!(by_xpath("<a/>", "//x:a", None).unwrap_err().starts_with("\"//x:a\" is not a valid XPath expression: "));
         assert!(by_xpath("<a/>", "//a | x:a[y:b]", None).unwrap_err().contains("declares no prefix \"x\""));
         assert_eq!(by_xpath("<a/>", "count(child::a[contains('x:y', \":\")])", None).unwrap(), ["1"]);
-        assert!(selector("li[").unwrap_err().to_string().starts_with("\"li[\" is no CSS selector: "));
-        assert!(expression("//li[").unwrap_err().to_string().starts_with("\"//li[\" is no XPath expression: "));
+        assert!(selector("li[").unwrap_err().to_string().starts_with("\"li[\" is not a valid CSS selector: "));
+        assert!(expression("//li[").unwrap_err().to_string().starts_with("\"//li[\" is not a valid XPath expression: "));
         assert!(expression("").is_err());
     }
 

@@ -13,7 +13,7 @@ use thiserror::Error;
 /// Why nothing could be taken out. A value that is not there is no error here: the caller knows which answer it was and says so.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum ExtractError {
-    #[error("\"{expression}\" is no {kind}: {problem}")]
+    #[error("\"{expression}\" is not a valid {kind}: {problem}")]
     Expression { kind: &'static str, expression: String, problem: String },
     #[error("{0}")]
     Body(String),

@@ -18,7 +18,7 @@ pub(crate) struct JsonError {
 
 /// One part of a simple path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Name(Box<str>),
     Index(usize),
 }
@@ -27,7 +27,7 @@ pub(super) enum Step {
 const DEPTH_MAX: usize = 127;
 
 /// The place of the value that `path` leads to; `None` when there is none. The whole text is checked.
-pub(super) fn locate(text: &[u8], path: &[Step]) -> Result<Option<Range<usize>>, JsonError> {
+pub(super) fn locate(text: &[u8], path: &[PathStep]) -> Result<Option<Range<usize>>, JsonError> {
     let mut scanner = Scanner { text, at: 0, depth: 0 };
     let found = scanner.document(|scanner| scanner.follow(path));
     found.map_err(|problem| scanner.error(problem))
@@ -55,7 +55,7 @@ pub(crate) fn check(text: &[u8]) -> Result<(), JsonError> {
     locate(text, &[]).map(|_| ())
 }
 
-type Problem = &'static str;
+type ScanProblem = &'static str;
 
 struct Scanner<'a> {
     text: &'a [u8],
@@ -64,7 +64,7 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    fn document<T>(&mut self, value: impl FnOnce(&mut Self) -> Result<T, Problem>) -> Result<T, Problem> {
+    fn document<T>(&mut self, value: impl FnOnce(&mut Self) -> Result<T, ScanProblem>) -> Result<T, ScanProblem> {
         self.space();
         let value = value(self)?;
         self.space();
@@ -72,10 +72,10 @@ impl Scanner<'_> {
     }
 
     /// Passes over a value and finds where the rest of the path leads within it.
-    fn follow(&mut self, path: &[Step]) -> Result<Option<Range<usize>>, Problem> {
+    fn follow(&mut self, path: &[PathStep]) -> Result<Option<Range<usize>>, ScanProblem> {
         let Some((step, rest)) = path.split_first() else { return self.skip().map(Some) };
         match (step, self.peek()) {
-            (Step::Name(name), Some(b'{')) => {
+            (PathStep::Name(name), Some(b'{')) => {
                 let mut found = None;
                 self.object(|scanner, key| {
                     if key_is(&scanner.text[key], name) {
@@ -87,7 +87,7 @@ impl Scanner<'_> {
                 })?;
                 Ok(found)
             }
-            (Step::Index(wanted), Some(b'[')) => {
+            (PathStep::Index(wanted), Some(b'[')) => {
                 let mut found = None;
                 self.list(|scanner, index| {
                     if index == *wanted {
@@ -104,7 +104,7 @@ impl Scanner<'_> {
     }
 
     /// Passes over a value; its place.
-    fn skip(&mut self) -> Result<Range<usize>, Problem> {
+    fn skip(&mut self) -> Result<Range<usize>, ScanProblem> {
         let start = self.at;
         match self.peek() {
             Some(b'"') => self.string().map(|_| ())?,
@@ -121,7 +121,7 @@ impl Scanner<'_> {
     }
 
     /// An object; `member` is called at each value, with the place of its key between the quotes.
-    fn object(&mut self, mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), Problem>) -> Result<(), Problem> {
+    fn object(&mut self, mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), ScanProblem>) -> Result<(), ScanProblem> {
         self.enter()?;
         if self.peek() == Some(b'}') {
             return self.leave();
@@ -146,7 +146,7 @@ impl Scanner<'_> {
     }
 
     /// A list; `item` is called at each value, with its index.
-    fn list(&mut self, mut item: impl FnMut(&mut Self, usize) -> Result<(), Problem>) -> Result<(), Problem> {
+    fn list(&mut self, mut item: impl FnMut(&mut Self, usize) -> Result<(), ScanProblem>) -> Result<(), ScanProblem> {
         self.enter()?;
         if self.peek() == Some(b']') {
             return self.leave();
@@ -164,7 +164,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn enter(&mut self) -> Result<(), Problem> {
+    fn enter(&mut self) -> Result<(), ScanProblem> {
         self.at += 1;
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -174,14 +174,14 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn leave(&mut self) -> Result<(), Problem> {
+    fn leave(&mut self) -> Result<(), ScanProblem> {
         self.at += 1;
         self.depth -= 1;
         Ok(())
     }
 
     /// A string; the place between its quotes.
-    fn string(&mut self) -> Result<Range<usize>, Problem> {
+    fn string(&mut self) -> Result<Range<usize>, ScanProblem> {
         self.at += 1;
         let start = self.at;
         loop {
@@ -198,7 +198,7 @@ impl Scanner<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Problem> {
+    fn escape(&mut self) -> Result<(), ScanProblem> {
         self.at += 1;
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
@@ -215,7 +215,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Problem> {
+    fn number(&mut self) -> Result<(), ScanProblem> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -238,7 +238,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Problem> {
+    fn digits(&mut self) -> Result<(), ScanProblem> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
@@ -246,7 +246,7 @@ impl Scanner<'_> {
         if self.at == start { Err(self.missing("a digit was expected")) } else { Ok(()) }
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<(), Problem> {
+    fn word(&mut self, word: &[u8]) -> Result<(), ScanProblem> {
         if !self.text[self.at..].starts_with(word) {
             return Err("a value was expected");
         }
@@ -254,7 +254,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn expect(&mut self, byte: u8, problem: Problem) -> Result<(), Problem> {
+    fn expect(&mut self, byte: u8, problem: ScanProblem) -> Result<(), ScanProblem> {
         if self.peek() != Some(byte) {
             return Err(self.missing(problem));
         }
@@ -272,11 +272,11 @@ impl Scanner<'_> {
         self.text.get(self.at).copied()
     }
 
-    fn missing(&self, problem: Problem) -> Problem {
+    fn missing(&self, problem: ScanProblem) -> ScanProblem {
         if self.at >= self.text.len() { "the text ends too early" } else { problem }
     }
 
-    fn error(&self, problem: Problem) -> JsonError {
+    fn error(&self, problem: ScanProblem) -> JsonError {
         let before = &self.text[..self.at.min(self.text.len())];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -21,5 +21,5 @@ pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
 /// The same, with an error that names the argument.
 pub(super) fn bytes_or_throw(ctx: &Ctx<'_>, value: &Value<'_>, what: &str) -> Result<Vec<u8>> {
     bytes_of(value)
-        .ok_or_else(|| Exception::throw_type(ctx, &format!("{what}: a text or a Uint8Array is needed, not {}", value.type_name())))
+        .ok_or_else(|| Exception::throw_type(ctx, &format!("{what}: expected a string or a Uint8Array, got {}", value.type_name())))
 }

@@ -3,5 +3,5 @@
 use rquickjs::{Ctx, Result};
 
 pub(super) fn install(ctx: &Ctx<'_>) -> Result<()> {
-    super::complete(ctx, "clone", include_str!("clone.js"), ())
+    super::half::complete(ctx, "clone", include_str!("clone.js"), ())
 }

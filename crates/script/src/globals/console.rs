@@ -5,9 +5,9 @@ use std::rc::Rc;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Function, Object, Result};
 
-/// How a line is meant.
+/// How a line of the console is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub enum ConsoleLevel {
     Debug,
     Info,
     Warn,
@@ -15,19 +15,19 @@ pub(crate) enum Level {
 }
 
 /// Where lines go: the terminal beside the live progress, and the run's log.
-pub(crate) type ConsoleSink = Rc<dyn Fn(Level, &str)>;
+pub(crate) type ConsoleSink = Rc<dyn Fn(ConsoleLevel, &str)>;
 
 /// `__loadstone.format(…values)` is the line that `console.log` would write.
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, sink: ConsoleSink) -> Result<()> {
     let write = Func::from(move |level: String, line: String| {
         let level = match level.as_str() {
-            "debug" => Level::Debug,
-            "warn" => Level::Warn,
-            "error" => Level::Error,
-            _ => Level::Info,
+            "debug" => ConsoleLevel::Debug,
+            "warn" => ConsoleLevel::Warn,
+            "error" => ConsoleLevel::Error,
+            _ => ConsoleLevel::Info,
         };
         sink(level, &line);
     });
-    let format: Function<'js> = super::complete(ctx, "console", include_str!("console.js"), write)?;
+    let format: Function<'js> = super::half::complete(ctx, "console", include_str!("console.js"), write)?;
     native.set("format", format)
 }

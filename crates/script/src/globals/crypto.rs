@@ -19,9 +19,9 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, random: &Random
     let encoding = Object::new(ctx.clone())?;
     encoding.set("hash", Func::from(js_hash))?;
     encoding.set("hmac", Func::from(js_hmac))?;
-    encoding.set("base64", codec(ctx, Encoding::Base64)?)?;
-    encoding.set("base64url", codec(ctx, Encoding::Base64Url)?)?;
-    encoding.set("hex", codec(ctx, Encoding::Hex)?)?;
+    encoding.set("base64", codec(ctx, TextEncoding::Base64)?)?;
+    encoding.set("base64url", codec(ctx, TextEncoding::Base64Url)?)?;
+    encoding.set("hex", codec(ctx, TextEncoding::Hex)?)?;
     native.set("encoding", encoding)?;
 
     let draws = Object::new(ctx.clone())?;
@@ -36,11 +36,11 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, random: &Random
         TypedArray::<u8>::new(ctx, bytes)
     };
     draws.set("bytes", Func::from(bytes))?;
-    super::complete(ctx, "crypto", include_str!("crypto.js"), draws)
+    super::half::complete(ctx, "crypto", include_str!("crypto.js"), draws)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Encoding {
+enum TextEncoding {
     Hex,
     Base64,
     Base64Url,
@@ -52,7 +52,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDING_
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDING_OPTIONAL.with_encode_padding(false));
 const PADDING_OPTIONAL: GeneralPurposeConfig = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 
-impl Encoding {
+impl TextEncoding {
     fn parse(ctx: &Ctx<'_>, name: Option<&str>) -> Result<Self> {
         match name.unwrap_or("hex") {
             "hex" => Ok(Self::Hex),
@@ -83,7 +83,7 @@ impl Encoding {
 }
 
 /// An object with `encode`, `decode` and `decodeText`.
-fn codec<'js>(ctx: &Ctx<'js>, encoding: Encoding) -> Result<Object<'js>> {
+fn codec<'js>(ctx: &Ctx<'js>, encoding: TextEncoding) -> Result<Object<'js>> {
     let codec = Object::new(ctx.clone())?;
     let read = move |ctx: &Ctx<'js>, text: &str| encoding.read(text).map_err(|problem| Exception::throw_type(ctx, &problem));
     let encode = move |ctx: Ctx<'js>, data: Value<'js>| encoding.write(&ctx, &bytes_or_throw(&ctx, &data, "encode(data)")?);
@@ -104,7 +104,7 @@ fn js_hash<'js>(ctx: Ctx<'js>, name: String, data: Value<'js>, encoding: Opt<Opt
         "sha512" => Sha512::digest(&data).to_vec(),
         other => return Err(no_hash(&ctx, other)),
     };
-    Encoding::parse(&ctx, encoding.0.flatten().as_deref())?.write(&ctx, &digest)
+    TextEncoding::parse(&ctx, encoding.0.flatten().as_deref())?.write(&ctx, &digest)
 }
 
 fn js_hmac<'js>(ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>, encoding: Opt<Option<String>>) -> Result<Value<'js>> {
@@ -118,7 +118,7 @@ fn js_hmac<'js>(ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>, 
         other => return Err(no_hash(&ctx, other)),
     };
     let code = code.ok_or_else(|| Exception::throw_type(&ctx, "hmac: the key cannot be used"))?;
-    Encoding::parse(&ctx, encoding.0.flatten().as_deref())?.write(&ctx, &code)
+    TextEncoding::parse(&ctx, encoding.0.flatten().as_deref())?.write(&ctx, &code)
 }
 
 /// `None` does not happen: HMAC takes keys of any length.

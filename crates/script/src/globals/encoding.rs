@@ -9,7 +9,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>) -> Result<()> {
     let native = Object::new(ctx.clone())?;
     native.set("encode", Func::from(|ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes())))?;
     native.set("decode", Func::from(decode))?;
-    super::complete(ctx, "encoding", include_str!("encoding.js"), native)
+    super::half::complete(ctx, "encoding", include_str!("encoding.js"), native)
 }
 
 fn decode<'js>(ctx: Ctx<'js>, value: Value<'js>, fatal: bool, keep_mark: bool) -> Result<String> {

@@ -10,10 +10,10 @@ mod clone;
 pub(crate) mod console;
 mod crypto;
 mod encoding;
+mod half;
 mod url;
 
-use rquickjs::context::EvalOptions;
-use rquickjs::{Ctx, FromJs, Function, IntoJs, Object, Result};
+use rquickjs::{Ctx, Object, Result};
 
 use crate::data::bindings::RandomHandle;
 use console::ConsoleSink;
@@ -25,14 +25,6 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, random: &Random
     encoding::install(ctx)?;
     clone::install(ctx)?;
     crypto::install(ctx, native, random)
-}
-
-/// Runs a JavaScript half: a file that is one function expression, called with its Rust half.
-fn complete<'js, R: FromJs<'js>>(ctx: &Ctx<'js>, file: &str, source: &str, native: impl IntoJs<'js>) -> Result<R> {
-    let mut options = EvalOptions::default();
-    options.filename = Some(format!("loadstone:{file}"));
-    let half: Function<'js> = ctx.eval_with_options(source, options)?;
-    half.call((native,))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>) -> Result<()> {
     native.set("set", Func::from(|href: String, part: String, value: String| set(&href, &part, &value)))?;
     native.set("pairs", Func::from(|query: String| pairs(&query)))?;
     native.set("query", Func::from(query))?;
-    super::complete(ctx, "url", include_str!("url.js"), native)
+    super::half::complete(ctx, "url", include_str!("url.js"), native)
 }
 
 /// The parts in the order of `url.js`, or `undefined`.

@@ -86,7 +86,7 @@ export function generator(make: (n: number) => unknown) {
 function field(value: unknown, what: string): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "object" || typeof value === "function") {
-    throw new TypeError(`${what} is ${show(value)}: a CSV file holds texts, numbers, true and false; collect into a .jsonl file instead`);
+    throw new TypeError(`${what} is ${show(value)}: a CSV file holds strings, numbers, true and false; collect into a .jsonl file instead`);
   }
   const text = String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -6,7 +6,7 @@ const START = -1, FINISH = -2;
 
 function key(value: unknown, what: string): string {
   if (typeof value === "string" || (typeof value === "number" && Number.isFinite(value)) || typeof value === "bigint") return String(value);
-  throw new TypeError(`${what}: ${show(value)} is no key: give a text or a number that names the journey`);
+  throw new TypeError(`${what}: ${show(value)} is not a key: give a string or a number that identifies the journey`);
 }
 
 export class Flow {
@@ -20,7 +20,7 @@ export class Flow {
 
   /** As descriptions of observers name it: its number from 1, and the step. */
   static step(of: unknown, step: "start" | "finish" | string, what: string): { flow: number; step: string } {
-    if (!(of instanceof Flow)) throw new TypeError(`${what}: ${show(of)} is no flow`);
+    if (!(of instanceof Flow)) throw new TypeError(`${what}: ${show(of)} is not a flow`);
     if (step === "start" || step === "finish") return { flow: of.#number + 1, step };
     const index = of.#plan.stages.indexOf(step);
     if (index < 0) throw new RangeError(`${what}: flow "${of.name}" has no stage ${show(step)}`);

@@ -1,7 +1,5 @@
 // The module that scenarios import as "loadstone".
-import "loadstone:response";
-import "loadstone:socket";
-import "loadstone:user";
+import "loadstone:extract";
 export { collect, csv, file, generator, json, jsonl, random, rows, shared, template, uniqueId } from "loadstone:data";
 export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
 export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, users } from "loadstone:load";

@@ -195,7 +195,7 @@ export class Scenario {
 
   run(profile: unknown): Part {
     if (!(profile instanceof Profile)) {
-      throw new TypeError(`scenario "${this.name}": ${describe(profile)} is no load profile: ${remedy(profile, 'arrivals(10).for("1m")')}`);
+      throw new TypeError(`scenario "${this.name}": ${describe(profile)} is not a load profile: ${remedy(profile, 'arrivals(10).for("1m")')}`);
     }
     const run = { scenario: this, profile: profile.plan(), users_max: profile.users_max, graceful_stop_ns: profile.graceful };
     return new Part({ run });

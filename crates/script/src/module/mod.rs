@@ -2,26 +2,33 @@
 //!
 //! How a part written in Rust shows in it. Every realm has a hidden global object, `__loadstone`. A part has an `install`, which
 //! puts its functions and prototypes on it (parts that are globals, such as `URL`, put them on the global object). A TypeScript
-//! file of this folder, listed in [`SOURCES`] as `loadstone:NAME`, gives them the shapes of `types/loadstone.d.ts`; `index.ts` is the
-//! module itself and exports them. Errors are thrown as ordinary `Error`s: the report names the first frame that is not
+//! file of this folder, listed in `SOURCES` as `loadstone:NAME`, gives them the shapes of `types/loadstone.d.ts`; so does one that a
+//! protocol brings (`Capability::sources`). `index.ts` is the module itself and exports them. Errors are thrown as ordinary `Error`s: the report names the first frame that is not
 //! Loadstone's own. A feeder that is exhausted throws an error named `Exhausted`.
 //!
 //! What is built of load, thresholds and observers here is the data of the `plan` crate as it serialises; `test.ts` puts it
 //! together when the host calls `__loadstone.describe`.
 
-/// Module ids and their sources.
-pub(crate) const SOURCES: &[(&str, &str)] = &[
-    ("loadstone", include_str!("index.ts")),
+/// What users import as "loadstone".
+const INDEX: &str = include_str!("index.ts");
+
+/// Module ids and their sources, the index apart.
+const SOURCES: &[(&str, &str)] = &[
     ("loadstone:commonjs", include_str!("commonjs.ts")),
     ("loadstone:data", include_str!("data.ts")),
     ("loadstone:encoding", include_str!("encoding.ts")),
+    ("loadstone:extract", include_str!("extract.ts")),
     ("loadstone:flows", include_str!("flows.ts")),
     ("loadstone:load", include_str!("load.ts")),
-    ("loadstone:response", include_str!("response.ts")),
-    ("loadstone:socket", include_str!("socket.ts")),
     ("loadstone:stubs", include_str!("stubs.ts")),
     ("loadstone:test", include_str!("test.ts")),
     ("loadstone:thresholds", include_str!("thresholds.ts")),
-    ("loadstone:user", include_str!("user.ts")),
     ("loadstone:values", include_str!("values.ts")),
 ];
+
+/// All modules of Loadstone's own: those of this folder, and those that capabilities add, which the index imports.
+pub(crate) fn sources(added: &[(&'static str, &'static str)]) -> Vec<(&'static str, String)> {
+    let imports: String = added.iter().map(|(id, _)| format!("import \"{id}\";\n")).collect();
+    let rest = SOURCES.iter().chain(added).map(|(id, text)| (*id, (*text).to_owned()));
+    rest.chain([("loadstone", imports + INDEX)]).collect()
+}

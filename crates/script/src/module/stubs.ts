@@ -10,7 +10,7 @@ const REPLY = ["status", "headers", "body", "json", "delay"];
 type Handler = (request: any) => any;
 
 function answer(options: any, allowed: string[], what: string): any {
-  if (options === null || typeof options !== "object") throw new TypeError(`${what}: ${show(options)} are no options`);
+  if (options === null || typeof options !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(options)}`);
   known(options, allowed, what);
   const { faults, headers, ...rest } = options;
   return {

@@ -36,7 +36,7 @@ function url(value: unknown, what: string): string | null {
 
 function texts(value: any, what: string): string[] {
   if (value === undefined) return [];
-  if (!Array.isArray(value)) throw new TypeError(`${what}: ${show(value)} is not a list of texts`);
+  if (!Array.isArray(value)) throw new TypeError(`${what}: ${show(value)} is not a list of strings`);
   return value.map((text) => nameOf(text, what));
 }
 
@@ -134,7 +134,7 @@ const declare = (kind: string) => (name: string, options: any = {}) => __loadsto
 
 /** From now on, and until the run is over, no output shows this text. */
 export function secret<T extends string>(value: T): T {
-  if (typeof value !== "string") throw new TypeError(`secret(…): ${show(value)} is not a text`);
+  if (typeof value !== "string") throw new TypeError(`secret(…): expected a string, got ${show(value)}`);
   __loadstone.secret(value);
   return value;
 }

@@ -65,7 +65,7 @@ export function name(value: unknown, what: string): string {
 /** Rejects keys that mean nothing, so that a slip of the pen is not silence. */
 export function known(value: object, keys: readonly string[], what: string) {
   for (const key of Object.keys(value)) {
-    if (!keys.includes(key)) throw new TypeError(`${what}: there is no \`${key}\`; known are: ${keys.join(", ")}`);
+    if (!keys.includes(key)) throw new TypeError(`${what}: unknown option \`${key}\`; expected one of: ${keys.join(", ")}`);
   }
 }
 

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use rquickjs::{Ctx, Promise, Value, qjs};
 
 /// Who waits for a promise.
-pub(crate) trait Awaiting {
+pub(crate) trait AwaitsPromise {
     /// It was fulfilled. Called amid JavaScript: no call into the realm may come of it.
     fn fulfilled(self: Rc<Self>);
     /// It was rejected.
@@ -21,36 +21,36 @@ pub(crate) trait Awaiting {
 }
 
 /// Addresses of promises that are alive, and who waits for each.
-type Waiting = HashMap<usize, Rc<dyn Awaiting>, BuildHasherDefault<AddressHasher>>;
+type AwaitedPromises = HashMap<usize, Rc<dyn AwaitsPromise>, BuildHasherDefault<AddressHasher>>;
 
 /// Promises that are waited for. Whoever waits keeps its promise alive until it is settled or forgotten, or another could come to
 /// have its address.
 #[derive(Default)]
-pub(crate) struct Awaited(Box<RefCell<Waiting>>);
+pub(crate) struct Awaited(Box<RefCell<AwaitedPromises>>);
 
 impl Awaited {
     /// Listens to a context's runtime. It must live as long as the runtime runs code, and must not be listened with twice.
     pub(super) fn listen(&self, ctx: &Ctx<'_>) {
-        let opaque = std::ptr::from_ref::<RefCell<Waiting>>(&self.0).cast_mut().cast::<c_void>();
+        let opaque = std::ptr::from_ref::<RefCell<AwaitedPromises>>(&self.0).cast_mut().cast::<c_void>();
         // SAFETY: the context is alive, and so is its runtime. The box's content does not move; it is dropped after the realm's last call,
         // and the hook only runs within calls.
         unsafe { qjs::JS_SetPromiseHook(qjs::JS_GetRuntime(ctx.as_raw().as_ptr()), Some(hook), opaque) };
     }
 
     /// From now on `who` is told what becomes of a promise.
-    pub(crate) fn insert(&self, promise: &Promise<'_>, who: Rc<dyn Awaiting>) -> usize {
-        let address = address(promise.as_value());
+    pub(crate) fn insert(&self, promise: &Promise<'_>, who: Rc<dyn AwaitsPromise>) -> usize {
+        let address = address_of(promise.as_value());
         self.0.borrow_mut().insert(address, who);
         address
     }
 
     /// Nobody waits any more. `None`: it was settled before.
-    pub(crate) fn take(&self, address: usize) -> Option<Rc<dyn Awaiting>> {
+    pub(crate) fn take(&self, address: usize) -> Option<Rc<dyn AwaitsPromise>> {
         self.0.borrow_mut().remove(&address)
     }
 
     pub(super) fn has(&self, promise: &Value<'_>) -> bool {
-        self.0.borrow().contains_key(&address(promise))
+        self.0.borrow().contains_key(&address_of(promise))
     }
 }
 
@@ -60,10 +60,10 @@ pub(crate) fn disregard(promise: &Value<'_>) {
     unsafe { qjs::JS_PromiseMarkAsHandled(promise.ctx().as_raw().as_ptr(), promise.as_raw()) };
 }
 
-/// Address of an object.
-pub(super) fn address(promise: &Value<'_>) -> usize {
-    // SAFETY: an object is a pointer; nothing is read through it.
-    unsafe { qjs::JS_VALUE_GET_PTR(promise.as_raw()) as usize }
+/// Address of an object or a string.
+pub(crate) fn address_of(value: &Value<'_>) -> usize {
+    // SAFETY: either is a pointer; nothing is read through it.
+    unsafe { qjs::JS_VALUE_GET_PTR(value.as_raw()) as usize }
 }
 
 /// QuickJS calls this for every promise that is made, fulfilled, or about to run a job.
@@ -78,7 +78,7 @@ unsafe extern "C" fn hook(
         return;
     }
     // SAFETY: `opaque` is the box's content of `Awaited::listen`; the promise is an object.
-    let (waiting, address) = unsafe { (&*opaque.cast::<RefCell<Waiting>>(), qjs::JS_VALUE_GET_PTR(promise) as usize) };
+    let (waiting, address) = unsafe { (&*opaque.cast::<RefCell<AwaitedPromises>>(), qjs::JS_VALUE_GET_PTR(promise) as usize) };
     let who = waiting.borrow_mut().remove(&address);
     if let Some(who) = who {
         who.fulfilled();

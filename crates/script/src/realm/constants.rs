@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use rquickjs::{Ctx, Function, Object, Persistent, Value, qjs};
 
-use super::awaited::address;
+use super::awaited::address_of;
 
-/// Constants by their address, which stays theirs since they are held here. Drop it before the runtime.
+/// Constants by their address_of, which stays theirs since they are held here. Drop it before the runtime.
 #[derive(Default)]
 pub(crate) struct Constants(Rc<RefCell<HashMap<usize, Persistent<Object<'static>>>>>);
 
@@ -20,7 +20,7 @@ impl Constants {
         let constant = move |ctx: Ctx<'js>, object: Object<'js>| {
             freeze(&object)?;
             if let Some(known) = known.upgrade() {
-                known.borrow_mut().insert(address(object.as_value()), Persistent::save(&ctx, object.clone()));
+                known.borrow_mut().insert(address_of(object.as_value()), Persistent::save(&ctx, object.clone()));
             }
             Ok::<_, rquickjs::Error>(object)
         };
@@ -29,7 +29,7 @@ impl Constants {
 
     /// The object is one that never changes.
     pub(crate) fn has(&self, object: &Object<'_>) -> bool {
-        self.0.borrow().contains_key(&address(object.as_value()))
+        self.0.borrow().contains_key(&address_of(object.as_value()))
     }
 }
 

@@ -3,7 +3,7 @@
 use rquickjs::{CaughtError, Coerced, Ctx, Exception, Value};
 
 use crate::compile::Program;
-use crate::error::{Frame, ScriptError};
+use crate::error::{ScriptError, StackFrame};
 
 /// What was thrown, with its stack mapped to the source.
 pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>) -> ScriptError {
@@ -77,11 +77,11 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
 }
 
 /// Reads QuickJS's stack text (`    at name (module:line:column)`) and maps it; Loadstone's own frames are left out.
-fn frames(program: &Program, stack: &str) -> Vec<Frame> {
+fn frames(program: &Program, stack: &str) -> Vec<StackFrame> {
     stack.lines().filter_map(|line| frame(program, line)).collect()
 }
 
-fn frame(program: &Program, line: &str) -> Option<Frame> {
+fn frame(program: &Program, line: &str) -> Option<StackFrame> {
     let text = line.trim_start().strip_prefix("at ")?;
     let (function, position) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
         Some((function, position)) => (function, position),
@@ -91,7 +91,7 @@ fn frame(program: &Program, line: &str) -> Option<Frame> {
     let column = parts.next()?.parse().ok()?;
     let line = parts.next()?.parse().ok()?;
     let place = program.place(parts.next()?, line, column)?;
-    Some(Frame { function: if function == "<eval>" { "<module>".to_owned() } else { function.to_owned() }, place })
+    Some(StackFrame { function: if function == "<eval>" { "<module>".to_owned() } else { function.to_owned() }, place })
 }
 
 /// The file of the innermost frame that is not Loadstone's own.

@@ -6,7 +6,7 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Module, Result};
 
-use crate::compile::{Form, Program};
+use crate::compile::{ModuleForm, Program};
 
 #[derive(Clone)]
 pub(super) struct ProgramLoader(pub(super) Arc<Program>);
@@ -23,7 +23,7 @@ impl Resolver for ProgramLoader {
 impl Loader for ProgramLoader {
     fn load<'js>(&mut self, ctx: &Ctx<'js>, name: &str, _: Option<ImportAttributes<'js>>) -> Result<Module<'js, Declared>> {
         match self.0.modules.get(name) {
-            Some(module) if module.form == Form::Module => Module::declare(ctx.clone(), name, module.code.as_str()),
+            Some(module) if module.form == ModuleForm::Module => Module::declare(ctx.clone(), name, module.code.as_str()),
             _ => Err(Error::new_loading(name)),
         }
     }

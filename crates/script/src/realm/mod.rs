@@ -1,7 +1,7 @@
 //! One JavaScript realm: a QuickJS runtime with the program loaded, shared by some two thousand users.
 //!
 //! Read [`Realm`]. Everything that calls into JavaScript goes through [`Realm::enter`], which starts the watchdog's turn.
-//! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`crew`).
+//! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`runtime`).
 
 mod awaited;
 mod constants;
@@ -22,7 +22,7 @@ use rquickjs::context::EvalOptions;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value, qjs};
 
-pub(crate) use awaited::{Awaited, Awaiting, disregard};
+pub(crate) use awaited::{Awaited, AwaitsPromise, address_of, disregard};
 pub(crate) use constants::Constants;
 pub(crate) use failure::{caught, describe, name_of, thrown};
 pub(crate) use jobs::call_with;
@@ -32,8 +32,8 @@ use heap::Heap;
 use unhandled::Unhandled;
 use watchdog::Watchdog;
 
-use crate::compile::{Form, Program};
-use crate::data::bindings::{self, Scope};
+use crate::compile::{ModuleForm, Program};
+use crate::data::bindings::{self, RealmData};
 use crate::data::store::Store;
 use crate::error::ScriptError;
 use crate::globals::{self, console::ConsoleSink};
@@ -81,7 +81,7 @@ impl Realm {
         world: Rc<World>,
         console: ConsoleSink,
         install: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> rquickjs::Result<E>,
-    ) -> Result<(Self, Rc<Scope>, E), ScriptError> {
+    ) -> Result<(Self, Rc<RealmData>, E), ScriptError> {
         let no_realm = |error: rquickjs::Error| ScriptError::new(format!("the script engine could not start: {error}"));
         let watchdog = Watchdog::new(world.turn_ns_max);
         let runtime = Runtime::new().map_err(no_realm)?;
@@ -212,7 +212,7 @@ fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Pro
     let program = Arc::clone(program);
     let load = move |ctx: Ctx<'js>, id: String| {
         let body = format!("{id}#cjs");
-        let Some(module) = program.modules.get(&body).filter(|module| module.form == Form::CommonJs) else {
+        let Some(module) = program.modules.get(&body).filter(|module| module.form == ModuleForm::CommonJs) else {
             return Err(Exception::throw_message(&ctx, &format!("{id} cannot be loaded by `require`")));
         };
         let mut options = EvalOptions::default();

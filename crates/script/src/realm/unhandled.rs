@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use rquickjs::{Ctx, Persistent, Runtime, Value};
 
-use super::awaited::{Awaited, address};
-use super::describe;
+use super::awaited::{Awaited, address_of};
+use super::failure::describe;
 use crate::compile::Program;
 use crate::error::ScriptError;
 
@@ -47,7 +47,7 @@ impl Unhandled {
         let rejected = std::mem::take(&mut *self.0.borrow_mut());
         let described = rejected.into_iter().filter_map(|(promise, reason)| {
             let reason = reason.restore(ctx).unwrap_or_else(|_| Value::new_undefined(ctx.clone()));
-            if let Some(who) = promise.restore(ctx).ok().and_then(|promise| awaited.take(address(&promise))) {
+            if let Some(who) = promise.restore(ctx).ok().and_then(|promise| awaited.take(address_of(&promise))) {
                 who.rejected(ctx, &reason);
                 return None;
             }

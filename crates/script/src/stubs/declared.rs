@@ -10,14 +10,13 @@ use plan::TestPlan;
 use rquickjs::{Ctx, Exception, Function, Object};
 use stub::StubSpec;
 
-use crate::data::files::Content;
+use crate::data::files::FileBytes;
 use crate::error::ScriptError;
-use crate::load::Loaded;
 use crate::realm::Realm;
 
 /// A stub of a test file.
 #[derive(Debug)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredStub {
     pub(crate) spec: StubSpec,
     /// Without a slash at its end.
     url: String,
@@ -25,7 +24,7 @@ pub(crate) struct Declared {
     listener: Mutex<Option<TcpListener>>,
 }
 
-impl Declared {
+impl DeclaredStub {
     /// Takes the socket that listens already; a second run of the same file gets another.
     pub(crate) fn listener(&self) -> Option<TcpListener> {
         // Whoever held it cannot have panicked in between.
@@ -48,8 +47,8 @@ impl Declared {
             let wrong = |problem: String| ScriptError::new(format!("stub.http(…) number {}: {problem}", number + 1));
             let mut spec = StubSpec::try_from(description.clone()).map_err(wrong)?;
             let read = |file: &str| {
-                let content = Content::read(&folder.join(file)).map_err(|error| error.to_string())?;
-                content.text().map(str::to_owned).ok_or_else(|| format!("{file} is no text"))
+                let content = FileBytes::read(&folder.join(file)).map_err(|error| error.to_string())?;
+                content.text().map(str::to_owned).ok_or_else(|| format!("{file} is not text"))
             };
             spec.read_files(read).and_then(|()| spec.check()).map_err(|problem| wrong(problem.to_string()))?;
             let declared = Self { spec, url, listener: Mutex::new(listener) };
@@ -99,13 +98,18 @@ pub(crate) fn seal(realm: &Realm) -> rquickjs::Result<()> {
 }
 
 /// The same for realms that run: the addresses are those of the plan.
-pub(crate) fn install_for_running<'js>(ctx: &Ctx<'js>, native: &Object<'js>, loaded: &Arc<Loaded>) -> rquickjs::Result<()> {
+pub(crate) fn install_for_running<'js>(
+    ctx: &Ctx<'js>,
+    native: &Object<'js>,
+    stubs: &Arc<[DeclaredStub]>,
+    flows: usize,
+) -> rquickjs::Result<()> {
     let declared = Object::new(ctx.clone())?;
-    declared.set("flows", loaded.plan.flows.len())?;
+    declared.set("flows", flows)?;
     native.set("declared", declared)?;
-    let loaded = Arc::clone(loaded);
+    let stubs = Arc::clone(stubs);
     let url = move |ctx: Ctx<'js>, number: usize| {
-        let found = loaded.stubs.get(number).map(|stub| stub.url.clone());
+        let found = stubs.get(number).map(|stub| stub.url.clone());
         found.ok_or_else(|| Exception::throw_message(&ctx, "stub.http(…): declare stubs at the top level of the test, outside scenarios"))
     };
     native.set("stub", Function::new(ctx.clone(), url)?)

@@ -16,15 +16,19 @@ use rquickjs::{Class, Ctx, Exception, Function, Object, Promise, Value};
 use stub::{Call, Delay, Reply, SeededRandom};
 use tokio::sync::mpsc::Receiver;
 
-use super::request::Received;
-use super::{StubConsole, install_for_running, seal};
-use crate::crew::{ConsoleLine, Level};
+use super::StubConsole;
+use super::declared;
+use super::request::StubRequestObject;
 use crate::error::ScriptError;
 use crate::extract::cache::Compiled;
-use crate::globals::console::Level as ConsoleLevel;
-use crate::load::{Loaded, install_common};
-use crate::realm::{Realm, World, caught};
-use crate::user::journeys;
+use crate::globals::console::ConsoleLevel;
+use crate::loaded::Loaded;
+use crate::natives;
+use crate::realm::{Realm, caught};
+use crate::runtime::capability::Natives;
+use crate::runtime::object::UserObject;
+use crate::sinks::ConsoleLine;
+use crate::user::{self, flows};
 
 /// Jobs that one call may set off.
 const JOBS_MAX: usize = 10_000;
@@ -59,7 +63,7 @@ pub(super) fn start(
 }
 
 /// What the realm's native functions share with the thread.
-struct Scene {
+struct HandlerState {
     /// When the request that is being handled arrived: CLOCK_MONOTONIC.
     arrived_ns: Cell<u64>,
     /// A function is being called; at the top level of the file it is not.
@@ -73,7 +77,7 @@ struct Scene {
 struct Handlers {
     realm: Realm,
     loaded: Arc<Loaded>,
-    scene: Rc<Scene>,
+    state: Rc<HandlerState>,
     console: Rc<StubConsole>,
     compiled: Rc<RefCell<Compiled>>,
     routes: Vec<Vec<Rc<str>>>,
@@ -84,41 +88,35 @@ struct Handlers {
 
 impl Handlers {
     fn open(loaded: &Arc<Loaded>, origin_ns: Arc<AtomicU64>, console: StubConsole) -> Result<Self, ScriptError> {
-        let scene = Rc::new(Scene {
+        let state = Rc::new(HandlerState {
             arrived_ns: Cell::new(0),
             is_handling: Cell::new(false),
             origin_ns,
             events: RefCell::default(),
             lost: Cell::new(false),
         });
-        let world = World {
-            program: Arc::clone(&loaded.program),
-            folder: loaded.program.folder.clone(),
-            store: Arc::clone(&loaded.store),
-            turn_ns_max: loaded.turn_ns_max,
-        };
         let console = Rc::new(console);
         let sink = Rc::clone(&console);
-        let print = move |level: ConsoleLevel, text: &str| sink(&line(level, text));
-        let for_flows = Rc::clone(&scene);
-        let (realm, scope, ()) = Realm::new(Rc::new(world), Rc::new(print), |ctx, native| {
-            for prototype in ["userPrototype", "socketPrototype", "eventsPrototype", "messagePrototype"] {
-                native.set(prototype, Object::new(ctx.clone())?)?;
+        let print = move |level: ConsoleLevel, text: &str| sink(&console_line(level, text));
+        let for_flows = Rc::clone(&state);
+        let (realm, scope, ()) = Realm::new(Rc::new(loaded.world()), Rc::new(print), |ctx, native| {
+            user::install(ctx, native)?;
+            if let Some(request) = Class::<StubRequestObject>::prototype(ctx)? {
+                Natives { native: native.clone(), users: UserObject::prototype(ctx)? }.extractable(request)?;
             }
-            native.set("responsePrototype", Class::<Received>::prototype(ctx)?)?;
-            install_common(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
-            install_for_running(ctx, native, loaded)?;
+            natives::install(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
+            declared::install_for_running(ctx, native, &loaded.stubs, loaded.plan.flows.len())?;
             let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
             native.set("flow", Function::new(ctx.clone(), tell)?)
         })?;
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
-        seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
+        declared::seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
         let route = |route: &stub::RouteSpec| Rc::from(route.route.as_str());
         Ok(Self {
             realm,
             loaded: Arc::clone(loaded),
-            scene,
+            state,
             console,
             compiled: Rc::default(),
             routes: loaded.stubs.iter().map(|stub| stub.spec.routes.iter().map(route).collect()).collect(),
@@ -137,8 +135,8 @@ impl Handlers {
                     Err(_) => break,
                 }
             }
-            self.scene.send(batches);
-            if self.scene.lost.take() {
+            self.state.send(batches);
+            if self.state.lost.take() {
                 let text = format!("more than {EVENTS_MAX} events of journeys waited to be counted; the rest are lost");
                 self.complain(&ScriptError::new(text));
             }
@@ -146,15 +144,15 @@ impl Handlers {
             let _ = self.realm.collect_if_due(&self.clock);
         }
         // Nobody waits for this thread any more, and whoever takes the events joins it first: what does not fit now is lost.
-        self.scene.send(batches);
+        self.state.send(batches);
     }
 
     fn handle(&self, call: Call) {
         let Call { server, route, request, answer } = call;
-        self.scene.arrived_ns.set(request.arrived_ns);
-        self.scene.is_handling.set(true);
+        self.state.arrived_ns.set(request.arrived_ns);
+        self.state.is_handling.set(true);
         let reply = self.reply(server, route, request);
-        self.scene.is_handling.set(false);
+        self.state.is_handling.set(false);
         let reply = reply.unwrap_or_else(|error| {
             self.complain(&error);
             let text = format!("the function of this endpoint failed: {}\n", error.message);
@@ -171,7 +169,7 @@ impl Handlers {
             let call = || -> rquickjs::Result<Value<'_>> {
                 let native: Object<'_> = ctx.globals().get("__loadstone")?;
                 let handle: Function<'_> = native.get("handle")?;
-                let received = Class::instance(ctx.clone(), Received::new(request, Rc::clone(&name), Rc::clone(&self.compiled)))?;
+                let received = Class::instance(ctx.clone(), StubRequestObject::new(request, Rc::clone(&name), Rc::clone(&self.compiled)))?;
                 handle.call((server, route, received))
             };
             let returned = call().map_err(|error| caught(ctx, program, error))?;
@@ -224,32 +222,26 @@ impl Handlers {
         let mut shown = self.shown.borrow_mut();
         let text = error.render();
         if shown.len() < ERRORS_MAX && shown.insert(text.clone()) {
-            (self.console)(&line(ConsoleLevel::Error, &text));
+            (self.console)(&console_line(ConsoleLevel::Error, &text));
         }
     }
 }
 
-fn line(level: ConsoleLevel, text: &str) -> ConsoleLine {
-    let level = match level {
-        ConsoleLevel::Debug => Level::Debug,
-        ConsoleLevel::Info => Level::Info,
-        ConsoleLevel::Warn => Level::Warn,
-        ConsoleLevel::Error => Level::Error,
-    };
+fn console_line(level: ConsoleLevel, text: &str) -> ConsoleLine {
     ConsoleLine { level, text: text.to_owned(), user: None }
 }
 
-impl Scene {
+impl HandlerState {
     /// The event happened when the request arrived, whenever its function comes to run.
     fn tell(&self, ctx: &Ctx<'_>, flow: u32, step: i32, key: &str) -> rquickjs::Result<()> {
         if !self.is_handling.get() {
-            return Err(journeys::outside(ctx));
+            return Err(flows::outside(ctx));
         }
         let origin_ns = self.origin_ns.load(Ordering::Acquire);
         let mut events = self.events.borrow_mut();
         if origin_ns > 0 && events.len() < EVENTS_MAX {
             let at = self.arrived_ns.get().saturating_sub(origin_ns);
-            events.push(FlowEvent { flow, key: FlowKey::of(key), step: journeys::step(step), at });
+            events.push(FlowEvent { flow, key: FlowKey::of(key), step: flows::step(step), at });
         } else if origin_ns > 0 {
             self.lost.set(true);
         }

@@ -2,7 +2,7 @@
 //!
 //! Read [`Stubs`] (all stubs of a run), then `handlers` (the realm in which their functions run). The servers are the `stub` crate's.
 
-mod declared;
+pub(crate) mod declared;
 mod handlers;
 mod request;
 
@@ -17,11 +17,9 @@ use metrics::clock::Monotonic;
 use stub::{Recording, SecondCounts, Server, StubWiring};
 use tokio::sync::mpsc;
 
-pub(crate) use declared::{Addresses, Declared, install_for_planning, install_for_running, seal};
-
-use crate::crew::ConsoleLine;
 use crate::error::ScriptError;
-use crate::load::Loaded;
+use crate::loaded::Loaded;
+use crate::sinks::ConsoleLine;
 
 /// Calls that wait for a function; a stub whose calls find no room waits with them.
 const CALLS_MAX: usize = 4_096;

@@ -7,26 +7,21 @@ use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, IntoJs, JsLifetime, Object, TypedArray, Value};
 
+use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
-use crate::user::body::Body;
 
+#[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "StubRequest")]
-pub(super) struct Received {
+pub(super) struct StubRequestObject {
+    #[qjs(skip_trace)]
     request: stub::StubRequest,
+    #[qjs(skip_trace)]
     route: Rc<str>,
+    #[qjs(skip_trace)]
     compiled: Rc<RefCell<Compiled>>,
 }
 
-impl<'js> Trace<'js> for Received {
-    fn trace<'a>(&self, _: rquickjs::class::Tracer<'a, 'js>) {}
-}
-
-// SAFETY: it holds no JavaScript values, so it has no lifetime of the engine's.
-unsafe impl<'js> JsLifetime<'js> for Received {
-    type Changed<'to> = Received;
-}
-
-impl Received {
+impl StubRequestObject {
     pub(super) fn new(request: stub::StubRequest, route: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
         Self { request, route, compiled }
     }
@@ -35,15 +30,15 @@ impl Received {
         format!("a request to \"{}\"", self.route)
     }
 
-    fn reading<T>(&self, read: impl FnOnce(&Body<'_>) -> T) -> T {
+    fn reading<T>(&self, read: impl FnOnce(&BodyReader<'_>) -> T) -> T {
         let described = || self.described();
         let content_type = || self.request.header("content-type");
-        read(&Body { bytes: &self.request.body, content_type: &content_type, compiled: &self.compiled, described: &described })
+        read(&BodyReader { bytes: &self.request.body, content_type: &content_type, compiled: &self.compiled, described: &described })
     }
 }
 
 #[rquickjs::methods(rename_all = "camelCase")]
-impl Received {
+impl StubRequestObject {
     #[qjs(get)]
     fn method(&self) -> String {
         self.request.method.clone()

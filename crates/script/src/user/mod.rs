@@ -1,81 +1,44 @@
-//! The user object and what hangs on it: requests, responses, timers.
+//! The user object: assembled from what users can do. Protocols bring most of its verbs; the others, which belong to none, stand here.
 //!
-//! Read `class` (the object) and `verbs` (its functions that send), then `request` (a call becomes a request), `judge` (an answer is judged and recorded) and
-//! `response`. Deliberately absent: sockets, who is run when.
+//! Read [`capabilities`], then any file: each is one capability. Deliberately absent: requests and what comes back (`protocols`), who is
+//! run when (`runtime`).
 
-pub(crate) mod body;
-mod class;
-mod expect;
-mod home;
-pub(crate) mod journeys;
-mod judge;
-mod name;
-mod options;
-mod own_names;
-mod prepared;
-mod request;
-mod response;
-mod socket;
+mod checks;
+pub(crate) mod flows;
+mod groups;
+mod log;
+mod pauses;
 mod timers;
-mod verbs;
 
-use std::rc::{Rc, Weak};
+use rquickjs::{Ctx, Object};
 
-use rquickjs::{Class, Ctx, Object, Persistent};
+use crate::protocols::PROTOCOLS;
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::object::UserObject;
 
-pub(crate) use class::Method;
-pub(crate) use judge::conclude;
-pub(crate) use prepared::{Checks, PreparedRequests};
-pub(crate) use request::Issued;
-pub(crate) use socket::{Happened, Pending, SocketCell, close_all, settle as settle_socket};
-pub(crate) use timers::call_timer;
+/// Steps that belong to no protocol.
+const STEPS: &[&dyn Capability] =
+    &[&pauses::Pauses, &groups::Groups, &checks::Checks, &flows::Flows, &timers::TimerFunctions, &log::Logging];
 
-use crate::crew::cell::UserCell;
-use crate::crew::desk::{Desk, RealmHandle};
-use class::User;
-use home::Home;
-use response::Response;
-use socket::{Events, Message, Socket};
-
-/// Puts prototypes and timers on a new realm.
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, desk: &Rc<Desk>) -> rquickjs::Result<()> {
-    let prototype = Class::<User>::prototype(ctx)?.unwrap_or(Object::new(ctx.clone())?);
-    verbs::install(ctx, &prototype)?;
-    native.set("userPrototype", prototype)?;
-    native.set("responsePrototype", Class::<Response>::prototype(ctx)?)?;
-    native.set("socketPrototype", Class::<Socket>::prototype(ctx)?)?;
-    native.set("eventsPrototype", Class::<Events>::prototype(ctx)?)?;
-    native.set("messagePrototype", Class::<Message>::prototype(ctx)?)?;
-    timers::install(ctx)?;
-    journeys::install(ctx, native)?;
-    // The store is new: nobody can have borrowed from it.
-    let _ = ctx.store_userdata(Home::new(Rc::clone(desk)));
-    Ok(())
+/// Everything that users can do.
+pub(crate) fn capabilities() -> Vec<&'static dyn Capability> {
+    PROTOCOLS.iter().chain(STEPS).copied().collect()
 }
 
-/// Tells a realm's timers where they are, once the test file has been evaluated.
-pub(crate) fn settle_in(handle: &Rc<RealmHandle>) {
-    handle.realm.enter(|ctx| {
-        if let Some(home) = ctx.userdata::<Home>() {
-            *home.realm.borrow_mut() = Rc::downgrade(handle);
+/// TypeScript of all capabilities; what several bring stands there once.
+pub(crate) fn sources() -> Vec<ModuleSource> {
+    let mut sources: Vec<ModuleSource> = Vec::new();
+    for source in capabilities().iter().flat_map(|capability| capability.sources()) {
+        if !sources.iter().any(|known| known.0 == source.0) {
+            sources.push(*source);
         }
-    });
+    }
+    sources
 }
 
-/// The prototype of responses, looked up once for all of a realm's.
-pub(crate) fn response_prototype(ctx: &Ctx<'_>) -> rquickjs::Result<Persistent<Object<'static>>> {
-    let prototype = Class::<Response>::prototype(ctx)?.unwrap_or(Object::new(ctx.clone())?);
-    Ok(Persistent::save(ctx, prototype))
-}
-
-/// The user object of a user.
-pub(crate) fn object<'js>(ctx: &Ctx<'js>, cell: &Rc<UserCell>, realm: Weak<RealmHandle>) -> rquickjs::Result<Object<'js>> {
-    let user = Class::instance(ctx.clone(), User::new(Rc::clone(cell), realm))?.into_inner();
-    forget(&user)?;
-    Ok(user)
-}
-
-/// Gives a user a new, empty `state`.
-pub(crate) fn forget(user: &Object<'_>) -> rquickjs::Result<()> {
-    user.set("state", Object::new(user.ctx().clone())?)
+/// Puts everything that scripts see of users into a new realm.
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
+    let natives = Natives { native: native.clone(), users: UserObject::prototype(ctx)? };
+    native.set("userPrototype", natives.users.clone())?;
+    capabilities().iter().try_for_each(|capability| capability.install(ctx, &natives))
 }

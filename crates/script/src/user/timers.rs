@@ -1,24 +1,57 @@
 //! `setTimeout`, `setInterval` and their likes, on the run's clock.
 
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
 
 use rquickjs::function::{Args, Opt, Rest};
-use rquickjs::{Ctx, Exception, Function, Persistent, Value};
+use rquickjs::{Ctx, Exception, Function, Object, Persistent, Value};
 
-use super::home::Home;
-use crate::crew::op::Then;
-use crate::crew::waiting;
+use crate::runtime::capability::Capability;
+use crate::runtime::home::RealmHome;
+use crate::runtime::operation::OperationSlot;
+use crate::runtime::owner::{Cancel, Owner};
+use crate::runtime::parts::StateParts;
+use crate::runtime::promise::settling;
+use crate::runtime::realm::RealmState;
+use crate::runtime::worker::WorkerState;
 
 /// Browsers and Node.js treat longer times as none; an hour of a test is long enough to say so instead. Milliseconds.
 const LONGEST_MS: f64 = 2_147_483_647.0;
 
-/// Puts the timer functions on the realm's global object.
-pub(super) fn install(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
-    let globals = ctx.globals();
-    globals.set("setTimeout", Function::new(ctx.clone(), set_timeout)?)?;
-    globals.set("setInterval", Function::new(ctx.clone(), set_interval)?)?;
-    globals.set("clearTimeout", Function::new(ctx.clone(), clear)?)?;
-    globals.set("clearInterval", Function::new(ctx.clone(), clear)?)
+pub(super) struct TimerFunctions;
+
+impl Capability for TimerFunctions {
+    fn install_for_users<'js>(&self, ctx: &Ctx<'js>, _: &Object<'js>) -> rquickjs::Result<()> {
+        let globals = ctx.globals();
+        globals.set("setTimeout", Function::new(ctx.clone(), set_timeout)?)?;
+        globals.set("setInterval", Function::new(ctx.clone(), set_interval)?)?;
+        globals.set("clearTimeout", Function::new(ctx.clone(), clear)?)?;
+        globals.set("clearInterval", Function::new(ctx.clone(), clear)?)
+    }
+
+    fn open_realm(&self, _: &Ctx<'_>, parts: &mut StateParts) -> rquickjs::Result<()> {
+        parts.insert(TimerIds { slots: RefCell::default(), next: Cell::new(1) });
+        Ok(())
+    }
+}
+
+/// The timers of one realm that have not ended, by the numbers that scripts know them by.
+struct TimerIds {
+    slots: RefCell<HashMap<u32, Weak<OperationSlot>>>,
+    next: Cell<u32>,
+}
+
+/// What is called when a timer is due, again and again where it has an interval.
+struct TimerCall {
+    id: u32,
+    run: Persistent<Function<'static>>,
+    arguments: Vec<Persistent<Value<'static>>>,
+    /// Nanoseconds.
+    interval_ns: Option<u64>,
+    worker: Rc<WorkerState>,
+    owner: Option<Rc<dyn Owner>>,
+    realm: Weak<RealmState>,
 }
 
 fn set_timeout<'js>(ctx: Ctx<'js>, run: Function<'js>, ms: Opt<f64>, arguments: Rest<Value<'js>>) -> rquickjs::Result<u32> {
@@ -30,7 +63,7 @@ fn set_interval<'js>(ctx: Ctx<'js>, run: Function<'js>, ms: Opt<f64>, arguments:
 }
 
 fn set<'js>(ctx: &Ctx<'js>, run: Function<'js>, ms: Opt<f64>, arguments: Rest<Value<'js>>, repeats: bool) -> rquickjs::Result<u32> {
-    let Some(home) = ctx.userdata::<Home>() else {
+    let Some(home) = ctx.userdata::<RealmHome>() else {
         return Err(Exception::throw_message(ctx, "timers work inside scenarios, not at the top level of the file"));
     };
     let realm = home.realm(ctx, "a timer")?;
@@ -38,45 +71,58 @@ fn set<'js>(ctx: &Ctx<'js>, run: Function<'js>, ms: Opt<f64>, arguments: Rest<Va
     let least = if repeats { 1.0 } else { 0.0 };
     let ms = ms.0.filter(|ms| ms.is_finite()).unwrap_or(0.0).clamp(least, LONGEST_MS);
     let ns = (ms * 1e6) as u64;
-    let then = Then::Call {
+    let ids: &TimerIds = realm.parts.get();
+    let id = ids.next.get();
+    ids.next.set(id.wrapping_add(1).max(1));
+    TimerCall {
+        id,
         run: Persistent::save(ctx, run),
         arguments: arguments.0.into_iter().map(|value| Persistent::save(ctx, value)).collect(),
         interval_ns: repeats.then_some(ns),
-    };
-    let user = home.desk.current.borrow().clone();
-    let slot = home.desk.submit(waiting(&home.desk, ns), then, user.as_ref(), &realm);
-    if let Some(user) = user {
-        user.track(&slot);
+        worker: Rc::clone(&home.worker),
+        owner: home.worker.current.borrow().clone(),
+        realm: Rc::downgrade(&realm),
     }
-    let id = home.timer_next.get();
-    home.timer_next.set(id.wrapping_add(1).max(1));
-    let mut timers = home.timers.borrow_mut();
-    if timers.len().is_power_of_two() {
-        timers.retain(|_, slot| slot.strong_count() > 0);
-    }
-    timers.insert(id, Rc::downgrade(&slot));
+    .submit(&realm, ns);
     Ok(id)
 }
 
 fn clear(ctx: Ctx<'_>, id: Opt<Value<'_>>) {
     let id = id.0.and_then(|value| value.as_number()).map(|number| number as u32);
-    let Some(home) = ctx.userdata::<Home>() else { return };
-    let timer = id.and_then(|id| home.timers.borrow_mut().remove(&id));
+    let Some(realm) = ctx.userdata::<RealmHome>().and_then(|home| home.opened()) else { return };
+    let ids: &TimerIds = realm.parts.get();
+    let timer = id.and_then(|id| ids.slots.borrow_mut().remove(&id));
     if let Some(slot) = timer.and_then(|slot| slot.upgrade()) {
         slot.cancel();
     }
 }
 
-/// Calls a timer's function.
-pub(crate) fn call_timer<'js>(
-    ctx: &Ctx<'js>,
-    run: Persistent<Function<'static>>,
-    arguments: Vec<Persistent<Value<'static>>>,
-) -> rquickjs::Result<()> {
-    let run = run.restore(ctx)?;
-    let mut args = Args::new(ctx.clone(), arguments.len());
-    for value in arguments {
-        args.push_arg(value.restore(ctx)?)?;
+impl TimerCall {
+    /// Waits for as many nanoseconds and then makes the call.
+    fn submit(self, realm: &Rc<RealmState>, ns: u64) {
+        let (worker, owner, id) = (Rc::clone(&self.worker), self.owner.clone(), self.id);
+        let timer = worker.clock.sleep(ns);
+        let slot = worker.submit(settling(timer, move |ctx: &Ctx<'_>, _| self.call(ctx)), owner.clone(), realm);
+        if let Some(owner) = owner {
+            owner.track(Rc::downgrade(&slot) as _);
+        }
+        let mut slots = realm.parts.get::<TimerIds>().slots.borrow_mut();
+        if slots.len().is_power_of_two() {
+            slots.retain(|_, slot| slot.strong_count() > 0);
+        }
+        slots.insert(id, Rc::downgrade(&slot));
     }
-    run.call_arg(args)
+
+    fn call(self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        let run = self.run.clone().restore(ctx)?;
+        let mut arguments = Args::new(ctx.clone(), self.arguments.len());
+        for value in &self.arguments {
+            arguments.push_arg(value.clone().restore(ctx)?)?;
+        }
+        // Before the function, which may clear it.
+        if let (Some(ns), Some(realm)) = (self.interval_ns, self.realm.upgrade()) {
+            self.submit(&realm, ns);
+        }
+        run.call_arg(arguments)
+    }
 }

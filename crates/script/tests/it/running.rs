@@ -185,7 +185,7 @@ export default test({ target: param.url("target"), load: s.run(arrivals(1).for("
         assert!(second > begun && second < at("7", FlowStep::Start), "{events:?}");
         assert!(at("7", FlowStep::Start) <= at("7", FlowStep::Stage(0)) && at("7", FlowStep::Stage(0)) <= at("7", FlowStep::Finish));
         assert_eq!(events.len(), 6);
-        assert!(stage.texts()[0].contains("`since` is a response"), "{:?}", stage.texts());
+        assert!(stage.texts()[0].contains("`since` must be a response"), "{:?}", stage.texts());
     });
 }
 
@@ -344,7 +344,7 @@ for (const expect of [
             "the value at $.method is \"\"GET\"\", not as expected",
             "nothing at $.gone",
             "ok",
-            "the answer took longer than 1ns",
+            "the response took longer than 1ns",
         ];
         assert_eq!(stage.texts(), expected);
         assert_eq!(series(&stage.drain(), SeriesKind::Request, "E").outcomes, [(Outcome::Passed, 4), (Outcome::Expect, 7)]);
@@ -363,10 +363,10 @@ fn what_is_thrown_names_the_line_of_the_typescript() {
 #[test]
 fn mistakes_in_calls_name_the_line_and_the_remedy() {
     for (line, part) in [
-        ("await user.get('/', { header: {} });", "a request has no option `header`; known are: name, headers"),
+        ("await user.get('/', { header: {} });", "a request has no option `header`; its options are: name, headers"),
         ("await user.get('/', { timeout: 5 });", "timeout: \"\" is not a duration"),
         ("await user.post('/', { json: 1, body: 'x' });", "one body"),
-        ("await user.get(5 as any);", "is a text such as"),
+        ("await user.get(5 as any);", "expected the URL as a string, such as"),
         ("await user.get('ftp://x/');", "scheme `ftp`"),
         ("await user.pause('uniform(3s, 1s)');", "the shorter duration must come first"),
         ("user.check('c', undefined as any);", "true or false"),

@@ -387,17 +387,17 @@ await socket.request("echo x", { name: "Threw", match: () => { throw new Error("
     run(body, async |stage, _| {
         assert_eq!(stage.play(0).await, FAILED);
         let expected = [
-            "a WebSocket has no option `nme`; known are: name, headers, auth, timeout, protocols, compression, unread, keep",
-            "unread is \"keep\" or \"drop\"",
+            "a WebSocket has no option `nme`; its options are: name, headers, auth, timeout, protocols, compression, unread, keep",
+            "unread: expected \"keep\" or \"drop\"",
             "protocols: \"a b\" is not the name of a sub-protocol",
             "`ftp://h/` has the scheme `ftp`; requests go to http:// or https://, sockets to ws:// or wss://",
-            "a message is a text or bytes (Uint8Array); write objects with JSON.stringify(…)",
-            "request(…) has no option `mtch`; known are: name, match, within",
-            "match: write a text, a regular expression or a function",
+            "expected the message as a string or bytes (Uint8Array); write objects with JSON.stringify(…)",
+            "request(…) has no option `mtch`; its options are: name, match, within",
+            "match: expected a string, a regular expression or a function",
             "within: \"\" is not a duration: expected a number and a unit, such as \"500ms\", \"30s\", \"1m30s\" or \"2h\"",
-            "close(1006): a close code is 1000, or from 3000 to 4999",
-            "close(…): a reason has at most 123 bytes",
-            "ping(…) has no option `match`; known are: name, within",
+            "close(1006): the close code must be 1000, or from 3000 to 4999",
+            "close(…): the reason must be at most 123 bytes",
+            "ping(…) has no option `match`; its options are: name, within",
         ];
         assert_eq!(stage.texts(), expected);
         let snapshot = stage.drain();

@@ -7,10 +7,10 @@ use rquickjs::class::Trace;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
 
-use super::Scope;
+use super::RealmData;
 use crate::data::collection::Collection;
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>) -> Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeCollection>::define(data)?;
     let scope = Rc::clone(scope);
     let declare = move |ctx: Ctx<'js>, path: String| {
@@ -28,7 +28,7 @@ struct NativeCollection {
     #[qjs(skip_trace)]
     collection: Arc<Collection>,
     #[qjs(skip_trace)]
-    scope: Rc<Scope>,
+    scope: Rc<RealmData>,
 }
 
 #[rquickjs::methods(rename_all = "camelCase")]

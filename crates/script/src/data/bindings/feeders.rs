@@ -9,12 +9,12 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 
-use super::Scope;
+use super::RealmData;
 use crate::data::feeder::{Feeder, Strategy};
 use crate::data::rows::{CsvOptions, Rows};
 use crate::data::store::{FeederKey, RowsFormat};
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>) -> Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeRows>::define(data)?;
     Class::<Tickets>::define(data)?;
     let realm = Rc::clone(scope);
@@ -50,7 +50,7 @@ impl NativeRows {
     /// A new object for a row.
     fn row<'js>(&self, ctx: Ctx<'js>, row: u32) -> Result<Value<'js>> {
         match &*self.rows {
-            Rows::Table(table) => {
+            Rows::RowTable(table) => {
                 let object = Object::new(ctx)?;
                 for (column, value) in table.columns().iter().zip(table.row(row as usize)) {
                     object.set(column.as_str(), value)?;
@@ -63,7 +63,7 @@ impl NativeRows {
 }
 
 fn open<'js>(
-    scope: &Scope,
+    scope: &RealmData,
     ctx: &Ctx<'js>,
     format: String,
     written: String,
@@ -141,7 +141,7 @@ fn warn(ctx: &Ctx<'_>, line: &str) -> Result<()> {
     console.get::<_, Function<'_>>("warn")?.call((line,))
 }
 
-fn tickets<'js>(scope: &Scope, ctx: &Ctx<'js>, strategy: String, rows: usize, path: String) -> Result<Class<'js, Tickets>> {
+fn tickets<'js>(scope: &RealmData, ctx: &Ctx<'js>, strategy: String, rows: usize, path: String) -> Result<Class<'js, Tickets>> {
     let strategy = match strategy.as_str() {
         "random" => Strategy::Random,
         "shuffle" => Strategy::Shuffle,

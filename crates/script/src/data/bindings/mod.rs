@@ -1,6 +1,6 @@
 //! Data in front of scripts: what `module/data.ts` finds as `__loadstone.data`.
 //!
-//! Read [`Scope`], one realm's view of the [`Store`]. Native objects hold no JavaScript values, so that nothing here keeps a realm
+//! Read [`RealmData`], one realm's view of the [`Store`]. Native objects hold no JavaScript values, so that nothing here keeps a realm
 //! alive; rows made by functions and lists written in the script stay on the TypeScript side.
 
 mod collections;
@@ -20,17 +20,17 @@ use rquickjs::{Class, Ctx, Exception, Object, Result};
 
 pub(crate) use random::RandomHandle;
 
-use super::draws::Stream;
-use super::files::Content;
+use super::draws::DrawStream;
+use super::files::FileBytes;
 use super::store::Store;
-use super::template::Template;
+use super::template::TextTemplate;
 use super::unique::UniqueIds;
 
 /// The folder that a script's file names are relative to: that of the file which called.
 pub(crate) type CallerFolder = Box<dyn Fn(&Ctx<'_>) -> PathBuf>;
 
 /// One realm's view of the store.
-pub(crate) struct Scope {
+pub(crate) struct RealmData {
     store: Arc<Store>,
     folder: CallerFolder,
     random: RandomHandle,
@@ -38,14 +38,14 @@ pub(crate) struct Scope {
     /// Feeders declared so far: realms run the same declarations in the same order.
     declared: Cell<u64>,
     sealed: Cell<bool>,
-    templates: RefCell<Known<Template>>,
-    files: RefCell<Known<Content>>,
+    templates: RefCell<ByModuleAndPath<TextTemplate>>,
+    files: RefCell<ByModuleAndPath<FileBytes>>,
 }
 
 /// What a realm has used, by calling module and by the path as written: found again without a lock or a new text.
-type Known<T> = HashMap<String, HashMap<String, Arc<T>>>;
+type ByModuleAndPath<T> = HashMap<String, HashMap<String, Arc<T>>>;
 
-impl Scope {
+impl RealmData {
     /// After the test file was evaluated: feeders can no longer be declared.
     pub(crate) fn seal(&self) {
         self.sealed.set(true);
@@ -74,7 +74,7 @@ impl Scope {
     fn known<T, E: fmt::Display>(
         &self,
         ctx: &Ctx<'_>,
-        known: &RefCell<Known<T>>,
+        known: &RefCell<ByModuleAndPath<T>>,
         written: &str,
         load: impl FnOnce(&Path) -> std::result::Result<Arc<T>, E>,
     ) -> Result<Arc<T>> {
@@ -90,12 +90,12 @@ impl Scope {
 }
 
 /// Puts `data` on the hidden `__loadstone` object of a new realm.
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, store: &Arc<Store>, folder: CallerFolder) -> Result<Rc<Scope>> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, store: &Arc<Store>, folder: CallerFolder) -> Result<Rc<RealmData>> {
     let realm = store.realm_number();
-    let scope = Rc::new(Scope {
+    let scope = Rc::new(RealmData {
         store: Arc::clone(store),
         folder,
-        random: RandomHandle::new(store.seed(), Stream::Realm { number: realm }),
+        random: RandomHandle::new(store.seed(), DrawStream::Realm { number: realm }),
         ids: RefCell::new(UniqueIds::new(store.mark(), realm)),
         declared: Cell::new(0),
         sealed: Cell::new(false),
@@ -107,7 +107,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, store: &Arc<Sto
     collections::install(ctx, &data, &scope)?;
     shared::install(ctx, &data, &scope)?;
     texts::install(ctx, &data, &scope)?;
-    data.set("random", Class::instance(ctx.clone(), random::Random::new(scope.random.clone()))?)?;
+    data.set("random", Class::instance(ctx.clone(), random::RandomObject::new(scope.random.clone()))?)?;
     native.set("data", data)?;
     Ok(scope)
 }

@@ -8,7 +8,7 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Class, Coerced, Ctx, Exception, JsLifetime, Object, Result, TypedArray, Value};
 use stub::Delay;
 
-use crate::data::draws::{Draws, Stream};
+use crate::data::draws::{DrawStream, Draws};
 
 /// A stream of draws that several owners draw from: a user's pauses and its `user.random`.
 #[derive(Debug, Clone)]
@@ -17,18 +17,18 @@ pub(crate) struct RandomHandle(Rc<RefCell<Drawing>>);
 #[derive(Debug)]
 struct Drawing {
     seed: u64,
-    stream: Stream,
+    stream: DrawStream,
     /// Made for the first draw: most iterations draw nothing.
     draws: Option<Draws>,
 }
 
 impl RandomHandle {
-    pub(crate) fn new(seed: u64, stream: Stream) -> Self {
+    pub(crate) fn new(seed: u64, stream: DrawStream) -> Self {
         Self(Rc::new(RefCell::new(Drawing { seed, stream, draws: None })))
     }
 
     /// Begins another stream: the same user's next iteration.
-    pub(crate) fn restart(&self, stream: Stream) {
+    pub(crate) fn restart(&self, stream: DrawStream) {
         let mut drawing = self.0.borrow_mut();
         drawing.stream = stream;
         drawing.draws = None;
@@ -40,19 +40,19 @@ impl RandomHandle {
     }
 
     /// The object that scripts see as `random`.
-    pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Class<'js, Random>> {
-        Class::instance(ctx.clone(), Random::new(self.clone()))
+    pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Class<'js, RandomObject>> {
+        Class::instance(ctx.clone(), RandomObject::new(self.clone()))
     }
 }
 
 #[derive(Trace, JsLifetime)]
-#[rquickjs::class]
-pub(crate) struct Random {
+#[rquickjs::class(rename = "Random")]
+pub(crate) struct RandomObject {
     #[qjs(skip_trace)]
     handle: RandomHandle,
 }
 
-impl Random {
+impl RandomObject {
     pub(super) fn new(handle: RandomHandle) -> Self {
         Self { handle }
     }
@@ -63,7 +63,7 @@ const LENGTH_MAX: usize = 64 << 20;
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 #[rquickjs::methods(rename_all = "camelCase")]
-impl Random {
+impl RandomObject {
     fn number(&self) -> f64 {
         self.handle.draws().unit()
     }
@@ -88,7 +88,7 @@ impl Random {
         let share = match probability.0.filter(|value| !value.is_undefined()) {
             None => 0.5,
             Some(value) => share(&value)
-                .ok_or_else(|| wrong(&ctx, "random.boolean(probability): a number from 0 to 1 is needed, or a text such as \"20%\""))?,
+                .ok_or_else(|| wrong(&ctx, "random.boolean(probability): expected a number from 0 to 1, or a string such as \"20%\""))?,
         };
         Ok(self.handle.draws().unit() < share)
     }

@@ -7,10 +7,10 @@ use rquickjs::class::Trace;
 use rquickjs::prelude::{Func, List};
 use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
 
-use super::Scope;
+use super::RealmData;
 use crate::data::shared::{SharedError, SharedValue};
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>) -> Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeShared>::define(data)?;
     let scope = Rc::clone(scope);
     let declare = move |ctx: Ctx<'js>, name: String, initial: String| {

@@ -8,7 +8,7 @@ use super::*;
 /// One realm over a store, with `__loadstone.data` as `data` and a folder of files.
 struct TestRealm {
     context: Context,
-    scope: Rc<Scope>,
+    scope: Rc<RealmData>,
 }
 
 impl TestRealm {
@@ -175,7 +175,7 @@ fn draws_have_their_shapes() {
 fn user_streams_repeat_and_restart() {
     let (folder, store) = (folder(), Store::new(1));
     let realm = TestRealm::new(&store, folder.path());
-    let stream = |iteration| Stream::Iteration { leaf: 0, user: 3, iteration };
+    let stream = |iteration| DrawStream::Iteration { leaf: 0, user: 3, iteration };
     let handle = RandomHandle::new(7, stream(0));
     realm.context.with(|ctx| ctx.globals().set("user", handle.object(&ctx).unwrap()).unwrap());
     let first = realm.eval("[user.number(), user.number()]");

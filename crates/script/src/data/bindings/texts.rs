@@ -8,11 +8,11 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, FromJs, JsLifetime, Object, Result, TypedArray, Value};
 
-use super::Scope;
-use crate::data::files::Content;
-use crate::data::template::{Filling, Placeholder, Template, TemplateError};
+use super::RealmData;
+use crate::data::files::FileBytes;
+use crate::data::template::{Filling, Placeholder, TemplateError, TextTemplate};
 
-pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>) -> Result<()> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<FileHandle>::define(data)?;
     let realm = Rc::clone(scope);
     data.set("uniqueId", Func::from(move |prefix: Opt<Option<String>>| realm.ids.borrow_mut().next(prefix.0.flatten().as_deref())))?;
@@ -27,7 +27,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>
     data.set(
         "templateText",
         Func::from(|ctx: Ctx<'js>, text: String, values: Opt<Option<Object<'js>>>| {
-            let template = Template::compile("template", &text).map_err(|error| Exception::throw_message(&ctx, &error.to_string()))?;
+            let template = TextTemplate::compile("template", &text).map_err(|error| Exception::throw_message(&ctx, &error.to_string()))?;
             fill(&ctx, &template, values.0.flatten().as_ref())
         }),
     )?;
@@ -45,13 +45,13 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<Scope>
 
 /// Why a template could not be filled.
 enum FillError {
-    Template(TemplateError),
+    TextTemplate(TemplateError),
     Thrown(rquickjs::Error),
 }
 
 impl From<TemplateError> for FillError {
     fn from(error: TemplateError) -> Self {
-        FillError::Template(error)
+        FillError::TextTemplate(error)
     }
 }
 
@@ -61,9 +61,9 @@ impl From<rquickjs::Error> for FillError {
     }
 }
 
-fn fill<'js>(ctx: &Ctx<'js>, template: &Template, values: Option<&Object<'js>>) -> Result<String> {
+fn fill<'js>(ctx: &Ctx<'js>, template: &TextTemplate, values: Option<&Object<'js>>) -> Result<String> {
     template.fill(|placeholder| filling(ctx, values, placeholder)).map_err(|error| match error {
-        FillError::Template(error) => Exception::throw_message(ctx, &error.to_string()),
+        FillError::TextTemplate(error) => Exception::throw_message(ctx, &error.to_string()),
         FillError::Thrown(error) => error,
     })
 }
@@ -93,13 +93,13 @@ fn filling<'js>(
 #[rquickjs::class(rename = "FileContent")]
 pub(crate) struct FileHandle {
     #[qjs(skip_trace)]
-    content: Arc<Content>,
+    content: Arc<FileBytes>,
     name: Option<String>,
     media_type: Option<String>,
 }
 
 impl FileHandle {
-    fn new(content: Arc<Content>, options: Option<&Object<'_>>) -> Result<Self> {
+    fn new(content: Arc<FileBytes>, options: Option<&Object<'_>>) -> Result<Self> {
         let option = |key: &str| options.map_or(Ok(None), |options| options.get::<_, Option<String>>(key));
         Ok(Self { content, name: option("name")?, media_type: option("type")? })
     }
@@ -109,7 +109,7 @@ impl FileHandle {
         Class::from_js(value.ctx(), value.clone()).ok()
     }
 
-    pub(crate) fn content(&self) -> &Arc<Content> {
+    pub(crate) fn content(&self) -> &Arc<FileBytes> {
         &self.content
     }
 

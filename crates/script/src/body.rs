@@ -1,0 +1,114 @@
+//! What scripts read out of a body, of an answer or of a request that a stub received.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use rquickjs::function::Opt;
+use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
+
+use crate::extract::cache::Compiled;
+use crate::extract::json::JsonValue;
+use crate::extract::{ExtractError, markup};
+
+/// Most values that `cssAll` and `xpathAll` give.
+const VALUES_MAX: usize = 1_000_000;
+
+/// A body, and how messages call it.
+pub(crate) struct BodyReader<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// The `Content-Type`, for which the header lines have to be split.
+    pub(crate) content_type: &'a dyn Fn() -> Option<&'a str>,
+    pub(crate) compiled: &'a RefCell<Compiled>,
+    /// `"Create ticket" answered 200`.
+    pub(crate) described: &'a dyn Fn() -> String,
+}
+
+impl<'js> BodyReader<'_> {
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.bytes)
+    }
+
+    fn missing(&self, ctx: &Ctx<'js>, what: &str, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        fallback.0.ok_or_else(|| Exception::throw_message(ctx, &format!("{}: {what}", (self.described)())))
+    }
+
+    fn refused(&self, ctx: &Ctx<'_>, error: &ExtractError) -> rquickjs::Error {
+        match error {
+            ExtractError::Expression { .. } => Exception::throw_syntax(ctx, &error.to_string()),
+            ExtractError::Body(problem) => Exception::throw_message(ctx, &format!("{}: {problem}", (self.described)())),
+        }
+    }
+
+    fn select(&self, ctx: &Ctx<'_>, selector: &str, options: Option<Object<'_>>, limit: usize) -> rquickjs::Result<Vec<String>> {
+        let selector = self.compiled.borrow_mut().css(selector).map_err(|error| self.refused(ctx, &error))?;
+        let attribute = options.map_or(Ok(None), |options| options.get::<_, Option<String>>("attribute"))?;
+        Ok(markup::css(&self.text(), &selector, attribute.as_deref(), limit))
+    }
+
+    fn evaluate(&self, ctx: &Ctx<'_>, expression: &str, limit: usize) -> rquickjs::Result<Vec<String>> {
+        let compiled = self.compiled.borrow_mut().xpath(expression).map_err(|error| self.refused(ctx, &error))?;
+        markup::xpath(&self.text(), &compiled, expression, (self.content_type)(), limit).map_err(|error| self.refused(ctx, &error))
+    }
+
+    pub(crate) fn json(&self, ctx: &Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        let Some(path) = path.0.filter(|path| !path.is_undefined()) else {
+            return ctx.json_parse(self.bytes).map_err(|_| {
+                ctx.catch();
+                Exception::throw_message(ctx, &format!("{}: the body is not JSON", (self.described)()))
+            });
+        };
+        let written = path.get::<String>()?;
+        let path = self.compiled.borrow_mut().json(&written).map_err(|error| self.refused(ctx, &error))?;
+        match path.first(self.bytes) {
+            Ok(Some(value)) => to_js(ctx, value),
+            Ok(None) => self.missing(ctx, &format!("nothing at {written}"), fallback),
+            Err(error) if fallback.0.is_none() => Err(self.refused(ctx, &error)),
+            Err(_) => self.missing(ctx, "", fallback),
+        }
+    }
+
+    pub(crate) fn json_all(&self, ctx: &Ctx<'js>, path: &str) -> rquickjs::Result<Value<'js>> {
+        let path = self.compiled.borrow_mut().json(path).map_err(|error| self.refused(ctx, &error))?;
+        let all = path.all(self.bytes).map_err(|error| self.refused(ctx, &error))?;
+        ctx.json_parse(all)
+    }
+
+    pub(crate) fn css(
+        &self,
+        ctx: &Ctx<'js>,
+        selector: &str,
+        options: Option<Object<'js>>,
+        fallback: Opt<Value<'js>>,
+    ) -> rquickjs::Result<Value<'js>> {
+        match self.select(ctx, selector, options, 1)?.into_iter().next() {
+            Some(text) => text.into_js(ctx),
+            None => self.missing(ctx, &format!("nothing is selected by {selector}"), fallback),
+        }
+    }
+
+    pub(crate) fn css_all(&self, ctx: &Ctx<'js>, selector: &str, options: Option<Object<'js>>) -> rquickjs::Result<Vec<String>> {
+        self.select(ctx, selector, options, VALUES_MAX)
+    }
+
+    pub(crate) fn xpath(&self, ctx: &Ctx<'js>, expression: &str, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        match self.evaluate(ctx, expression, 1)?.into_iter().next() {
+            Some(text) => text.into_js(ctx),
+            None => self.missing(ctx, &format!("nothing is found by {expression}"), fallback),
+        }
+    }
+
+    pub(crate) fn xpath_all(&self, ctx: &Ctx<'js>, expression: &str) -> rquickjs::Result<Vec<String>> {
+        self.evaluate(ctx, expression, VALUES_MAX)
+    }
+}
+
+/// A value that was found, for the script.
+pub(crate) fn to_js<'js>(ctx: &Ctx<'js>, value: JsonValue<'_>) -> rquickjs::Result<Value<'js>> {
+    match value {
+        JsonValue::Null => Ok(Value::new_null(ctx.clone())),
+        JsonValue::Boolean(boolean) => Ok(Value::new_bool(ctx.clone(), boolean)),
+        JsonValue::Number(number) => Ok(Value::new_number(ctx.clone(), number)),
+        JsonValue::Text(text) => text.as_ref().into_js(ctx),
+        JsonValue::Json(text) => ctx.json_parse(text.as_bytes()),
+    }
+}

@@ -1,0 +1,65 @@
+//! What compilation gives: JavaScript modules, and the way back to the source.
+
+use std::collections::HashMap;
+
+use super::source::{Positions, SourceText};
+use crate::error::SourcePlace;
+
+/// What a module is to the loader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModuleForm {
+    /// An ES module (TypeScript, JavaScript or JSON as compiled).
+    Module,
+    /// A function expression around a CommonJS file, evaluated by `require`.
+    CommonJs,
+}
+
+/// One compiled file.
+#[derive(Debug)]
+pub(crate) struct CompiledModule {
+    pub(crate) form: ModuleForm,
+    pub(crate) code: String,
+    /// Specifier as written → id of the module it means.
+    pub(crate) imports: HashMap<String, String>,
+    pub(crate) positions: Positions,
+    /// `None` for what Loadstone adds itself.
+    pub(crate) source: Option<SourceText>,
+    /// Byte ranges of the loops, in the source.
+    pub(super) loops: Vec<(u32, u32)>,
+}
+
+/// A test file and everything it imports, compiled. Shared by all realms of all workers.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) entry: String,
+    pub(crate) modules: HashMap<String, CompiledModule>,
+    /// Folder of the test file: what relative data files are found from.
+    pub(crate) folder: std::path::PathBuf,
+}
+
+impl Program {
+    /// Id of the module that `specifier` means in `importer`.
+    pub(crate) fn resolve(&self, importer: &str, specifier: &str) -> Option<&str> {
+        self.modules.get(importer)?.imports.get(specifier).map(String::as_str)
+    }
+
+    /// Where generated code came from; `None` for code of Loadstone itself.
+    pub(crate) fn place(&self, module: &str, line: u32, column: u32) -> Option<SourcePlace> {
+        let module = self.modules.get(module)?;
+        let source = module.source.as_ref()?;
+        let (line, column) = module.positions.source_of(line, column)?;
+        Some(source.place(line, column))
+    }
+
+    /// The loop that a turn without end was in, given the last place that QuickJS knows. It knows places of calls and
+    /// property accesses only, so for a loop without any it names something before the loop.
+    pub(crate) fn endless_loop(&self, known: &SourcePlace) -> Option<SourcePlace> {
+        let (module, source) = self.modules.values().find_map(|m| m.source.as_ref().filter(|s| s.file == known.file).map(|s| (m, s)))?;
+        let at = source.offset(known.line, known.column) as u32;
+        if module.loops.iter().any(|(start, end)| (*start..*end).contains(&at)) {
+            return None;
+        }
+        let start = module.loops.iter().map(|(start, _)| *start).filter(|start| *start >= at).min()?;
+        Some(source.place_of(start as usize, 1))
+    }
+}

@@ -1,0 +1,200 @@
+//! Iterations that a script plays: what the engine holds of a user.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use engine::{Iteration, IterationEnd, VirtualUser};
+use rquickjs::function::This;
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Function, Object, Persistent, Promise, Value};
+
+use crate::realm::{AwaitsPromise, call_with, disregard, thrown};
+use crate::runtime::object::UserObject;
+use crate::runtime::owner::{Owner, PendingCall};
+use crate::runtime::realm::RealmState;
+use crate::runtime::user::UserState;
+
+/// A user with its JavaScript side. The persistent values come before the realm they belong to, so they are dropped first.
+pub(crate) struct ScriptedUser {
+    user: Persistent<Object<'static>>,
+    scenario: Persistent<Function<'static>>,
+    /// The promise of the iteration, and its address: kept so that the address stays its own.
+    promise: RefCell<Option<(usize, Persistent<Value<'static>>)>>,
+    /// `user.state` begins empty.
+    forgets: Cell<bool>,
+    state: Rc<UserState>,
+    realm: Rc<RealmState>,
+}
+
+impl ScriptedUser {
+    /// Makes the user object and finds the scenario's function.
+    pub(crate) fn new(ctx: &Ctx<'_>, state: Rc<UserState>, realm: Rc<RealmState>) -> rquickjs::Result<Self> {
+        let native: Object<'_> = ctx.globals().get("__loadstone")?;
+        let find: Function<'_> = native.get("scenario")?;
+        let scenario: Function<'_> = find.call((&*state.scenario.name,))?;
+        let user = UserObject::make(ctx, &state)?;
+        realm.users.set(realm.users.get() + 1);
+        Ok(Self {
+            user: Persistent::save(ctx, user),
+            scenario: Persistent::save(ctx, scenario),
+            promise: RefCell::default(),
+            forgets: Cell::new(false),
+            state,
+            realm,
+        })
+    }
+
+    /// The iteration ends with this promise, which nobody else has.
+    fn wait_for<'js>(&self, ctx: &Ctx<'js>, promise: &Promise<'js>) {
+        let state: Rc<dyn AwaitsPromise> = self.state.clone();
+        let address = self.realm.realm.awaited().insert(promise, state);
+        *self.promise.borrow_mut() = Some((address, Persistent::save(ctx, promise.as_value().clone())));
+    }
+
+    /// Forgets the promise of an earlier iteration. One that was interrupted may yet fail: as a consequence, which is no news.
+    fn wait_no_more(&self, ctx: &Ctx<'_>) {
+        let Some((address, promise)) = self.promise.take() else { return };
+        if self.realm.realm.awaited().take(address).is_some()
+            && let Ok(promise) = promise.restore(ctx)
+        {
+            disregard(&promise);
+        }
+    }
+
+    /// Has the iteration end when a promise settles that others may have as well.
+    fn attach<'js>(&self, ctx: &Ctx<'js>, promise: Promise<'js>) -> rquickjs::Result<()> {
+        let then: Function<'js> = promise.then()?;
+        let (own, epoch) = (Rc::clone(&self.state), self.state.epoch());
+        let passed = Function::new(ctx.clone(), move || {
+            if own.epoch() == epoch {
+                own.finish(IterationEnd::Ended(own.outcome()));
+            }
+        })?;
+        let own = Rc::clone(&self.state);
+        let failed = Function::new(ctx.clone(), move |ctx: Ctx<'js>, thrown: Value<'js>| {
+            if own.epoch() == epoch {
+                own.finish_thrown(&ctx, &thrown);
+            }
+        })?;
+        then.call((This(promise), passed, failed))
+    }
+}
+
+impl PendingCall for ScriptedUser {
+    fn realm(&self) -> &Rc<RealmState> {
+        &self.realm
+    }
+
+    fn owner(&self) -> Option<Rc<dyn Owner>> {
+        // Without an iteration it was interrupted before it began.
+        self.state.sequence().map(|_| Rc::clone(&self.state) as _)
+    }
+
+    /// Begins the iteration.
+    fn call(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        self.wait_no_more(ctx);
+        let user = self.user.clone().restore(ctx)?;
+        if self.forgets.take() {
+            UserObject::forget(&user)?;
+        }
+        // A scenario that is no async function throws here what another's promise would be rejected with.
+        let scenario = self.scenario.clone().restore(ctx)?;
+        let returned = match call_with(&scenario, user.as_value()) {
+            Ok(returned) => returned,
+            Err(error) => {
+                self.state.finish_thrown(ctx, &thrown(ctx, error));
+                return Ok(());
+            }
+        };
+        match Promise::from_value(returned) {
+            Ok(promise) if !self.realm.realm.is_async(&scenario) => self.attach(ctx, promise),
+            Ok(promise) if promise.state() != PromiseState::Resolved => {
+                self.wait_for(ctx, &promise);
+                Ok(())
+            }
+            _ => {
+                self.state.finish(IterationEnd::Ended(self.state.outcome()));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for ScriptedUser {
+    fn drop(&mut self) {
+        self.state.abandon();
+        if self.promise.borrow().is_some() {
+            self.realm.realm.enter(|ctx| self.wait_no_more(ctx));
+        }
+        self.realm.users.set(self.realm.users.get().saturating_sub(1));
+    }
+}
+
+/// One virtual user of a script.
+pub struct ScriptUser {
+    scripted: Rc<ScriptedUser>,
+}
+
+impl ScriptUser {
+    pub(crate) fn new(scripted: ScriptedUser) -> Self {
+        Self { scripted: Rc::new(scripted) }
+    }
+}
+
+impl std::fmt::Debug for ScriptUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = &self.scripted.state;
+        f.debug_struct("ScriptUser").field("scenario", &state.scenario.name).field("number", &state.number).finish()
+    }
+}
+
+impl VirtualUser for ScriptUser {
+    fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd> {
+        RunningIteration { scripted: &self.scripted, iteration: Some(iteration), ended: false }
+    }
+}
+
+/// An iteration under way. Dropping it interrupts the iteration.
+struct RunningIteration<'u> {
+    scripted: &'u Rc<ScriptedUser>,
+    /// Until it begins.
+    iteration: Option<Iteration>,
+    ended: bool,
+}
+
+impl Future for RunningIteration<'_> {
+    type Output = IterationEnd;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IterationEnd> {
+        let scripted = self.scripted;
+        let state = &scripted.state;
+        if let Some(iteration) = self.iteration.take() {
+            let keeps_state = state.begin(iteration);
+            scripted.forgets.set(!keeps_state);
+            state.wait(context.waker());
+            state.worker.call(Rc::clone(scripted) as _);
+            return Poll::Pending;
+        }
+        match state.take_end() {
+            Some(end) => {
+                self.ended = true;
+                Poll::Ready(end)
+            }
+            None => {
+                state.wait(context.waker());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for RunningIteration<'_> {
+    fn drop(&mut self) {
+        if !self.ended && self.iteration.is_none() {
+            self.scripted.state.interrupt();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A test file that has been read: what every worker, and the realm of its stubs, is made from.
+
+use std::sync::Arc;
+
+use metrics::Nanos;
+use plan::TestPlan;
+use protocol::NetworkOptions;
+
+use crate::compile::Program;
+use crate::data::collection::Collected;
+use crate::data::store::Store;
+use crate::error::ScriptError;
+use crate::parameters::Inputs;
+use crate::realm::World;
+use crate::settings::Settings;
+use crate::stubs::declared::DeclaredStub;
+
+/// A test file, ready to run. Shared by all workers.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Validated.
+    pub plan: TestPlan,
+    /// How the test reaches the network; the binary's flags may add to it.
+    pub network: NetworkOptions,
+    pub(crate) program: Arc<Program>,
+    pub(crate) inputs: Arc<Inputs>,
+    pub(crate) settings: Settings,
+    pub(crate) store: Arc<Store>,
+    pub(crate) stubs: Arc<[DeclaredStub]>,
+    /// Longest turn of JavaScript. Nanoseconds.
+    pub(crate) turn_ns_max: Nanos,
+}
+
+impl Loaded {
+    /// Puts the files that users gathered with `collect` in their places, when the run is over. Without this they are gone.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish_collections(&self) -> Result<Vec<Collected>, ScriptError> {
+        self.store.collections().finish().map_err(|error| ScriptError::new(error.to_string()))
+    }
+
+    /// What a realm of it is made from.
+    pub(crate) fn world(&self) -> World {
+        World {
+            program: Arc::clone(&self.program),
+            folder: self.program.folder.clone(),
+            store: Arc::clone(&self.store),
+            turn_ns_max: self.turn_ns_max,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A call of the script becomes a request.
+
+use std::rc::Rc;
+
+use protocol::http::{BodyUse, Origin, Request, add_query, path_of, resolve};
+use rquickjs::{Ctx, Exception, Value};
+use url::Url;
+
+use super::options::RequestOptions;
+use super::state::{HttpScenario, set_header};
+use crate::runtime::user::UserState;
+
+/// The URL of a call: a string, or a `URL` object.
+pub(in crate::protocols) fn url_text<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<String> {
+    if let Some(text) = url.as_string() {
+        return text.to_string();
+    }
+    // A `URL` object is as good as its text.
+    match url.as_object().and_then(|object| object.get::<_, String>("href").ok()) {
+        Some(href) => Ok(href),
+        None => Err(Exception::throw_type(ctx, "expected the URL as a string, such as \"/products\"")),
+    }
+}
+
+/// The request that a call asks for, and how many redirects it may follow.
+pub(in crate::protocols) fn build(
+    ctx: &Ctx<'_>,
+    user: &UserState,
+    method: Rc<str>,
+    written: &str,
+    options: &RequestOptions,
+) -> rquickjs::Result<(Request, u8)> {
+    let scenario = HttpScenario::of(user);
+    let (origin, path) = address(ctx, scenario, written, &options.query)?;
+    let mut headers = scenario.headers.clone();
+    let at_base = scenario.base.as_ref().is_some_and(|base| base.origin == origin);
+    let authorization = match &options.authorization {
+        Some(own) => own.as_deref(),
+        None => scenario.authorization.as_deref().filter(|_| at_base),
+    };
+    if let Some(value) = authorization {
+        set_header(&mut headers, "Authorization", value);
+    }
+    if let Some(content_type) = &options.content_type {
+        set_header(&mut headers, "Content-Type", content_type);
+    }
+    for (name, value) in &options.headers {
+        set_header(&mut headers, name, value);
+    }
+    let request = Request {
+        origin,
+        method,
+        path,
+        headers,
+        body: options.body.clone(),
+        timeout_ns: options.timeout_ns.unwrap_or(user.scenario.timeout_ns),
+        body_use: options.body_use.unwrap_or(BodyUse::Keep),
+        body_bytes_max: scenario.body_bytes_max,
+    };
+    Ok((request, options.redirects.unwrap_or(scenario.redirects).min(255) as u8))
+}
+
+/// Where a request goes: origin, and path with query.
+fn address(ctx: &Ctx<'_>, scenario: &HttpScenario, written: &str, query: &[(String, String)]) -> rquickjs::Result<(Rc<Origin>, String)> {
+    if let Some(base) = &scenario.base
+        && query.is_empty()
+        && is_plain_path(written)
+    {
+        return Ok((Rc::clone(&base.origin), written.to_owned()));
+    }
+    let base = scenario.base.as_ref().map(|base| &base.url);
+    let mut url: Url = resolve(base, written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Exception::throw_message(ctx, &format!("`{written}`: only http:// and https:// URLs can be requested")));
+    }
+    add_query(&mut url, query.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let origin = Origin::of(&url);
+    let origin = match &scenario.base {
+        Some(base) if *base.origin == origin => Rc::clone(&base.origin),
+        _ => Rc::new(origin),
+    };
+    Ok((origin, path_of(&url)))
+}
+
+/// An absolute path that the URL standard would leave as it is.
+fn is_plain_path(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let plain = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'/' | b'-' | b'_' | b'.' | b'~' | b'%' | b'?' | b'=' | b'&' | b'+' | b',' | b':' | b'@')
+    };
+    bytes.first() == Some(&b'/') && bytes.get(1) != Some(&b'/') && bytes.iter().all(plain) && !text.contains("/.") && !text.contains("%2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_taken_as_they_are_are_those_the_standard_leaves_alone() {
+        let base = Url::parse("http://h").unwrap();
+        for path in [
+            "/",
+            "/a/b-c_d~e?x=1&y=a,b:c@d+e",
+            "/%C3%BC",
+            "/a/b",
+            "/a b",
+            "/ü",
+            "//h/x",
+            "/a/../b",
+            "/a/./b",
+            "/a#b",
+            "/a%2e",
+            "/<x>",
+            "a",
+            "",
+        ] {
+            if is_plain_path(path) {
+                assert_eq!(path_of(&resolve(Some(&base), path).unwrap()), path);
+            }
+        }
+        assert!(is_plain_path("/v1/tickets/7?full=1") && !is_plain_path("/a b") && !is_plain_path("//x"));
+    }
+}

@@ -1,0 +1,190 @@
+//! Requests that do not vary, prepared once for each realm.
+//!
+//! Most calls of a scenario are written with constant texts: `user.get("/products", { name: "List" })`. A constant is the same
+//! string object every time, so the call is known again by the addresses of its texts, without reading them; and options whose
+//! content never changes are one object (`realm::constants`), whose address says it all. Each entry holds its texts, so that no
+//! other text can come to have their address.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use metrics::SeriesId;
+use protocol::http::PreparedRequest;
+use rquickjs::{Atom, Ctx, Object, Persistent, Value};
+
+use super::own_names::{Name, OwnNames, name};
+use crate::realm::{Constants, address_of};
+use crate::runtime::user::UserState;
+
+/// Entries; a power of two. A scenario has a few dozen requests.
+const ENTRIES: usize = 128;
+
+/// What a call says, as far as it can be told without reading its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallKey {
+    /// Its index among those with a verb of their own.
+    method: u8,
+    url: usize,
+    /// The name, or options that never change; 0: none was given.
+    name: usize,
+    /// The one status expected; 0: any below 400, or what options that never change say.
+    status: u16,
+    /// The scenario on this worker.
+    scenario: usize,
+}
+
+/// The texts of a key.
+struct CallTexts {
+    _url: Persistent<Value<'static>>,
+    _name: Option<Persistent<Value<'static>>>,
+}
+
+enum CallEntry {
+    Empty,
+    /// Seen once: a text put together for a single call comes only once, and is not worth preparing.
+    Seen {
+        key: CallKey,
+        texts: CallTexts,
+    },
+    Ready {
+        key: CallKey,
+        _texts: CallTexts,
+        prepared: Rc<PreparedCall>,
+    },
+}
+
+/// A request ready for the wire.
+pub(crate) struct PreparedCall {
+    pub(crate) wire: PreparedRequest,
+    pub(crate) redirects: u8,
+    /// Series outside groups.
+    pub(crate) series: SeriesId,
+    pub(crate) name: String,
+    pub(crate) status: u16,
+}
+
+/// OptionNames of options that the quick look knows.
+struct OptionNames {
+    name: Name,
+    expect: Name,
+    status: Name,
+    _held: [Persistent<Atom<'static>>; 3],
+}
+
+pub(crate) struct PreparedCalls {
+    entries: RefCell<Vec<CallEntry>>,
+    names: OptionNames,
+}
+
+/// What a look into the cache found.
+pub(crate) enum CallLookup {
+    Found(Rc<PreparedCall>),
+    /// Seen before: prepare it and [`PreparedCalls::keep`] it. With the one status expected, as in [`PreparedCall`].
+    SeenBefore(CallKey, u16),
+    Unknown,
+}
+
+impl PreparedCalls {
+    pub(crate) fn new(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
+        let atom = |text| Ok::<_, rquickjs::Error>(Persistent::save(ctx, Atom::from_str(ctx.clone(), text)?));
+        let held = [atom("name")?, atom("expect")?, atom("status")?];
+        let names = OptionNames { name: name(ctx, "name"), expect: name(ctx, "expect"), status: name(ctx, "status"), _held: held };
+        Ok(Self { entries: RefCell::new((0..ENTRIES).map(|_| CallEntry::Empty).collect()), names })
+    }
+
+    /// Looks a call up, if it is one of those that can be known by its addresses.
+    pub(super) fn look<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        constants: &Constants,
+        user: &UserState,
+        method: u8,
+        url: &Value<'js>,
+        given: Option<&Value<'js>>,
+    ) -> rquickjs::Result<CallLookup> {
+        if !url.is_string() {
+            return Ok(CallLookup::Unknown);
+        }
+        let scenario = Rc::as_ptr(&user.scenario) as usize;
+        let key = |name: Option<&Value<'js>>, status| CallKey {
+            method,
+            url: address_of(url),
+            name: name.map_or(0, address_of),
+            status,
+            scenario,
+        };
+        let options = given.and_then(Value::as_object);
+        if let Some(options) = options {
+            let key = key(Some(options.as_value()), 0);
+            if let CallEntry::Ready { key: known, prepared, .. } = &self.entries.borrow()[key.index()]
+                && *known == key
+            {
+                return Ok(CallLookup::Found(Rc::clone(prepared)));
+            }
+        }
+        let (mut name, mut status) = (None, 0);
+        if let Some(options) = options
+            && !self.read(options, &mut name, &mut status)?
+        {
+            return Ok(CallLookup::Unknown);
+        }
+        let (key, text) = match options.filter(|options| constants.has(options)) {
+            Some(options) => (key(Some(options.as_value()), 0), Some(options.as_value().clone())),
+            None => (key(name.as_ref(), status), name),
+        };
+        let entry = &mut self.entries.borrow_mut()[key.index()];
+        match entry {
+            CallEntry::Ready { key: known, prepared, .. } if *known == key => return Ok(CallLookup::Found(Rc::clone(prepared))),
+            CallEntry::Seen { key: known, .. } if *known == key => return Ok(CallLookup::SeenBefore(key, status)),
+            _ => {}
+        }
+        let texts = CallTexts { _url: Persistent::save(ctx, url.clone()), _name: text.map(|text| Persistent::save(ctx, text)) };
+        *entry = CallEntry::Seen { key, texts };
+        Ok(CallLookup::Unknown)
+    }
+
+    /// Puts a prepared request where its call was seen.
+    pub(super) fn keep(&self, key: CallKey, prepared: &Rc<PreparedCall>) {
+        let entry = &mut self.entries.borrow_mut()[key.index()];
+        match std::mem::replace(entry, CallEntry::Empty) {
+            CallEntry::Seen { key: known, texts } if known == key => {
+                *entry = CallEntry::Ready { key, _texts: texts, prepared: Rc::clone(prepared) }
+            }
+            other => *entry = other,
+        }
+    }
+
+    /// True when the options hold nothing but a name and one expected status.
+    fn read<'js>(&self, options: &Object<'js>, name: &mut Option<Value<'js>>, status: &mut u16) -> rquickjs::Result<bool> {
+        let names = OwnNames::of(options)?;
+        for known in names.iter() {
+            let value = names.value(known)?;
+            if known == self.names.name && value.is_string() {
+                *name = Some(value);
+            } else if known != self.names.expect || !value.as_object().map_or(Ok(false), |expect| self.read_expect(expect, status))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// True when nothing but one status is expected.
+    fn read_expect(&self, expect: &Object<'_>, status: &mut u16) -> rquickjs::Result<bool> {
+        let names = OwnNames::of(expect)?;
+        for known in names.iter() {
+            match names.value(known)?.as_int() {
+                Some(wanted @ 100..=999) if known == self.names.status => *status = wanted as u16,
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl CallKey {
+    /// Addresses are multiples of 16; the multiplier is Knuth's for 64 bits.
+    fn index(&self) -> usize {
+        let mixed = (self.url >> 4) ^ (self.name >> 4).rotate_left(20) ^ (self.scenario >> 4).rotate_left(40) ^ usize::from(self.method);
+        (mixed as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize >> (64 - ENTRIES.trailing_zeros())
+    }
+}

@@ -1,0 +1,111 @@
+//! What becomes of a response: judged, recorded, traced, handed to the script.
+
+use std::rc::Rc;
+
+use metrics::{Nanos, Outcome, Phases, Sample};
+use protocol::http::{Exchange, Hop, Hops};
+use rquickjs::{Class, Ctx, Exception, Value};
+
+use super::calls::PreparedCall;
+use super::expect::{Expectation, Judgement, judge_one};
+use super::response::{ResponseObject, SentRequest};
+use super::state::HttpRealm;
+use super::trace::{TracedEnd, trace};
+use crate::runtime::step::MeasuredStep;
+use crate::runtime::user::UserState;
+
+/// How a request went.
+pub(super) enum SentExchange {
+    /// As prepared, without a redirect.
+    Prepared(Box<Exchange>),
+    Hops(Box<Hops>),
+}
+
+/// What a response is judged by.
+pub(super) enum ExpectedResponse {
+    /// One status; 0: any below 400.
+    Status(u16),
+    Full(Box<Expectation>),
+}
+
+/// What is known of a request under way, for the record when it ends.
+pub(super) struct IssuedRequest {
+    pub(super) step: MeasuredStep,
+    pub(super) expected: ExpectedResponse,
+    /// The request, where it was sent as prepared.
+    pub(super) prepared: Option<Rc<PreparedCall>>,
+}
+
+/// Judges and records a response and makes its object.
+///
+/// # Errors
+/// Only what a function or pattern of the script's `expect` throws.
+pub(super) fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    issued: IssuedRequest,
+    sent: SentExchange,
+) -> rquickjs::Result<Value<'js>> {
+    let IssuedRequest { step, expected, prepared } = issued;
+    let (request, exchange, before) = match (sent, prepared) {
+        (SentExchange::Prepared(exchange), Some(prepared)) => (SentRequest::Prepared(prepared), exchange, Vec::new()),
+        (SentExchange::Hops(hops), _) => {
+            let Hops { last: Hop { request, exchange }, before } = *hops;
+            (SentRequest::Own(Box::new(request)), Box::new(exchange), before)
+        }
+        (SentExchange::Prepared(_), None) => {
+            return Err(Exception::throw_internal(ctx, "a request that was not prepared was sent as prepared"));
+        }
+    };
+    let judgement: rquickjs::Result<Judgement> = match (&exchange.result, &expected) {
+        (Err(failure), _) => Ok(Some((failure.outcome, failure.message.clone()))),
+        (Ok(response), ExpectedResponse::Status(expected)) => Ok(judge_one(*expected, response.status)),
+        (Ok(response), ExpectedResponse::Full(expectation)) => expectation.judge(ctx, &exchange, response),
+    };
+    // The request is recorded even when the script's own judgement throws.
+    let (outcome, error) = match &judgement {
+        Ok(None) => (Outcome::Passed, None),
+        Ok(Some((outcome, error))) => (*outcome, Some(error.as_str())),
+        Err(_) => (Outcome::Expect, Some("the expectation threw")),
+    };
+    let sample = sample(&exchange, &before, step.due, outcome);
+    step.record(user, &sample, error);
+    if user.worker.sinks.exchanges.is_some() {
+        let end = TracedEnd { request: Some(request.request()), exchange: &exchange, outcome, error };
+        trace(user, &step.name(user), &before, &end);
+    }
+    let error = judgement?.map(|(_, error)| error);
+    let response = ResponseObject::new(Rc::clone(&user.worker), step.series, request, exchange, sample, error);
+    let realm = user.realm(ctx)?;
+    let prototype = realm.parts.get::<HttpRealm>().response_prototype.clone().restore(ctx)?;
+    Class::instance_proto(response, prototype).map(Class::into_value)
+}
+
+/// One sample for a request with all its redirects.
+pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
+    let mut sample = Sample {
+        scheduled: due.unwrap_or(last.started),
+        started: last.started,
+        ended: last.ended,
+        phases: last.phases,
+        outcome,
+        status: last.result.as_ref().map_or(0, |response| response.status),
+        bytes_sent: last.bytes_sent,
+        bytes_received: last.bytes_received,
+        trace: last.trace.as_ref().map(|parent| parent.trace),
+    };
+    if let Some(first) = before.first() {
+        sample.started = first.exchange.started;
+        sample.scheduled = due.unwrap_or(sample.started);
+        for hop in before {
+            sample.phases = sum(sample.phases, hop.exchange.phases);
+            sample.bytes_sent += hop.exchange.bytes_sent;
+            sample.bytes_received += hop.exchange.bytes_received;
+        }
+    }
+    sample
+}
+
+fn sum(a: Phases, b: Phases) -> Phases {
+    Phases { dns: a.dns + b.dns, connect: a.connect + b.connect, tls: a.tls + b.tls, wait: a.wait + b.wait, body: a.body + b.body }
+}

@@ -1,0 +1,14 @@
+//! Methods that have a verb of their own.
+
+use std::rc::Rc;
+
+/// As they stand on the wire.
+pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
+/// Their verbs.
+pub(super) const NAMES: [&str; METHODS.len()] = ["get", "head", "options", "post", "put", "patch", "delete"];
+
+/// The method of a call: the index in [`METHODS`], or any other.
+pub(super) enum RequestMethod {
+    Known(u8),
+    Other(Rc<str>),
+}

@@ -1,0 +1,29 @@
+//! Openings of WebSockets and event streams: measured and shown as the requests that they are.
+
+use metrics::Outcome;
+use protocol::http::{Exchange, Hop, Request};
+
+use super::conclude::sample;
+use super::trace::{TracedEnd, trace};
+use crate::runtime::step::MeasuredStep;
+use crate::runtime::user::UserState;
+
+/// Why nothing is open, in words.
+pub(in crate::protocols) type OpeningRefusal = (Outcome, String);
+
+/// Records an opening with the redirects before it; `refused` says why nothing is open, which fails what the step belongs to. Whoever
+/// follows every step is shown them all, the last where its request was kept.
+pub(in crate::protocols) fn record(
+    step: &MeasuredStep,
+    user: &UserState,
+    (request, exchange): (Option<&Request>, &Exchange),
+    before: &[Hop],
+    refused: Option<&OpeningRefusal>,
+) {
+    let outcome = refused.map_or(Outcome::Passed, |(outcome, _)| *outcome);
+    let error = refused.map(|(_, message)| message.as_str());
+    step.record(user, &sample(exchange, before, step.due, outcome), error);
+    if user.worker.sinks.exchanges.is_some() {
+        trace(user, &step.name(user), before, &TracedEnd { request, exchange, outcome, error });
+    }
+}

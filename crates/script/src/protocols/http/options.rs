@@ -1,0 +1,143 @@
+//! Reads the options of a request (`{ name, headers, json, … }`) into what the request is built from.
+
+use bytes::Bytes;
+use protocol::http::{BodyUse, Multipart, form};
+use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
+
+use super::expect::Expectation;
+use crate::data::bindings::texts::FileHandle;
+use crate::globals::bytes::bytes_of;
+use crate::protocols::options::{duration, pairs, text, unknown, wrong};
+use crate::runtime::user::UserState;
+use crate::settings::Auth;
+
+/// What the options of one request say; absent parts leave the scenario's.
+#[derive(Default)]
+pub(in crate::protocols) struct RequestOptions {
+    pub(in crate::protocols) name: Option<String>,
+    pub(in crate::protocols) headers: Vec<(String, String)>,
+    pub(in crate::protocols) query: Vec<(String, String)>,
+    pub(in crate::protocols) body: Bytes,
+    /// Sent unless a header of that name is given.
+    pub(in crate::protocols) content_type: Option<String>,
+    /// `Some(None)`: none at all.
+    pub(in crate::protocols) authorization: Option<Option<String>>,
+    pub(in crate::protocols) timeout_ns: Option<u64>,
+    pub(in crate::protocols) redirects: Option<u32>,
+    pub(in crate::protocols) without_cookies: bool,
+    pub(in crate::protocols) body_use: Option<BodyUse>,
+    pub(in crate::protocols) expect: Option<Box<Expectation>>,
+}
+
+const KNOWN: &str = "name, headers, query, auth, timeout, redirects, cookies, discardBody, expect, json, form, multipart, body";
+
+impl RequestOptions {
+    pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Object<'js>) -> rquickjs::Result<Self> {
+        let mut options = Self::default();
+        for property in given.props::<String, Value<'js>>() {
+            let (key, value) = property?;
+            if !value.is_undefined() {
+                options.take(ctx, user, &key, value)?;
+            }
+        }
+        Ok(options)
+    }
+
+    /// Takes one option.
+    pub(in crate::protocols) fn take<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        user: &UserState,
+        key: &str,
+        value: Value<'js>,
+    ) -> rquickjs::Result<()> {
+        match key {
+            "name" => self.name = Some(text(ctx, &value, "name")?),
+            "headers" => self.headers = pairs(ctx, &value, "headers")?,
+            "query" => self.query = pairs(ctx, &value, "query")?,
+            "auth" => self.authorization = Some(authorization(ctx, &value)?),
+            "timeout" => self.timeout_ns = Some(duration(ctx, &value, "timeout")?),
+            "redirects" => {
+                self.redirects =
+                    Some(u32::from_js(ctx, value).map_err(|_| wrong(ctx, "redirects: expected the number of redirects to follow"))?)
+            }
+            "cookies" => self.without_cookies = !bool::from_js(ctx, value)?,
+            "discardBody" => self.body_use = Some(if bool::from_js(ctx, value)? { BodyUse::Discard } else { BodyUse::Keep }),
+            "expect" => {
+                let wanted = value.as_object().ok_or_else(|| wrong(ctx, "expect: expected an object such as { status: 200 }"))?;
+                let path_of = |path: &str| user.worker.compiled.borrow_mut().json(path).map_err(|error| wrong(ctx, &error.to_string()));
+                self.expect = Some(Box::new(Expectation::read(ctx, wanted, path_of)?));
+            }
+            "json" => {
+                let json = ctx.json_stringify(value)?.ok_or_else(|| wrong(ctx, "json: the value cannot be serialised as JSON"))?;
+                self.set_body(ctx, json.to_string()?, Some("application/json"))?;
+            }
+            "form" => {
+                let fields = pairs(ctx, &value, "form")?;
+                let encoded = form(fields.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+                self.set_body(ctx, encoded, Some("application/x-www-form-urlencoded"))?;
+            }
+            "multipart" => {
+                let boundary = format!("loadstone{:016x}", user.random.draws().bits());
+                let (content_type, content) = multipart(ctx, &value, boundary)?;
+                self.set_body(ctx, content, Some(&content_type))?;
+            }
+            "body" => self.take_body(ctx, &value)?,
+            other => return Err(unknown(ctx, "a request", other, KNOWN)),
+        }
+        Ok(())
+    }
+
+    fn take_body<'js>(&mut self, ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<()> {
+        if let Some(text) = value.as_string() {
+            return self.set_body(ctx, text.to_string()?, None);
+        }
+        if let Some(file) = FileHandle::of(value) {
+            let file = file.borrow();
+            let content = Bytes::copy_from_slice(file.content().bytes());
+            return self.set_body(ctx, content, Some(file.content_type()));
+        }
+        match bytes_of(value) {
+            Some(bytes) => self.set_body(ctx, bytes, None),
+            None => Err(wrong(ctx, "body: expected a string, bytes (Uint8Array) or a file; put objects in `json`")),
+        }
+    }
+
+    fn set_body(&mut self, ctx: &Ctx<'_>, body: impl Into<Bytes>, content_type: Option<&str>) -> rquickjs::Result<()> {
+        if !self.body.is_empty() {
+            return Err(wrong(ctx, "a request has one body: give only one of json, form, multipart and body"));
+        }
+        self.body = body.into();
+        self.content_type = content_type.map(str::to_owned);
+        Ok(())
+    }
+}
+
+pub(in crate::protocols) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<String>> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let given = value.as_object().ok_or_else(|| wrong(ctx, "auth: expected { username, password }, { bearer } or null"))?;
+    let part = |key: &str| given.get::<_, Option<String>>(key);
+    match (part("bearer")?, part("username")?, part("password")?) {
+        (Some(bearer), _, _) => Ok(Some(Auth::Bearer { bearer }.header())),
+        (None, Some(username), Some(password)) => Ok(Some(Auth::Basic { username, password }.header())),
+        _ => Err(wrong(ctx, "auth: expected { username, password }, { bearer } or null")),
+    }
+}
+
+fn multipart<'js>(ctx: &Ctx<'js>, value: &Value<'js>, boundary: String) -> rquickjs::Result<(String, Bytes)> {
+    let fields = value.as_object().ok_or_else(|| wrong(ctx, "multipart: expected an object of fields and files"))?;
+    let mut parts = Multipart::new(boundary);
+    for property in fields.props::<String, Value<'js>>() {
+        let (name, value) = property?;
+        parts = match FileHandle::of(&value) {
+            Some(file) => {
+                let file = file.borrow();
+                parts.file(&name, file.file_name(), file.content_type(), file.content().bytes())
+            }
+            None => parts.text(&name, &Coerced::<String>::from_js(ctx, value)?.0),
+        };
+    }
+    Ok(parts.finish())
+}

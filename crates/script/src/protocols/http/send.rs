@@ -1,0 +1,136 @@
+//! Sends what a call asks for; its promise resolves with the response.
+
+use std::rc::Rc;
+
+use protocol::http::{Hop, Hops, Request};
+use rquickjs::{Ctx, Exception, Value};
+
+use super::build::{build, url_text};
+use super::calls::{CallLookup, PreparedCall};
+use super::conclude::{ExpectedResponse, IssuedRequest, SentExchange, conclude};
+use super::methods::RequestMethod;
+use super::name;
+use super::options::RequestOptions;
+use super::state::{HttpRealm, HttpUser};
+use crate::protocols::options::wrong;
+use crate::runtime::group::Group;
+use crate::runtime::object::UserObject;
+use crate::runtime::step::{MeasuredStep, StepInFlight};
+use crate::runtime::user::UserState;
+
+/// Sends a request; the promise resolves with the response whatever becomes of it.
+pub(super) fn send<'js>(
+    ctx: &Ctx<'js>,
+    object: &UserObject,
+    method: RequestMethod,
+    url: &Value<'js>,
+    given: &Value<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    let user = &object.state;
+    user.check_running(ctx, "await every request")?;
+    let given = Some(given).filter(|value| !value.is_undefined());
+    let realm = user.realm(ctx)?;
+    let kept: &HttpRealm = realm.parts.get();
+    let found = match &method {
+        RequestMethod::Known(method) => kept.calls.look(ctx, realm.realm.constants(), user, *method, url, given)?,
+        RequestMethod::Other(_) => CallLookup::Unknown,
+    };
+    if let CallLookup::Found(prepared) = found {
+        return send_prepared(ctx, user, object.group(), prepared);
+    }
+    let method = match method {
+        RequestMethod::Known(method) => Rc::clone(&kept.methods[usize::from(method)]),
+        RequestMethod::Other(method) => method,
+    };
+    let options = match given {
+        None => RequestOptions::default(),
+        Some(value) => {
+            let options = value.as_object().ok_or_else(|| wrong(ctx, "a request: expected an object of options"))?;
+            RequestOptions::read(ctx, user, options)?
+        }
+    };
+    let written = url_text(ctx, url)?;
+    let (request, redirects) = build(ctx, user, method, &written, &options)?;
+    if let CallLookup::SeenBefore(key, status) = found {
+        let prepared = Rc::new(prepare(ctx, user, request, redirects, options, status)?);
+        kept.calls.keep(key, &prepared);
+        return send_prepared(ctx, user, object.group(), prepared);
+    }
+    let group = object.group();
+    let step = match &options.name {
+        Some(name) => MeasuredStep::named(user, group, name),
+        None => MeasuredStep::named(user, group, &name::of_request(&request.method, &request.path)),
+    };
+    let expected = options.expect.map_or(ExpectedResponse::Status(0), ExpectedResponse::Full);
+    let work = perform(step.in_flight(user), HttpUser::of(user), request, redirects, options.without_cookies);
+    let issued = IssuedRequest { step, expected, prepared: None };
+    let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
+    Ok(promise.into_value())
+}
+
+fn send_prepared<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    group: Option<Rc<Group>>,
+    prepared: Rc<PreparedCall>,
+) -> rquickjs::Result<Value<'js>> {
+    let step = match group {
+        None => MeasuredStep::of_series(user, None, prepared.series),
+        Some(group) => MeasuredStep::named(user, Some(group), &prepared.name),
+    };
+    let work = perform_prepared(step.in_flight(user), HttpUser::of(user), Rc::clone(&prepared));
+    let issued = IssuedRequest { step, expected: ExpectedResponse::Status(prepared.status), prepared: Some(prepared) };
+    let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
+    Ok(promise.into_value())
+}
+
+fn prepare(
+    ctx: &Ctx<'_>,
+    user: &UserState,
+    request: Request,
+    redirects: u8,
+    options: RequestOptions,
+    status: u16,
+) -> rquickjs::Result<PreparedCall> {
+    let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
+    let series = MeasuredStep::series(user, None, &name);
+    let wire = HttpUser::of(user).session.prepare(request).map_err(|failure| Exception::throw_message(ctx, &failure.message))?;
+    Ok(PreparedCall { wire, redirects, series, name, status })
+}
+
+async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared: Rc<PreparedCall>) -> SentExchange {
+    let session = &http.session;
+    if flight.user().worker.network.limits_connections() {
+        // A request that needs a new connection begins when it may have it.
+        Box::pin(session.client().admit(&prepared.wire.request().origin)).await;
+    }
+    let began = flight.begin();
+    let hops = if session.has_cookies() {
+        Box::pin(session.send(prepared.wire.request().clone(), prepared.redirects)).await
+    } else {
+        let exchange = session.client().send_prepared_at(&prepared.wire, began).await;
+        if session.is_last(&exchange, prepared.redirects) {
+            flight.end(exchange.ended);
+            return SentExchange::Prepared(Box::new(exchange));
+        }
+        Box::pin(session.follow_prepared(&prepared.wire, exchange, prepared.redirects)).await
+    };
+    flight.end(hops.last.exchange.ended);
+    SentExchange::Hops(Box::new(hops))
+}
+
+async fn perform(mut flight: StepInFlight, http: Rc<HttpUser>, request: Request, redirects: u8, without_cookies: bool) -> SentExchange {
+    let session = &http.session;
+    if flight.user().worker.network.limits_connections() {
+        Box::pin(session.client().admit(&request.origin)).await;
+    }
+    flight.begin();
+    let hops = if without_cookies {
+        let exchange = session.client().send(&request).await;
+        Hops { last: Hop { request, exchange }, before: Vec::new() }
+    } else {
+        session.send(request, redirects).await
+    };
+    flight.end(hops.last.exchange.ended);
+    SentExchange::Hops(Box::new(hops))
+}

@@ -1,0 +1,128 @@
+//! What HTTP keeps: a session for each user, base URL and headers for each scenario, prepared calls for each realm.
+
+use std::rc::Rc;
+
+use protocol::http::{BodyUse, Client, ClientOptions, Origin, HttpSession, SessionOptions, resolve};
+use rquickjs::{Class, Ctx, Object, Persistent};
+use url::Url;
+
+use super::calls::PreparedCalls;
+use super::methods::METHODS;
+use super::response::ResponseObject;
+use crate::error::ScriptError;
+use crate::loaded::Loaded;
+use crate::natives::unix_path;
+use crate::runtime::parts::{KeptState, UserPart};
+use crate::runtime::user::UserState;
+
+/// Connections and cookies of one user.
+pub(crate) struct HttpUser {
+    pub(crate) session: HttpSession,
+}
+
+impl HttpUser {
+    pub(crate) fn of(user: &UserState) -> Rc<Self> {
+        user.part(Self::new)
+    }
+
+    fn new(user: &UserState) -> Self {
+        let settings = &user.worker.loaded.settings;
+        let options = ClientOptions { keep_alive: settings.keep_alive, connections_max: settings.connections_per_user };
+        let client = Client::new(Rc::clone(&user.worker.network), options);
+        let scenario = HttpScenario::of(user);
+        let options = SessionOptions {
+            timeout_ns: user.scenario.timeout_ns,
+            body_use: BodyUse::Keep,
+            body_bytes_max: scenario.body_bytes_max,
+            ..SessionOptions::default()
+        };
+        Self { session: HttpSession::new(client, options) }
+    }
+}
+
+impl UserPart for HttpUser {
+    fn iteration_began(&self, kept: KeptState) {
+        if !kept.connections {
+            self.session.client().close();
+        }
+        if !kept.cookies {
+            self.session.clear_cookies();
+        }
+    }
+}
+
+/// The base that relative URLs are resolved against.
+#[derive(Debug)]
+pub(crate) struct BaseUrl {
+    pub(crate) url: Url,
+    pub(crate) origin: Rc<Origin>,
+}
+
+impl BaseUrl {
+    fn new(text: &str) -> Result<Self, ScriptError> {
+        let url = resolve(None, text).map_err(|error| ScriptError::new(format!("target: {error}")))?;
+        let origin = Rc::new(Origin::of(&url));
+        Ok(Self { url, origin })
+    }
+}
+
+/// What the requests of one scenario have in common.
+pub(crate) struct HttpScenario {
+    pub(crate) base: Option<BaseUrl>,
+    /// The test's and the scenario's, merged.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Value of the `Authorization` header for the base's origin.
+    pub(crate) authorization: Option<String>,
+    pub(crate) redirects: u32,
+    pub(crate) body_bytes_max: u64,
+}
+
+impl HttpScenario {
+    pub(crate) fn of(user: &UserState) -> &Self {
+        user.scenario.parts.get()
+    }
+
+    pub(super) fn new(loaded: &Loaded, index: usize) -> Result<Self, ScriptError> {
+        let (test, own) = (&loaded.settings, &loaded.settings.scenarios[index]);
+        let target = own.target.as_deref().or(loaded.plan.target.as_deref());
+        let mut headers = test.headers.clone();
+        for (name, value) in &own.headers {
+            set_header(&mut headers, name, value);
+        }
+        Ok(Self {
+            // Whatever the host: a Unix socket stands for all of them.
+            base: target
+                .map(|target| if unix_path(target).is_some() { "http://localhost" } else { target })
+                .map(BaseUrl::new)
+                .transpose()?,
+            headers,
+            authorization: own.auth.as_ref().or(test.auth.as_ref()).map(|auth| auth.header()),
+            redirects: test.redirects,
+            body_bytes_max: loaded.plan.options.body_bytes_max,
+        })
+    }
+}
+
+/// Sets a header, whatever the case it was given in before.
+pub(super) fn set_header(headers: &mut Vec<(String, String)>, name: &str, value: &str) {
+    match headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        Some(line) => value.clone_into(&mut line.1),
+        None => headers.push((name.to_owned(), value.to_owned())),
+    }
+}
+
+/// What the users of one realm have in common.
+pub(super) struct HttpRealm {
+    pub(super) calls: PreparedCalls,
+    /// Looked up once for all responses.
+    pub(super) response_prototype: Persistent<Object<'static>>,
+    /// Texts of [`METHODS`], shared by all requests.
+    pub(super) methods: [Rc<str>; METHODS.len()],
+}
+
+impl HttpRealm {
+    pub(super) fn new(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
+        let prototype = Class::<ResponseObject>::prototype(ctx)?.unwrap_or(Object::new(ctx.clone())?);
+        Ok(Self { calls: PreparedCalls::new(ctx)?, response_prototype: Persistent::save(ctx, prototype), methods: METHODS.map(Rc::from) })
+    }
+}

@@ -1,0 +1,64 @@
+//! What `try` shows of a request and its response.
+
+use std::sync::Arc;
+
+use metrics::Outcome;
+use protocol::http::{Exchange, Hop, Request};
+
+use crate::runtime::user::UserState;
+use crate::sinks::{TracedExchange, TracedRequest, TracedResponse};
+
+/// How the last of a chain of requests ended.
+pub(super) struct TracedEnd<'a> {
+    /// `None` where the request was not kept: the last is not shown then.
+    pub(super) request: Option<&'a Request>,
+    pub(super) exchange: &'a Exchange,
+    pub(super) outcome: Outcome,
+    pub(super) error: Option<&'a str>,
+}
+
+/// Shows whoever follows every step the redirects and the last request, under the name they are measured by.
+pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: &TracedEnd<'_>) {
+    let Some(sink) = &user.worker.sinks.exchanges else { return };
+    let show = |request: &Request, exchange: &Exchange, outcome: Outcome, error: Option<&str>| {
+        sink(&TracedExchange {
+            scenario: &user.scenario.name,
+            user: user.number,
+            name,
+            outcome,
+            error,
+            request: request_of(request, exchange),
+            response: exchange.result.as_ref().ok().map(|response| TracedResponse {
+                status: response.status,
+                fields: response.headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+                body: response.body.to_vec(),
+                bytes_received: exchange.bytes_received,
+            }),
+            service_ns: exchange.ended.saturating_sub(exchange.started),
+            phases: exchange.phases,
+            connected: exchange.connected,
+        });
+    };
+    before.iter().for_each(|hop| show(&hop.request, &hop.exchange, Outcome::Passed, None));
+    if let Some(request) = end.request {
+        show(request, end.exchange, end.outcome, end.error);
+    }
+}
+
+fn request_of(request: &Request, exchange: &Exchange) -> TracedRequest {
+    let mut fields = request.headers.clone();
+    if let Some(trace) = &exchange.trace
+        && !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
+    {
+        fields.push(("traceparent".to_owned(), trace.value()));
+    }
+    let origin = &request.origin;
+    let scheme = if origin.tls { "https" } else { "http" };
+    let host = if origin.host.contains(':') { format!("[{}]", origin.host) } else { origin.host.clone() };
+    TracedRequest {
+        method: request.method.to_string(),
+        address: format!("{scheme}://{host}:{}{}", origin.port, request.path),
+        fields,
+        body: request.body.to_vec(),
+    }
+}

@@ -1,0 +1,51 @@
+//! `user.get(…)`, `user.post(…)` and their likes, and `user.request(…)` for any method.
+
+use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
+
+use super::methods::{NAMES, RequestMethod};
+use super::send;
+use crate::runtime::object::UserObject;
+use crate::runtime::verb::{self, Verb, VerbArguments};
+
+/// Puts the verbs on the prototype of users.
+pub(super) fn install<'js>(ctx: &Ctx<'js>, users: &Object<'js>) -> rquickjs::Result<()> {
+    verb::install::<SendKnown<0>>(ctx, users)?;
+    verb::install::<SendKnown<1>>(ctx, users)?;
+    verb::install::<SendKnown<2>>(ctx, users)?;
+    verb::install::<SendKnown<3>>(ctx, users)?;
+    verb::install::<SendKnown<4>>(ctx, users)?;
+    verb::install::<SendKnown<5>>(ctx, users)?;
+    verb::install::<SendKnown<6>>(ctx, users)?;
+    verb::install::<SendAny>(ctx, users)
+}
+
+/// The verb of a method, by its index in `METHODS`.
+struct SendKnown<const METHOD: u8>;
+
+impl<const METHOD: u8> Verb for SendKnown<METHOD> {
+    const NAME: &'static str = NAMES[METHOD as usize];
+    const ARGUMENTS: usize = 2;
+    const TAKES_CONSTANTS: bool = true;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        send::send(ctx, user, RequestMethod::Known(METHOD), &arguments.get(0), &arguments.get(1))
+    }
+}
+
+struct SendAny;
+
+impl Verb for SendAny {
+    const NAME: &'static str = "request";
+    const ARGUMENTS: usize = 3;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        let method = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
+        // RFC 9110, section 5.6.2: a method is a token.
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if method.is_empty() || !method.bytes().all(token) {
+            return Err(Exception::throw_type(ctx, &format!("\"{method}\" is not an HTTP method")));
+        }
+        let method = RequestMethod::Other(method.to_ascii_uppercase().into());
+        send::send(ctx, user, method, &arguments.get(1), &arguments.get(2))
+    }
+}

@@ -1,0 +1,46 @@
+//! Reads the options of messages, and those that every channel takes.
+
+use rquickjs::{Ctx, Value};
+
+use super::matcher::MessageMatcher;
+use crate::protocols::options::{duration, each, text, unknown, wrong};
+
+/// Which message is waited for, under which name and how long.
+pub(in crate::protocols) struct MessageOptions {
+    pub(in crate::protocols) name: Option<String>,
+    pub(in crate::protocols) matcher: MessageMatcher,
+    pub(in crate::protocols) within_ns: Option<u64>,
+}
+
+impl MessageOptions {
+    /// The options of `what`, which takes those that are `known`.
+    pub(in crate::protocols) fn read<'js>(
+        ctx: &Ctx<'js>,
+        given: Option<&Value<'js>>,
+        what: &str,
+        known: &[&str],
+    ) -> rquickjs::Result<Self> {
+        let mut options = Self { name: None, matcher: MessageMatcher::Any, within_ns: None };
+        each(ctx, given, what, |key, value| {
+            match key {
+                key if !known.contains(&key) => {
+                    return Err(unknown(ctx, what, key, &known.join(", ")));
+                }
+                "name" => options.name = Some(text(ctx, &value, "name")?),
+                "within" => options.within_ns = Some(duration(ctx, &value, "within")?),
+                _ => options.matcher = MessageMatcher::read(ctx, value)?,
+            }
+            Ok(())
+        })?;
+        Ok(options)
+    }
+}
+
+/// `unread`: whether messages that nobody waits for are forgotten.
+pub(in crate::protocols) fn drops_unread<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<bool> {
+    match text(ctx, value, "unread")?.as_str() {
+        "keep" => Ok(false),
+        "drop" => Ok(true),
+        _ => Err(wrong(ctx, "unread: expected \"keep\" or \"drop\"")),
+    }
+}

@@ -1,0 +1,321 @@
+//! Waits of a script on a channel: for a message, or for another sign of life; and what becomes of them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use metrics::{Nanos, Outcome};
+use protocol::Failure;
+use protocol::ws::SendTimes;
+use rquickjs::{Class, Ctx, IntoJs, Object, Promise, Value};
+
+use super::channel::MessageChannel;
+use super::matcher::{MessageMatcher, THREW};
+use super::message::MessageObject;
+use super::options::MessageOptions;
+use super::wait::{ChannelWait, WaitResult, WaitedFor};
+use crate::runtime::promise::{PromiseEnds, settling};
+use crate::runtime::step::{MeasuredStep, StepInFlight};
+
+/// A wait for a response, which may go on after a message that was not the one.
+pub(in crate::protocols) struct MeasuredWait {
+    pub(in crate::protocols) wait: ChannelWait,
+    /// Where it is measured.
+    flight: Option<StepInFlight>,
+    began: Nanos,
+    pub(in crate::protocols) within_ns: u64,
+    pub(in crate::protocols) sent: Option<SendTimes>,
+}
+
+impl MeasuredWait {
+    /// `counted`: its failure is counted, so that a loss of the channel need not be as well.
+    pub(in crate::protocols) fn new(
+        channel: &Rc<MessageChannel>,
+        waited_for: WaitedFor,
+        step: Option<&MeasuredStep>,
+        counted: bool,
+        within_ns: u64,
+    ) -> Self {
+        let user = &channel.identity.user;
+        let began = user.now();
+        let wait = ChannelWait::new(channel, waited_for, counted, began.saturating_add(within_ns));
+        Self { wait, flight: step.map(|step| step.in_flight(user)), began, within_ns, sent: None }
+    }
+
+    pub(in crate::protocols) fn channel(&self) -> &Rc<MessageChannel> {
+        self.wait.channel()
+    }
+
+    pub(in crate::protocols) fn begin(&mut self) {
+        if let Some(flight) = &mut self.flight {
+            flight.begin();
+        }
+    }
+
+    pub(in crate::protocols) fn end(&mut self, at: Nanos) {
+        if let Some(flight) = &mut self.flight {
+            flight.end(at);
+        }
+    }
+
+    /// What is sent begins the time.
+    pub(in crate::protocols) fn note_sent(&mut self, sent: SendTimes) {
+        self.began = sent.started;
+        self.wait.set_due(sent.started.saturating_add(self.within_ns));
+        self.sent = Some(sent);
+    }
+
+    pub(in crate::protocols) fn now(&self) -> Nanos {
+        self.channel().identity.user.now()
+    }
+
+    /// What is recorded of it. Nanoseconds, bytes sent and received.
+    pub(in crate::protocols) fn times(&self, ended: Nanos, bytes: (u64, u64)) -> StepTimes {
+        StepTimes { began: self.began, sent: self.sent.as_ref().map(|sent| sent.ended), ended, bytes }
+    }
+
+    /// It ends with nothing.
+    pub(in crate::protocols) fn failed(self, failure: Failure) -> Box<WaitEnd> {
+        let at = self.now();
+        Box::new(WaitEnd { wait: self, result: Err(failure), at })
+    }
+}
+
+/// How a wait went.
+pub(in crate::protocols) struct WaitEnd {
+    pub(in crate::protocols) wait: MeasuredWait,
+    /// `Err`: what was to be sent first was not.
+    pub(in crate::protocols) result: Result<WaitResult, Failure>,
+    pub(in crate::protocols) at: Nanos,
+}
+
+/// Waits until something has come of it. By hand, since an async function would hold what it waits with twice.
+pub(in crate::protocols) struct UntilEnd(Option<MeasuredWait>);
+
+pub(in crate::protocols) fn until_end(wait: MeasuredWait) -> UntilEnd {
+    UntilEnd(Some(wait))
+}
+
+impl Future for UntilEnd {
+    type Output = Box<WaitEnd>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(waiting) = &self.0 else { return Poll::Pending };
+        let result = std::task::ready!(waiting.wait.poll(context));
+        let at = waiting.now();
+        match self.0.take() {
+            Some(wait) => Poll::Ready(Box::new(WaitEnd { wait, result: Ok(result), at })),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// `receive({ name, match, within })`.
+pub(in crate::protocols) fn receive<'js>(
+    ctx: &Ctx<'js>,
+    channel: &Rc<MessageChannel>,
+    given: Option<&Value<'js>>,
+) -> rquickjs::Result<Promise<'js>> {
+    let user = &channel.identity.user;
+    user.check_running(ctx, AWAIT)?;
+    let MessageOptions { name, matcher, within_ns } = MessageOptions::read(ctx, given, "receive(…)", &["name", "match", "within"])?;
+    let step = name.map(|name| MeasuredStep::named(user, user.group(), &name));
+    let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));
+    let within_ns = within_ns.unwrap_or(user.scenario.timeout_ns);
+    let mut wait = MeasuredWait::new(channel, waited_for, step.as_ref(), step.is_some(), within_ns);
+    wait.wait.consider_from(0);
+    wait_for_message(ctx, channel, step, matcher, async move {
+        wait.begin();
+        until_end(wait).await
+    })
+}
+
+/// What to do with steps on a channel, in errors.
+pub(in crate::protocols) const AWAIT: &str = "await every step";
+
+/// A promise of the message that this work waits for.
+pub(in crate::protocols) fn wait_for_message<'js>(
+    ctx: &Ctx<'js>,
+    channel: &Rc<MessageChannel>,
+    step: Option<MeasuredStep>,
+    matcher: MessageMatcher,
+    work: impl Future<Output = Box<WaitEnd>> + 'static,
+) -> rquickjs::Result<Promise<'js>> {
+    let (promise, ends) = PromiseEnds::new(ctx)?;
+    let settle = move |ctx: &Ctx<'_>, end: Box<WaitEnd>| settle_message(ctx, ends, step, matcher, *end);
+    let user = &channel.identity.user;
+    user.submit(settling(work, settle), &user.realm(ctx)?);
+    Ok(promise)
+}
+
+fn settle_message(
+    ctx: &Ctx<'_>,
+    ends: PromiseEnds,
+    step: Option<MeasuredStep>,
+    matcher: MessageMatcher,
+    end: WaitEnd,
+) -> rquickjs::Result<()> {
+    let WaitEnd { mut wait, result, at } = end;
+    let channel = Rc::clone(wait.channel());
+    let failure = match result {
+        Ok(WaitResult::Message(number)) => {
+            let picked = match pick(ctx, &wait, step.as_ref(), &matcher, number) {
+                Ok(Some(picked)) => picked,
+                Ok(None) => {
+                    // The wait goes on.
+                    let settle = move |ctx: &Ctx<'_>, end: Box<WaitEnd>| settle_message(ctx, ends, step, matcher, *end);
+                    let user = &channel.identity.user;
+                    user.submit(settling(until_end(wait), settle), &user.realm(ctx)?);
+                    return Ok(());
+                }
+                Err(error) => {
+                    let now = wait.now();
+                    wait.end(now);
+                    let failure = Failure { outcome: THREW.0, message: THREW.1.to_owned() };
+                    record_failure(&channel, step.as_ref(), &wait.times(now, (0, 0)), &failure);
+                    return ends.settle(ctx, Err(error));
+                }
+            };
+            let ended = picked.at.max(wait.began);
+            wait.end(ended);
+            if let Some(step) = &step {
+                let sent = wait.sent.as_ref().map_or(0, |sent| sent.bytes);
+                record(&channel, step, &wait.times(ended, (sent, picked.bytes)), None);
+            }
+            return ends.settle(ctx, Ok(picked.object.into_value()));
+        }
+        Ok(WaitResult::Late) => {
+            let message = format!("{} came within {}", matcher.wanted(ctx), units::duration::format(wait.within_ns));
+            Failure { outcome: Outcome::Timeout, message }
+        }
+        Ok(_) => end_of(&channel),
+        Err(failure) => failure,
+    };
+    wait.end(at);
+    if step.is_some() {
+        record_failure(&channel, step.as_ref(), &wait.times(at, (0, 0)), &failure);
+    }
+    let name = name_of(&channel, step.as_ref());
+    let object = MessageObject::new(&channel.identity.user.worker, &name, Err(failure.message));
+    ends.settle(ctx, Class::instance(ctx.clone(), object).map(Class::into_value))
+}
+
+/// The next message of `messages()`, as an iterator gives it; done at the end of the channel or of the load.
+pub(in crate::protocols) fn next<'js>(ctx: &Ctx<'js>, channel: &Rc<MessageChannel>) -> rquickjs::Result<Promise<'js>> {
+    let user = &channel.identity.user;
+    user.check_running(ctx, AWAIT)?;
+    let within_ns = user.load_end().saturating_sub(user.now());
+    let wait = MeasuredWait::new(channel, WaitedFor::Message(None), None, false, within_ns);
+    wait.wait.consider_from(0);
+    let (promise, ends) = PromiseEnds::new(ctx)?;
+    let settle = move |ctx: &Ctx<'_>, end: Box<WaitEnd>| settle_next(ctx, ends, *end);
+    user.submit(settling(until_end(wait), settle), &user.realm(ctx)?);
+    Ok(promise)
+}
+
+fn settle_next(ctx: &Ctx<'_>, ends: PromiseEnds, end: WaitEnd) -> rquickjs::Result<()> {
+    let Ok(WaitResult::Message(number)) = end.result else { return ends.settle(ctx, turn(ctx, None)) };
+    let channel = Rc::clone(end.wait.channel());
+    let user = &channel.identity.user;
+    match channel.take(number) {
+        Some(message) => {
+            let object = MessageObject::new(&user.worker, &channel.identity.name, Ok(message));
+            ends.settle(ctx, Class::instance(ctx.clone(), object).and_then(|message| turn(ctx, Some(message))))
+        }
+        // Another who waits has taken it in the meantime.
+        None => {
+            let settle = move |ctx: &Ctx<'_>, end: Box<WaitEnd>| settle_next(ctx, ends, *end);
+            user.submit(settling(until_end(end.wait), settle), &user.realm(ctx)?);
+            Ok(())
+        }
+    }
+}
+
+/// What an iterator's `next` gives.
+fn turn<'js>(ctx: &Ctx<'js>, message: Option<Class<'js, MessageObject>>) -> rquickjs::Result<Value<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set("done", message.is_none())?;
+    object.set("value", message)?;
+    object.into_js(ctx)
+}
+
+/// A message that was waited for.
+struct Picked<'js> {
+    object: Class<'js, MessageObject>,
+    /// When its last byte was read.
+    at: Nanos,
+    bytes: u64,
+}
+
+/// The first message from `number` on that is the one; the others stay where they are.
+fn pick<'js>(
+    ctx: &Ctx<'js>,
+    waiting: &MeasuredWait,
+    step: Option<&MeasuredStep>,
+    matcher: &MessageMatcher,
+    number: u64,
+) -> rquickjs::Result<Option<Picked<'js>>> {
+    let channel = waiting.channel();
+    let name = name_of(channel, step);
+    let mut candidate = Some(number);
+    while let Some(number) = candidate {
+        // Another who waits may have taken it in the meantime.
+        if let Some(message) = channel.take(number) {
+            let kept = message.clone();
+            let (at, bytes) = (message.at, message.size() as u64);
+            let object = Class::instance(ctx.clone(), MessageObject::new(&channel.identity.user.worker, &name, Ok(message)))?;
+            if matcher.accepts(ctx, &object)? {
+                return Ok(Some(Picked { object, at, bytes }));
+            }
+            channel.put_back(number, kept);
+        }
+        waiting.wait.consider_from(number + 1);
+        candidate = channel.candidate(number + 1, matcher.text(), waiting.wait.due());
+    }
+    channel.forget_unread();
+    Ok(None)
+}
+
+/// Under which name messages are waited for: the step's or the channel's.
+fn name_of(channel: &MessageChannel, step: Option<&MeasuredStep>) -> Arc<str> {
+    step.map_or_else(|| Arc::clone(&channel.identity.name), |step| step.name(&channel.identity.user))
+}
+
+/// Why nothing more comes.
+pub(in crate::protocols) fn end_of(channel: &MessageChannel) -> Failure {
+    let end = channel.end().map(|end| (end.outcome, end.message));
+    let (outcome, message) = end.unwrap_or((Outcome::Closed, "the WebSocket is closed".to_owned()));
+    Failure { outcome, message }
+}
+
+/// Instants of one step, and its bytes sent and received.
+pub(in crate::protocols) struct StepTimes {
+    pub(in crate::protocols) began: Nanos,
+    /// The last byte was handed to the kernel.
+    pub(in crate::protocols) sent: Option<Nanos>,
+    pub(in crate::protocols) ended: Nanos,
+    pub(in crate::protocols) bytes: (u64, u64),
+}
+
+/// Records a step that failed: as a request where it has a name, and in the list of errors.
+pub(in crate::protocols) fn record_failure(channel: &MessageChannel, step: Option<&MeasuredStep>, times: &StepTimes, failure: &Failure) {
+    match step {
+        Some(step) => record(channel, step, times, Some(failure)),
+        None => {
+            let user = &channel.identity.user;
+            user.worker.recorder.borrow_mut().error(channel.identity.series, failure.outcome, times.ended, &failure.message);
+            user.note_failure(user.epoch(), user.group().as_ref());
+        }
+    }
+}
+
+/// Records a step as a request.
+pub(in crate::protocols) fn record(channel: &MessageChannel, step: &MeasuredStep, times: &StepTimes, failure: Option<&Failure>) {
+    let outcome = failure.map_or(Outcome::Passed, |failure| failure.outcome);
+    let mut sample = step.sample(times.began, times.ended, outcome);
+    sample.phases.wait = times.sent.map_or(0, |sent| times.ended.saturating_sub(sent));
+    (sample.bytes_sent, sample.bytes_received) = times.bytes;
+    step.record(&channel.identity.user, &sample, failure.map(|failure| failure.message.as_str()));
+}

@@ -1,0 +1,70 @@
+//! Reads the options that calls of a script are given.
+
+use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
+
+/// Calls `take` for each option of `what`; those that are `undefined` were not given.
+pub(super) fn each<'js>(
+    ctx: &Ctx<'js>,
+    given: Option<&Value<'js>>,
+    what: &str,
+    mut take: impl FnMut(&str, Value<'js>) -> rquickjs::Result<()>,
+) -> rquickjs::Result<()> {
+    let Some(given) = given.filter(|value| !value.is_undefined()) else { return Ok(()) };
+    let object: &Object<'js> = given.as_object().ok_or_else(|| wrong(ctx, &format!("{what}: expected an object of options")))?;
+    for property in object.props::<String, Value<'js>>() {
+        let (key, value) = property?;
+        if !value.is_undefined() {
+            take(&key, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// `what` takes no such option.
+pub(super) fn unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &str) -> rquickjs::Error {
+    wrong(ctx, &format!("{what} has no option `{option}`; its options are: {known}"))
+}
+
+/// A mistake in what was given.
+pub(super) fn wrong(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
+    Exception::throw_type(ctx, message)
+}
+
+pub(super) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<String> {
+    value.as_string().ok_or_else(|| wrong(ctx, &format!("{what}: expected a string")))?.to_string()
+}
+
+pub(super) fn switch<'js>(ctx: &Ctx<'js>, value: Value<'js>, what: &str) -> rquickjs::Result<bool> {
+    value.as_bool().ok_or_else(|| wrong(ctx, &format!("{what}: expected true or false")))
+}
+
+/// A duration's nanoseconds.
+pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<u64> {
+    let written = value.as_string().and_then(|text| text.to_string().ok()).unwrap_or_default();
+    units::duration::parse(&written).map_err(|problem| wrong(ctx, &format!("{what}: {problem}")))
+}
+
+/// Names and values of an object; a list repeats its name, `null` and `undefined` are left out.
+pub(super) fn pairs<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<Vec<(String, String)>> {
+    let object = value.as_object().ok_or_else(|| wrong(ctx, &format!("{what}: expected an object of names and values")))?;
+    let mut list = Vec::new();
+    for property in object.props::<String, Value<'js>>() {
+        let (name, value) = property?;
+        match value.as_array() {
+            Some(items) => {
+                for item in items.iter::<Value<'js>>() {
+                    push(ctx, &mut list, &name, item?)?;
+                }
+            }
+            None => push(ctx, &mut list, &name, value)?,
+        }
+    }
+    Ok(list)
+}
+
+fn push<'js>(ctx: &Ctx<'js>, list: &mut Vec<(String, String)>, name: &str, value: Value<'js>) -> rquickjs::Result<()> {
+    if !value.is_null() && !value.is_undefined() {
+        list.push((name.to_owned(), Coerced::<String>::from_js(ctx, value)?.0));
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! Regular expressions that scripts give as options; the script's own engine runs them.
+
+use rquickjs::function::This;
+use rquickjs::{Function, Object};
+
+pub(super) fn is_pattern(object: &Object<'_>) -> bool {
+    object.contains_key("source").unwrap_or(false) && object.get::<_, Function<'_>>("test").is_ok()
+}
+
+/// `pattern.test(text)` from the start, whatever the flags.
+pub(super) fn test(pattern: &Object<'_>, text: &str) -> rquickjs::Result<bool> {
+    pattern.set("lastIndex", 0)?;
+    let test: Function<'_> = pattern.get("test")?;
+    test.call((This(pattern.clone()), text))
+}

@@ -1,0 +1,29 @@
+//! Streams of server-sent events: `user.events(…)`, and the stream that it gives (HTML standard, section 9.2).
+//!
+//! Read `open` (the opening as a measured request), `source` (one connection after another) and `object` (the stream object). What
+//! arrives waits in a channel: see `messages`. Deliberately absent: the format of events (`protocol::sse`).
+
+mod object;
+mod open;
+mod options;
+mod source;
+
+use rquickjs::{Class, Ctx};
+
+use super::messages;
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::verb;
+use object::EventStreamObject;
+
+pub(crate) struct EventStreams;
+
+impl Capability for EventStreams {
+    fn sources(&self) -> &'static [ModuleSource] {
+        messages::SOURCES
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        verb::install::<open::OpenEventStream>(ctx, &natives.users)?;
+        messages::install(ctx, natives, Class::<EventStreamObject>::prototype(ctx)?)
+    }
+}

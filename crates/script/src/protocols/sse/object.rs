@@ -1,0 +1,56 @@
+//! The stream object of a script.
+
+use std::rc::Rc;
+
+use rquickjs::class::Trace;
+use rquickjs::function::Opt;
+use rquickjs::{Ctx, JsLifetime, Promise, Value};
+
+use crate::protocols::messages::channel::MessageChannel;
+use crate::protocols::messages::{closing, receive};
+
+/// A stream of events of one user.
+#[derive(Trace, JsLifetime)]
+#[rquickjs::class(rename = "Events")]
+pub(crate) struct EventStreamObject {
+    #[qjs(skip_trace)]
+    channel: Rc<MessageChannel>,
+}
+
+impl EventStreamObject {
+    pub(super) fn new(channel: Rc<MessageChannel>) -> Self {
+        Self { channel }
+    }
+}
+
+#[rquickjs::methods(rename_all = "camelCase")]
+impl EventStreamObject {
+    #[qjs(get)]
+    fn open(&self) -> bool {
+        self.channel.is_open()
+    }
+
+    #[qjs(get)]
+    fn error(&self) -> Option<String> {
+        self.channel.loss()
+    }
+
+    /// How many have come so far.
+    #[qjs(get)]
+    fn received(&self) -> f64 {
+        self.channel.number_next() as f64
+    }
+
+    fn receive<'js>(&self, ctx: Ctx<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        receive::receive(&ctx, &self.channel, options.0.as_ref())
+    }
+
+    /// For `messages`, which is TypeScript.
+    fn next<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
+        receive::next(&ctx, &self.channel)
+    }
+
+    fn close<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
+        closing::close(&ctx, &self.channel, 1000, "")
+    }
+}

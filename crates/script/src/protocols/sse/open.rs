@@ -1,0 +1,83 @@
+//! `user.events(…)`: opens a stream as a measured request.
+
+use std::rc::Rc;
+
+use rquickjs::{Class, Ctx, Value};
+
+use super::object::EventStreamObject;
+use super::options::EventOptions;
+use super::source::{EventConnection, EventSource, StreamOpening, follow};
+use crate::protocols::http::build::{build, url_text};
+use crate::protocols::http::name;
+use crate::protocols::messages::channel::{ChannelConnection, ChannelIdentity, MessageChannel};
+use crate::runtime::object::UserObject;
+use crate::runtime::step::MeasuredStep;
+use crate::runtime::user::UserState;
+use crate::runtime::verb::{Verb, VerbArguments};
+
+/// `user.events(url, options)`.
+pub(super) struct OpenEventStream;
+
+impl Verb for OpenEventStream {
+    const NAME: &'static str = "events";
+    const ARGUMENTS: usize = 2;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        open(ctx, user, &arguments.get(0), &arguments.get(1))
+    }
+}
+
+/// Opens a stream; the promise resolves with it whatever becomes of it.
+fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Value<'js>) -> rquickjs::Result<Value<'js>> {
+    let user = &object.state;
+    user.check_running(ctx, "open every stream")?;
+    let options = EventOptions::read(ctx, user, Some(given))?;
+    let default = if options.request.body.is_empty() { "GET" } else { "POST" };
+    let method = options.method.as_deref().unwrap_or(default);
+    let (request, redirects_max) = build(ctx, user, method.into(), &url_text(ctx, url)?, &options.request)?;
+    let opening_name = match &options.request.name {
+        Some(name) => name.clone(),
+        None => name::of_request("SSE", &request.path),
+    };
+    let opening = MeasuredStep::named(user, object.group(), &opening_name);
+    // The first event is due when the stream is.
+    let first = opening.beside(user, &format!("{opening_name} first event"));
+    let due = opening.due;
+    let reconnects = options.reconnects.unwrap_or(true);
+    let source = EventSource { user: Rc::clone(user), request, opening, first, redirects_max, reconnects };
+    let opening = source.connect(due, "");
+    let work = async move { Box::new(opening.await) };
+    let drops_unread = options.drops_unread;
+    let promise = user.promise(ctx, work, move |ctx, user, opening| conclude(ctx, user, source, drops_unread, *opening))?;
+    Ok(promise.into_value())
+}
+
+/// Judges and records the opening and makes the object.
+fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    mut source: EventSource,
+    drops_unread: bool,
+    opening: StreamOpening,
+) -> rquickjs::Result<Value<'js>> {
+    let opened = source.judge(opening);
+    // Those that follow have no schedule.
+    source.opening.due = None;
+    let identity = ChannelIdentity {
+        user: Rc::clone(user),
+        name: source.opening.name(user),
+        series: source.opening.series,
+        drops_unread,
+        kept: false,
+    };
+    let channel = match opened {
+        Ok(connected) => {
+            let connection: Rc<dyn ChannelConnection> = Rc::new(EventConnection);
+            let channel = MessageChannel::new(identity, Ok(connection));
+            channel.read_with(follow(Rc::clone(&channel), source, connected));
+            channel
+        }
+        Err(end) => MessageChannel::new(identity, Err(end)),
+    };
+    Class::instance(ctx.clone(), EventStreamObject::new(channel)).map(Class::into_value)
+}

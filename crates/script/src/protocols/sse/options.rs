@@ -1,0 +1,38 @@
+//! Reads the options of `user.events(…)`.
+
+use rquickjs::{Ctx, Value};
+
+use crate::protocols::http::options::RequestOptions;
+use crate::protocols::messages::options::drops_unread;
+use crate::protocols::options::{each, switch, text, unknown};
+use crate::runtime::user::UserState;
+
+const KNOWN: &str = "name, headers, query, auth, timeout, redirects, method, json, form, body, unread, reconnect";
+
+/// What `user.events` was told beside the URL.
+#[derive(Default)]
+pub(super) struct EventOptions {
+    pub(super) request: RequestOptions,
+    pub(super) method: Option<String>,
+    pub(super) drops_unread: bool,
+    pub(super) reconnects: Option<bool>,
+}
+
+impl EventOptions {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+        let mut options = Self::default();
+        each(ctx, given, "events(…)", |key, value| {
+            match key {
+                "method" => options.method = Some(text(ctx, &value, "method")?.to_ascii_uppercase()),
+                "unread" => options.drops_unread = drops_unread(ctx, &value)?,
+                "reconnect" => options.reconnects = Some(switch(ctx, value, "reconnect")?),
+                "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" => {
+                    options.request.take(ctx, user, key, value)?;
+                }
+                other => return Err(unknown(ctx, "an event stream", other, KNOWN)),
+            }
+            Ok(())
+        })?;
+        Ok(options)
+    }
+}

@@ -1,0 +1,66 @@
+//! The connection of an open WebSocket, and its reader.
+
+use std::rc::{Rc, Weak};
+
+use protocol::Failure;
+use protocol::ws::{self, ReceivedItem};
+
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
+use crate::protocols::messages::inbox::ArrivedMessage;
+
+/// Close code of a user whose unread messages are too many: "policy violation" (RFC 6455, section 7.4.1).
+const POLICY_VIOLATION: u16 = 1008;
+
+/// Held by the channel for as long as it is open.
+pub(super) struct WebSocketConnection(pub(super) Rc<ws::WebSocket>);
+
+impl ChannelConnection for WebSocketConnection {
+    fn say_farewell(&self, code: u16, reason: &str) -> Option<ChannelEnd> {
+        self.0.say_farewell(code, reason);
+        None
+    }
+}
+
+/// A WebSocket of one user, which may have ended.
+#[derive(Clone)]
+pub(super) struct UserSocket {
+    pub(super) channel: Rc<MessageChannel>,
+    /// Weak: the connection ends when the channel lets go of it.
+    pub(super) socket: Weak<ws::WebSocket>,
+}
+
+impl UserSocket {
+    /// The socket to send on. `Err`: why there is none.
+    pub(super) fn sending(&self) -> Result<Rc<ws::WebSocket>, Failure> {
+        self.channel.check_open()?;
+        let gone = || Failure { outcome: metrics::Outcome::Closed, message: "the WebSocket is closed".to_owned() };
+        self.socket.upgrade().ok_or_else(gone)
+    }
+}
+
+/// Reads for as long as the socket lives: pings are answered and messages are timed whether or not the script is waiting for any.
+pub(super) async fn read(channel: Rc<MessageChannel>, socket: Rc<ws::WebSocket>) {
+    let mut items = 0;
+    loop {
+        match socket.receive().await {
+            Ok(ReceivedItem::Message(message)) => {
+                channel.keep(ArrivedMessage { payload: message.payload, at: message.at, labels: None });
+            }
+            Ok(ReceivedItem::Pong(pong)) => {
+                if let Ok(number) = pong.payload.as_slice().try_into().map(u64::from_be_bytes) {
+                    channel.note_pong(number, pong.at);
+                }
+            }
+            Ok(ReceivedItem::Closed(close)) => return channel.finish(ChannelEnd::closed(close.code, close.reason)),
+            Err(failure) => return channel.finish(ChannelEnd::broken(failure.outcome, failure.message)),
+        }
+        if channel.is_overfull() {
+            socket.say_farewell(POLICY_VIOLATION, "");
+            return channel.finish(ChannelEnd::overfull());
+        }
+        items += 1;
+        if items % READ_AT_ONCE_MAX == 0 {
+            give_way().await;
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! WebSockets: `user.ws(…)`, and the socket that it gives.
+//!
+//! Read `open` (the handshake as a measured request), then `steps` (what a script awaits on a socket) and `object` (the socket object).
+//! What arrives waits in a channel: see `messages`. Deliberately absent: frames and handshakes (`protocol::ws`), opening again after a
+//! loss, which is the script's to decide.
+
+mod connection;
+mod object;
+mod open;
+mod options;
+mod steps;
+
+use rquickjs::{Class, Ctx};
+
+use super::messages;
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::verb;
+use object::WebSocketObject;
+
+pub(crate) struct WebSockets;
+
+impl Capability for WebSockets {
+    fn sources(&self) -> &'static [ModuleSource] {
+        messages::SOURCES
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        verb::install::<open::OpenWebSocket>(ctx, &natives.users)?;
+        messages::install(ctx, natives, Class::<WebSocketObject>::prototype(ctx)?)
+    }
+}

@@ -1,0 +1,92 @@
+//! The socket object of a script.
+
+use std::cell::Cell;
+
+use rquickjs::class::Trace;
+use rquickjs::function::Opt;
+use rquickjs::{Ctx, Exception, JsLifetime, Promise, Value};
+
+use super::connection::UserSocket;
+use super::steps;
+use crate::protocols::messages::{closing, receive};
+
+/// Longest reason of a close frame (RFC 6455, section 5.5): 125 bytes less the code.
+const REASON_BYTES_MAX: usize = 123;
+
+/// A WebSocket of one user.
+#[derive(Trace, JsLifetime)]
+#[rquickjs::class(rename = "Socket")]
+pub(crate) struct WebSocketObject {
+    #[qjs(skip_trace)]
+    socket: UserSocket,
+    /// The sub-protocol agreed on.
+    #[qjs(skip_trace)]
+    protocol: String,
+    /// Pings sent so far.
+    #[qjs(skip_trace)]
+    pings: Cell<u64>,
+}
+
+impl WebSocketObject {
+    pub(super) fn new(socket: UserSocket, protocol: String) -> Self {
+        Self { socket, protocol, pings: Cell::default() }
+    }
+}
+
+#[rquickjs::methods(rename_all = "camelCase")]
+impl WebSocketObject {
+    #[qjs(get)]
+    fn open(&self) -> bool {
+        self.socket.channel.is_open()
+    }
+
+    #[qjs(get)]
+    fn error(&self) -> Option<String> {
+        self.socket.channel.loss()
+    }
+
+    #[qjs(get)]
+    fn protocol(&self) -> String {
+        self.protocol.clone()
+    }
+
+    #[qjs(get)]
+    fn closed<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
+        steps::closed(&ctx, &self.socket.channel)
+    }
+
+    fn send<'js>(&self, ctx: Ctx<'js>, message: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        steps::send(&ctx, &self.socket, &message, options.0.as_ref())
+    }
+
+    fn request<'js>(&self, ctx: Ctx<'js>, message: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        steps::request(&ctx, &self.socket, &message, options.0.as_ref())
+    }
+
+    fn receive<'js>(&self, ctx: Ctx<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        receive::receive(&ctx, &self.socket.channel, options.0.as_ref())
+    }
+
+    /// For `messages`, which is TypeScript.
+    fn next<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
+        receive::next(&ctx, &self.socket.channel)
+    }
+
+    fn ping<'js>(&self, ctx: Ctx<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+        self.pings.set(self.pings.get() + 1);
+        steps::ping(&ctx, &self.socket, self.pings.get(), options.0.as_ref())
+    }
+
+    fn close<'js>(&self, ctx: Ctx<'js>, code: Opt<Option<f64>>, reason: Opt<Option<String>>) -> rquickjs::Result<Promise<'js>> {
+        let code = code.0.flatten().unwrap_or(1000.0);
+        // RFC 6455, section 7.4: what an application may send.
+        if code.fract() != 0.0 || !(code == 1000.0 || (3000.0..=4999.0).contains(&code)) {
+            return Err(Exception::throw_range(&ctx, &format!("close({code}): the close code must be 1000, or from 3000 to 4999")));
+        }
+        let reason = reason.0.flatten().unwrap_or_default();
+        if reason.len() > REASON_BYTES_MAX {
+            return Err(Exception::throw_range(&ctx, "close(…): the reason must be at most 123 bytes"));
+        }
+        closing::close(&ctx, &self.socket.channel, code as u16, &reason)
+    }
+}

@@ -1,0 +1,56 @@
+//! Reads the options of `user.ws(…)`.
+
+use rquickjs::{Array, Ctx, FromJs, Value};
+
+use crate::protocols::http::options::{RequestOptions, authorization};
+use crate::protocols::messages::options::drops_unread;
+use crate::protocols::options::{duration, each, pairs, switch, text, unknown, wrong};
+
+const KNOWN: &str = "name, headers, auth, timeout, protocols, compression, unread, keep";
+
+/// What `user.ws` was told beside the URL.
+#[derive(Default)]
+pub(super) struct WebSocketOptions {
+    /// Name, headers, credentials and time limit of the handshake.
+    pub(super) request: RequestOptions,
+    pub(super) protocols: Vec<String>,
+    pub(super) compression: bool,
+    pub(super) drops_unread: bool,
+    pub(super) keep: bool,
+}
+
+impl WebSocketOptions {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+        let mut options = Self::default();
+        each(ctx, given, "ws(…)", |key, value| {
+            match key {
+                "name" => options.request.name = Some(text(ctx, &value, "name")?),
+                "headers" => options.request.headers = pairs(ctx, &value, "headers")?,
+                "auth" => options.request.authorization = Some(authorization(ctx, &value)?),
+                "timeout" => options.request.timeout_ns = Some(duration(ctx, &value, "timeout")?),
+                "protocols" => options.protocols = protocols(ctx, &value)?,
+                "compression" => options.compression = switch(ctx, value, "compression")?,
+                "keep" => options.keep = switch(ctx, value, "keep")?,
+                "unread" => options.drops_unread = drops_unread(ctx, &value)?,
+                other => return Err(unknown(ctx, "a WebSocket", other, KNOWN)),
+            }
+            Ok(())
+        })?;
+        Ok(options)
+    }
+}
+
+fn protocols<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<String>> {
+    let list = Array::from_js(ctx, value.clone()).map_err(|_| wrong(ctx, "protocols: expected a list of names"))?;
+    // RFC 6455, section 4.1: each is a token.
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    list.iter::<Value<'js>>()
+        .map(|item| {
+            let name = text(ctx, &item?, "protocols")?;
+            if name.is_empty() || !name.bytes().all(token) {
+                return Err(wrong(ctx, &format!("protocols: \"{name}\" is not the name of a sub-protocol")));
+            }
+            Ok(name)
+        })
+        .collect()
+}

@@ -1,0 +1,44 @@
+//! How native functions of a realm find their way back to it, and to its worker.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use rquickjs::{Ctx, Exception, JsLifetime};
+
+use super::realm::RealmState;
+use super::worker::WorkerState;
+
+/// Kept as user data of the realm; weak, since the realm owns it.
+#[derive(JsLifetime)]
+pub(crate) struct RealmHome {
+    pub(crate) worker: Rc<WorkerState>,
+    realm: RefCell<Weak<RealmState>>,
+}
+
+impl RealmHome {
+    /// Leaves word in a realm that is being made.
+    pub(crate) fn install(ctx: &Ctx<'_>, worker: &Rc<WorkerState>) {
+        // The store is new: nobody can have borrowed from it.
+        let _ = ctx.store_userdata(Self { worker: Rc::clone(worker), realm: RefCell::default() });
+    }
+
+    /// The test file has been evaluated: from now on its functions find the realm.
+    pub(crate) fn open(state: &Rc<RealmState>) {
+        state.realm.enter(|ctx| {
+            if let Some(home) = ctx.userdata::<Self>() {
+                *home.realm.borrow_mut() = Rc::downgrade(state);
+            }
+        });
+    }
+
+    /// The realm; `None` while the test file is being evaluated.
+    pub(crate) fn opened(&self) -> Option<Rc<RealmState>> {
+        self.realm.borrow().upgrade()
+    }
+
+    /// The realm; an error while the test file is being evaluated.
+    pub(crate) fn realm(&self, ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<Rc<RealmState>> {
+        self.opened()
+            .ok_or_else(|| Exception::throw_message(ctx, &format!("{what} works inside scenarios, not at the top level of the file")))
+    }
+}

@@ -1,0 +1,86 @@
+//! State that capabilities keep, found by its type.
+
+use std::any::{Any, type_name};
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// What capabilities keep for a scenario or a realm: filled when it opens, and the same from then on.
+#[derive(Default)]
+pub(crate) struct StateParts(Vec<Box<dyn Any>>);
+
+impl StateParts {
+    pub(crate) fn insert<T: Any>(&mut self, part: T) {
+        self.0.push(Box::new(part));
+    }
+
+    /// The part of this type.
+    ///
+    /// # Panics
+    /// When no capability has put one there: the capability that asks is the one that should have.
+    pub(crate) fn get<T: Any>(&self) -> &T {
+        match self.0.iter().find_map(|part| part.downcast_ref()) {
+            Some(part) => part,
+            None => panic!("no capability has opened {}", type_name::<T>()),
+        }
+    }
+}
+
+/// Runs until what was begun to close is closed.
+pub(crate) type ClosingWork = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What a user keeps from one iteration to the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeptState {
+    pub(crate) connections: bool,
+    pub(crate) cookies: bool,
+    pub(crate) state: bool,
+}
+
+/// What a capability keeps for one user: its connections, most often. Must not hold the user.
+pub(crate) trait UserPart: Any {
+    /// A new iteration begins.
+    fn iteration_began(&self, _: KeptState) {}
+
+    /// The iteration has returned. It is over once what this gives has ended: what the user does not keep is closed in an orderly way.
+    fn iteration_returned(&self, _: KeptState) -> Option<ClosingWork> {
+        None
+    }
+
+    /// The iteration was interrupted, or the user goes: closes everything without waiting.
+    fn abandon(&self) {}
+}
+
+/// The parts of one user; each is made when it is first asked for, so that a protocol that is not spoken costs nothing.
+#[derive(Default)]
+pub(crate) struct UserParts(RefCell<Vec<Rc<dyn UserPart>>>);
+
+impl UserParts {
+    pub(crate) fn get_or<T: UserPart>(&self, make: impl FnOnce() -> T) -> Rc<T> {
+        for part in self.0.borrow().iter() {
+            let part: &Rc<dyn UserPart> = part;
+            if (**part).type_id() == std::any::TypeId::of::<T>() {
+                let any: Rc<dyn Any> = Rc::clone(part) as _;
+                if let Ok(part) = any.downcast() {
+                    return part;
+                }
+            }
+        }
+        let made = Rc::new(make());
+        self.0.borrow_mut().push(Rc::clone(&made) as _);
+        made
+    }
+
+    pub(super) fn iteration_began(&self, kept: KeptState) {
+        self.0.borrow().iter().for_each(|part| part.iteration_began(kept));
+    }
+
+    pub(super) fn iteration_returned(&self, kept: KeptState) -> Vec<ClosingWork> {
+        self.0.borrow().iter().filter_map(|part| part.iteration_returned(kept)).collect()
+    }
+
+    pub(super) fn abandon(&self) {
+        self.0.borrow().iter().for_each(|part| part.abandon());
+    }
+}

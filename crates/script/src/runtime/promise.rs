@@ -1,0 +1,85 @@
+//! Operations with a promise: a future, and a function that makes a value for the script of what came.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use rquickjs::{Ctx, Function, Persistent, Promise, Value};
+
+use super::operation::Operation;
+use super::user::UserState;
+use crate::realm::{call_with, thrown};
+
+/// The two ends of a promise that an operation settles.
+pub(crate) struct PromiseEnds {
+    resolve: Persistent<Function<'static>>,
+    reject: Persistent<Function<'static>>,
+}
+
+impl PromiseEnds {
+    pub(crate) fn new<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<(Promise<'js>, Self)> {
+        let (promise, resolve, reject) = ctx.promise()?;
+        Ok((promise, Self { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject) }))
+    }
+
+    /// Resolves the promise with a value, or rejects it with what was thrown.
+    pub(crate) fn settle<'js>(self, ctx: &Ctx<'js>, result: rquickjs::Result<Value<'js>>) -> rquickjs::Result<()> {
+        match result {
+            Ok(value) => call_with(&self.resolve.restore(ctx)?, &value).map(drop),
+            Err(error) => call_with(&self.reject.restore(ctx)?, &thrown(ctx, error)).map(drop),
+        }
+    }
+}
+
+pin_project! {
+    /// A future, and what is done in the realm with its output.
+    struct Settling<F: Future, S> {
+        #[pin]
+        future: F,
+        output: Option<F::Output>,
+        settle: Option<S>,
+    }
+}
+
+impl<F, S> Operation for Settling<F, S>
+where
+    F: Future,
+    S: FnOnce(&Ctx<'_>, F::Output) -> rquickjs::Result<()>,
+{
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        this.future.poll(context).map(|output| *this.output = Some(output))
+    }
+
+    fn settle(mut self: Pin<Box<Self>>, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        let this = self.as_mut().project();
+        match (this.settle.take(), this.output.take()) {
+            (Some(settle), Some(output)) => settle(ctx, output),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A future with what is to be done in the realm once it has ended.
+pub(crate) fn settling<F: Future>(future: F, settle: impl FnOnce(&Ctx<'_>, F::Output) -> rquickjs::Result<()>) -> impl Operation {
+    Settling { future, output: None, settle: Some(settle) }
+}
+
+impl UserState {
+    /// Runs a future of this user's; the promise resolves with what `settle` makes of its output, and is rejected with what that throws.
+    /// Interrupting the iteration drops the future.
+    pub(crate) fn promise<'js, F: Future + 'static>(
+        self: &Rc<Self>,
+        ctx: &Ctx<'js>,
+        future: F,
+        settle: impl for<'a> FnOnce(&Ctx<'a>, &Rc<UserState>, F::Output) -> rquickjs::Result<Value<'a>> + 'static,
+    ) -> rquickjs::Result<Promise<'js>> {
+        let (promise, ends) = PromiseEnds::new(ctx)?;
+        let user = Rc::clone(self);
+        let operation = settling(future, move |ctx: &Ctx<'_>, output| ends.settle(ctx, settle(ctx, &user, output)));
+        self.submit(operation, &self.realm(ctx)?);
+        Ok(promise)
+    }
+}

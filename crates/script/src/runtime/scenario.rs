@@ -1,0 +1,74 @@
+//! What does not vary between the users of one scenario, prepared once per worker.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use metrics::{Recorder, SeriesId, SeriesKey, SeriesKind};
+
+use super::capability::Capability;
+use super::parts::StateParts;
+use crate::error::ScriptError;
+use crate::loaded::Loaded;
+use crate::settings::Keep;
+
+/// Series by name.
+type SeriesByName = HashMap<String, SeriesId>;
+
+/// A scenario on one worker.
+pub(crate) struct ScenarioState {
+    pub(crate) name: Rc<str>,
+    key_name: Arc<str>,
+    /// Time limit of a request that has none of its own.
+    pub(crate) timeout_ns: u64,
+    pub(crate) keep: Keep,
+    pub(crate) iterations: SeriesId,
+    /// What capabilities keep.
+    pub(crate) parts: StateParts,
+    /// Series by kind and group, then by name.
+    series: RefCell<HashMap<(SeriesKind, Arc<str>), SeriesByName>>,
+    series_max: usize,
+}
+
+impl ScenarioState {
+    pub(crate) fn new(
+        loaded: &Loaded,
+        index: usize,
+        recorder: &Rc<RefCell<Recorder>>,
+        capabilities: &[&dyn Capability],
+    ) -> Result<Self, ScriptError> {
+        let own = &loaded.settings.scenarios[index];
+        let key_name: Arc<str> = own.name.as_str().into();
+        let key = SeriesKey { kind: SeriesKind::Iteration, scenario: key_name.clone(), group: "".into(), name: key_name.clone() };
+        let iterations = recorder.borrow_mut().series(&key);
+        let mut parts = StateParts::default();
+        capabilities.iter().try_for_each(|capability| capability.open_scenario(loaded, index, &mut parts))?;
+        Ok(Self {
+            name: own.name.as_str().into(),
+            key_name,
+            timeout_ns: own.timeout_ns.unwrap_or(loaded.plan.options.request_timeout_ns),
+            keep: own.keep,
+            iterations,
+            parts,
+            series: RefCell::default(),
+            series_max: loaded.plan.options.series_max as usize,
+        })
+    }
+
+    /// The series of a name in a group.
+    pub(crate) fn series(&self, recorder: &RefCell<Recorder>, kind: SeriesKind, group: &Arc<str>, name: &str) -> SeriesId {
+        let mut known = self.series.borrow_mut();
+        let names = known.entry((kind, group.clone())).or_default();
+        if let Some(id) = names.get(name) {
+            return *id;
+        }
+        let key = SeriesKey { kind, scenario: self.key_name.clone(), group: group.clone(), name: name.into() };
+        let id = recorder.borrow_mut().series(&key);
+        // Names beyond the recorder's bound are looked up there each time, so that this cache is bounded as well.
+        if names.len() < self.series_max {
+            names.insert(name.to_owned(), id);
+        }
+        id
+    }
+}

@@ -1,0 +1,137 @@
+//! How a step of a script is measured: under which name, from when, and what is recorded of it. The same for every protocol.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
+
+use super::group::Group;
+use super::user::UserState;
+
+/// A step under way, for the record when it ends.
+pub(crate) struct MeasuredStep {
+    pub(crate) series: SeriesId,
+    /// When it was due, if that is not its start.
+    pub(crate) due: Option<Nanos>,
+    /// The iteration it belongs to.
+    epoch: u32,
+    group: Option<Rc<Group>>,
+}
+
+impl MeasuredStep {
+    /// A step of this name. The first of an iteration in open load counts from when the iteration was due.
+    pub(crate) fn named(user: &UserState, group: Option<Rc<Group>>, name: &str) -> Self {
+        let series = Self::series(user, group.as_ref(), name);
+        Self::of_series(user, group, series)
+    }
+
+    pub(crate) fn of_series(user: &UserState, group: Option<Rc<Group>>, series: SeriesId) -> Self {
+        Self { series, due: user.take_due(), epoch: user.epoch(), group }
+    }
+
+    /// The series of requests of this name in a group.
+    pub(crate) fn series(user: &UserState, group: Option<&Rc<Group>>, name: &str) -> SeriesId {
+        let worker = &user.worker;
+        let group = group.map_or(&worker.no_group, |group| &group.name);
+        user.scenario.series(&worker.recorder, SeriesKind::Request, group, name)
+    }
+
+    /// A step of the same iteration and schedule, under another name.
+    pub(crate) fn beside(&self, user: &UserState, name: &str) -> Self {
+        let series = Self::series(user, self.group.as_ref(), name);
+        Self { series, due: self.due, epoch: self.epoch, group: self.group.clone() }
+    }
+
+    /// As reports call it.
+    pub(crate) fn name(&self, user: &UserState) -> Arc<str> {
+        user.worker.recorder.borrow().key(self.series).name.clone()
+    }
+
+    /// Its time in flight, which is yet to begin.
+    pub(crate) fn in_flight(&self, user: &Rc<UserState>) -> StepInFlight {
+        self.in_flight_due(user, self.due)
+    }
+
+    /// The same, due at another instant.
+    pub(crate) fn in_flight_due(&self, user: &Rc<UserState>, due: Option<Nanos>) -> StepInFlight {
+        StepInFlight { user: Rc::clone(user), series: self.series, due, began: 0, ended: false }
+    }
+
+    /// A sample of it, without phases and bytes.
+    pub(crate) fn sample(&self, started: Nanos, ended: Nanos, outcome: Outcome) -> Sample {
+        Sample {
+            scheduled: self.due.unwrap_or(started),
+            started,
+            ended: ended.max(started),
+            phases: Phases::default(),
+            outcome,
+            status: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            trace: None,
+        }
+    }
+
+    /// Records it. With a failure, in words, it also goes into the list of errors and fails its iteration and the groups around it.
+    pub(crate) fn record(&self, user: &UserState, sample: &Sample, failure: Option<&str>) {
+        let mut recorder = user.worker.recorder.borrow_mut();
+        recorder.record(self.series, sample);
+        if let Some(failure) = failure {
+            recorder.failed(self.series, sample, failure);
+        }
+        drop(recorder);
+        if sample.outcome.is_failure() {
+            user.note_failure(self.epoch, self.group.as_ref());
+        }
+    }
+}
+
+/// A request between its start and its end. Dropped before the end, it records the interruption.
+pub(crate) struct StepInFlight {
+    user: Rc<UserState>,
+    series: SeriesId,
+    due: Option<Nanos>,
+    began: Nanos,
+    ended: bool,
+}
+
+impl StepInFlight {
+    pub(crate) fn user(&self) -> &Rc<UserState> {
+        &self.user
+    }
+
+    /// It begins now. Returns when that is.
+    pub(crate) fn begin(&mut self) -> Nanos {
+        self.began = self.user.now();
+        self.user.worker.recorder.borrow_mut().request_began(self.began);
+        self.began
+    }
+
+    pub(crate) fn end(&mut self, at: Nanos) {
+        self.ended = true;
+        self.user.worker.recorder.borrow_mut().request_ended(at);
+    }
+}
+
+impl Drop for StepInFlight {
+    fn drop(&mut self) {
+        if self.ended || self.began == 0 {
+            return;
+        }
+        let now = self.user.now();
+        let sample = Sample {
+            scheduled: self.due.unwrap_or(self.began),
+            started: self.began,
+            ended: now,
+            phases: Phases::default(),
+            outcome: Outcome::Interrupted,
+            status: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            trace: None,
+        };
+        let mut recorder = self.user.worker.recorder.borrow_mut();
+        recorder.request_ended(now);
+        recorder.record(self.series, &sample);
+    }
+}

@@ -1,0 +1,310 @@
+//! The state of one user that outlives a single call: its iteration, its groups, its operations under way.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::Waker;
+
+use engine::{Iteration, IterationEnd};
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use metrics::{Nanos, Outcome, SeriesKind};
+use rquickjs::{Ctx, Exception, Value};
+
+use super::group::{Group, GroupEnd};
+use super::operation::{Background, Operation, OperationSlot};
+use super::owner::{Cancel, Owner};
+use super::parts::{KeptState, UserPart, UserParts};
+use super::realm::RealmState;
+use super::scenario::ScenarioState;
+use super::worker::WorkerState;
+use crate::data::bindings::RandomHandle;
+use crate::data::draws::DrawStream;
+use crate::error::ScriptError;
+use crate::realm::{AwaitsPromise, describe, name_of};
+
+/// Operations of one user that are remembered before those that are over are swept out.
+const UNDER_WAY_SWEPT_AT: usize = 8;
+
+/// Holds no JavaScript values: objects of the realm hold it, and a cycle through the engine would never be freed.
+pub(crate) struct UserState {
+    pub(crate) worker: Rc<WorkerState>,
+    pub(crate) scenario: Rc<ScenarioState>,
+    pub(crate) number: u64,
+    pub(crate) random: RandomHandle,
+    /// Weak: the realm's objects hold this.
+    realm: Weak<RealmState>,
+    leaf: u32,
+    iteration: RefCell<Option<Iteration>>,
+    /// Counts the iterations, so that what belongs to an earlier one is known.
+    epoch: Cell<u32>,
+    /// When the first request of this iteration was due; taken by it.
+    due: Cell<Option<Nanos>>,
+    failed: Cell<bool>,
+    end: Cell<Option<IterationEnd>>,
+    waker: RefCell<Option<Waker>>,
+    under_way: RefCell<Vec<Weak<dyn Cancel>>>,
+    groups: RefCell<Vec<Rc<Group>>>,
+    parts: UserParts,
+}
+
+impl UserState {
+    pub(crate) fn new(worker: Rc<WorkerState>, scenario: Rc<ScenarioState>, realm: Weak<RealmState>, leaf: u32, number: u64) -> Self {
+        let first = DrawStream::Iteration { leaf, user: number, iteration: 0 };
+        let random = RandomHandle::new(worker.loaded.plan.options.seed, first);
+        Self {
+            worker,
+            scenario,
+            number,
+            random,
+            realm,
+            leaf,
+            iteration: RefCell::default(),
+            epoch: Cell::default(),
+            due: Cell::default(),
+            failed: Cell::default(),
+            end: Cell::default(),
+            waker: RefCell::default(),
+            under_way: RefCell::default(),
+            groups: RefCell::default(),
+            parts: UserParts::default(),
+        }
+    }
+
+    /// What a capability keeps for this user; made by `make` the first time.
+    pub(crate) fn part<T: UserPart>(&self, make: impl FnOnce(&Self) -> T) -> Rc<T> {
+        self.parts.get_or(|| make(self))
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.worker.clock.now()
+    }
+
+    /// The realm that its code runs in.
+    ///
+    /// # Errors
+    /// Throws when the run is over.
+    pub(crate) fn realm(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<RealmState>> {
+        self.realm.upgrade().ok_or_else(|| Exception::throw_message(ctx, "the run has ended"))
+    }
+
+    /// Throws outside an iteration. `advice`: what to do instead, such as "await every request".
+    pub(crate) fn check_running(&self, ctx: &Ctx<'_>, advice: &str) -> rquickjs::Result<()> {
+        if self.iteration.borrow().is_some() {
+            return Ok(());
+        }
+        Err(Exception::throw_message(ctx, &format!("the iteration has ended: {advice} inside the scenario's function")))
+    }
+
+    /// Hands an operation of the script to the driver; an interruption of the iteration cancels it.
+    pub(crate) fn submit(self: &Rc<Self>, operation: impl Operation + 'static, realm: &Rc<RealmState>) {
+        let slot = self.worker.submit(operation, Some(Rc::clone(self) as _), realm);
+        self.track(Rc::downgrade(&slot) as _);
+    }
+
+    /// Runs a future for as long as the realm lives, or until its slot is cancelled. Nobody is told of its end. `None`: the run is over.
+    pub(crate) fn background(&self, future: impl Future<Output = ()> + 'static) -> Option<Rc<OperationSlot>> {
+        let realm = self.realm.upgrade()?;
+        Some(self.worker.submit(Background::new(future), None, &realm))
+    }
+}
+
+/// Its iteration.
+impl UserState {
+    /// Number of the running iteration within its leaf; `None` between iterations.
+    pub(crate) fn sequence(&self) -> Option<u64> {
+        self.iteration.borrow().as_ref().map(|iteration| iteration.arrival.sequence)
+    }
+
+    /// When the running iteration was due; in closed load, when it began. `None` between iterations.
+    pub(crate) fn scheduled(&self) -> Option<Nanos> {
+        self.iteration.borrow().as_ref().map(|iteration| iteration.arrival.scheduled)
+    }
+
+    /// When the load of this user's leaf ends.
+    pub(crate) fn load_end(&self) -> Nanos {
+        self.iteration.borrow().as_ref().map_or(0, |iteration| iteration.load_end.get())
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.get()
+    }
+
+    fn kept(&self, open: bool) -> KeptState {
+        let keep = self.scenario.keep;
+        KeptState {
+            connections: keep.connections.unwrap_or(true),
+            cookies: keep.cookies.unwrap_or(!open),
+            state: keep.state.unwrap_or(!open),
+        }
+    }
+
+    /// A new iteration begins. Returns whether `user.state` is kept.
+    pub(crate) fn begin(&self, iteration: Iteration) -> bool {
+        let (open, sequence) = (iteration.open, iteration.arrival.sequence);
+        self.epoch.set(self.epoch.get().wrapping_add(1));
+        self.due.set(open.then_some(iteration.arrival.scheduled));
+        *self.iteration.borrow_mut() = Some(iteration);
+        self.failed.set(false);
+        self.end.set(None);
+        self.groups.borrow_mut().clear();
+        let stream = if open {
+            DrawStream::Arrival { leaf: self.leaf, number: sequence }
+        } else {
+            DrawStream::Iteration { leaf: self.leaf, user: self.number, iteration: self.epoch.get().into() }
+        };
+        self.random.restart(stream);
+        let kept = self.kept(open);
+        self.parts.iteration_began(kept);
+        kept.state
+    }
+
+    /// The iteration has ended by itself; it is over once what it does not keep is closed.
+    pub(crate) fn finish(self: &Rc<Self>, end: IterationEnd) {
+        let Some(iteration) = self.iteration.borrow_mut().take() else { return };
+        let closings = self.parts.iteration_returned(self.kept(iteration.open));
+        if closings.is_empty() {
+            return self.be_over(end);
+        }
+        let user = Rc::clone(self);
+        match self.background(join_all(closings).map(move |_| user.be_over(end))) {
+            Some(slot) => self.track(Rc::downgrade(&slot) as _),
+            None => self.be_over(end),
+        }
+    }
+
+    /// The scenario's function threw.
+    pub(crate) fn finish_thrown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, thrown: &Value<'js>) {
+        if self.sequence().is_none() {
+            return; // Cut off: what it throws now is a consequence.
+        }
+        if name_of(thrown) == "Exhausted" {
+            return self.finish(IterationEnd::Exhausted);
+        }
+        let error = describe(ctx, &self.worker.loaded.program, thrown);
+        self.worker.report(self.scenario.iterations, &error);
+        self.finish(IterationEnd::Ended(Outcome::Script));
+    }
+
+    fn be_over(&self, end: IterationEnd) {
+        self.end.set(Some(end));
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    /// `Passed`, unless one of its requests failed.
+    pub(crate) fn outcome(&self) -> Outcome {
+        if self.failed.get() { Outcome::Script } else { Outcome::Passed }
+    }
+
+    pub(crate) fn take_end(&self) -> Option<IterationEnd> {
+        self.end.take()
+    }
+
+    pub(crate) fn wait(&self, waker: &Waker) {
+        let mut known = self.waker.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *known = Some(waker.clone());
+        }
+    }
+
+    /// Ends the iteration from outside: everything under way is dropped and recorded as interrupted.
+    pub(crate) fn interrupt(&self) {
+        *self.iteration.borrow_mut() = None;
+        self.waker.borrow_mut().take();
+        let under_way = std::mem::take(&mut *self.under_way.borrow_mut());
+        under_way.iter().filter_map(Weak::upgrade).for_each(|operation| operation.cancel());
+        let groups = std::mem::take(&mut *self.groups.borrow_mut());
+        groups.iter().rev().for_each(|group| self.record_group(group, GroupEnd::Interrupted));
+        self.abandon();
+    }
+
+    /// Closes what is open, without waiting for a server.
+    pub(crate) fn abandon(&self) {
+        self.parts.abandon();
+    }
+}
+
+/// What its steps are measured by.
+impl UserState {
+    /// Moves the instant at which the first request is due.
+    pub(crate) fn postpone(&self, ns: u64) {
+        self.due.set(self.due.get().map(|due| due.saturating_add(ns)));
+    }
+
+    /// When the next request was due, if it is the first of an open iteration.
+    pub(crate) fn take_due(&self) -> Option<Nanos> {
+        self.due.take()
+    }
+
+    /// A request failed: so have its iteration and the groups around it.
+    pub(crate) fn note_failure(&self, epoch: u32, group: Option<&Rc<Group>>) {
+        if epoch == self.epoch.get() {
+            self.failed.set(true);
+        }
+        Group::fail(group);
+    }
+
+    /// The innermost group that is open.
+    pub(crate) fn group(&self) -> Option<Rc<Group>> {
+        self.groups.borrow().last().cloned()
+    }
+
+    pub(crate) fn enter_group(&self, name: &str, parent: Option<Rc<Group>>) -> Rc<Group> {
+        let group = Group::new(name, parent, self.now());
+        self.groups.borrow_mut().push(Rc::clone(&group));
+        group
+    }
+
+    pub(crate) fn leave_group(&self, group: &Rc<Group>, end: GroupEnd) {
+        let mut groups = self.groups.borrow_mut();
+        let Some(at) = groups.iter().rposition(|open| Rc::ptr_eq(open, group)) else { return };
+        groups.remove(at);
+        drop(groups);
+        self.record_group(group, end);
+    }
+
+    fn record_group(&self, group: &Group, end: GroupEnd) {
+        let parent: Arc<str> = group.parent.as_ref().map_or_else(|| "".into(), |parent| parent.name.clone());
+        let series = self.scenario.series(&self.worker.recorder, SeriesKind::Group, &parent, &group.name);
+        let sample = group.sample(self.now(), end);
+        self.worker.recorder.borrow_mut().record(series, &sample);
+    }
+}
+
+impl Owner for UserState {
+    fn label(&self) -> (Rc<str>, u64) {
+        (Rc::clone(&self.scenario.name), self.number)
+    }
+
+    fn report(&self, error: &ScriptError) {
+        self.worker.report(self.scenario.iterations, error);
+    }
+
+    fn fail(self: Rc<Self>) {
+        self.finish(IterationEnd::Ended(Outcome::Script));
+    }
+
+    fn track(&self, operation: Weak<dyn Cancel>) {
+        let mut under_way = self.under_way.borrow_mut();
+        // Mostly the one before is over; a weak reference would keep its memory.
+        while under_way.last().is_some_and(|operation| operation.strong_count() == 0) {
+            under_way.pop();
+        }
+        if under_way.len() >= UNDER_WAY_SWEPT_AT {
+            under_way.retain(|operation| operation.strong_count() > 0);
+        }
+        under_way.push(operation);
+    }
+}
+
+impl AwaitsPromise for UserState {
+    fn fulfilled(self: Rc<Self>) {
+        self.finish(IterationEnd::Ended(self.outcome()));
+    }
+
+    fn rejected<'js>(self: Rc<Self>, ctx: &Ctx<'js>, reason: &Value<'js>) {
+        self.finish_thrown(ctx, reason);
+    }
+}

@@ -1,0 +1,107 @@
+//! Verbs of the user object, `user.get(…)` and its likes, as functions that QuickJS calls directly.
+//!
+//! What a method of a class goes through otherwise (a callable object, each argument converted, the object borrowed) takes longer
+//! than finding a prepared request.
+
+use std::ffi::{CString, c_int};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use rquickjs::object::Property;
+use rquickjs::{Class, Ctx, Error, Exception, Object, Value, qjs};
+
+use super::object::UserObject;
+
+/// A function of the user object.
+pub(crate) trait Verb: 'static {
+    const NAME: &'static str;
+    /// How many arguments it takes.
+    const ARGUMENTS: usize;
+    /// It neither changes nor keeps its options, so it may be given constants: see `compile::constants`.
+    const TAKES_CONSTANTS: bool = false;
+
+    /// # Errors
+    /// What it throws.
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>>;
+}
+
+/// What a verb was called with.
+pub(crate) struct VerbArguments<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    values: *mut qjs::JSValue,
+    /// As many as were given, and at least as many as the verb takes.
+    count: usize,
+    borrowed: PhantomData<&'a [Value<'js>]>,
+}
+
+impl<'js> VerbArguments<'_, 'js> {
+    /// `undefined` where none was given.
+    pub(crate) fn get(&self, index: usize) -> Value<'js> {
+        if index >= self.count {
+            return Value::new_undefined(self.ctx.clone());
+        }
+        // SAFETY: there are `count` values, which live as long as the call; the one returned is counted.
+        unsafe { Value::from_raw(self.ctx.clone(), qjs::JS_DupValue(raw(self.ctx), *self.values.add(index))) }
+    }
+
+    /// All that were given.
+    pub(crate) fn all(&self) -> Vec<Value<'js>> {
+        (0..self.count).map(|index| self.get(index)).collect()
+    }
+}
+
+/// Puts a verb on the prototype of users.
+pub(crate) fn install<'js, V: Verb>(ctx: &Ctx<'js>, prototype: &Object<'js>) -> rquickjs::Result<()> {
+    let name = CString::new(V::NAME).map_err(Error::InvalidString)?;
+    // SAFETY: the context is alive and copies the name; the form that is told is the one that is given. The value returned is ours.
+    let function = unsafe {
+        let length = V::ARGUMENTS as c_int;
+        let function = qjs::JS_NewCFunction2(raw(ctx), Some(call::<V>), name.as_ptr(), length, qjs::JSCFunctionEnum_JS_CFUNC_generic, 0);
+        Value::from_raw(ctx.clone(), function)
+    };
+    let function = function.into_object().ok_or(Error::Exception)?;
+    if V::TAKES_CONSTANTS {
+        function.prop("__loadstone", Property::from(true))?;
+    }
+    prototype.prop(V::NAME, Property::from(function).writable().configurable())
+}
+
+/// QuickJS fills up with `undefined` to as many arguments as the function says it takes, which `count` does not tell.
+unsafe extern "C" fn call<V: Verb>(
+    ctx: *mut qjs::JSContext,
+    this: qjs::JSValue,
+    count: c_int,
+    arguments: *mut qjs::JSValue,
+) -> qjs::JSValue {
+    // SAFETY: QuickJS calls with a context that is alive and entered, and with a value that lives as long as the call; what is held
+    // here is counted.
+    let (ctx, this) = unsafe {
+        let ctx = Ctx::from_raw(NonNull::new_unchecked(ctx));
+        let this = Value::from_raw(ctx.clone(), qjs::JS_DupValue(raw(&ctx), this));
+        (ctx, this)
+    };
+    let called = catch_unwind(AssertUnwindSafe(|| {
+        let user = Class::<UserObject>::from_value(&this)?;
+        let count = usize::try_from(count).unwrap_or(0).max(V::ARGUMENTS);
+        let arguments = VerbArguments { ctx: &ctx, values: arguments, count, borrowed: PhantomData };
+        V::call(&ctx, &user.borrow(), &arguments)
+    }));
+    match called {
+        // SAFETY: as above; the caller gets a count of its own.
+        Ok(Ok(value)) => unsafe { qjs::JS_DupValue(raw(&ctx), value.as_raw()) },
+        Ok(Err(Error::Exception)) => qjs::JS_EXCEPTION,
+        Ok(Err(error)) => {
+            Exception::throw_type(&ctx, &error.to_string());
+            qjs::JS_EXCEPTION
+        }
+        Err(_) => {
+            Exception::throw_internal(&ctx, "Loadstone failed within this call: please report it");
+            qjs::JS_EXCEPTION
+        }
+    }
+}
+
+fn raw(ctx: &Ctx<'_>) -> *mut qjs::JSContext {
+    ctx.as_raw().as_ptr()
+}

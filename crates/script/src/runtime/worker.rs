@@ -1,0 +1,128 @@
+//! What the users of one worker share: clock, recorder, network, and the queues to the driver.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+
+use metrics::clock::Clock;
+use metrics::{Outcome, Recorder, SeriesId};
+use protocol::Network;
+
+use super::capability::Capability;
+use super::operation::{Operation, OperationSlot};
+use super::owner::{Owner, PendingCall};
+use super::realm::RealmState;
+use super::scenario::ScenarioState;
+use crate::error::ScriptError;
+use crate::extract::cache::Compiled;
+use crate::loaded::Loaded;
+use crate::sinks::Sinks;
+
+pub(crate) struct WorkerState {
+    pub(crate) clock: Clock,
+    pub(crate) recorder: Rc<RefCell<Recorder>>,
+    pub(crate) network: Rc<Network>,
+    pub(crate) loaded: Arc<Loaded>,
+    pub(crate) sinks: Sinks,
+    /// Indexed by scenario id.
+    pub(crate) scenarios: Vec<Rc<ScenarioState>>,
+    /// Expressions that scripts take values out of bodies with.
+    pub(crate) compiled: RefCell<Compiled>,
+    /// Name of the group outside groups.
+    pub(crate) no_group: Arc<str>,
+    /// Whose code is running.
+    pub(crate) current: RefCell<Option<Rc<dyn Owner>>>,
+    incoming: RefCell<Vec<Rc<OperationSlot>>>,
+    calls: RefCell<Vec<Rc<dyn PendingCall>>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl WorkerState {
+    pub(crate) fn new(
+        clock: Clock,
+        recorder: Rc<RefCell<Recorder>>,
+        network: Rc<Network>,
+        loaded: Arc<Loaded>,
+        sinks: Sinks,
+        capabilities: &[&dyn Capability],
+    ) -> Result<Self, ScriptError> {
+        let open = |index| ScenarioState::new(&loaded, index, &recorder, capabilities).map(Rc::new);
+        let scenarios = (0..loaded.plan.scenarios.len()).map(open).collect::<Result<_, _>>()?;
+        Ok(Self {
+            scenarios,
+            clock,
+            recorder,
+            network,
+            loaded,
+            sinks,
+            compiled: RefCell::default(),
+            no_group: "".into(),
+            current: RefCell::default(),
+            incoming: RefCell::default(),
+            calls: RefCell::default(),
+            waker: RefCell::default(),
+        })
+    }
+
+    /// Hands an operation to the driver.
+    pub(crate) fn submit(
+        &self,
+        operation: impl Operation + 'static,
+        owner: Option<Rc<dyn Owner>>,
+        realm: &Rc<RealmState>,
+    ) -> Rc<OperationSlot> {
+        let slot = OperationSlot::new(operation, owner, Rc::clone(realm));
+        self.incoming.borrow_mut().push(Rc::clone(&slot));
+        self.wake();
+        slot
+    }
+
+    /// Asks the driver for a turn in a realm.
+    pub(crate) fn call(&self, call: Rc<dyn PendingCall>) {
+        self.calls.borrow_mut().push(call);
+        self.wake();
+    }
+
+    /// Operations that the driver has not seen yet.
+    pub(super) fn take_incoming(&self, mut each: impl FnMut(Rc<OperationSlot>)) {
+        self.incoming.borrow_mut().drain(..).for_each(&mut each);
+    }
+
+    pub(super) fn take_calls(&self, into: &mut Vec<Rc<dyn PendingCall>>) {
+        into.append(&mut self.calls.borrow_mut());
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.incoming.borrow().is_empty() || !self.calls.borrow().is_empty()
+    }
+
+    /// Drops what waits for a driver that has gone.
+    pub(crate) fn clear(&self) {
+        let waiting = (std::mem::take(&mut *self.incoming.borrow_mut()), std::mem::take(&mut *self.calls.borrow_mut()));
+        drop(waiting);
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn woken_by(&self, waker: &Waker) {
+        let mut known = self.waker.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *known = Some(waker.clone());
+        }
+    }
+
+    /// Reports an error of a script, grouped under a series.
+    pub(crate) fn report(&self, series: SeriesId, error: &ScriptError) {
+        let message = match &error.place {
+            Some(place) => format!("{} ({place})", error.message),
+            None => error.message.clone(),
+        };
+        self.recorder.borrow_mut().error(series, Outcome::Script, self.clock.now(), &message);
+        self.sinks.error(error);
+    }
+}

@@ -1,0 +1,114 @@
+//! Where a script's words go: console lines, errors, and (in `try`) every request, response and message whole.
+
+use std::fmt;
+use std::rc::Rc;
+
+use metrics::{Outcome, Phases};
+
+use crate::error::ScriptError;
+use crate::globals::console::ConsoleLevel;
+
+/// A line written with `console` or `user.log`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleLine {
+    pub level: ConsoleLevel,
+    pub text: String,
+    /// Scenario and number of the user whose code wrote it; `None` at the top level of the file.
+    pub user: Option<(Rc<str>, u64)>,
+}
+
+/// One request and its response, whole, whatever the protocol.
+#[derive(Debug)]
+pub struct TracedExchange<'a> {
+    pub scenario: &'a str,
+    pub user: u64,
+    /// The name it is recorded under.
+    pub name: &'a str,
+    pub outcome: Outcome,
+    /// Why it failed, in words.
+    pub error: Option<&'a str>,
+    pub request: TracedRequest,
+    /// `None` when there was none.
+    pub response: Option<TracedResponse>,
+    /// From its start to its end. Nanoseconds.
+    pub service_ns: u64,
+    pub phases: Phases,
+    /// A connection was opened for it.
+    pub connected: bool,
+}
+
+/// What was sent.
+#[derive(Debug, Clone, Default)]
+pub struct TracedRequest {
+    /// What was asked for: an HTTP method, the name of a call.
+    pub method: String,
+    /// The URL, or whatever the protocol addresses by.
+    pub address: String,
+    /// Header lines, metadata.
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// What came back.
+#[derive(Debug, Clone, Default)]
+pub struct TracedResponse {
+    pub status: u16,
+    /// Header lines, metadata.
+    pub fields: Vec<(String, String)>,
+    /// Decompressed.
+    pub body: Vec<u8>,
+    /// On the wire, headers included.
+    pub bytes_received: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageDirection {
+    Sent,
+    Received,
+}
+
+/// One message of a WebSocket or a stream of events, whole.
+#[derive(Debug)]
+pub struct TracedMessage<'a> {
+    pub scenario: &'a str,
+    /// Name of what it came over.
+    pub name: &'a str,
+    pub direction: MessageDirection,
+    pub body: &'a [u8],
+    /// Kind and id, of an event.
+    pub event: Option<&'a str>,
+    pub id: Option<&'a str>,
+}
+
+/// A receiver; `None`: nobody listens.
+pub type ScriptSink<T> = Option<Rc<dyn Fn(&T)>>;
+
+/// Receives every request and response whole.
+pub type TraceSink = Option<Rc<dyn Fn(&TracedExchange<'_>)>>;
+
+/// Receives every message whole.
+pub type MessageSink = Option<Rc<dyn Fn(&TracedMessage<'_>)>>;
+
+/// Receivers on the worker's thread; each may be left out. They are called while users wait, so they return fast.
+#[derive(Clone, Default)]
+pub struct Sinks {
+    pub console: ScriptSink<ConsoleLine>,
+    /// Every error of a script as it happens; the recorder has them grouped.
+    pub errors: ScriptSink<ScriptError>,
+    pub exchanges: TraceSink,
+    pub messages: MessageSink,
+}
+
+impl Sinks {
+    pub(crate) fn error(&self, error: &ScriptError) {
+        if let Some(errors) = &self.errors {
+            errors(error);
+        }
+    }
+}
+
+impl fmt::Debug for Sinks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sinks").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! `user.group(…)`: several steps measured as one. The call itself is TypeScript (`group.ts`); here a group is opened and closed.
+
+use std::rc::Rc;
+
+use rquickjs::{Class, Coerced, Ctx, FromJs, Value};
+
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::group::GroupEnd;
+use crate::runtime::object::UserObject;
+use crate::runtime::verb::{self, Verb, VerbArguments};
+
+pub(super) struct Groups;
+
+impl Capability for Groups {
+    fn sources(&self) -> &'static [ModuleSource] {
+        &[("loadstone:group", include_str!("group.ts"))]
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        verb::install::<EnterGroup>(ctx, &natives.users)?;
+        verb::install::<LeaveGroup>(ctx, &natives.users)
+    }
+}
+
+/// Opens a group and returns the user inside it.
+struct EnterGroup;
+
+impl Verb for EnterGroup {
+    const NAME: &'static str = "enterGroup";
+    const ARGUMENTS: usize = 1;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        let name = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
+        let inside = Some(user.state.enter_group(&name, user.group()));
+        Class::instance(ctx.clone(), UserObject { state: Rc::clone(&user.state), inside }).map(Class::into_value)
+    }
+}
+
+/// Closes the group of this user; the argument says whether its function has returned.
+struct LeaveGroup;
+
+impl Verb for LeaveGroup {
+    const NAME: &'static str = "leaveGroup";
+    const ARGUMENTS: usize = 1;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        let returned = arguments.get(0).as_bool() == Some(true);
+        if let Some(group) = &user.inside {
+            user.state.leave_group(group, if returned { GroupEnd::Returned } else { GroupEnd::Threw });
+        }
+        Ok(Value::new_undefined(ctx.clone()))
+    }
+}
