@@ -1,4 +1,4 @@
-//! Writes what was concluded from a run: into its directory, and where else the user wants it.
+//! What was concluded from a run, as files: in its directory, and where else the user wants them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,17 @@ use report::terminal::Closing;
 use report::{ReportView, RunState};
 use run_directory::{Run, Writer, files};
 
-use crate::args::OutputArgs;
-use crate::session::shown;
+use crate::flags::OutputArgs;
 
-/// A run's conclusions in every form that is kept.
-pub(crate) struct Conclusions {
+/// The conclusions in every form that is kept.
+pub(crate) struct ConclusionFiles {
     pub(crate) html: String,
     junit: String,
     markdown: String,
     json: String,
 }
 
-impl Conclusions {
+impl ConclusionFiles {
     pub(crate) fn of(run: &Run, summary: &Summary) -> Self {
         let (state, state_detail) = RunState::of(run.end.as_ref());
         let closing = Closing { state, state_detail, places: &[] };
@@ -43,15 +42,15 @@ impl Conclusions {
     pub(crate) fn write_all(&self, directory: Option<&Path>, output: &OutputArgs) -> anyhow::Result<Vec<(&'static str, String)>> {
         let mut places = Vec::new();
         if let Some(directory) = directory {
-            places.push(("Report", shown(&self.write(directory)?)));
-            places.push(("Run", shown(directory)));
+            places.push(("Report", short_path(&self.write(directory)?)));
+            places.push(("Run", short_path(directory)));
         }
         for (what, path, text) in
             [("Report", &output.html, &self.html), ("JUnit", &output.junit, &self.junit), ("Markdown", &output.markdown, &self.markdown)]
         {
             if let Some(path) = path {
-                std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-                places.push((what, shown(path)));
+                std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+                places.push((what, short_path(path)));
             }
         }
         if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
@@ -64,6 +63,12 @@ impl Conclusions {
 fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut file =
-        std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
-    writeln!(file, "{text}").with_context(|| format!("{} cannot be written", path.display()))
+        std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    writeln!(file, "{text}").with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A path as short as it can be written from here.
+pub(crate) fn short_path(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).display().to_string()
 }

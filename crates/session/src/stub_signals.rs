@@ -8,7 +8,7 @@ use metrics::{Nanos, Signal, SignalBatch, SignalKind, SignalPoint};
 use script::Stubs;
 use stub::{Recording, Second};
 
-use crate::signals::SignalSource;
+use crate::system_signals::SignalSource;
 
 const SECOND_NS: Nanos = 1_000_000_000;
 
