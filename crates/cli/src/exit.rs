@@ -1,9 +1,13 @@
-//! Exit codes: few, and documented (docs/cli.md). CI decides by them.
+//! How a command ends: exit codes, few and documented (docs/cli.md), and what is said of an error.
 
+use std::error::Error;
+use std::io::Write;
 use std::process::ExitCode;
 
+use outputs::OutputError;
 use script::ScriptError;
 use secrets::Secrets;
+use session::{SessionError, Unreachable};
 
 /// How a command ends, for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,25 +47,87 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error that the user can mend; it ends with [`Exit::Usage`].
+/// An error that the user can correct; it ends with [`Exit::Usage`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
+/// An error that quoted a secret, in words that do not.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct HiddenError {
+    text: String,
+    exit: Exit,
+}
+
+impl Exit {
+    /// How a command ends that failed so.
+    pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
+        let of_cause = |cause: &(dyn Error + 'static)| {
+            if let Some(hidden) = cause.downcast_ref::<HiddenError>() {
+                return Some(hidden.exit);
+            }
+            let by_user = cause.is::<UsageError>()
+                || cause.is::<ScriptError>()
+                || cause.is::<OutputError>()
+                || matches!(cause.downcast_ref(), Some(SessionError::Room(_)));
+            by_user.then_some(Exit::Usage)
+        };
+        error.chain().find_map(of_cause).unwrap_or(Exit::Broken)
+    }
+}
+
 /// An error as it may be shown. What holds no secret stays as it is, causes included.
 pub(crate) fn hiding(secrets: &Secrets, error: anyhow::Error) -> anyhow::Error {
-    let said = format!("{error:#}");
+    let said = sentence(&error);
     match error.downcast::<ScriptError>() {
         Ok(script) => script.hiding(secrets).into(),
         Err(error) => {
             let shown = secrets.hide(&said);
-            if *shown == said {
-                error
-            } else if error.chain().any(|cause| cause.is::<UsageError>()) {
-                UsageError(shown.into_owned()).into()
-            } else {
-                anyhow::Error::msg(shown.into_owned())
-            }
+            if *shown == said { error } else { HiddenError { exit: Exit::of_error(&error), text: shown.into_owned() }.into() }
         }
+    }
+}
+
+/// Says that nobody could be reached, and how the command ends.
+pub(crate) fn unreachable(problem: &Unreachable, secrets: &Secrets) -> anyhow::Result<Exit> {
+    writeln!(std::io::stderr(), "error: {}", secrets.hide(&problem.to_string()))?;
+    Ok(Exit::Unreachable)
+}
+
+/// One message for people. A broken pipe (`| head`) is nobody's mistake and says nothing.
+pub(crate) fn tell(error: &anyhow::Error) {
+    let pipe =
+        error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|io| io.kind() == std::io::ErrorKind::BrokenPipe);
+    let text = match error.downcast_ref::<ScriptError>() {
+        _ if pipe => return,
+        Some(script) => script.render(),
+        None => format!("error: {}", sentence(error)),
+    };
+    // Nothing is left to do for a reader who closed standard error as well.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The error and its causes on one line; a cause whose words stand in the error above it already is not said twice.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !said.last().is_some_and(|above| above.contains(&cause)) {
+            said.push(cause);
+        }
+    }
+    said.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let io = || std::io::Error::other("the disk is away");
+        let error = anyhow::Error::from(io()).context("cannot create runs: the disk is away").context("no run");
+        assert_eq!(sentence(&error), "no run: cannot create runs: the disk is away");
+        assert_eq!(sentence(&anyhow::Error::from(io()).context("cannot create runs")), "cannot create runs: the disk is away");
     }
 }

@@ -1,13 +1,13 @@
 //! Ctrl-C: once to stop gracefully, twice to stop now.
 
-use engine::{LoadControl, LoadHandle, StopReason};
+use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Returns at the first SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When the signals cannot be watched.
-pub(crate) fn wait() -> std::io::Result<()> {
+/// When the handler cannot be installed.
+pub(crate) fn wait() -> Result<(), InterruptError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -19,11 +19,11 @@ pub(crate) fn wait() -> std::io::Result<()> {
     })
 }
 
-/// Watches for SIGINT and SIGTERM on a thread of its own, and steers the run.
+/// Steers a run by SIGINT and SIGTERM, which are waited for on a thread of their own.
 ///
 /// # Errors
-/// When the signals cannot be watched.
-pub(crate) fn watch(controller: LoadHandle) -> std::io::Result<()> {
+/// When the handler cannot be installed.
+pub(crate) fn steer(controller: LoadHandle) -> Result<(), InterruptError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
         runtime.block_on(async {
@@ -42,4 +42,21 @@ pub(crate) fn watch(controller: LoadHandle) -> std::io::Result<()> {
         });
     })?;
     Ok(())
+}
+
+/// Lets Ctrl-C end a run.
+pub(crate) struct InterruptHandler;
+
+/// The run would not end by Ctrl-C.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot install the Ctrl-C handler: {0}")]
+pub(crate) struct InterruptError(#[from] std::io::Error);
+
+impl Subscriber for InterruptHandler {
+    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        if let RunEvent::Started { controller, .. } = event {
+            steer((*controller).clone())?;
+        }
+        Ok(())
+    }
 }

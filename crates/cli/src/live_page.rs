@@ -2,57 +2,84 @@
 
 use std::io::Write;
 
-use analysis::{LiveAnalysis, Summary};
-use engine::{LoadControl, StopReason};
-use metrics::{Mark, MarkKind, Snapshot};
+use analysis::Summary;
+use metrics::MarkKind;
 use plan::TestPlan;
-
-use report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
-use run_directory::{RunInfo, SignalSeries};
+use report::{LiveCommand, LiveError, LiveServer, ReportView, RunState, Steering, ViewBuilder};
+use run_directory::{Run, RunInfo, SignalSeries};
+use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
 /// What stands before the page's address on standard error. `loadstone ui` finds the page of a run by it.
-pub(crate) const ANNOUNCED: &str = "Live page: ";
+pub(crate) const ANNOUNCED: &str = "LiveAnalysis page: ";
 
-/// The live page of one run.
+/// The live page of one run; it is served from the start of the run.
+#[derive(Default)]
 pub(crate) struct LivePage {
+    served: Option<ServedPage>,
+}
+
+struct ServedPage {
     server: LiveServer,
     builder: ViewBuilder,
     info: RunInfo,
+    controller: LoadHandle,
     steering: Steering,
 }
 
 impl LivePage {
-    pub(crate) fn start(info: &RunInfo, plan: &TestPlan) -> anyhow::Result<Self> {
+    /// Gives open pages the finished view.
+    pub(crate) fn finish(self, run: &Run, summary: &Summary) {
+        if let Some(served) = self.served {
+            served.server.finish(ReportView::build(run, summary));
+        }
+    }
+}
+
+impl Subscriber for LivePage {
+    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        if let RunEvent::Started { info, plan, controller } = event {
+            self.served = Some(ServedPage::start(info, plan, controller)?);
+        }
+        let Some(page) = &mut self.served else { return Ok(()) };
+        match event {
+            RunEvent::SecondDue { .. } => page.obey(requests),
+            // Shown with the next second.
+            RunEvent::Signals(series) => {
+                for SignalSeries { signal, points } in *series {
+                    points.iter().for_each(|point| page.builder.push_signal(signal, point));
+                }
+            }
+            RunEvent::Second { snapshot, live, .. } => {
+                page.builder.push(snapshot);
+                if page.server.wants_view() {
+                    page.server.publish(page.builder.view(&live.summary(&page.info), RunState::Running, ""), page.steering);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl ServedPage {
+    fn start(info: &RunInfo, plan: &TestPlan, controller: &LoadHandle) -> Result<Self, LiveError> {
         let server = LiveServer::start(LiveServer::LOOPBACK)?;
-        let mut stderr = std::io::stderr();
         // The address is a convenience; a closed standard error is no reason not to run.
-        let _ = writeln!(stderr, "{ANNOUNCED}{}\n", server.url());
-        Ok(Self { server, builder: ViewBuilder::new(info, plan), info: info.clone(), steering: Steering::default() })
+        let _ = writeln!(std::io::stderr(), "{ANNOUNCED}{}\n", server.url());
+        let builder = ViewBuilder::new(info, plan);
+        Ok(Self { server, builder, info: info.clone(), controller: controller.clone(), steering: Steering::default() })
     }
 
-    /// Takes commands, which become marks of the slice, and shows the slice.
-    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, live: &LiveAnalysis) -> Vec<LoadControl> {
-        let mut controls = Vec::new();
+    /// Carries out what someone at the page asked for since the last second; it becomes marks of this one.
+    fn obey(&mut self, requests: &mut RunRequests) {
         while let Some(command) = self.server.command() {
-            let (control, text) = self.obey(command);
-            snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Adjusted, text });
-            controls.push(control);
-        }
-        self.builder.push(snapshot);
-        if self.server.wants_view() {
-            self.server.publish(self.builder.view(&live.summary(&self.info), RunState::Running, ""), self.steering);
-        }
-        controls
-    }
-
-    /// Takes readings of the system's own signals; they are shown with the next slice.
-    pub(crate) fn signals(&mut self, series: &[SignalSeries]) {
-        for SignalSeries { signal, points } in series {
-            points.iter().for_each(|point| self.builder.push_signal(signal, point));
+            let (control, text) = self.control(command);
+            requests.mark(MarkKind::Adjusted, text);
+            self.controller.send(control);
         }
     }
 
-    fn obey(&mut self, command: LiveCommand) -> (LoadControl, String) {
+    fn control(&mut self, command: LiveCommand) -> (LoadControl, String) {
         let text = match command {
             LiveCommand::Stop => return (LoadControl::Stop(StopReason::User), "stopped from the page".to_owned()),
             LiveCommand::Pause => {
@@ -71,10 +98,5 @@ impl LivePage {
         };
         let Steering { paused, scale } = self.steering;
         (LoadControl::Scale(if paused { 0.0 } else { scale }), text)
-    }
-
-    /// Gives open pages the finished view.
-    pub(crate) fn finish(self, run: &run_directory::Run, summary: &Summary) {
-        self.server.finish(ReportView::build(run, summary));
     }
 }

@@ -1,33 +1,43 @@
 //! The binary `loadstone`: flags, settings, wiring, exit codes.
 //!
-//! Read `args` first (the command line as typed), then `commands` (a file each) and `session` (one run from start to verdict).
-//! Deliberately absent: anything measured or concluded; that is in the library crates.
+//! Read `commands` first (a file each), then `command_run` (a run with all that is shown of it). Deliberately absent: anything
+//! measured or concluded, and the run itself (`session`); that is in the library crates.
 
-mod args;
+mod command_line;
+mod command_run;
 mod commands;
-mod conclusions;
-mod console;
+mod conclusion_files;
+mod context;
 mod exit;
+mod flags;
 mod interrupt;
-mod journeys;
 mod live_page;
-mod machine;
 mod objective;
-mod outgoing;
-mod preflight;
-mod room;
-mod session;
-mod signals;
-mod starter;
-mod stub_signals;
+mod script_run;
+mod stdin_guard;
+mod terminal_progress;
 mod ui;
-mod url_plan;
-mod url_users;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use command_line::Cli;
+use context::CommandContext;
+use exit::Exit;
 
 /// Also for QuickJS, through the C library's own names: see ARCHITECTURE.md, decisions.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> std::process::ExitCode {
-    commands::main()
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let context = CommandContext { color: cli.color.into(), command_line: Cli::command };
+    match cli.command.perform(&context) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            exit::tell(&error);
+            Exit::of_error(&error).into()
+        }
+    }
 }

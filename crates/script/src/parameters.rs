@@ -240,7 +240,9 @@ fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
             "false" | "no" | "0" | "off" => Ok(GivenValue::Boolean(false)),
             _ => Err(format!("\"{text}\" is neither true nor false")),
         },
-        ParameterKind::Duration => units::duration::parse(text).map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string()),
+        ParameterKind::Duration => {
+            units::duration::parse(text).map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string())
+        }
         ParameterKind::Url => check_url(text).map(|()| GivenValue::Text(text.to_owned())),
         ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(GivenValue::Text(text.to_owned())),
         ParameterKind::Choice { options } => Err(format!("\"{text}\" is not one of {}", options.join(", "))),

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::{MASK, Secrets, is_credential};
+use crate::mask::MASK;
+use crate::names::is_credential;
+use crate::secrets::Secrets;
 
 impl Secrets {
     /// Learns the credentials in a description, at any depth.

@@ -2,7 +2,8 @@
 //!
 //! This knows no values: [`Secrets`](crate::Secrets) hides those wherever they turn up.
 
-use crate::{MASK, is_credential, is_password};
+use crate::mask::MASK;
+use crate::names::{is_credential, is_password};
 
 /// Many services take a credential as some `key`. What is shown once may be masked too often, unlike what is then searched for everywhere.
 fn is_hidden(name: &str) -> bool {

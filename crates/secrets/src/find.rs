@@ -1,26 +1,22 @@
-//! Secrets in a text, in whatever way they are spelt there.
+//! Finds secrets in a text, however they are spelt there.
 //!
-//! SecretValues are kept in the order of their bytes, so that all that begin alike stand together. From each place of a text it is read on for as
-//! long as some value goes on like it: how long that takes hardly depends on how many values there are.
+//! Values are kept in the order of their bytes, so that those with a common beginning are neighbours. From each position of a text,
+//! reading goes on as long as some value continues in the same way: the time this takes hardly depends on the number of values.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use crate::MASK;
-
-/// A shorter value is looked for as a word of its own, and neither in base64 nor cut short.
+/// A shorter value is only looked for as a word of its own: not in base64, and not cut short.
 const SEARCHED_LENGTH_MIN: usize = 4;
 /// What stands where a text was cut.
 const CUT: &str = "…";
 
-/// SecretValues that must not be seen.
+/// Values that must not be seen.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct SecretValues(BTreeSet<Arc<[u8]>>);
 
-/// How bytes stand for those of a value.
+/// How the bytes of a value are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     /// As themselves, percent-encoded, or escaped as in JSON.
@@ -29,22 +25,22 @@ enum Spelling {
     Decoded,
 }
 
-/// Some bytes of a text, and what they stand for.
-struct Meaning {
+/// What some bytes of a text stand for.
+struct DecodedBytes {
     bytes: [u8; 4],
     length: usize,
-    /// How many bytes of the text say so.
+    /// How many bytes of the text it takes.
     taken: usize,
 }
 
-impl Meaning {
+impl DecodedBytes {
     fn byte(byte: u8, taken: usize) -> Self {
         Self { bytes: [byte, 0, 0, 0], length: 1, taken }
     }
 }
 
 impl SecretValues {
-    /// False: it was there already.
+    /// Returns false if it was there already.
     pub(crate) fn insert(&mut self, value: Arc<[u8]>) -> bool {
         self.0.insert(value)
     }
@@ -61,7 +57,7 @@ impl SecretValues {
         self.0.iter()
     }
 
-    /// Adds the places of a text that show a value.
+    /// Adds the spans of a text that show a value.
     pub(crate) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
         if self.0.is_empty() {
             return;
@@ -82,7 +78,7 @@ impl SecretValues {
         let (mut longest, mut read, mut open) = (None, Vec::new(), Vec::new());
         let go_on = |open: &mut Vec<_>, at: usize, known: usize| {
             let rest = &text[at..];
-            let itself = rest.first().map(|byte| Meaning::byte(*byte, 1));
+            let itself = rest.first().map(|byte| DecodedBytes::byte(*byte, 1));
             let other = if spelling == Spelling::Written { other_meaning(rest) } else { None };
             open.extend(itself.into_iter().chain(other).map(|meaning| (at, known, meaning)));
         };
@@ -132,10 +128,10 @@ impl SecretValues {
 }
 
 /// What a text's beginning stands for, where that is not itself.
-fn other_meaning(rest: &[u8]) -> Option<Meaning> {
+fn other_meaning(rest: &[u8]) -> Option<DecodedBytes> {
     match rest {
-        [b'+', ..] => Some(Meaning::byte(b' ', 1)),
-        [b'%', digits @ ..] => Some(Meaning::byte(u8::try_from(hexadecimal(digits.get(..2)?)?).ok()?, 3)),
+        [b'+', ..] => Some(DecodedBytes::byte(b' ', 1)),
+        [b'%', digits @ ..] => Some(DecodedBytes::byte(u8::try_from(hexadecimal(digits.get(..2)?)?).ok()?, 3)),
         [b'\\', b'u', ..] => unicode_escape(rest),
         [b'\\', short, ..] => {
             let byte = match short {
@@ -147,20 +143,20 @@ fn other_meaning(rest: &[u8]) -> Option<Meaning> {
                 b'f' => 0xc,
                 _ => return None,
             };
-            Some(Meaning::byte(byte, 2))
+            Some(DecodedBytes::byte(byte, 2))
         }
         _ => None,
     }
 }
 
 /// `\u00e4`, or two such that are one character.
-fn unicode_escape(rest: &[u8]) -> Option<Meaning> {
+fn unicode_escape(rest: &[u8]) -> Option<DecodedBytes> {
     let unit = |from: usize| hexadecimal(rest.get(from..)?.strip_prefix(b"\\u")?.get(..4)?);
     let units = [unit(0), unit(6)].into_iter().map_while(|unit| u16::try_from(unit?).ok());
     let character = char::decode_utf16(units).next()?.ok()?;
     let mut bytes = [0; 4];
     let length = character.encode_utf8(&mut bytes).len();
-    Some(Meaning { bytes, length, taken: 6 * character.len_utf16() })
+    Some(DecodedBytes { bytes, length, taken: 6 * character.len_utf16() })
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
@@ -203,23 +199,4 @@ fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
     let before = String::from_utf8_lossy(&text[start.saturating_sub(4)..start]);
     let behind = String::from_utf8_lossy(&text[end..text.len().min(end + 4)]);
     !is_word(before.chars().next_back()) && !is_word(behind.chars().next())
-}
-
-/// The text with a mask in place of every span.
-pub(crate) fn masked(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
-    if spans.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    spans.sort_unstable_by_key(|span| (span.start, Reverse(span.end)));
-    let (mut out, mut copied) = (String::with_capacity(text.len()), 0);
-    for span in spans {
-        if span.start >= copied {
-            out.push_str(&text[copied..span.start]);
-            out.push_str(MASK);
-        }
-        // One that begins inside another is part of what is hidden.
-        copied = copied.max(span.end);
-    }
-    out.push_str(&text[copied..]);
-    Cow::Owned(out)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::find::SecretValues;
 
-/// SecretValues kept. Beyond it the oldest are forgotten, so that a test which runs for days and logs in with every visit stays small.
+/// The most values kept. The oldest are forgotten, so that a test that runs for days and logs in with every visit stays small.
 const VALUES_MAX: usize = 100_000;
 
 /// Told by scripts on their threads, looked for by whoever writes or shows something.

@@ -9,12 +9,11 @@ mod description;
 pub mod exchange;
 mod find;
 mod later;
+mod mask;
 mod names;
 mod secrets;
 mod url;
 
+pub use mask::MASK;
 pub use names::{is_credential, is_password};
 pub use secrets::Secrets;
-
-/// What every output shows in place of a secret.
-pub const MASK: &str = "•••";

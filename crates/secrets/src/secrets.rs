@@ -7,11 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::find::{SecretValues, masked};
+use crate::find::SecretValues;
 use crate::later::LaterSecrets;
-use crate::{MASK, is_credential, url};
+use crate::mask::{MASK, masked};
+use crate::names::is_credential;
+use crate::url;
 
-/// A shorter value is no secret that could be told from other texts: masking every `1` would destroy more than it hides.
+/// Shorter values cannot be told from other text: masking every `1` would destroy more than it hides.
 const LENGTH_MIN: usize = 3;
 /// Of a cookie's value: shorter ones are settings (`theme=dark`), not keys.
 const COOKIE_LENGTH_MIN: usize = 8;
@@ -20,11 +22,11 @@ const COOKIE_LENGTH_MIN: usize = 8;
 #[derive(Clone, Default)]
 pub struct Secrets {
     values: SecretValues,
-    /// Shared by all clones, so that what a script tells is hidden by whoever took these secrets over before.
+    /// Shared by all clones, so that what a script names later is hidden wherever these secrets were handed to before.
     later: Arc<LaterSecrets>,
 }
 
-/// What is told while a test runs makes no other plan of it.
+/// Values learnt while a test runs do not make its plan another one.
 impl PartialEq for Secrets {
     fn eq(&self, other: &Self) -> bool {
         self.values == other.values
@@ -40,24 +42,24 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// A value that must not be seen. One below three characters is not looked for; one of three is hidden where it stands alone.
+    /// Learns a value. One of fewer than three characters is ignored; one of three is hidden where it stands alone.
     pub fn learn(&mut self, value: &str) {
         for text in searched(value) {
             self.values.insert(text.as_bytes().into());
         }
     }
 
-    /// The same while the test runs, for all clones of these secrets. Of such values the newest 100,000 are kept.
+    /// Learns a value while the test runs, for all clones of these secrets. The newest 100,000 such values are kept.
     pub fn learn_later(&self, value: &str) {
         searched(value).for_each(|text| self.later.tell(text));
     }
 
-    /// Passwords, and values of query parameters named like credentials, in the URLs of a text.
+    /// Learns the passwords, and the values of query parameters named like credentials, in the URLs of a text.
     pub fn learn_urls(&mut self, text: &str) {
         url::credentials(text).iter().for_each(|value| self.learn(value));
     }
 
-    /// The value of a header that is named like a credential: whole, without its scheme, and of cookies each value of some length.
+    /// Learns the value of a header named like a credential: whole, without its scheme, and each cookie of some length.
     pub fn learn_header(&mut self, name: &str, value: &str) {
         if !is_credential(name) {
             return;
@@ -72,12 +74,12 @@ impl Secrets {
         }
     }
 
-    /// For all clones of these secrets, what another has learnt before its test runs.
+    /// Learns, for all clones of these secrets, what others knew before their test ran.
     pub fn extend_later(&self, other: &Secrets) {
         other.values.iter().filter_map(|value| std::str::from_utf8(value).ok()).for_each(|value| self.later.tell(value));
     }
 
-    /// The text with `•••` in place of secrets, and of passwords in URLs.
+    /// Returns the text with `•••` in place of secrets and of credentials in URLs.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut spans = Vec::new();
         self.values.find(text, &mut spans);
@@ -93,7 +95,7 @@ impl Secrets {
     }
 }
 
-/// The value as it is and without white space around it, where that is long enough to be told from other texts.
+/// The value as it is, and without the white space around it, where that is long enough to be told from other text.
 fn searched(value: &str) -> impl Iterator<Item = &str> {
     let trimmed = value.trim();
     let texts = std::iter::once(value).chain((trimmed != value).then_some(trimmed));

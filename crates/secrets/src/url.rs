@@ -1,6 +1,7 @@
 //! Credentials in URLs, wherever they stand in a text.
 
-use crate::{MASK, is_credential};
+use crate::mask::MASK;
+use crate::names::is_credential;
 
 /// A URL's parts, as far as credentials may stand in them.
 struct UrlParts<'a> {

@@ -4,65 +4,78 @@ use std::io::Write;
 use std::net::SocketAddr;
 
 use anyhow::Context;
+use clap::Args;
 use script::Inputs;
 use stub::demo::{DemoOptions, DemoShop};
 
-use super::run::ScriptRun;
-use crate::args::{DemoArgs, OutputArgs, TlsArgs};
+use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
-use crate::{interrupt, machine};
+use crate::flags::{NetworkArgs, OutputArgs};
+use crate::interrupt;
+use crate::script_run::ScriptRun;
 
 const TEST: &str = include_str!("../../../../examples/demo.load.ts");
 
-/// Runs the demo. Its thresholds are made to fail, so only a run that did not come about ends with another code than passed.
-pub(crate) fn demo(args: &DemoArgs, color: report::terminal::ColorChoice) -> anyhow::Result<Exit> {
-    if let Some(listen) = args.serve {
-        return serve(listen);
-    }
-    units::duration::parse(&args.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
-    let shop = DemoShop::start(DemoOptions::default()).context("the demo shop cannot be started")?;
-    let folder = tempfolder()?;
-    let file = folder.join("demo.load.ts");
-    std::fs::write(&file, TEST).with_context(|| format!("{} cannot be written", file.display()))?;
-    introduce(&shop.url(), &args.duration);
-    let parameters = vec![("target".to_owned(), shop.url()), ("runTime".to_owned(), args.duration.clone())];
-    let exit = ScriptRun {
-        path: &file,
-        shown: "demo.load.ts",
-        inputs: Inputs { parameters, ..Inputs::default() },
-        workers: machine::cores(),
-        tags: &["demo".to_owned()],
-        stops_with_stdin: false,
-        tls: &TlsArgs::default(),
-        output: &OutputArgs { live: true, ..args.output.clone() },
-        color,
-    }
-    .perform();
-    let _ = std::fs::remove_dir_all(&folder);
-    match exit? {
-        Exit::ThresholdsFailed => Ok(Exit::Passed),
-        other => Ok(other),
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How long the load lasts.
+    #[arg(long = "for", value_name = "DURATION", default_value = "30s")]
+    duration: String,
+    /// Only serve the shop, for tests of your own, until Ctrl-C.  [default address: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8080")]
+    serve: Option<SocketAddr>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl DemoArgs {
+    /// Runs the demo. Its thresholds are made to fail, so only a run that did not come about ends with another code than passed.
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        if let Some(listen) = self.serve {
+            return serve(listen);
+        }
+        units::duration::parse(&self.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
+        let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
+        let folder = temporary_folder()?;
+        let file = folder.join("demo.load.ts");
+        std::fs::write(&file, TEST).with_context(|| format!("cannot write {}", file.display()))?;
+        introduce(&shop.url(), &self.duration);
+        let parameters = vec![("target".to_owned(), shop.url()), ("runTime".to_owned(), self.duration.clone())];
+        let exit = ScriptRun {
+            path: &file,
+            shown: "demo.load.ts",
+            inputs: Inputs { parameters, check_observer: Some(session::check_observer), ..Inputs::default() },
+            workers: session::cores(),
+            tags: &["demo".to_owned()],
+            network: &NetworkArgs::default(),
+        }
+        .perform(&OutputArgs { live: true, ..self.output.clone() }, false, context.color);
+        let _ = std::fs::remove_dir_all(&folder);
+        match exit? {
+            Exit::ThresholdsFailed => Ok(Exit::Passed),
+            other => Ok(other),
+        }
     }
 }
 
 /// The shop alone, until someone ends it.
 fn serve(listen: SocketAddr) -> anyhow::Result<Exit> {
     let shop = DemoShop::start(DemoOptions { listen, ..DemoOptions::default() })
-        .with_context(|| format!("the demo shop cannot listen on {listen}"))?;
+        .with_context(|| format!("cannot serve the demo shop on {listen}"))?;
     let _ = writeln!(std::io::stderr(), "The demo shop listens on {}. Ctrl-C ends it.", shop.url());
     interrupt::wait()?;
     Ok(Exit::Passed)
 }
 
-fn tempfolder() -> anyhow::Result<std::path::PathBuf> {
+fn temporary_folder() -> anyhow::Result<std::path::PathBuf> {
     let folder = std::env::temp_dir().join(format!("loadstone-demo-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     Ok(folder)
 }
 
 fn introduce(url: &str, duration: &str) {
     let _ = writeln!(
         std::io::stderr(),
-        "A small shop listens on {url}. One of its endpoints has a limit that nobody told you of.\nVisitors and more and more buyers arrive for {duration}; then Loadstone says what it saw.\n"
+        "A small shop listens on {url}. One of its endpoints has an undisclosed bottleneck.\nVisitors, and more and more buyers, arrive for {duration}; then Loadstone says what it saw.\n"
     );
 }

@@ -1,10 +1,12 @@
 //! `loadstone init`: a first test that runs as it is, and types for the editor.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::Args;
 
-use crate::args::InitArgs;
+use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 
 const TYPES: &str = include_str!("../../../../types/loadstone.d.ts");
@@ -14,30 +16,43 @@ const TSCONFIG: &str = include_str!("init/tsconfig.json");
 /// Where the first test sends its load unless told otherwise.
 const DEFAULT_TARGET: &str = "http://127.0.0.1:8080";
 
-/// Writes the files; one that exists already is left as it is, except the types, which belong to this version.
-pub(crate) fn init(args: &InitArgs, out: &mut impl std::io::Write) -> anyhow::Result<Exit> {
-    let target = args.target.as_deref().unwrap_or(DEFAULT_TARGET);
-    let url = url::Url::parse(target).map_err(|problem| UsageError(format!("--target: \"{target}\" is not a URL: {problem}")))?;
-    let target = url.as_str().trim_end_matches('/');
-    std::fs::create_dir_all(&args.folder).with_context(|| format!("{} cannot be made", args.folder.display()))?;
-    let test = TEST.replace(DEFAULT_TARGET, target);
-    for (name, text, replace) in
-        [("first.load.ts", test.as_str(), false), ("loadstone.d.ts", TYPES, true), ("tsconfig.json", TSCONFIG, false)]
-    {
-        let path = args.folder.join(name);
-        let existed = path.exists();
-        if existed && !replace {
-            writeln!(out, "  kept     {}", path.display())?;
-            continue;
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Folder to write to.
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    folder: PathBuf,
+    /// URL that the first test calls.
+    #[arg(long, value_name = "URL")]
+    target: Option<String>,
+}
+
+impl InitArgs {
+    /// Writes the files; one that exists already is left as it is, except the types, which belong to this version.
+    pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        let mut out = std::io::stdout();
+        let target = self.target.as_deref().unwrap_or(DEFAULT_TARGET);
+        let url = url::Url::parse(target).map_err(|problem| UsageError(format!("--target: \"{target}\" is not a URL: {problem}")))?;
+        let target = url.as_str().trim_end_matches('/');
+        std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot create {}", self.folder.display()))?;
+        let test = TEST.replace(DEFAULT_TARGET, target);
+        for (name, text, replace) in
+            [("first.load.ts", test.as_str(), false), ("loadstone.d.ts", TYPES, true), ("tsconfig.json", TSCONFIG, false)]
+        {
+            let path = self.folder.join(name);
+            let existed = path.exists();
+            if existed && !replace {
+                writeln!(out, "  kept     {}", path.display())?;
+                continue;
+            }
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            writeln!(out, "  {}  {}", if existed { "updated" } else { "written" }, path.display())?;
         }
-        std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-        writeln!(out, "  {}  {}", if existed { "updated" } else { "written" }, path.display())?;
+        let file = self.folder.join("first.load.ts");
+        let file = file.strip_prefix(".").map_or(file.as_path(), Path::new).display();
+        writeln!(
+            out,
+            "\nNext:\n  loadstone try {file}    # every request and response, once\n  loadstone run {file}    # the load, the verdict, a report"
+        )?;
+        Ok(Exit::Passed)
     }
-    let file = args.folder.join("first.load.ts");
-    let file = file.strip_prefix(".").map_or(file.as_path(), Path::new).display();
-    writeln!(
-        out,
-        "\nNext:\n  loadstone try {file}    # every request and response, once\n  loadstone run {file}    # the load, the verdict, a report"
-    )?;
-    Ok(Exit::Passed)
 }

@@ -1,18 +1,31 @@
 //! `loadstone inspect`: the resolved plan and parameters as JSON.
 
 use std::io::Write;
+use std::path::PathBuf;
 
-use script::Inputs;
+use clap::Args;
 
-use crate::args::InspectArgs;
-use crate::exit::Exit;
+use crate::context::CommandContext;
+use crate::exit::{Exit, UsageError};
+use crate::flags::ParameterArgs;
 
-pub(crate) fn inspect(args: &InspectArgs, out: &mut impl Write) -> anyhow::Result<Exit> {
-    let inputs = Inputs { check_observer: Some(crate::signals::check_observer), ..Inputs::from_process(&args.params.params)? };
-    let loaded = script::load(&args.file, &inputs)?;
-    crate::signals::observers(&loaded.plan)?;
-    let masked = loaded.plan.hiding(&loaded.plan.all_secrets());
-    serde_json::to_writer_pretty(&mut *out, &masked)?;
-    writeln!(out)?;
-    Ok(Exit::Passed)
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A test (*.load.ts).
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    params: ParameterArgs,
+}
+
+impl InspectArgs {
+    pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        let plan = script::load(&self.file, &self.params.inputs()?)?.plan;
+        let secrets = plan.all_secrets();
+        session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
+        let mut out = std::io::stdout();
+        serde_json::to_writer_pretty(&mut out, &plan.hiding(&secrets))?;
+        writeln!(out)?;
+        Ok(Exit::Passed)
+    }
 }

@@ -1,97 +1,64 @@
-//! The commands, a file each.
+//! The commands, a file each with its flags. A new one is a file and its lines here.
 
+mod completions;
 mod demo;
-mod history;
+mod export;
 mod init;
 mod inspect;
+mod report;
 mod run;
+mod runs;
+mod show;
 mod stub;
 mod try_;
 mod ui;
 
-use std::io::Write;
-use std::process::ExitCode;
+use clap::Subcommand;
 
-use clap::{CommandFactory, Parser};
+use crate::context::CommandContext;
+use crate::exit::Exit;
 
-use crate::args::{Cli, ColorFlag, Command};
-use crate::exit::{Exit, UsageError};
+/// Makes the subcommands and carries them out: `NAME(ARGUMENTS)`, where the arguments have a method `perform`.
+macro_rules! commands {
+    ($($(#[$help:meta])* $name:ident($arguments:ty),)*) => {
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Commands {
+            $($(#[$help])* $name(Box<$arguments>),)*
+        }
 
-/// Reads the command line and carries it out.
-pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match dispatch(cli) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            tell(&error);
-            if error.chain().any(|cause| cause.is::<UsageError>() || cause.is::<script::ScriptError>()) {
-                Exit::Usage.into()
-            } else {
-                Exit::Broken.into()
+        impl Commands {
+            pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+                match self {
+                    $(Self::$name(arguments) => arguments.perform(context),)*
+                }
             }
         }
-    }
-}
-
-fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
-    let color = match cli.color {
-        ColorFlag::Auto => report::terminal::ColorChoice::Auto,
-        ColorFlag::Always => report::terminal::ColorChoice::Always,
-        ColorFlag::Never => report::terminal::ColorChoice::Never,
     };
-    let mut out = std::io::stdout();
-    match cli.command {
-        Command::Run(args) => run::run(&args, color),
-        Command::Try(args) => try_::try_out(&args, color),
-        Command::Init(args) => init::init(&args, &mut out),
-        Command::Inspect(args) => inspect::inspect(&args, &mut out),
-        Command::Demo(args) => demo::demo(&args, color),
-        Command::Ui(args) => ui::ui(&args),
-        Command::Stub(args) => stub::stub(&args),
-        Command::Runs(args) => history::runs(&args, color, &mut out),
-        Command::Show(args) => history::show(&args, color, &mut out),
-        Command::Report(args) => history::report(&args, &mut out),
-        Command::Export(args) => history::export(&args, &mut out),
-        Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "loadstone", &mut out);
-            Ok(Exit::Passed)
-        }
-    }
 }
 
-/// One message for people. A broken pipe (`| head`) is nobody's mistake and says nothing.
-fn tell(error: &anyhow::Error) {
-    let pipe =
-        error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|io| io.kind() == std::io::ErrorKind::BrokenPipe);
-    let text = match error.downcast_ref::<script::ScriptError>() {
-        _ if pipe => return,
-        Some(script) => script.render(),
-        None => format!("error: {}", sentence(error)),
-    };
-    // Nothing is left to do for a reader who closed standard error as well.
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-/// The error and its causes on one line; a cause whose words stand in the error above it already is not said twice.
-fn sentence(error: &anyhow::Error) -> String {
-    let mut said: Vec<String> = Vec::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !said.last().is_some_and(|above| above.contains(&cause)) {
-            said.push(cause);
-        }
-    }
-    said.join(": ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cause_is_said_once() {
-        let io = || std::io::Error::other("the disk is away");
-        let error = anyhow::Error::from(io()).context("cannot create runs: the disk is away").context("no run");
-        assert_eq!(sentence(&error), "no run: cannot create runs: the disk is away");
-        assert_eq!(sentence(&anyhow::Error::from(io()).context("cannot create runs")), "cannot create runs: the disk is away");
-    }
+commands! {
+    /// Run a test: a script, or a URL with a rate or a number of users.
+    Run(run::RunArgs),
+    /// Run each scenario once and show every request and response. Nothing is recorded.
+    Try(try_::TryArgs),
+    /// Write a first test with types for your editor.
+    Init(init::InitArgs),
+    /// Show the resolved plan and parameters of a test as JSON. No load.
+    Inspect(inspect::InspectArgs),
+    /// Watch a load test find the planted bottleneck of a built-in shop.
+    Demo(demo::DemoArgs),
+    /// Start tests from forms, watch them, and look through the runs, in a browser.
+    Ui(ui::UiArgs),
+    /// Serve a simulated HTTP endpoint with delays, faults and limits.
+    Stub(stub::StubArgs),
+    /// List the runs in a folder.
+    Runs(runs::RunsArgs),
+    /// Show the summary of a run again.
+    Show(show::ShowArgs),
+    /// Write the report of a run again, even if it was cut short.
+    Report(report::ReportArgs),
+    /// Write a run's measurements as CSV, JSON lines or Parquet.
+    Export(export::ExportArgs),
+    /// Print a completion script for your shell.
+    Completions(completions::CompletionsArgs),
 }

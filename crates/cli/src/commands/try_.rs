@@ -1,10 +1,12 @@
 //! `loadstone try`: each scenario once, every request, response and message shown, nothing recorded.
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use clap::Args;
 use engine::{Coordinator, LoadEnding, LoadEvent, WorkerContext};
 use metrics::clock::Monotonic;
 use metrics::{Outcome, SeriesKind};
@@ -12,36 +14,52 @@ use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use report::terminal::{ColorChoice, Style};
 use report::{ExchangeView, MessageView, ResponseView};
 use script::{
-    Inputs, Loaded, MessageDirection, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, TracedExchange, TracedMessage, TracedResponse,
+    Loaded, MessageDirection, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, TracedExchange, TracedMessage, TracedResponse,
 };
 use secrets::Secrets;
 
-use super::run::console_text;
-use crate::args::TryArgs;
-use crate::exit::{Exit, UsageError, hiding};
-use crate::session::preflight_or_exit;
+use crate::context::CommandContext;
+use crate::exit::{Exit, UsageError, hiding, unreachable};
+use crate::flags::{NetworkArgs, ParameterArgs};
+use crate::interrupt;
+use crate::script_run::console_text;
 
 /// A scenario that loops for ever (a paced one) is told that the load has ended after this time.
 const LOOP_NS: u64 = 5_000_000_000;
 /// An iteration may take this much longer before it is interrupted.
 const GRACE_NS: u64 = 60_000_000_000;
 
-pub(crate) fn try_out(args: &TryArgs, color: ColorChoice) -> anyhow::Result<Exit> {
-    let inputs = Inputs { check_observer: Some(crate::signals::check_observer), ..Inputs::from_process(&args.params.params)? };
-    let mut loaded = script::load(&args.file, &inputs)?;
-    args.tls.apply(&mut loaded.network, loaded.plan.options.seed);
-    let mask = loaded.plan.all_secrets();
-    try_loaded(args, color, loaded, &mask).map_err(|error| hiding(&mask, error))
+#[derive(Debug, Args)]
+pub(crate) struct TryArgs {
+    /// A test (*.load.ts).
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only this scenario.
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
+    #[command(flatten)]
+    params: ParameterArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
 }
 
-fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Secrets) -> anyhow::Result<Exit> {
+impl TryArgs {
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        let mut loaded = script::load(&self.file, &self.params.inputs()?)?;
+        self.network.apply(&mut loaded.network, loaded.plan.options.seed);
+        let secrets = loaded.plan.all_secrets();
+        try_loaded(self, context.color, loaded, &secrets).map_err(|error| hiding(&secrets, error))
+    }
+}
+
+fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secrets) -> anyhow::Result<Exit> {
     let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
     let loaded = Arc::new(loaded);
-    let stub_mask = mask.clone();
-    let print: StubConsole = Box::new(move |line| say(&stub_mask.hide(&format!("[stub] {}", line.text))));
+    let stub_secrets = secrets.clone();
+    let print: StubConsole = Box::new(move |line| say(&stub_secrets.hide(&format!("[stub] {}", line.text))));
     let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?;
-    if let Some(exit) = preflight_or_exit(&plan, &loaded.network)? {
-        return Ok(exit);
+    if let Err(problem) = session::reach(&plan, &loaded.network) {
+        return unreachable(&problem, secrets);
     }
     let style = Style::detect(color, std::io::stdout().is_terminal());
     let failed = AtomicU64::new(0);
@@ -50,10 +68,10 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, mask: &Secrets
         stubs.begin(monotonic);
     }
     let coordinator = Coordinator::new(Arc::clone(&plan), 1, monotonic);
-    crate::interrupt::watch(coordinator.handle())?;
+    interrupt::steer(coordinator.handle())?;
     let mut iterations = (0, 0);
     let ending = coordinator.run(
-        |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, mask)).map_err(|error| error.render()),
+        |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, secrets)).map_err(|error| error.render()),
         |event| {
             if let LoadEvent::Snapshot(slice) | LoadEvent::LastSnapshot(slice) = event {
                 for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check) {
@@ -94,28 +112,24 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
         .into_iter()
         .filter(|run| only.is_none_or(|only| name(run) == only || is_once(run)) && seen.insert(run.scenario))
         .map(|run| {
-            Load::Run(ScenarioRun {
-                scenario: run.scenario,
-                profile: LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_NS) },
-                users_max: None,
-                graceful_stop_ns: Some(GRACE_NS),
-            })
+            let profile = LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_NS) };
+            Load::Run(ScenarioRun { graceful_stop_ns: Some(GRACE_NS), ..ScenarioRun::new(run.scenario, profile) })
         })
         .collect();
     Ok(TestPlan { load: Load::Sequence(parts), thresholds: Vec::new(), ..plan.clone() })
 }
 
 /// Shows everything that a worker tells, without secrets.
-fn showing(style: Style, mask: &Secrets) -> Sinks {
-    let mask = Rc::new(mask.clone());
-    let (of_console, of_errors, of_messages) = (Rc::clone(&mask), Rc::clone(&mask), Rc::clone(&mask));
+fn showing(style: Style, secrets: &Secrets) -> Sinks {
+    let secrets = Rc::new(secrets.clone());
+    let (of_console, of_errors, of_messages) = (Rc::clone(&secrets), Rc::clone(&secrets), Rc::clone(&secrets));
     Sinks {
         console: Some(Rc::new(move |line| say(&of_console.hide(&console_text(line))))),
         errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
         exchanges: Some(Rc::new(move |traced: &TracedExchange<'_>| {
             // Before, so that no cut or wrapped line splits a secret; and after, for what reads otherwise once it is laid out.
-            let shown = report::exchange(&masked(view(traced), &mask), &style);
-            say(mask.hide(&shown).trim_end_matches('\n'));
+            let shown = report::exchange(&masked(view(traced), &secrets), &style);
+            say(secrets.hide(&shown).trim_end_matches('\n'));
             say("");
         })),
         messages: Some(Rc::new(move |traced: &TracedMessage<'_>| {
@@ -125,25 +139,25 @@ fn showing(style: Style, mask: &Secrets) -> Sinks {
     }
 }
 
-fn masked_body(bytes: Vec<u8>, mask: &Secrets) -> Vec<u8> {
-    String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| mask.hide(&body).into_owned().into_bytes())
+fn masked_body(bytes: Vec<u8>, secrets: &Secrets) -> Vec<u8> {
+    String::from_utf8(bytes).map_or_else(std::string::FromUtf8Error::into_bytes, |body| secrets.hide(&body).into_owned().into_bytes())
 }
 
-fn message_view(traced: &TracedMessage<'_>, mask: &Secrets) -> MessageView {
+fn message_view(traced: &TracedMessage<'_>, secrets: &Secrets) -> MessageView {
     MessageView {
         scenario: traced.scenario.to_owned(),
         name: traced.name.to_owned(),
         sent: traced.direction == MessageDirection::Sent,
-        body: masked_body(traced.body.to_vec(), mask),
+        body: masked_body(traced.body.to_vec(), secrets),
         event: traced.event.map(str::to_owned),
         id: traced.id.map(str::to_owned),
     }
 }
 
-fn masked(view: ExchangeView, mask: &Secrets) -> ExchangeView {
-    let text = |text: String| mask.hide(&text).into_owned();
+fn masked(view: ExchangeView, secrets: &Secrets) -> ExchangeView {
+    let text = |text: String| secrets.hide(&text).into_owned();
     let lines = |lines: Vec<(String, String)>| lines.into_iter().map(|(name, value)| (name, text(value))).collect();
-    let body = |bytes: Vec<u8>| masked_body(bytes, mask);
+    let body = |bytes: Vec<u8>| masked_body(bytes, secrets);
     ExchangeView {
         scenario: text(view.scenario),
         name: text(view.name),

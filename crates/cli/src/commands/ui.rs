@@ -1,9 +1,28 @@
 //! `loadstone ui`: the page for a folder of tests.
 
-use crate::args::UiArgs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::context::CommandContext;
 use crate::exit::Exit;
+use crate::flags::RunsFolderArgs;
 use crate::ui;
 
-pub(crate) fn ui(args: &UiArgs) -> anyhow::Result<Exit> {
-    ui::serve(&args.folder, &args.runs.runs, args.listen)
+#[derive(Debug, Args)]
+pub(crate) struct UiArgs {
+    /// Folder with the tests (*.load.ts), at any depth.
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    folder: PathBuf,
+    #[command(flatten)]
+    runs: RunsFolderArgs,
+    /// Address to serve the page on; port 0 picks a free one. Anyone who can reach it can look; changes need the token in the address shown.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580")]
+    listen: std::net::SocketAddr,
+}
+
+impl UiArgs {
+    pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        ui::serve(&self.folder, &self.runs.runs, self.listen)
+    }
 }

@@ -22,36 +22,36 @@ const TAG_CHARACTERS_MAX: usize = 60;
 /// What someone changes about a run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Change {
+pub(crate) struct RunEdit {
     note: Option<String>,
     tags: Option<Vec<String>>,
 }
 
 /// Why a request about runs is refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum ArchiveError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error("{0}")]
     Wrong(String),
-    #[error("the run is still going on: stop it first")]
+    #[error("the run is still in progress: stop it first")]
     GoingOn,
 }
 
-pub(crate) struct Archive {
+pub(crate) struct RunArchive {
     folder: PathBuf,
     /// By name, with the directory's time of change: its files are replaced by rename, which changes it.
     rows: Mutex<HashMap<String, (SystemTime, Option<RunRow>)>>,
     views: Mutex<Vec<(String, SystemTime, Bytes)>>,
 }
 
-impl Archive {
+impl RunArchive {
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), rows: Mutex::default(), views: Mutex::default() }
     }
 
     /// Newest first. A directory that cannot be read is told on standard error, once, and left out.
-    pub(crate) fn rows(&self) -> Result<Vec<RunRow>, Refusal> {
+    pub(crate) fn rows(&self) -> Result<Vec<RunRow>, ArchiveError> {
         let history = History::of(&self.folder)?;
         let mut known = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let mut fresh = HashMap::new();
@@ -71,7 +71,7 @@ impl Archive {
     }
 
     /// The whole view of a run, as JSON.
-    pub(crate) fn view(&self, name: &str) -> Result<Bytes, Refusal> {
+    pub(crate) fn view(&self, name: &str) -> Result<Bytes, ArchiveError> {
         let directory = History::of(&self.folder)?.named(name)?;
         let changed = changed(&directory);
         {
@@ -86,7 +86,7 @@ impl Archive {
         let summary = analysis::conclude(&run);
         let (state, detail) = if goes_on { (RunState::Running, "") } else { RunState::of(run.end.as_ref()) };
         let view = ReportView::build_in_state(&run, &summary, state, detail);
-        let json = Bytes::from(serde_json::to_vec(&view).map_err(|problem| Refusal::Wrong(problem.to_string()))?);
+        let json = Bytes::from(serde_json::to_vec(&view).map_err(|problem| ArchiveError::Wrong(problem.to_string()))?);
         if !goes_on {
             let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
             views.insert(0, (name.to_owned(), changed, json.clone()));
@@ -95,18 +95,20 @@ impl Archive {
         Ok(json)
     }
 
-    pub(crate) fn describe(&self, name: &str, change: Change, secrets: &Secrets) -> Result<(), Refusal> {
+    pub(crate) fn describe(&self, name: &str, change: RunEdit, secrets: &Secrets) -> Result<(), ArchiveError> {
         let directory = History::of(&self.folder)?.named(name)?;
         let mut notes = Notes::read(&directory)?;
         if let Some(note) = change.note {
             if note.chars().count() > NOTE_CHARACTERS_MAX {
-                return Err(Refusal::Wrong(format!("a note has at most {NOTE_CHARACTERS_MAX} characters")));
+                return Err(ArchiveError::Wrong(format!("a note has at most {NOTE_CHARACTERS_MAX} characters")));
             }
             notes.note = Some(note).filter(|note| !note.trim().is_empty());
         }
         if let Some(tags) = change.tags {
             if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.trim().is_empty() || tag.chars().count() > TAG_CHARACTERS_MAX) {
-                return Err(Refusal::Wrong(format!("a run has at most {TAGS_MAX} tags, each of 1 to {TAG_CHARACTERS_MAX} characters")));
+                return Err(ArchiveError::Wrong(format!(
+                    "a run has at most {TAGS_MAX} tags, each of 1 to {TAG_CHARACTERS_MAX} characters"
+                )));
             }
             notes.tags = Some(tags);
         }
@@ -116,11 +118,11 @@ impl Archive {
         Ok(())
     }
 
-    pub(crate) fn remove(&self, name: &str) -> Result<(), Refusal> {
+    pub(crate) fn remove(&self, name: &str) -> Result<(), ArchiveError> {
         let mut history = History::of(&self.folder)?;
         // A directory too damaged to be read can still be deleted.
         if History::entry(&history.named(name)?).is_ok_and(|entry| goes_on(&entry)) {
-            return Err(Refusal::GoingOn);
+            return Err(ArchiveError::GoingOn);
         }
         Ok(history.remove(name)?)
     }

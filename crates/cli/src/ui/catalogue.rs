@@ -22,12 +22,12 @@ pub(crate) struct TestFile {
     pub(crate) error: Option<String>,
     /// The load in words.
     pub(crate) load: Vec<String>,
-    pub(crate) parameters: Vec<Field>,
+    pub(crate) parameters: Vec<ParameterField>,
 }
 
 /// A parameter as its form shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Field {
+pub(crate) struct ParameterField {
     pub(crate) name: String,
     pub(crate) kind: ParameterKind,
     pub(crate) help: Option<String>,
@@ -36,27 +36,41 @@ pub(crate) struct Field {
     pub(crate) secret: bool,
 }
 
+/// Why there are no tests, or not this one, or why it does not load.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CatalogueError {
+    #[error("cannot read {}: {source}", folder.display())]
+    Unreadable { folder: PathBuf, source: std::io::Error },
+    #[error("{} holds more than {FILES_MAX} files: start `loadstone ui` on the folder of the tests", folder.display())]
+    TooManyFiles { folder: PathBuf },
+    #[error("there is no test {file} in {}", folder.display())]
+    NotFound { file: String, folder: PathBuf },
+    /// In the words of the command line, without the excerpt of the source: place, message, remedy.
+    #[error("{}", in_words(.0))]
+    Script(#[from] ScriptError),
+}
+
 /// A file as it was last seen: changed when any of these differ.
-type Stamp = (PathBuf, Option<SystemTime>, u64);
+type FileStamp = (PathBuf, Option<SystemTime>, u64);
 
 /// The tests, read again only after a file of the folder changed: reading evaluates scripts, and a run may be under way beside it.
-pub(crate) struct Catalogue {
+pub(crate) struct TestCatalogue {
     folder: PathBuf,
     /// Grows while tests run, and holds none.
     runs: PathBuf,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenTests>,
     /// What its tests hide: values of their own, of the environment, and of the forms.
     secrets: Secrets,
 }
 
 /// The folder's files when the tests were read, and the tests.
 #[derive(Default)]
-struct Seen {
-    stamps: Vec<Stamp>,
+struct SeenTests {
+    stamps: Vec<FileStamp>,
     tests: Option<Arc<[TestFile]>>,
 }
 
-impl Catalogue {
+impl TestCatalogue {
     pub(crate) fn new(folder: &Path, runs: &Path) -> Self {
         Self { folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default(), secrets: Secrets::default() }
     }
@@ -74,8 +88,8 @@ impl Catalogue {
     /// All tests by their path.
     ///
     /// # Errors
-    /// A sentence when the folder cannot be looked through.
-    pub(crate) fn tests(&self) -> Result<Arc<[TestFile]>, String> {
+    /// When the folder cannot be read, or is not one of tests.
+    pub(crate) fn tests(&self) -> Result<Arc<[TestFile]>, CatalogueError> {
         let mut stamps = Vec::new();
         self.walk(&self.folder, 0, &mut stamps)?;
         stamps.sort();
@@ -87,24 +101,24 @@ impl Catalogue {
         }
         let files = stamps.iter().map(|(path, ..)| path).filter(|path| path.to_string_lossy().ends_with(".load.ts"));
         let tests: Arc<[TestFile]> = files.map(|path| self.read(path)).collect();
-        *seen = Seen { stamps, tests: Some(Arc::clone(&tests)) };
+        *seen = SeenTests { stamps, tests: Some(Arc::clone(&tests)) };
         Ok(tests)
     }
 
     /// The path to start a listed test by, and what is secret of it.
     ///
     /// # Errors
-    /// A sentence when there is no such test.
-    pub(crate) fn find(&self, file: &str) -> Result<(PathBuf, TestFile), String> {
+    /// As [`TestCatalogue::tests`], and when there is no such test.
+    pub(crate) fn find(&self, file: &str) -> Result<(PathBuf, TestFile), CatalogueError> {
         let tests = self.tests()?;
-        let test =
-            tests.iter().find(|test| test.file == file).ok_or_else(|| format!("there is no test {file} in {}", self.folder.display()))?;
+        let test = tests.iter().find(|test| test.file == file);
+        let test = test.ok_or_else(|| CatalogueError::NotFound { file: file.to_owned(), folder: self.folder.clone() })?;
         let path = if self.folder == Path::new(".") { PathBuf::from(file) } else { self.folder.join(file) };
         Ok((path, test.clone()))
     }
 
-    fn walk(&self, folder: &Path, depth: usize, stamps: &mut Vec<Stamp>) -> Result<(), String> {
-        let unreadable = |problem: std::io::Error| format!("{} cannot be read: {problem}", folder.display());
+    fn walk(&self, folder: &Path, depth: usize, stamps: &mut Vec<FileStamp>) -> Result<(), CatalogueError> {
+        let unreadable = |source| CatalogueError::Unreadable { folder: folder.to_owned(), source };
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
             let (name, path) = (entry.file_name(), entry.path());
@@ -121,10 +135,7 @@ impl Catalogue {
                 stamps.push((path, facts.modified().ok(), facts.len()));
             }
             if stamps.len() > FILES_MAX {
-                return Err(format!(
-                    "{} holds more than {FILES_MAX} files: start `loadstone ui` on the folder of the tests",
-                    self.folder.display()
-                ));
+                return Err(CatalogueError::TooManyFiles { folder: self.folder.clone() });
             }
         }
         Ok(())
@@ -135,7 +146,7 @@ impl Catalogue {
         // Only a parameter on the command line can be written wrongly, and there is none.
         let inputs = Inputs {
             missing: Missing::StoodIn,
-            check_observer: Some(crate::signals::check_observer),
+            check_observer: Some(session::check_observer),
             ..Inputs::from_process(&[]).unwrap_or_default()
         };
         match script::load(path, &inputs) {
@@ -156,13 +167,12 @@ fn same(a: &Path, b: &Path) -> bool {
     a.file_name() == b.file_name() && a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-fn field(parameter: plan::Parameter) -> Field {
+fn field(parameter: plan::Parameter) -> ParameterField {
     let default = if parameter.origin == ParameterOrigin::Environment { Some(parameter.value) } else { parameter.default };
-    Field { name: parameter.name, kind: parameter.kind, help: parameter.help, default, secret: parameter.secret }
+    ParameterField { name: parameter.name, kind: parameter.kind, help: parameter.help, default, secret: parameter.secret }
 }
 
-/// The error without its drawing: place, message, remedy.
-pub(crate) fn in_words(error: &ScriptError) -> String {
+fn in_words(error: &ScriptError) -> String {
     match &error.help {
         Some(help) => format!("{error}\n{help}"),
         None => error.to_string(),

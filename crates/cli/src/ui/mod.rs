@@ -1,7 +1,7 @@
 //! `loadstone ui`: the tests of a folder with their forms, the queue of runs, the runs that are over.
 //!
-//! Read `routes` first: what the page may ask for (web/src/feed/history.ts is its other side). [`catalogue::Catalogue`] knows the tests,
-//! [`queue::Queue`] runs them one at a time as processes of this same binary, [`archive::Archive`] knows the runs, `relay` passes a
+//! Read `routes` first: what the page may ask for (web/src/feed/history.ts is its other side). [`catalogue::TestCatalogue`] knows the tests,
+//! [`queue::RunQueue`] runs them one at a time as processes of this same binary (`run_process`), [`archive::RunArchive`] knows the runs, `relay` passes a
 //! running test's live page through, so that one address and one token serve for everything.
 
 mod archive;
@@ -9,6 +9,7 @@ mod catalogue;
 mod queue;
 mod relay;
 mod routes;
+mod run_process;
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
@@ -20,9 +21,10 @@ use report::access::{Loopback, Token};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Exit, UsageError};
-use archive::Archive;
-use catalogue::Catalogue;
-use queue::{Launch, Queue};
+use archive::RunArchive;
+use catalogue::TestCatalogue;
+use queue::RunQueue;
+use run_process::LaunchOptions;
 
 /// Serves until Ctrl-C. A run that is under way is then stopped as Ctrl-C in its own terminal would, and waited for.
 pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::Result<Exit> {
@@ -33,26 +35,26 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
     }
     let (listener, token) = (bind(listen)?, Token::random()?);
     let address = listener.local_addr()?;
-    let queue = Arc::new(Queue::new(Launch { binary: own_binary()?, runs: runs.to_owned() }));
+    let queue = Arc::new(RunQueue::new(LaunchOptions { binary: own_binary()?, runs: runs.to_owned() }));
     let worker = {
         let queue = Arc::clone(&queue);
         std::thread::Builder::new().name("queue".to_owned()).spawn(move || queue.work())?
     };
-    let shared = routes::Shared {
+    let shared = routes::UiState {
         token: token.clone(),
         loopback: Loopback(address.ip().is_loopback()),
-        catalogue: Arc::new(Catalogue::new(folder, runs)),
-        archive: Arc::new(Archive::new(runs)),
+        catalogue: Arc::new(TestCatalogue::new(folder, runs)),
+        archive: Arc::new(RunArchive::new(runs)),
         queue: Arc::clone(&queue),
     };
     let mut stderr = std::io::stderr();
     writeln!(stderr, "Tests in {}, runs in {}.", folder.display(), runs.display())?;
-    writeln!(stderr, "Open http://{address}/?token={} (without the token it can only be looked at). Ctrl-C ends it.", token.as_str())?;
+    writeln!(stderr, "Open http://{address}/?token={} (read-only without the token). Ctrl-C ends it.", token.as_str())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut ends = Ends::watch()?;
+        let mut ends = EndSignals::watch()?;
         tokio::select! {
-            served = routes::serve(listener, shared) => served.context("the page can no longer be served")?,
+            served = routes::serve(listener, shared) => served.context("cannot serve the page any longer")?,
             () = ends.next() => {}
         }
         if queue.close() {
@@ -84,16 +86,16 @@ fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 fn own_binary() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("this program's own file cannot be found, so it could start no runs")
+    std::env::current_exe().context("cannot find this program's own file, which it needs to start runs")
 }
 
-/// Requests to end: SIGINT and SIGTERM.
-struct Ends {
+/// RunRequests to end: SIGINT and SIGTERM.
+struct EndSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Ends {
+impl EndSignals {
     fn watch() -> std::io::Result<Self> {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
 
+use crate::flags::inputs;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -14,13 +15,13 @@ use bytes::Bytes;
 use http_client::{Request as HttpRequest, RequestBody};
 use report::access::{Loopback, Token, guard};
 use run_directory::RunError;
-use script::Inputs;
 use serde::Deserialize;
 
-use super::archive::{Archive, Change, Refusal};
-use super::catalogue::{Catalogue, in_words};
-use super::queue::{Order, Queue};
+use super::archive::{ArchiveError, RunArchive, RunEdit};
+use super::catalogue::{CatalogueError, TestCatalogue};
+use super::queue::RunQueue;
 use super::relay;
+use super::run_process::RunOrder;
 
 /// A form, a note. Bytes.
 const BODY_MAX: usize = 256 << 10;
@@ -28,15 +29,15 @@ const BODY_MAX: usize = 256 << 10;
 const TOKEN: &str = "x-loadstone-token";
 
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct UiState {
     pub(crate) token: Token,
     pub(crate) loopback: Loopback,
-    pub(crate) catalogue: Arc<Catalogue>,
-    pub(crate) archive: Arc<Archive>,
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) catalogue: Arc<TestCatalogue>,
+    pub(crate) archive: Arc<RunArchive>,
+    pub(crate) queue: Arc<RunQueue>,
 }
 
-pub(crate) async fn serve(listener: TcpListener, shared: Shared) -> std::io::Result<()> {
+pub(crate) async fn serve(listener: TcpListener, shared: UiState) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let api = Router::new()
         .route("/tests", get(tests))
@@ -57,116 +58,117 @@ pub(crate) async fn serve(listener: TcpListener, shared: Shared) -> std::io::Res
     axum::serve(listener, router).await
 }
 
-/// An answer that is not a success: one sentence, which the page shows as it is.
-struct Refused(StatusCode, String);
+/// A response other than success: one sentence, which the page shows as it is.
+struct ErrorResponse(StatusCode, String);
 
-impl IntoResponse for Refused {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         (self.0, self.1).into_response()
     }
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        let status = match &refusal {
-            Refusal::Run(RunError::NotFound { .. }) => StatusCode::NOT_FOUND,
-            Refusal::Run(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Refusal::Wrong(_) => StatusCode::BAD_REQUEST,
-            Refusal::GoingOn => StatusCode::CONFLICT,
+impl From<ArchiveError> for ErrorResponse {
+    fn from(error: ArchiveError) -> Self {
+        let status = match &error {
+            ArchiveError::Run(RunError::NotFound { .. }) => StatusCode::NOT_FOUND,
+            ArchiveError::Run(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            ArchiveError::Wrong(_) => StatusCode::BAD_REQUEST,
+            ArchiveError::GoingOn => StatusCode::CONFLICT,
         };
-        Self(status, refusal.to_string())
+        Self(status, error.to_string())
     }
 }
 
 /// Reading runs and scripts takes its time; other requests go on meanwhile.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
-    let broke = |_| Refused(StatusCode::INTERNAL_SERVER_ERROR, "this request broke; the terminal of `loadstone ui` says how".to_owned());
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ErrorResponse> {
+    let broke =
+        |_| ErrorResponse(StatusCode::INTERNAL_SERVER_ERROR, "internal error: the terminal of `loadstone ui` has the details".to_owned());
     tokio::task::spawn_blocking(work).await.map_err(broke)
 }
 
-async fn only_with_token(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+async fn only_with_token(State(shared): State<UiState>, request: Request, next: Next) -> Response {
     let given = request.headers().get(TOKEN).and_then(|token| token.to_str().ok()).unwrap_or_default();
     if request.method().is_safe() || shared.token.matches(given) {
         return next.run(request).await;
     }
-    Refused(StatusCode::FORBIDDEN, "this page may look and not change: open the address that the terminal shows, with its token".to_owned())
+    ErrorResponse(StatusCode::FORBIDDEN, "this page is read-only: open the address that the terminal shows, with its token".to_owned())
         .into_response()
 }
 
 #[derive(Deserialize)]
-struct PageQuery {
+struct TokenQuery {
     #[serde(default)]
     token: String,
 }
 
-impl Shared {
+impl UiState {
     /// The token for a page whose address has it; nothing for others.
-    fn token_for(&self, query: &PageQuery) -> &str {
+    fn token_for(&self, query: &TokenQuery) -> &str {
         if self.token.matches(&query.token) { self.token.as_str() } else { "" }
     }
 }
 
-async fn page(State(shared): State<Shared>, Query(query): Query<PageQuery>) -> Html<String> {
+async fn page(State(shared): State<UiState>, Query(query): Query<TokenQuery>) -> Html<String> {
     Html(report::history_page("/api", shared.token_for(&query)))
 }
 
-async fn tests(State(shared): State<Shared>) -> Result<Response, Refused> {
+async fn tests(State(shared): State<UiState>) -> Result<Response, ErrorResponse> {
     let tests = aside(move || shared.catalogue.tests()).await?;
-    let tests = tests.map_err(|problem| Refused(StatusCode::INTERNAL_SERVER_ERROR, problem))?;
+    let tests = tests.map_err(unexpected)?;
     Ok(Json(&*tests).into_response())
 }
 
-async fn queue(State(shared): State<Shared>) -> Response {
+async fn queue(State(shared): State<UiState>) -> Response {
     Json(shared.queue.list()).into_response()
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+struct OrderForm {
     file: String,
     parameters: BTreeMap<String, String>,
 }
 
 /// Puts a run into the queue once the test has taken its parameters: what is wrong with them is said at once, in the test's own words.
-async fn order(State(shared): State<Shared>, body: Bytes) -> Result<StatusCode, Refused> {
-    let wish: Wish = read(&body)?;
+async fn order(State(shared): State<UiState>, body: Bytes) -> Result<StatusCode, ErrorResponse> {
+    let form: OrderForm = read(&body)?;
     let catalogue = Arc::clone(&shared.catalogue);
-    let order = aside(move || take(&catalogue, wish)).await?.map_err(|problem| Refused(StatusCode::BAD_REQUEST, problem))?;
-    shared.queue.add(order).map_err(|problem| Refused(StatusCode::SERVICE_UNAVAILABLE, problem))?;
+    let order =
+        aside(move || take(&catalogue, form)).await?.map_err(|problem| ErrorResponse(StatusCode::BAD_REQUEST, problem.to_string()))?;
+    shared.queue.add(order).map_err(|problem| ErrorResponse(StatusCode::SERVICE_UNAVAILABLE, problem.to_string()))?;
     Ok(StatusCode::ACCEPTED)
 }
 
-fn take(catalogue: &Catalogue, wish: Wish) -> Result<Order, String> {
-    let (path, test) = catalogue.find(&wish.file)?;
-    let mut inputs = Inputs::from_process(&[]).map_err(|problem| in_words(&problem))?;
-    inputs.parameters = wish.parameters.clone().into_iter().collect();
-    inputs.check_observer = Some(crate::signals::check_observer);
-    let loaded = script::load(&path, &inputs).map_err(|problem| in_words(&problem))?;
+fn take(catalogue: &TestCatalogue, form: OrderForm) -> Result<RunOrder, CatalogueError> {
+    let (path, test) = catalogue.find(&form.file)?;
+    let mut inputs = inputs(&[])?;
+    inputs.parameters = form.parameters.clone().into_iter().collect();
+    let loaded = script::load(&path, &inputs)?;
     catalogue.hide(&loaded.plan.secrets);
     let secret = loaded.plan.parameters.into_iter().filter(|parameter| parameter.secret).map(|parameter| parameter.name).collect();
-    Ok(Order { file: wish.file, path, name: test.name, parameters: wish.parameters, secret })
+    Ok(RunOrder { file: form.file, path, name: test.name, parameters: form.parameters, secret })
 }
 
-async fn cancel(State(shared): State<Shared>, Path(id): Path<String>) -> Result<StatusCode, Refused> {
+async fn cancel(State(shared): State<UiState>, Path(id): Path<String>) -> Result<StatusCode, ErrorResponse> {
     if shared.queue.cancel(&id) {
         Ok(StatusCode::ACCEPTED)
     } else {
-        Err(Refused(StatusCode::NOT_FOUND, "it is no longer in the queue".to_owned()))
+        Err(ErrorResponse(StatusCode::NOT_FOUND, "the run is no longer in the queue".to_owned()))
     }
 }
 
-async fn runs(State(shared): State<Shared>) -> Result<Response, Refused> {
+async fn runs(State(shared): State<UiState>) -> Result<Response, ErrorResponse> {
     let rows = aside(move || shared.archive.rows()).await??;
     Ok(Json(rows).into_response())
 }
 
-async fn run(State(shared): State<Shared>, Path(name): Path<String>) -> Result<Response, Refused> {
+async fn run(State(shared): State<UiState>, Path(name): Path<String>) -> Result<Response, ErrorResponse> {
     let view = aside(move || shared.archive.view(&name)).await??;
     Ok(([(header::CONTENT_TYPE, "application/json")], view).into_response())
 }
 
-async fn describe(State(shared): State<Shared>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, Refused> {
-    let change: Change = read(&body)?;
+async fn describe(State(shared): State<UiState>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, ErrorResponse> {
+    let change: RunEdit = read(&body)?;
     let written = aside(move || {
         // The tests tell what they hide when they are read; a folder that cannot be read has nothing to tell.
         let _ = shared.catalogue.tests();
@@ -176,17 +178,17 @@ async fn describe(State(shared): State<Shared>, Path(name): Path<String>, body: 
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn remove(State(shared): State<Shared>, Path(name): Path<String>) -> Result<StatusCode, Refused> {
+async fn remove(State(shared): State<UiState>, Path(name): Path<String>) -> Result<StatusCode, ErrorResponse> {
     aside(move || shared.archive.remove(&name)).await??;
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
-    serde_json::from_slice(body).map_err(|problem| Refused(StatusCode::BAD_REQUEST, format!("not what this request takes: {problem}")))
+fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
+    serde_json::from_slice(body).map_err(|problem| ErrorResponse(StatusCode::BAD_REQUEST, format!("unexpected request body: {problem}")))
 }
 
 /// The page of a run under way; of one that is over, back to the list.
-async fn live(State(shared): State<Shared>, Path(id): Path<String>, Query(query): Query<PageQuery>) -> Response {
+async fn live(State(shared): State<UiState>, Path(id): Path<String>, Query(query): Query<TokenQuery>) -> Response {
     let token = shared.token_for(&query);
     let home = if token.is_empty() { "/".to_owned() } else { format!("/?token={token}") };
     match shared.queue.live(&id) {
@@ -197,32 +199,32 @@ async fn live(State(shared): State<Shared>, Path(id): Path<String>, Query(query)
 
 const OVER: &str = "the run is over";
 
-async fn live_events(State(shared): State<Shared>, Path(id): Path<String>, headers: HeaderMap) -> Result<Response, Refused> {
-    let live = shared.queue.live(&id).ok_or_else(|| Refused(StatusCode::GONE, OVER.to_owned()))?;
+async fn live_events(State(shared): State<UiState>, Path(id): Path<String>, headers: HeaderMap) -> Result<Response, ErrorResponse> {
+    let live = shared.queue.live(&id).ok_or_else(|| ErrorResponse(StatusCode::GONE, OVER.to_owned()))?;
     let mut request = HttpRequest::get("/events").body(RequestBody::default()).map_err(unexpected)?;
     if let Some(accept) = headers.get(header::ACCEPT) {
         request.headers_mut().insert(header::ACCEPT, accept.clone());
     }
-    relay::pass(&live.address, request).await.map_err(|problem| Refused(StatusCode::BAD_GATEWAY, problem))
+    relay::pass(&live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
 }
 
 /// The page proves itself with this server's token; the run is steered with its own.
-async fn live_control(State(shared): State<Shared>, Path(id): Path<String>, body: Bytes) -> Result<Response, Refused> {
+async fn live_control(State(shared): State<UiState>, Path(id): Path<String>, body: Bytes) -> Result<Response, ErrorResponse> {
     let mut command: serde_json::Map<String, serde_json::Value> = read(&body)?;
     let given = command.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();
     if !shared.token.matches(given) {
-        return Err(Refused(
+        return Err(ErrorResponse(
             StatusCode::FORBIDDEN,
-            "this page may watch but not steer: open it from the address that the terminal shows".to_owned(),
+            "this page is read-only: open it from the address that the terminal shows".to_owned(),
         ));
     }
-    let live = shared.queue.live(&id).ok_or_else(|| Refused(StatusCode::GONE, OVER.to_owned()))?;
+    let live = shared.queue.live(&id).ok_or_else(|| ErrorResponse(StatusCode::GONE, OVER.to_owned()))?;
     command.insert("token".to_owned(), live.token.into());
     let body = RequestBody::from(serde_json::to_vec(&command).map_err(unexpected)?);
     let request = HttpRequest::post("/control").header(header::CONTENT_TYPE, "application/json").body(body).map_err(unexpected)?;
-    relay::pass(&live.address, request).await.map_err(|problem| Refused(StatusCode::BAD_GATEWAY, problem))
+    relay::pass(&live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
 }
 
-fn unexpected(problem: impl std::fmt::Display) -> Refused {
-    Refused(StatusCode::INTERNAL_SERVER_ERROR, problem.to_string())
+fn unexpected(problem: impl std::fmt::Display) -> ErrorResponse {
+    ErrorResponse(StatusCode::INTERNAL_SERVER_ERROR, problem.to_string())
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::http::{BodyUse, Client, ClientOptions, Origin, HttpSession, SessionOptions, resolve};
+use protocol::http::{BodyUse, Client, ClientOptions, HttpSession, Origin, SessionOptions, resolve};
 use rquickjs::{Class, Ctx, Object, Persistent};
 use url::Url;
 

@@ -82,7 +82,12 @@ fn as_http(written: String) -> String {
 }
 
 /// Judges and records a handshake and makes the socket object.
-fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, handshake: Handshake, opening: ws::WebSocketOpening) -> rquickjs::Result<Value<'js>> {
+fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    handshake: Handshake,
+    opening: ws::WebSocketOpening,
+) -> rquickjs::Result<Value<'js>> {
     let Handshake { step, request, drops_unread, keep } = handshake;
     let ws::WebSocketOpening { exchange, socket } = opening;
     let opened = match (socket, &exchange.result) {

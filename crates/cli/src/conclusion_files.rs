@@ -1,4 +1,4 @@
-//! Writes what was concluded from a run: into its directory, and where else the user wants it.
+//! What was concluded from a run, as files: in its directory, and where else the user wants them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,14 @@ use anyhow::Context;
 use report::DOCUMENTS;
 use run_directory::{Run, Writer, files};
 
-use crate::args::OutputArgs;
-use crate::session::shown;
+use crate::flags::OutputArgs;
 
-/// A run's conclusions in every form that is kept: file name, title, text.
-pub(crate) struct Conclusions {
+/// The conclusions in every form that is kept: file name, title, text.
+pub(crate) struct ConclusionFiles {
     documents: Vec<(&'static str, &'static str, String)>,
 }
 
-impl Conclusions {
+impl ConclusionFiles {
     pub(crate) fn of(run: &Run, summary: &Summary) -> Self {
         let rendered = DOCUMENTS.iter().map(|document| (document.file, document.title, document.render(run, summary)));
         Self { documents: rendered.collect() }
@@ -38,15 +37,14 @@ impl Conclusions {
     pub(crate) fn write_all(&self, directory: Option<&Path>, output: &OutputArgs) -> anyhow::Result<Vec<(&'static str, String)>> {
         let mut places = Vec::new();
         if let Some(directory) = directory {
-            places.push(("Report", shown(&self.write(directory)?)));
-            places.push(("Run", shown(directory)));
+            places.push(("Report", short_path(&self.write(directory)?)));
+            places.push(("Run", short_path(directory)));
         }
-        let asked = [(files::REPORT, &output.html), (files::JUNIT, &output.junit), (files::MARKDOWN, &output.markdown)];
-        for (file, path) in asked {
+        for (file, path) in [(files::REPORT, &output.html), (files::JUNIT, &output.junit), (files::MARKDOWN, &output.markdown)] {
             let document = self.documents.iter().find(|(name, ..)| *name == file);
             if let (Some((_, title, text)), Some(path)) = (document, path) {
-                std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-                places.push((*title, shown(path)));
+                std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+                places.push((*title, short_path(path)));
             }
         }
         if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
@@ -59,6 +57,12 @@ impl Conclusions {
 fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut file =
-        std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
-    writeln!(file, "{text}").with_context(|| format!("{} cannot be written", path.display()))
+        std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    writeln!(file, "{text}").with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A path as short as it can be written from here.
+pub(crate) fn short_path(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).display().to_string()
 }

@@ -8,7 +8,7 @@ use metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
 use script::Stubs;
 use stub::{Recording, SecondCounts};
 
-use crate::signals::SignalSource;
+use crate::system_signals::SignalSource;
 
 const SECOND_NS: Nanos = 1_000_000_000;
 

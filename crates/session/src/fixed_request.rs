@@ -1,25 +1,53 @@
-//! Users for a run without a script: one prepared request, again and again.
+//! Users for a run without a script: they send one fixed request again and again.
 
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
+use bytes::Bytes;
 use engine::{Iteration, IterationEnd, UserFactory, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{RunOptions, ScenarioId};
 use protocol::Network;
 use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
+use secrets::Secrets;
 
-use crate::url_plan::UrlRequest;
+/// The one request of a run without a script.
+#[derive(Debug, Clone)]
+pub struct FixedRequest {
+    pub url: url::Url,
+    pub method: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
+    /// Status that counts as passed; `None`: any below 400.
+    pub expect_status: Option<u16>,
+    pub keep_alive: bool,
+}
+
+impl FixedRequest {
+    /// Name of the request in all reports: method and path, as in scripts.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.method, self.url.path())
+    }
+
+    /// The password and credentials of its URL and headers.
+    pub fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.learn_urls(self.url.as_str());
+        self.headers.iter().for_each(|(name, value)| secrets.learn_header(name, value));
+        secrets
+    }
+}
 
 /// Supplies users that all send the same request.
-pub(crate) struct UrlUsers {
-    shared: Rc<Shared>,
+pub struct FixedRequestUsers {
+    shared: Rc<RequestContext>,
     keep_alive: bool,
 }
 
-struct Shared {
+/// What all users of a worker have in common.
+struct RequestContext {
     network: Rc<Network>,
     recorder: Rc<RefCell<Recorder>>,
     clock: Clock,
@@ -28,10 +56,10 @@ struct Shared {
     expect_status: Option<u16>,
 }
 
-impl UrlUsers {
+impl FixedRequestUsers {
     /// # Errors
     /// When the request cannot be written to the wire (a line break in a header).
-    pub(crate) fn new(context: &WorkerContext, network: Rc<Network>, request: &UrlRequest, options: &RunOptions) -> Result<Self, String> {
+    pub fn new(context: &WorkerContext, network: Rc<Network>, request: &FixedRequest, options: &RunOptions) -> Result<Self, String> {
         let name: std::sync::Arc<str> = request.name().into();
         let key = SeriesKey { kind: SeriesKind::Request, scenario: name.clone(), group: "".into(), name };
         let series = context.recorder.borrow_mut().series(&key);
@@ -61,7 +89,7 @@ impl UrlUsers {
         };
         let prepared = PreparedRequest::new(&wire).map_err(|failure| failure.message.to_string())?.without_headers();
         Ok(Self {
-            shared: Rc::new(Shared {
+            shared: Rc::new(RequestContext {
                 network,
                 recorder: Rc::clone(&context.recorder),
                 clock: context.clock.clone(),
@@ -74,12 +102,12 @@ impl UrlUsers {
     }
 }
 
-impl UserFactory for UrlUsers {
-    type User = UrlUser;
+impl UserFactory for FixedRequestUsers {
+    type User = FixedRequestUser;
 
-    fn new_user(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> UrlUser {
+    fn new_user(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> FixedRequestUser {
         let options = ClientOptions { keep_alive: self.keep_alive, ..ClientOptions::default() };
-        UrlUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) }
+        FixedRequestUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) }
     }
 
     fn count_into(&self, slice: &mut GeneratorSlice) {
@@ -91,34 +119,35 @@ impl UserFactory for UrlUsers {
     }
 }
 
-pub(crate) struct UrlUser {
-    shared: Rc<Shared>,
+/// One of them, with connections of its own.
+pub struct FixedRequestUser {
+    shared: Rc<RequestContext>,
     client: Client,
 }
 
-impl VirtualUser for UrlUser {
+impl VirtualUser for FixedRequestUser {
     async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
         let shared = &*self.shared;
         if shared.network.limits_connections() {
             self.client.admit(&shared.request.request().origin).await;
         }
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
-        let flight = InFlight::begin(shared, scheduled);
+        let flight = RequestInFlight::begin(shared, scheduled);
         let exchange = self.client.send_prepared_at(&shared.request, flight.began).await;
         IterationEnd::Ended(flight.end(&exchange))
     }
 }
 
 /// A request under way; dropped without an end, it was interrupted.
-struct InFlight<'a> {
-    shared: &'a Shared,
+struct RequestInFlight<'a> {
+    shared: &'a RequestContext,
     scheduled: Option<Nanos>,
     began: Nanos,
     ended: bool,
 }
 
-impl<'a> InFlight<'a> {
-    fn begin(shared: &'a Shared, scheduled: Option<Nanos>) -> Self {
+impl<'a> RequestInFlight<'a> {
+    fn begin(shared: &'a RequestContext, scheduled: Option<Nanos>) -> Self {
         let began = shared.clock.now();
         shared.recorder.borrow_mut().request_began(began);
         Self { shared, scheduled, began, ended: false }
@@ -155,7 +184,7 @@ impl<'a> InFlight<'a> {
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for RequestInFlight<'_> {
     fn drop(&mut self) {
         if self.ended {
             return;

@@ -1,5 +1,5 @@
-//! The journeys of a run: events of scenarios and stubs go into the book, slices come out, and after the load the run waits for what is
-//! open.
+//! Follows the journeys of a run: once a second, what scenarios, stubs and observers report of them is put together; after the load, the
+//! run waits for those still open.
 
 use std::rc::Rc;
 
@@ -8,17 +8,17 @@ use plan::{FlowSpec, TestPlan};
 use script::Stubs;
 
 /// Follows all flows of a plan.
-pub(crate) struct Journeys {
+pub(crate) struct FlowTracking {
     flows: Vec<FlowSpec>,
     book: FlowBook,
     stubs: Option<Rc<Stubs>>,
     load_end: Option<Nanos>,
-    /// Marks for the next slice.
+    /// Marks for the next second.
     marks: Vec<Mark>,
     released: bool,
 }
 
-impl Journeys {
+impl FlowTracking {
     pub(crate) fn new(plan: &TestPlan, stubs: Option<Rc<Stubs>>) -> Self {
         let definition = |flow: &FlowSpec| FlowDefinition {
             name: flow.name.as_str().into(),
@@ -35,15 +35,16 @@ impl Journeys {
         self.marks.push(Mark { at, kind: MarkKind::LoadEnded, text: "the load has ended; waiting for open journeys".to_owned() });
     }
 
-    /// Events that observers have learnt of.
+    /// Takes the events that observers found.
     pub(crate) fn take(&mut self, events: Vec<FlowEvent>) {
         if !self.flows.is_empty() {
             self.book.take(events);
         }
     }
 
-    /// Makes the slice's flows of the events that are known. Returns whether there is nothing left to wait for after the load.
-    pub(crate) fn slice(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
+    /// Adds a second's flows to its snapshot. Returns whether nothing is left to wait for. The last second stops the stubs, so that no
+    /// event comes after it.
+    pub(crate) fn complete(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
         snapshot.marks.append(&mut self.marks);
         if self.flows.is_empty() {
             return true;
@@ -58,14 +59,14 @@ impl Journeys {
         snapshot.flows = if is_last { self.book.close(snapshot.end) } else { self.book.drain(snapshot.end) };
         let Some(load_end) = self.load_end.filter(|_| !self.released) else { return false };
         let drained = self.drained(load_end, snapshot.end);
-        if let Some(text) = drained.clone().or_else(|| is_last.then(|| "the waiting was ended".to_owned())) {
+        if let Some(text) = drained.clone().or_else(|| is_last.then(|| "stopped waiting".to_owned())) {
             self.released = true;
             snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Drained, text });
         }
         drained.is_some()
     }
 
-    /// Why nothing need be waited for any more; `None` while something must.
+    /// Why the run need not wait any longer; `None` while it must.
     fn drained(&self, load_end: Nanos, now: Nanos) -> Option<String> {
         let open = self.book.open();
         let waited_ns = now.saturating_sub(load_end);
@@ -76,7 +77,7 @@ impl Journeys {
             open.iter().filter(|(_, open)| *open > 0).map(|(name, open)| format!("{name}: {} left open", units::count(*open))).collect();
         let waited = units::seconds(waited_ns as f64 / 1e9);
         Some(if left.is_empty() {
-            format!("no journey is open any more, {waited} after the load")
+            format!("no open journeys left, {waited} after the load")
         } else {
             format!("waited {waited}; {}", left.join(", "))
         })

@@ -1,21 +1,19 @@
-//! Readings of the system's own signals, from whatever reads them, on their way to the disk, the thresholds and the page.
+//! Collects what observers and stubs read of the system, once a second, under names that may be shown.
 
 use std::collections::HashMap;
 
 use metrics::clock::Monotonic;
 use metrics::{FlowEvent, Mark, MarkKind, Signal, SignalBatch, SignalNotice};
-use observe::{Observation, Observer};
+use observe::{Observation, ObserveError, Observer};
 use plan::TestPlan;
 use run_directory::SignalSeries;
 use secrets::Secrets;
 
-use crate::exit::UsageError;
-
-/// Something that reads signals while the load runs: the observers, the stubs.
+/// Reads signals while the load runs.
 pub(crate) trait SignalSource {
-    /// What was read since the last call, without waiting.
+    /// Returns what was read since the last call, without waiting.
     fn take(&mut self) -> Vec<SignalBatch>;
-    /// Stops reading; what had not been taken.
+    /// Stops reading and returns what had not been taken.
     fn finish(self: Box<Self>) -> Vec<SignalBatch>;
 }
 
@@ -30,50 +28,49 @@ impl SignalSource for Observation {
 }
 
 /// For [`script::Inputs::check_observer`]: errors of `observe.KIND(…)` at the line where it stands.
-pub(crate) fn check_observer(description: &serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
+pub fn check_observer(description: &serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
     Ok(Observer::check(description)?)
 }
 
 /// The observers that a plan declares.
 ///
 /// # Errors
-/// [`UsageError`] names the option that is wrong.
-pub(crate) fn observers(plan: &TestPlan) -> Result<Vec<Observer>, UsageError> {
-    let observers = plan.observers.iter().map(Observer::from_description).collect::<Result<Vec<_>, _>>();
-    observers.map_err(|problem| UsageError(plan.all_secrets().hide(&problem.to_string()).into_owned()))
+/// [`ObserveError`] names the option that is wrong; it may quote secrets of the plan.
+pub fn observers(plan: &TestPlan) -> Result<Vec<Observer>, ObserveError> {
+    plan.observers.iter().map(Observer::from_description).collect()
 }
 
-/// All sources of one run. Names and messages come out with secrets masked.
-pub(crate) struct Signals {
+/// All sources of one run. Names and messages come out without secrets.
+pub(crate) struct SystemSignals {
     sources: Vec<Box<dyn SignalSource>>,
     secrets: Secrets,
     /// Signals as they may be shown, by the name they were read under.
     known: HashMap<String, Signal>,
 }
 
-/// What was read in one turn.
+/// What was read since the last time.
 #[derive(Debug, Default)]
-pub(crate) struct Readings {
+pub(crate) struct FreshReadings {
     pub(crate) series: Vec<SignalSeries>,
     pub(crate) notices: Vec<SignalNotice>,
-    /// What observers have learnt of journeys.
+    /// What observers learnt of journeys; [`FlowTracking`](crate::flow_tracking::FlowTracking) takes it.
     pub(crate) flow_events: Vec<FlowEvent>,
 }
 
-impl Readings {
-    /// The notices as events of the time axis.
+impl FreshReadings {
+    /// The notices as marks.
     pub(crate) fn marks(&self) -> impl Iterator<Item = Mark> + '_ {
         self.notices.iter().map(|notice| Mark { at: notice.at, kind: MarkKind::Warning, text: notice.message.clone() })
     }
 }
 
-impl Signals {
-    /// Starts the observers; further sources are added with [`Signals::add`].
+impl SystemSignals {
+    /// Starts the observers; further sources are added with [`SystemSignals::add`].
     ///
     /// # Errors
-    /// When the system gives no thread.
-    pub(crate) fn start(plan: &TestPlan, observers: Vec<Observer>, clock: Monotonic) -> anyhow::Result<Self> {
-        let mut signals = Self { sources: Vec::new(), secrets: plan.all_secrets(), known: HashMap::new() };
+    /// When no thread can be started.
+    pub(crate) fn start(secrets: &Secrets, observers: Vec<Observer>, clock: Monotonic) -> Result<Self, ObserveError> {
+        let mut signals = Self { sources: Vec::new(), secrets: secrets.clone(), known: HashMap::new() };
         if !observers.is_empty() {
             signals.add(Observation::start(observers, clock)?);
         }
@@ -85,20 +82,20 @@ impl Signals {
     }
 
     /// What was read since the last call.
-    pub(crate) fn take(&mut self) -> Readings {
+    pub(crate) fn take(&mut self) -> FreshReadings {
         let batches = self.sources.iter_mut().flat_map(|source| source.take()).collect();
         self.shown(batches)
     }
 
     /// Stops all sources; what had not been taken.
-    pub(crate) fn finish(&mut self) -> Readings {
+    pub(crate) fn finish(&mut self) -> FreshReadings {
         let batches = std::mem::take(&mut self.sources).into_iter().flat_map(SignalSource::finish).collect();
         self.shown(batches)
     }
 
     /// Points of one signal together, in the order in which signals were first seen.
-    fn shown(&mut self, batches: Vec<SignalBatch>) -> Readings {
-        let mut readings = Readings::default();
+    fn shown(&mut self, batches: Vec<SignalBatch>) -> FreshReadings {
+        let mut readings = FreshReadings::default();
         let mut places: HashMap<String, usize> = HashMap::new();
         for batch in batches {
             for (signal, point) in batch.points {
@@ -155,7 +152,7 @@ mod tests {
 
     #[test]
     fn several_sources_become_series_without_secrets() {
-        let mut signals = Signals { sources: Vec::new(), secrets: Secrets::default(), known: HashMap::new() };
+        let mut signals = SystemSignals { sources: Vec::new(), secrets: Secrets::default(), known: HashMap::new() };
         signals.add(Once(vec![batch("a", 1), batch("b", 1), batch("a", 2)]));
         signals.add(Once(vec![batch("c", 3)]));
         let readings = signals.take();

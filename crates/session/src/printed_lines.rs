@@ -1,4 +1,4 @@
-//! Lines that scripts print on the workers' threads, on their way to the terminal and the run directory.
+//! Lines that scripts print on the workers' threads, until they are told to the subscribers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,33 +9,35 @@ const LINES_MAX: usize = 10_000;
 
 /// Where printed lines gather.
 #[derive(Debug)]
-pub(crate) struct Console {
-    sender: Sink,
+pub struct PrintedLines {
+    sender: LineSender,
     lines: Receiver<String>,
 }
 
-/// The workers' end: never waits.
+/// The workers' end.
 #[derive(Debug, Clone)]
-pub(crate) struct Sink {
+pub struct LineSender {
     sender: SyncSender<String>,
     lost: Arc<AtomicU64>,
 }
 
-impl Sink {
-    pub(crate) fn line(&self, text: String) {
+impl LineSender {
+    /// Adds a line. Never waits: beyond the bound it is counted and lost.
+    pub fn line(&self, text: String) {
         if self.sender.try_send(text).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-impl Console {
-    pub(crate) fn new() -> Self {
+impl PrintedLines {
+    #[expect(clippy::new_without_default, reason = "a channel is nothing that stands for itself")]
+    pub fn new() -> Self {
         let (sender, lines) = sync_channel(LINES_MAX);
-        Self { sender: Sink { sender, lost: Arc::default() }, lines }
+        Self { sender: LineSender { sender, lost: Arc::default() }, lines }
     }
 
-    pub(crate) fn sink(&self) -> Sink {
+    pub fn sender(&self) -> LineSender {
         self.sender.clone()
     }
 
@@ -56,12 +58,12 @@ mod tests {
 
     #[test]
     fn lines_beyond_the_bound_are_counted() {
-        let console = Console::new();
-        let sink = console.sink();
-        (0..LINES_MAX + 5).for_each(|n| sink.line(n.to_string()));
-        let lines = console.take();
+        let printed = PrintedLines::new();
+        let sender = printed.sender();
+        (0..LINES_MAX + 5).for_each(|n| sender.line(n.to_string()));
+        let lines = printed.take();
         assert_eq!((lines.len(), lines[0].as_str()), (LINES_MAX + 1, "0"));
         assert!(lines[LINES_MAX].starts_with("(5 more lines"));
-        assert!(console.take().is_empty());
+        assert!(printed.take().is_empty());
     }
 }

@@ -31,6 +31,6 @@ pub(crate) fn facts() -> HostFacts {
 }
 
 /// Cores that this process may use.
-pub(crate) fn cores() -> u32 {
+pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }

@@ -1,20 +1,23 @@
-//! Is there room for the connections of a plan under the limit on open files? One user needs at least one connection.
+//! Whether the limit on open files leaves room for the connections of a plan. A user needs at least one connection.
 
 use engine::DescriptorTables;
 use plan::{Load, LoadProfile, OpenStage, ScenarioRun};
 use units::count;
 
-use crate::exit::UsageError;
+/// Users that a plan is certain to have find no room.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct RoomError(String);
 
 /// Descriptors needed besides connections, in every table.
 const SPARE: u64 = 100;
 
-/// How the workers of a run share descriptors, so that there is room for its users: all from one table, which `limit` bounds, or, where that may
-/// not do, each from its own.
+/// How the workers of a run share descriptors so that there is room for its users: all from one table, which `limit` bounds, or, where that
+/// may not suffice, each from its own.
 ///
 /// # Errors
-/// [`UsageError`] when users that the plan is certain to have find no room even then.
-pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, UsageError> {
+/// [`RoomError`] when users that the plan is certain to have find no room even then; it says what to do.
+pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, RoomError> {
     let (certain, possible) = (at_once(load, &certain), at_once(load, &possible));
     if possible.saturating_add(SPARE) <= limit {
         return Ok(DescriptorTables::OneForAll);
@@ -27,7 +30,7 @@ pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<Descriptor
     let or_raise = format!("raise the limit (`ulimit -n {raise}`, or LimitNOFILE= of the service)");
     let need = format!("{} users need at least as many open connections", count(certain));
     let files = count(limit);
-    Err(UsageError(if each == 0 {
+    Err(RoomError(if each == 0 {
         format!("{need}, but this process may open only {files} files: {or_raise}")
     } else {
         let room = count(each * u64::from(workers));

@@ -1,0 +1,156 @@
+//! A run as a command makes it: the session with a terminal, a page and outputs, then the conclusions and the exit code.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use analysis::{Grade, Summary};
+use anyhow::Context;
+use engine::{UserFactory, WorkerContext};
+use metrics::Outcome;
+use metrics::clock::Clock;
+use protocol::{Network, NetworkOptions};
+use report::RunState;
+use report::terminal::{Closing, ColorChoice, Style};
+use run_directory::{Reader, Run};
+use secrets::Secrets;
+use session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionError, StopReason, Subscriber};
+
+use crate::conclusion_files::ConclusionFiles;
+use crate::exit::{self, Exit, UsageError};
+use crate::flags::OutputArgs;
+use crate::interrupt::InterruptHandler;
+use crate::live_page::LivePage;
+use crate::stdin_guard::StdinGuard;
+use crate::terminal_progress::TerminalProgress;
+
+/// How a run is shown, and what ends it.
+pub(crate) struct CommandRun<'a> {
+    pub(crate) output: &'a OutputArgs,
+    /// The run ends when standard input does.
+    pub(crate) stops_with_stdin: bool,
+    pub(crate) color: ColorChoice,
+}
+
+impl CommandRun<'_> {
+    /// Makes the load and everything that follows from it. Returns how the command ends; errors come out without secrets.
+    pub(crate) fn perform<F: UserFactory>(
+        &self,
+        session: Session,
+        make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
+    ) -> anyhow::Result<Exit> {
+        let secrets = session.plan.all_secrets();
+        self.perform_open(&secrets, session, make_factory).map_err(|error| exit::hiding(&secrets, error))
+    }
+
+    fn perform_open<F: UserFactory>(
+        &self,
+        secrets: &Secrets,
+        mut session: Session,
+        make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
+    ) -> anyhow::Result<Exit> {
+        let scratch = if self.output.no_save { Some(ScratchFolder::new()?) } else { None };
+        if let Some(scratch) = &scratch {
+            session.folder.clone_from(&scratch.path);
+        }
+        let mut page = self.output.live.then(LivePage::default);
+        let mut outputs = OutputFeed::new(self.output.settings()?, &announce_metrics);
+        let mut terminal = TerminalProgress::new(self.output.quiet, self.color);
+        let mut interrupts = InterruptHandler;
+        let mut guard = self.stops_with_stdin.then(StdinGuard::default);
+
+        let mut subscribers: Vec<&mut dyn Subscriber> = Vec::new();
+        subscribers.extend(page.as_mut().map(|page| page as &mut dyn Subscriber));
+        subscribers.extend([&mut outputs as &mut dyn Subscriber, &mut terminal, &mut interrupts]);
+        subscribers.extend(guard.as_mut().map(|guard| guard as &mut dyn Subscriber));
+        let FinishedRun { directory, ending, failure } = match session.run(make_factory, &mut subscribers) {
+            Err(SessionError::Unreachable(problem)) => return exit::unreachable(&problem, secrets),
+            finished => finished?,
+        };
+
+        let run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = analysis::conclude(&run);
+        if let Some(page) = page {
+            page.finish(&run, &summary);
+        }
+        let kept = scratch.is_none().then_some(directory.as_path());
+        let written = ConclusionFiles::of(&run, &summary).write_all(kept, self.output);
+        let places = match &written {
+            Ok(places) => places.clone(),
+            Err(problem) => vec![("Not written", problem.to_string())],
+        };
+        self.show(&run, &summary, &places)?;
+        if let Some(failure) = failure {
+            return Err(failure.into());
+        }
+        written?;
+        Ok(exit_of(&ending, &summary))
+    }
+
+    fn show(&self, run: &Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout();
+        if self.output.json {
+            stdout.write_all(report::summary_json(summary).as_bytes())?;
+            return Ok(());
+        }
+        let style = Style::detect(self.color, stdout.is_terminal());
+        let (state, state_detail) = RunState::of(run.end.as_ref());
+        let closing = Closing { state, state_detail, places };
+        stdout.write_all(report::terminal::summary(summary, &closing, &style).as_bytes())?;
+        Ok(())
+    }
+}
+
+/// Finds what is wrong with the network's settings before any load: files that are missing or hold no certificate.
+pub(crate) fn check_network(options: &NetworkOptions) -> Result<(), UsageError> {
+    Network::new(Clock::virtual_time(), options.clone()).map(drop).map_err(|error| UsageError(error.to_string()))
+}
+
+fn announce_metrics(address: SocketAddr) {
+    // A convenience; a closed standard error is no reason not to run.
+    let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
+}
+
+/// The documented order: a run that did not happen, then one cut short, then one that cannot be trusted, then its objectives.
+fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
+    match ending {
+        LoadEnding::Broke(_) | LoadEnding::Stopped(StopReason::Failure(_)) => return Exit::Broken,
+        LoadEnding::Stopped(StopReason::User) => return Exit::Interrupted,
+        LoadEnding::Stopped(StopReason::Threshold(_)) | LoadEnding::Completed => {}
+    }
+    if nothing_answered(summary) {
+        Exit::Unreachable
+    } else if summary.verdict.validity.grade == Grade::Invalid {
+        Exit::Invalid
+    } else if summary.verdict.thresholds_failed() {
+        Exit::ThresholdsFailed
+    } else {
+        Exit::Passed
+    }
+}
+
+/// RunRequests were made, and not one reached the target.
+fn nothing_answered(summary: &Summary) -> bool {
+    let unreached = |outcome: &Outcome| matches!(outcome, Outcome::Dns | Outcome::Refused | Outcome::Connect | Outcome::Tls);
+    summary.totals.requests > 0
+        && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
+}
+
+/// A folder that is gone when the run is over.
+struct ScratchFolder {
+    path: PathBuf,
+}
+
+impl ScratchFolder {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("loadstone-{}", std::process::id()));
+        std::fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,65 @@
+//! `loadstone export`: a run's measurements as tables.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use run_directory::export::{self, TableFormat, flows, per_second, signals};
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, UsageError};
+use crate::flags::StoredRunArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    run: StoredRunArgs,
+    #[arg(long, value_parser = table_format(), default_value = "csv")]
+    format: TableFormat,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = ExportTable::Seconds)]
+    table: ExportTable,
+    /// File to write; `-` is standard output (not for Parquet).
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTable {
+    /// A row per second and series.
+    Seconds,
+    /// A row per series.
+    Totals,
+    /// A row per second and flow.
+    Flows,
+    /// A row per reading of an observer's signal.
+    Signals,
+}
+
+fn table_format() -> impl TypedValueParser<Value = TableFormat> {
+    PossibleValuesParser::new(export::FORMATS.iter().map(|format| format.extension))
+        .try_map(|name| export::format(&name).ok_or_else(|| format!("there is no format {name}")))
+}
+
+impl ExportArgs {
+    pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        let (_, run, summary) = self.run.read()?;
+        let table = match self.table {
+            ExportTable::Seconds => per_second(&run),
+            ExportTable::Totals => analysis::totals_table(&summary),
+            ExportTable::Flows => flows(&run),
+            ExportTable::Signals => signals(&run),
+        };
+        if self.output != Path::new("-") {
+            export::write(&table, self.format, &self.output)?;
+            return Ok(Exit::Passed);
+        }
+        let mut out = std::io::stdout();
+        if !self.format.is_text && out.is_terminal() {
+            return Err(UsageError(format!("{} is not for a terminal: name a file with --output", self.format.extension)).into());
+        }
+        out.write_all(&self.format.encode(&table)?)?;
+        Ok(Exit::Passed)
+    }
+}

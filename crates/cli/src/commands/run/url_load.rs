@@ -1,0 +1,160 @@
+//! Load on one URL, without a script: its flags, and the request and the plan that they describe.
+
+use bytes::Bytes;
+use clap::Args;
+use plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, ScenarioRun, TestPlan, Timing};
+use session::FixedRequest;
+
+use crate::exit::UsageError;
+use crate::objective;
+
+/// Load on one URL, without a script.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load on a URL (no script)")]
+pub(crate) struct UrlArgs {
+    /// Arrivals per second, or "90/m": open load.
+    #[arg(long, value_name = "RATE", conflicts_with = "users")]
+    rate: Option<String>,
+    /// Random (Poisson) arrivals instead of evenly spaced ones.
+    #[arg(long, requires = "rate")]
+    poisson: bool,
+    /// Users that repeat the request: closed load.  [default: 10, when there is no rate]
+    #[arg(long, value_name = "N")]
+    users: Option<u64>,
+    /// How long.  [default: 10s]
+    #[arg(long = "for", value_name = "DURATION")]
+    duration: Option<String>,
+    /// Ramp-up time, on top of --for.
+    #[arg(long, value_name = "DURATION")]
+    ramp: Option<String>,
+    /// Maximum concurrent users of open load; further arrivals wait, and their wait is recorded.
+    #[arg(long, value_name = "N", requires = "rate")]
+    max_users: Option<u64>,
+    /// Request method.  [default: GET, or POST with a body]
+    #[arg(short = 'X', long)]
+    method: Option<String>,
+    /// Header line; may be given several times.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Request body; @FILE reads it from a file.
+    #[arg(short = 'd', long = "body", value_name = "TEXT|@FILE")]
+    body: Option<String>,
+    /// Time limit of one request.  [default: 30s]
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    /// How long requests may continue after the load has ended.  [default: 30s]
+    #[arg(long, value_name = "DURATION")]
+    graceful_stop: Option<String>,
+    /// Status that counts as passed.  [default: any below 400]
+    #[arg(long, value_name = "STATUS")]
+    expect_status: Option<u16>,
+    /// Objective such as 'p99<50ms', 'failures<1%', 'rate>=500/s'; may be given several times.
+    #[arg(long = "threshold", value_name = "OBJECTIVE")]
+    thresholds: Vec<String>,
+    /// Open a new connection for every request.
+    #[arg(long)]
+    no_keep_alive: bool,
+}
+
+impl UrlArgs {
+    /// The first of these flags that was given.
+    pub(super) fn first_given(&self) -> Option<&'static str> {
+        [
+            (self.rate.is_some(), "--rate"),
+            (self.users.is_some(), "--users"),
+            (self.duration.is_some(), "--for"),
+            (self.ramp.is_some(), "--ramp"),
+            (self.method.is_some(), "--method"),
+            (!self.headers.is_empty(), "--header"),
+            (self.body.is_some(), "--body"),
+            (self.timeout.is_some(), "--timeout"),
+            (self.graceful_stop.is_some(), "--graceful-stop"),
+            (self.expect_status.is_some(), "--expect-status"),
+            (!self.thresholds.is_empty(), "--threshold"),
+            (self.no_keep_alive, "--no-keep-alive"),
+        ]
+        .into_iter()
+        .find_map(|(given, flag)| given.then_some(flag))
+    }
+
+    /// The request to a URL that these flags describe.
+    pub(super) fn request(&self, text: &str) -> Result<FixedRequest, UsageError> {
+        let url = url::Url::parse(text).map_err(|problem| UsageError(format!("\"{text}\" is not a URL: {problem}")))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err(UsageError(format!("\"{text}\": only http:// and https:// URLs can be loaded without a script")));
+        }
+        let headers = self.headers.iter().map(|line| header(line)).collect::<Result<_, _>>()?;
+        let body = match self.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
+            None => Bytes::new(),
+            Some((_, Some(path))) => {
+                std::fs::read(path).map_err(|problem| UsageError(format!("--body: cannot read {path}: {problem}")))?.into()
+            }
+            Some((text, None)) => Bytes::copy_from_slice(text.as_bytes()),
+        };
+        let default_method = if self.body.is_some() { "POST" } else { "GET" };
+        let method = self.method.as_deref().unwrap_or(default_method).to_ascii_uppercase();
+        if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+            return Err(UsageError(format!("--method: \"{method}\" is not an HTTP method")));
+        }
+        Ok(FixedRequest { url, method, headers, body, expect_status: self.expect_status, keep_alive: !self.no_keep_alive })
+    }
+
+    /// The plan that these flags describe.
+    pub(super) fn plan(&self, request: &FixedRequest, seed: u64) -> Result<TestPlan, UsageError> {
+        let defaults = RunOptions::default();
+        let host = request.url.host_str().unwrap_or("target").to_owned();
+        let name = match request.url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host,
+        };
+        let target = request.url.origin().ascii_serialization();
+        let load = Load::Run(ScenarioRun { users_max: self.max_users, ..ScenarioRun::new(ScenarioId(0), profile(self)?) });
+        let plan = TestPlan {
+            target: Some(target),
+            thresholds: self.thresholds.iter().map(|text| objective::parse(text)).collect::<Result<_, _>>()?,
+            options: RunOptions {
+                seed,
+                graceful_stop_ns: duration("--graceful-stop", self.graceful_stop.as_deref(), defaults.graceful_stop_ns)?,
+                request_timeout_ns: duration("--timeout", self.timeout.as_deref(), defaults.request_timeout_ns)?,
+                ..defaults
+            },
+            secrets: request.secrets(),
+            ..TestPlan::new(name, [request.name()], load)
+        };
+        plan.validate().map_err(|problem| UsageError(problem.to_string()))?;
+        Ok(plan)
+    }
+}
+
+fn header(line: &str) -> Result<(String, String), UsageError> {
+    match line.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() && !line.contains(['\r', '\n']) => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(UsageError(format!("--header: \"{line}\" is not a header line: write 'Name: value'"))),
+    }
+}
+
+fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
+    let duration_ns = duration("--for", args.duration.as_deref(), 10_000_000_000)?;
+    let ramp_ns = duration("--ramp", args.ramp.as_deref(), 0)?;
+    match &args.rate {
+        Some(text) => {
+            let rate = units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+            let timing = if args.poisson { Timing::Poisson } else { Timing::Even };
+            let hold = OpenStage::Rate { from: rate, to: rate, duration_ns, timing };
+            let ramp = (ramp_ns > 0).then_some(OpenStage::Rate { from: 0.0, to: rate, duration_ns: ramp_ns, timing });
+            Ok(LoadProfile::Open { stages: ramp.into_iter().chain([hold]).collect() })
+        }
+        None => {
+            let users = args.users.unwrap_or(10);
+            let hold = ClosedStage { from: users, to: users, duration_ns };
+            let ramp = (ramp_ns > 0).then_some(ClosedStage { from: 0, to: users, duration_ns: ramp_ns });
+            Ok(LoadProfile::Closed { stages: ramp.into_iter().chain([hold]).collect() })
+        }
+    }
+}
+
+fn duration(flag: &str, text: Option<&str>, default_ns: u64) -> Result<u64, UsageError> {
+    text.map_or(Ok(default_ns), |text| units::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
+}

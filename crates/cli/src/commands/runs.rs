@@ -1,0 +1,39 @@
+//! `loadstone runs`: the runs of a folder.
+
+use std::io::{IsTerminal, Write};
+
+use clap::Args;
+use report::RunRow;
+use report::terminal::Style;
+use run_directory::{History, RunError};
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, UsageError};
+use crate::flags::RunsFolderArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(flatten)]
+    folder: RunsFolderArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl RunsArgs {
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        let history = History::of(&self.folder.runs).map_err(|error| UsageError(error.to_string()))?;
+        let rows: Vec<RunRow> =
+            history.entries().filter_map(|entry| entry.inspect_err(warn).ok()).map(|entry| RunRow::of(&entry)).collect();
+        let mut out = std::io::stdout();
+        let style = Style::detect(context.color, out.is_terminal());
+        let text = if self.json { report::runs_json(&rows) } else { report::runs_table(&rows, &style) };
+        out.write_all(text.as_bytes())?;
+        Ok(Exit::Passed)
+    }
+}
+
+/// A directory that cannot be read does not hide the others.
+fn warn(problem: &RunError) {
+    let _ = writeln!(std::io::stderr(), "warning: {problem}");
+}

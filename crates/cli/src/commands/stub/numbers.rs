@@ -1,0 +1,68 @@
+//! What a stub saw, in lines for people.
+
+use stub::{Recording, RouteCounts, SecondCounts};
+
+/// Adds a second to the sum of all.
+pub(super) fn add(total: &mut SecondCounts, second: &SecondCounts) {
+    total.calls += second.calls;
+    total.answered += second.answered;
+    total.rejected += second.rejected;
+    total.faulted += second.faulted;
+    total.abandoned += second.abandoned;
+}
+
+/// The last seconds, and everything so far; `None` without seconds.
+pub(super) fn live(seconds: &[SecondCounts], total: &SecondCounts) -> Option<String> {
+    let last = seconds.last()?;
+    let of = seconds.len() as f64;
+    let calls = seconds.iter().map(|second| second.calls).sum::<u64>() as f64 / of;
+    let in_flight = seconds.iter().map(|second| second.in_flight_ns as f64 / 1e9).sum::<f64>() / of;
+    let most = seconds.iter().map(|second| second.in_flight_max).max().unwrap_or(0);
+    Some(format!(
+        "{} s · {} · {} in flight (at most {}) · {} answered · {} rejected · {} faulted",
+        last.number + 1,
+        units::rate(calls),
+        units::number(in_flight),
+        units::count(most),
+        units::count(total.answered),
+        units::count(total.rejected),
+        units::count(total.faulted),
+    ))
+}
+
+/// Everything that the stub saw.
+pub(super) fn summary(recording: &Recording, served_ns: u64) -> String {
+    let seconds = served_ns as f64 / 1e9;
+    let calls: u64 = recording.routes.iter().map(|route| route.requests).sum();
+    let mut out = format!(
+        "Served for {}: {} over {}, at most {} at once\n",
+        units::seconds(seconds),
+        units::counted(calls, "call"),
+        units::counted(recording.connections, "connection"),
+        units::count(recording.in_flight_max)
+    );
+    for route in &recording.routes {
+        out.push_str(&format!("  {}\n", describe(route, seconds)));
+    }
+    if recording.unmatched > 0 {
+        out.push_str(&format!("  no route matched {}: they were answered with 404\n", units::counted(recording.unmatched, "call")));
+    }
+    out
+}
+
+fn describe(route: &RouteCounts, seconds: f64) -> String {
+    let mut parts = vec![units::counted(route.requests, "call"), units::rate(route.requests as f64 / seconds.max(1e-9))];
+    let status = |(status, count): (&u16, &u64)| match status {
+        0 => format!("{} reset", units::count(*count)),
+        status => format!("{} × {status}", units::count(*count)),
+    };
+    parts.extend(route.statuses.iter().map(status));
+    if route.abandoned > 0 {
+        parts.push(format!("{} given up by their caller", units::count(route.abandoned)));
+    }
+    if route.answered() > 0 {
+        parts.push(format!("{} on average", units::seconds(route.served_ns / route.answered() as f64 / 1e9)));
+        parts.push(format!("at most {} at once", units::count(route.in_flight_max)));
+    }
+    format!("{}: {}", route.route, parts.join(" · "))
+}

@@ -1,0 +1,10 @@
+//! What every command gets besides its own flags.
+
+use report::terminal::ColorChoice;
+
+pub(crate) struct CommandContext {
+    /// When to colour the output.
+    pub(crate) color: ColorChoice,
+    /// The whole command line, described.
+    pub(crate) command_line: fn() -> clap::Command,
+}

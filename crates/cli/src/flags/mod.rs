@@ -1,0 +1,11 @@
+//! Flags that several commands share, a file for each group.
+
+mod network;
+mod output;
+mod parameters;
+mod stored_run;
+
+pub(crate) use network::NetworkArgs;
+pub(crate) use output::OutputArgs;
+pub(crate) use parameters::{ParameterArgs, inputs};
+pub(crate) use stored_run::{RunsFolderArgs, StoredRunArgs};

@@ -1,0 +1,93 @@
+//! How a target is reached.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use protocol::http::{HttpOptions, TraceSeed, Versions};
+use protocol::{NetworkOptions, NetworkRoute, Proxy, SourceRange};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Http2Flag {
+    Off,
+    Auto,
+    Only,
+}
+
+fn connection_rate(text: &str) -> Result<f64, String> {
+    let rate = units::rate::parse(text).map_err(|error| error.to_string())?;
+    if rate > 0.0 { Ok(rate) } else { Err("must be above 0".to_owned()) }
+}
+
+/// How the network is reached; added to what a script says itself.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArgs {
+    /// Accept any TLS certificate.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// PEM file of a certificate authority to trust; may be given several times.
+    #[arg(long = "root", value_name = "FILE")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// PEM file of a client certificate, with its chain; --key has its key.
+    #[arg(long = "cert", value_name = "FILE", requires = "key")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// PEM file of the client certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+    /// Server name for SNI and for the check of certificates, instead of the URL's host.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server_name: Option<String>,
+    /// Make a full TLS handshake for every connection instead of resuming sessions.
+    #[arg(long)]
+    pub(crate) no_tls_resumption: bool,
+    /// Local address, range (127.0.0.1-127.0.0.20) or block (10.0.0.0/28) to connect from; may be given several times, all are used in turn.
+    #[arg(long = "source", value_name = "ADDRESSES")]
+    pub(crate) sources: Vec<SourceRange>,
+    /// Use HTTP/2 where TLS negotiates it (auto), or always, even without TLS (only).
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    pub(crate) http2: Option<Http2Flag>,
+    /// HTTP proxy, as http://user:password@host:port. The environment's proxy is never used.
+    #[arg(long, value_name = "URL", value_parser = Proxy::parse)]
+    pub(crate) proxy: Option<Proxy>,
+    /// Unix socket to connect to, whatever the host.
+    #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
+    pub(crate) unix: Option<PathBuf>,
+    /// Maximum new connections per second, such as 200 or "90/m"; requests that need more wait.
+    #[arg(long, value_name = "RATE", value_parser = connection_rate)]
+    pub(crate) connect_rate: Option<f64>,
+    /// Send a traceparent header with every request, so that traces connect; slow and failed requests show their trace id.
+    #[arg(long)]
+    pub(crate) traceparent: bool,
+}
+
+impl NetworkArgs {
+    /// Adds what the flags say; they win over a script. `seed` is that of the run's random draws.
+    pub(crate) fn apply(&self, network: &mut NetworkOptions, seed: u64) {
+        network.insecure |= self.insecure;
+        network.roots.extend(self.roots.iter().cloned());
+        if let (Some(certificate), Some(key)) = (&self.certificate, &self.key) {
+            network.identity = Some((certificate.clone(), key.clone()));
+        }
+        network.server_name = self.server_name.clone().or_else(|| network.server_name.take());
+        network.full_handshakes |= self.no_tls_resumption;
+        network.sources.extend(self.sources.iter().flat_map(|range| &range.0));
+        network.protocols.edit(|http: &mut HttpOptions| {
+            match self.http2 {
+                Some(Http2Flag::Off) => http.versions = Versions::Http1,
+                Some(Http2Flag::Auto) => http.versions = Versions::Http2,
+                Some(Http2Flag::Only) => http.versions = Versions::Http2Always,
+                None => {}
+            }
+            if self.traceparent {
+                http.traces.get_or_insert_with(|| TraceSeed::new(seed));
+            }
+        });
+        if let Some(proxy) = &self.proxy {
+            network.route = NetworkRoute::Proxy(proxy.clone());
+        }
+        if let Some(path) = &self.unix {
+            network.route = NetworkRoute::Unix(path.clone());
+        }
+        network.connections_per_second = self.connect_rate.or(network.connections_per_second);
+    }
+}

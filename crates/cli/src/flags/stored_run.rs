@@ -1,0 +1,43 @@
+//! Which run is meant, of those in a folder.
+
+use std::path::{Path, PathBuf};
+
+use analysis::Summary;
+use clap::Args;
+use run_directory::{History, Reader, Run};
+
+use crate::exit::UsageError;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsFolderArgs {
+    /// Folder of run directories.
+    #[arg(long, value_name = "FOLDER", default_value = "runs", env = "LOADSTONE_RUNS")]
+    pub(crate) runs: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoredRunArgs {
+    /// An id or its beginning, `latest`, `latest~1`, or a run directory.
+    #[arg(value_name = "RUN", default_value = "latest")]
+    run: String,
+    #[command(flatten)]
+    folder: RunsFolderArgs,
+}
+
+impl StoredRunArgs {
+    /// The run, read and concluded anew, and its directory.
+    pub(crate) fn read(&self) -> anyhow::Result<(PathBuf, Run, Summary)> {
+        let directory = self.directory()?;
+        let run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = analysis::conclude(&run);
+        Ok((directory, run, summary))
+    }
+
+    fn directory(&self) -> Result<PathBuf, UsageError> {
+        let path = Path::new(&self.run);
+        if path.join(run_directory::files::RUN).is_file() {
+            return Ok(path.to_owned());
+        }
+        History::of(&self.folder.runs).and_then(|history| history.find(&self.run)).map_err(|error| UsageError(error.to_string()))
+    }
+}

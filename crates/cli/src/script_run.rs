@@ -1,0 +1,83 @@
+//! A run of a script: loads it, starts its stubs, and makes its users.
+
+use std::io::Write;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::WorkerContext;
+use report::terminal::ColorChoice;
+use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
+use session::{LineSender, PrintedLines, Session};
+
+use crate::command_run::{CommandRun, check_network};
+use crate::exit::{Exit, UsageError};
+use crate::flags::{NetworkArgs, OutputArgs};
+
+pub(crate) struct ScriptRun<'a> {
+    pub(crate) path: &'a Path,
+    /// The file as the run remembers it.
+    pub(crate) shown: &'a str,
+    pub(crate) inputs: Inputs,
+    pub(crate) workers: u32,
+    pub(crate) tags: &'a [String],
+    pub(crate) network: &'a NetworkArgs,
+}
+
+impl ScriptRun<'_> {
+    pub(crate) fn perform(self, output: &OutputArgs, stops_with_stdin: bool, color: ColorChoice) -> anyhow::Result<Exit> {
+        let mut loaded = script::load(self.path, &self.inputs)?;
+        self.network.apply(&mut loaded.network, loaded.plan.options.seed);
+        check_network(&loaded.network)?;
+        let secrets = loaded.plan.all_secrets();
+        let observers = session::observers(&loaded.plan);
+        let observers = observers.map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
+        let printed = PrintedLines::new();
+        let sender = printed.sender();
+        let loaded = Arc::new(loaded);
+        let hiding = |error: ScriptError| error.hiding(&secrets);
+        let stubs = start_stubs(&loaded, &sender).map_err(hiding)?;
+        let session = Session {
+            observers,
+            stubs,
+            plan: loaded.plan.clone(),
+            network: loaded.network.clone(),
+            file: Some(self.shown.to_owned()),
+            workers: self.workers,
+            tags: self.tags.to_vec(),
+            folder: output.runs.clone(),
+            printed,
+        };
+        let exit = CommandRun { output, stops_with_stdin, color }.perform(session, |context: &WorkerContext| {
+            ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())
+        })?;
+        for Collected { path, rows } in loaded.finish_collections().map_err(hiding)? {
+            writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", secrets.hide(&path.display().to_string()))?;
+        }
+        Ok(exit)
+    }
+}
+
+/// The stubs that a test declares; what their functions print goes to the console.
+fn start_stubs(loaded: &Arc<Loaded>, sender: &LineSender) -> Result<Option<Rc<Stubs>>, ScriptError> {
+    if loaded.plan.stubs.is_empty() {
+        return Ok(None);
+    }
+    let sender = sender.clone();
+    let print = move |line: &ConsoleLine| sender.line(format!("[stub] {}", line.text));
+    Stubs::start(loaded, Box::new(print)).map(|stubs| Some(Rc::new(stubs)))
+}
+
+/// Sends what a worker's scripts print to the console.
+fn sinks(sender: &LineSender) -> Sinks {
+    let sender = sender.clone();
+    Sinks { console: Some(Rc::new(move |line: &ConsoleLine| sender.line(console_text(line)))), ..Sinks::default() }
+}
+
+/// A line as people see it: who printed it, and what.
+pub(crate) fn console_text(line: &ConsoleLine) -> String {
+    match &line.user {
+        Some((scenario, number)) => format!("[{scenario} {number}] {}", line.text),
+        None => line.text.clone(),
+    }
+}

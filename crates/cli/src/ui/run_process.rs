@@ -1,0 +1,133 @@
+//! A run as a process of this same binary: what breaks in it does not take the page along, and it measures as it would alone.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use plan::Parameter;
+
+use crate::exit::Exit;
+use crate::live_page::ANNOUNCED;
+
+/// What a run says on standard error, kept for the case that it does not come about.
+const LINES_MAX: usize = 40;
+const LINE_BYTES_MAX: u64 = 4096;
+
+/// What every run is started with.
+#[derive(Debug)]
+pub(super) struct LaunchOptions {
+    pub(super) binary: PathBuf,
+    /// Where run directories go.
+    pub(super) runs: PathBuf,
+}
+
+/// A run that someone asked for.
+#[derive(Debug)]
+pub(super) struct RunOrder {
+    /// As the page knows it.
+    pub(super) file: String,
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) parameters: BTreeMap<String, String>,
+    /// Names of the parameters that must not be seen.
+    pub(super) secret: Vec<String>,
+}
+
+/// Where the page of a running test is served, and what steers it.
+#[derive(Debug, Clone)]
+pub(super) struct LivePageAddress {
+    /// Host and port.
+    pub(super) address: String,
+    pub(super) token: String,
+}
+
+/// Starts the run that was ordered.
+pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result<Child> {
+    let mut command = Command::new(&launch.binary);
+    command.arg("run").arg(&order.path).arg("--runs").arg(&launch.runs).args([
+        "--live",
+        "--quiet",
+        "--color",
+        "never",
+        "--stop-with-stdin",
+    ]);
+    for (name, value) in &order.parameters {
+        if order.secret.contains(name) {
+            // Other users of the machine can read a command line, and not an environment.
+            command.env(Parameter::environment_name(name), value);
+        } else {
+            command.arg("-p").arg(format!("{name}={value}"));
+        }
+    }
+    // A group of its own: Ctrl-C in the terminal is for the page, which passes it on.
+    // Its standard input is open as long as this process lives: a run does not outlive who waits for it.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn()
+}
+
+/// Reads what a run says on standard error to its end. `announced` is told where its live page is; the last of the other lines are
+/// returned.
+pub(super) fn listen(stderr: impl Read, mut announced: impl FnMut(LivePageAddress)) -> VecDeque<String> {
+    let mut said = VecDeque::new();
+    each_line(stderr, |line| match line.strip_prefix(ANNOUNCED).and_then(LivePageAddress::of_url) {
+        Some(page) => announced(page),
+        None if line.trim().is_empty() && said.is_empty() => {}
+        None => {
+            said.push_back(line);
+            if said.len() > LINES_MAX {
+                said.pop_front();
+            }
+        }
+    });
+    said
+}
+
+impl LivePageAddress {
+    /// From `http://127.0.0.1:40123/?token=…`.
+    fn of_url(url: &str) -> Option<Self> {
+        let (address, token) = url.trim().strip_prefix("http://")?.split_once("/?token=")?;
+        Some(Self { address: address.to_owned(), token: token.to_owned() })
+    }
+}
+
+/// Lines to the end of the stream; of longer ones, the first 4 KiB.
+fn each_line(stream: impl Read, mut take: impl FnMut(String)) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match Read::take(&mut reader, LINE_BYTES_MAX).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => take(String::from_utf8_lossy(&line).trim_end().to_owned()),
+        }
+    }
+}
+
+/// Ended in a way that its report does not tell.
+pub(super) fn broke(status: ExitStatus) -> bool {
+    [Exit::Broken, Exit::Usage].iter().any(|exit| status.code() == Some(*exit as i32)) || status.code().is_none()
+}
+
+/// Why the run did not come about: what it said last, or how it ended.
+pub(super) fn told(status: ExitStatus, said: &VecDeque<String>) -> String {
+    let lines: Vec<&str> = said.iter().map(String::as_str).collect();
+    match (lines.join("\n").trim(), status.signal()) {
+        ("", Some(signal)) => format!("the run was killed by signal {signal}"),
+        ("", None) => format!("the run ended with exit code {} and no message", status.code().unwrap_or_default()),
+        (text, _) => text.strip_prefix("error: ").unwrap_or(text).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_live_page_is_read_from_its_announcement() {
+        let live = LivePageAddress::of_url("http://127.0.0.1:40123/?token=abc").unwrap();
+        assert_eq!((live.address.as_str(), live.token.as_str()), ("127.0.0.1:40123", "abc"));
+        assert!(LivePageAddress::of_url("nothing").is_none());
+    }
+}

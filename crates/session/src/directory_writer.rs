@@ -1,0 +1,46 @@
+//! Writes the run directory as the run goes on.
+
+use run_directory::{RunError, Writer};
+
+use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
+
+/// The subscriber that every run has.
+pub(crate) struct DirectoryWriter {
+    /// Until the end is written.
+    writer: Option<Writer>,
+}
+
+/// What was measured since is lost; what was written before can be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the run directory cannot be written: {0}")]
+struct WriteError(#[source] RunError);
+
+impl DirectoryWriter {
+    pub(crate) fn new(writer: Writer) -> Self {
+        Self { writer: Some(writer) }
+    }
+}
+
+impl Subscriber for DirectoryWriter {
+    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        if let RunEvent::Finished { end } = event {
+            // Its words stand alone: the whole run has been told by now.
+            self.writer.take().map_or(Ok(()), |writer| writer.finish(end).map(drop))?;
+            return Ok(());
+        }
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let written = match event {
+            RunEvent::Second { snapshot, .. } => writer.snapshot(snapshot),
+            RunEvent::Signals(series) => writer.signals(series),
+            RunEvent::Notice(notice) => writer.notice(notice),
+            RunEvent::ConsoleLine(line) => {
+                // A run is not halted for what its scripts print.
+                let _ = writer.console(line);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        written.map_err(WriteError)?;
+        Ok(())
+    }
+}

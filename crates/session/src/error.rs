@@ -1,0 +1,30 @@
+//! Why a run did not come about, or did not come to its end.
+
+use run_directory::RunError;
+
+use crate::descriptor_room::RoomError;
+use crate::event::SubscriberError;
+use crate::reach::Unreachable;
+
+/// Messages may quote secrets of the plan.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Nothing was loaded: the plan needs more connections than this process may open.
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    /// Nothing was loaded.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
+    /// Nothing was loaded: the run directory cannot be made.
+    #[error(transparent)]
+    Directory(#[from] RunError),
+    /// Nothing was loaded.
+    #[error("cannot start the observers: {0}")]
+    Observers(#[source] observe::ObserveError),
+    /// At the start, nothing was loaded; later, the run was halted.
+    #[error("{0}")]
+    Subscriber(#[source] SubscriberError),
+    /// A worker could not start, or broke.
+    #[error("{0}")]
+    Worker(String),
+}

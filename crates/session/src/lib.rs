@@ -1,0 +1,36 @@
+//! From a frozen plan to a finished run directory.
+//!
+//! Read [`Session`] first (what a run needs, and [`Session::run`]), then [`RunEvent`] and [`Subscriber`]: subscribers receive one event
+//! after another, each in the order in which they are listed. `run_feed` makes these events from the coordinator's; each step of that is
+//! a file of its own: `system_signals` and `stub_signals` (readings of the system), `flow_tracking` (journeys), `judgement` (thresholds and
+//! validity so far). This crate's own subscribers are `directory_writer`, which every run has, and [`OutputFeed`]. Deliberately absent:
+//! command lines, terminals, pages, exit codes, and conclusions, which are computed from the directory.
+
+mod descriptor_room;
+mod directory_writer;
+mod error;
+mod event;
+mod fixed_request;
+mod flow_tracking;
+mod judgement;
+mod machine;
+mod output_feed;
+mod printed_lines;
+mod reach;
+mod run_feed;
+mod session;
+mod stub_signals;
+mod subscribers;
+mod system_signals;
+
+pub use descriptor_room::RoomError;
+pub use engine::{LoadControl, LoadEnding, LoadHandle, StopReason};
+pub use error::SessionError;
+pub use event::{RunEvent, RunRequests, Subscriber, SubscriberError};
+pub use fixed_request::{FixedRequest, FixedRequestUsers};
+pub use machine::cores;
+pub use output_feed::{OutputFeed, OutputSettings};
+pub use printed_lines::{LineSender, PrintedLines};
+pub use reach::{Unreachable, reach};
+pub use session::{FinishedRun, Session};
+pub use system_signals::{check_observer, observers};

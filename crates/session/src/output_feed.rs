@@ -1,0 +1,97 @@
+//! Sends the run's numbers, every second, to where teams already look, and says what was lost of them.
+
+use std::net::SocketAddr;
+
+use metrics::{MarkKind, Signal, SignalPoint};
+use outputs::{Destination, OutputDelivery, Outputs, RunLabels};
+use plan::TestPlan;
+use run_directory::RunInfo;
+
+use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
+
+/// Where a run's numbers go besides its directory.
+#[derive(Debug, Clone, Default)]
+pub struct OutputSettings {
+    pub destinations: Vec<Destination>,
+    /// Go with every HTTP request.
+    pub headers: Vec<(String, String)>,
+    /// Where to serve `/metrics` for scraping.
+    pub listen: Option<SocketAddr>,
+}
+
+/// All outputs of one run. One that cannot be started ([`outputs::OutputError`]) keeps the run from beginning; one that is slow or down
+/// costs it nothing.
+pub struct OutputFeed<'a> {
+    settings: OutputSettings,
+    /// Is told where `/metrics` is served.
+    announce: &'a dyn Fn(SocketAddr),
+    /// From the start to the end of the run.
+    outputs: Option<Outputs>,
+    /// The last reading of each signal in this second.
+    readings: Vec<(Signal, SignalPoint)>,
+}
+
+impl<'a> OutputFeed<'a> {
+    /// `announce` is told where `/metrics` is served, if it is.
+    pub fn new(settings: OutputSettings, announce: &'a dyn Fn(SocketAddr)) -> Self {
+        Self { settings, announce, outputs: None, readings: Vec::new() }
+    }
+
+    fn start(&mut self, info: &RunInfo, plan: &TestPlan) -> Result<(), SubscriberError> {
+        let OutputSettings { destinations, headers, listen } = &self.settings;
+        if destinations.is_empty() && listen.is_none() {
+            return Ok(());
+        }
+        let started = info.started.parse::<jiff::Timestamp>().map_or(0, |started| started.as_nanosecond());
+        let run = RunLabels { test: plan.name.clone(), run: info.id.clone(), started_unix_ns: u64::try_from(started).unwrap_or_default() };
+        let outputs = Outputs::start(destinations, headers, *listen, plan, &run)?;
+        outputs.scrape_address().into_iter().for_each(self.announce);
+        self.outputs = Some(outputs);
+        Ok(())
+    }
+}
+
+impl Subscriber for OutputFeed<'_> {
+    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        if let RunEvent::Started { info, plan, .. } = event {
+            return self.start(info, plan);
+        }
+        let Some(outputs) = &mut self.outputs else { return Ok(()) };
+        match event {
+            RunEvent::SecondDue { .. } => outputs.news().into_iter().for_each(|text| requests.mark(MarkKind::Warning, text)),
+            RunEvent::Signals(series) => {
+                let last = series.iter().filter_map(|series| Some((series.signal.clone(), *series.points.last()?)));
+                self.readings.extend(last);
+            }
+            RunEvent::Second { snapshot, .. } => {
+                let readings = std::mem::take(&mut self.readings);
+                outputs.push(snapshot, readings.iter().map(|(signal, point)| (signal, *point)));
+            }
+            RunEvent::Closing => {
+                let deliveries = self.outputs.take().map(Outputs::finish).unwrap_or_default();
+                deliveries.iter().filter_map(told).for_each(|loss| requests.say(format!("warning: {loss}")));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What was lost, in a sentence.
+fn told(delivery: &OutputDelivery) -> Option<String> {
+    let OutputDelivery { destination, delivered, lost, problem } = delivery;
+    let all = delivered + lost;
+    (*lost > 0).then(|| format!("{destination} got {delivered} of the run's {all} seconds: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_told_and_success_is_not() {
+        let delivery = |lost| OutputDelivery { destination: "X".to_owned(), delivered: 58, lost, problem: "connection refused".to_owned() };
+        assert_eq!(told(&delivery(0)), None);
+        assert_eq!(told(&delivery(2)).as_deref(), Some("X got 58 of the run's 60 seconds: connection refused"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Turns the coordinator's events into those of the run: each second is completed step by step before a subscriber sees it.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use engine::{LoadControl, LoadHandle, StopReason};
+use metrics::{Mark, MarkKind, Nanos, Snapshot};
+use run_directory::RunEnd;
+use script::Stubs;
+use secrets::Secrets;
+
+use crate::event::{RunEvent, RunRequests, SubscriberError};
+use crate::flow_tracking::FlowTracking;
+use crate::judgement::LiveJudgement;
+use crate::printed_lines::PrintedLines;
+use crate::stub_signals;
+use crate::subscribers::Subscribers;
+use crate::system_signals::{FreshReadings, SystemSignals};
+
+/// What stands between the coordinator and the subscribers.
+pub(crate) struct RunFeed<'a, 'b> {
+    pub(crate) secrets: &'a Secrets,
+    pub(crate) printed: &'a PrintedLines,
+    pub(crate) controller: LoadHandle,
+    pub(crate) signals: SystemSignals,
+    pub(crate) stubs: Option<Rc<Stubs>>,
+    pub(crate) flows: FlowTracking,
+    pub(crate) judgement: LiveJudgement,
+    pub(crate) subscribers: Subscribers<'a, 'b>,
+    pub(crate) position: FeedPosition,
+}
+
+/// How far the run has been told.
+#[derive(Debug, Default)]
+pub(crate) struct FeedPosition {
+    next_slice: u32,
+    is_closed: bool,
+}
+
+impl RunFeed<'_, '_> {
+    /// Completes a second and delivers it. Returns what the run is to do.
+    pub(crate) fn second(&mut self, mut snapshot: Snapshot, is_last: bool) -> Option<LoadControl> {
+        self.position = FeedPosition { next_slice: snapshot.slice + 1, is_closed: is_last };
+        let had_failed = self.subscribers.failure().is_some();
+        self.subscribers.deliver(&RunEvent::SecondDue { at: snapshot.end });
+        let RunRequests { mut controls, marks, lines } = self.subscribers.requests();
+        let mut readings = self.signals.take();
+        let unmatched = self.unmatched_calls(is_last);
+        self.flows.take(std::mem::take(&mut readings.flow_events));
+
+        let mark = |kind, text| Mark { at: snapshot.end, kind, text };
+        let warnings: Vec<Mark> = unmatched.iter().map(|text| mark(MarkKind::Warning, text.clone())).collect();
+        let asked: Vec<Mark> = marks.into_iter().map(|(kind, text)| mark(kind, text)).collect();
+        snapshot.marks.extend(warnings);
+        let is_drained = self.flows.complete(&mut snapshot, is_last);
+        snapshot.marks.extend(readings.marks());
+        snapshot.marks.extend(asked);
+        let snapshot = Snapshot::hiding(Cow::Owned(snapshot), self.secrets).into_owned();
+        let abort = self.judgement.second(&readings, &snapshot);
+
+        unmatched.iter().for_each(|text| self.line(&format!("warning: {text}")));
+        lines.iter().for_each(|line| self.line(line));
+        self.readings(&readings);
+        self.printed_lines();
+        self.subscribers.deliver(&RunEvent::Second { snapshot: &snapshot, live: self.judgement.live(), is_last });
+
+        controls.extend(self.subscribers.failure().filter(|_| !had_failed).map(halt));
+        controls.extend(abort.map(LoadControl::Stop));
+        controls.extend(is_drained.then_some(LoadControl::Release));
+        self.strongest(controls)
+    }
+
+    /// All load has ended as planned.
+    pub(crate) fn load_ended(&mut self, at: Nanos) {
+        self.flows.load_ended(at);
+        self.subscribers.deliver(&RunEvent::LoadEnded { at });
+    }
+
+    /// Delivers the rest: the last second, where the workers broke before it came; what was read and printed since; and the end. Returns
+    /// the first failure of a subscriber.
+    pub(crate) fn finish(mut self, at: Nanos, end: &RunEnd) -> Option<SubscriberError> {
+        if !self.position.is_closed {
+            // No second follows, so nothing is left to be stopped.
+            let _ = self.second(Snapshot { slice: self.position.next_slice, start: at, end: at, ..Snapshot::default() }, true);
+        }
+        let rest = self.signals.finish();
+        let _ = self.judgement.readings(&rest);
+        self.readings(&rest);
+        self.printed_lines();
+        self.subscribers.deliver(&RunEvent::Closing);
+        self.subscribers.requests().lines.iter().for_each(|line| self.line(line));
+        self.subscribers.deliver(&RunEvent::Finished { end });
+        self.subscribers.into_failure()
+    }
+
+    /// Known for certain only once no call can come any more.
+    fn unmatched_calls(&self, is_last: bool) -> Vec<String> {
+        self.stubs.as_ref().filter(|_| is_last).map(|stubs| stub_signals::unmatched(&stubs.recordings())).unwrap_or_default()
+    }
+
+    fn readings(&mut self, readings: &FreshReadings) {
+        if !readings.series.is_empty() {
+            self.subscribers.deliver(&RunEvent::Signals(&readings.series));
+        }
+        for notice in &readings.notices {
+            self.subscribers.deliver(&RunEvent::Notice(notice));
+            self.line(&format!("warning: {}", notice.message));
+        }
+    }
+
+    fn printed_lines(&mut self) {
+        for line in self.printed.take() {
+            self.line(&line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.subscribers.deliver(&RunEvent::ConsoleLine(&self.secrets.hide(line)));
+    }
+
+    /// The request to end that is to be carried out. New scales end nothing and are sent on.
+    fn strongest(&self, controls: Vec<LoadControl>) -> Option<LoadControl> {
+        let (scales, ends): (Vec<_>, Vec<_>) = controls.into_iter().partition(|control| matches!(control, LoadControl::Scale(_)));
+        scales.into_iter().for_each(|scale| self.controller.send(scale));
+        let weakness = |control: &LoadControl| match control {
+            LoadControl::Halt(_) => 0,
+            LoadControl::Stop(_) => 1,
+            LoadControl::Release | LoadControl::Scale(_) => 2,
+        };
+        ends.into_iter().min_by_key(weakness)
+    }
+}
+
+fn halt(failure: &SubscriberError) -> LoadControl {
+    LoadControl::Halt(StopReason::Failure(failure.to_string()))
+}

@@ -1,0 +1,158 @@
+//! One run: what it needs, and its way from the plan to the finished directory.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::{Coordinator, LoadEnding, LoadEvent, StopReason, UserFactory, WorkerContext};
+use metrics::clock::Monotonic;
+use observe::Observer;
+use plan::TestPlan;
+use protocol::NetworkOptions;
+use run_directory::{RunEnd, RunInfo, Writer};
+use script::Stubs;
+use secrets::Secrets;
+
+use crate::descriptor_room;
+use crate::directory_writer::DirectoryWriter;
+use crate::error::SessionError;
+use crate::event::{RunEvent, Subscriber};
+use crate::flow_tracking::FlowTracking;
+use crate::judgement::LiveJudgement;
+use crate::machine;
+use crate::printed_lines::PrintedLines;
+use crate::reach::reach;
+use crate::run_feed::{FeedPosition, RunFeed};
+use crate::stub_signals::StubSignals;
+use crate::subscribers::Subscribers;
+use crate::system_signals::SystemSignals;
+
+/// What a run needs besides its users.
+pub struct Session {
+    pub plan: TestPlan,
+    /// How its target is reached.
+    pub network: NetworkOptions,
+    /// What the plan's descriptions of observers mean, see [`observers`](crate::observers).
+    pub observers: Vec<Observer>,
+    /// Serving already.
+    pub stubs: Option<Rc<Stubs>>,
+    /// The script as given; `None` without one.
+    pub file: Option<String>,
+    /// Threads that make the load.
+    pub workers: u32,
+    pub tags: Vec<String>,
+    /// Where the run directory is made.
+    pub folder: PathBuf,
+    /// What its scripts print.
+    pub printed: PrintedLines,
+}
+
+/// A run that came about.
+#[derive(Debug)]
+pub struct FinishedRun {
+    pub directory: PathBuf,
+    pub ending: LoadEnding,
+    /// What broke on the way; the directory holds what was measured until then.
+    pub failure: Option<SessionError>,
+}
+
+impl Session {
+    /// Makes the load, on this thread and the workers'. `make_factory` is called once on each worker's thread. Every event goes to the
+    /// subscribers in their order, then to the run directory.
+    ///
+    /// # Errors
+    /// [`SessionError`]: nothing was loaded, and there is no directory.
+    pub fn run<F: UserFactory>(
+        mut self,
+        make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
+        subscribers: &mut [&mut dyn Subscriber],
+    ) -> Result<FinishedRun, SessionError> {
+        let tables = descriptor_room::tables(&self.plan.load, self.workers, machine::raise_descriptor_limit())?;
+        reach(&self.plan, &self.network)?;
+        let secrets = self.plan.all_secrets();
+        let writer = Writer::create(&self.folder, self.info(), &self.plan)?;
+        let directory = writer.directory().to_owned();
+        let monotonic = Monotonic::start();
+        let plan = Arc::new(self.plan.clone());
+        let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers, monotonic).with_tables(tables);
+        if !plan.flows.is_empty() {
+            coordinator = coordinator.lingering();
+        }
+        let started = self.start(&secrets, writer, subscribers, &coordinator, monotonic);
+        // What cannot be deleted is an empty run, which harms nobody.
+        let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
+        let ending = coordinator.run(make_factory, |event| match event {
+            LoadEvent::Snapshot(snapshot) => feed.second(*snapshot, false),
+            LoadEvent::LastSnapshot(snapshot) => feed.second(*snapshot, true),
+            LoadEvent::LoadEnded { at } => {
+                feed.load_ended(at);
+                None
+            }
+            LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
+        });
+        let failed = feed.finish(monotonic.now(), &end_of(&ending)).map(SessionError::Subscriber);
+        let failure = match &ending {
+            LoadEnding::Broke(problem) => Some(SessionError::Worker(problem.to_string())),
+            _ => failed,
+        };
+        Ok(FinishedRun { directory, ending, failure })
+    }
+
+    /// Tells the subscribers, and starts what reads signals.
+    fn start<'a, 'b>(
+        &'a mut self,
+        secrets: &'a Secrets,
+        writer: Writer,
+        subscribers: &'a mut [&'b mut dyn Subscriber],
+        coordinator: &Coordinator,
+        monotonic: Monotonic,
+    ) -> Result<RunFeed<'a, 'b>, SessionError> {
+        let shown = self.plan.hiding(secrets);
+        let controller = coordinator.handle();
+        let judgement = LiveJudgement::new(&shown, &writer.info().host);
+        let info = writer.info().clone();
+        let mut subscribers = Subscribers::new(subscribers, DirectoryWriter::new(writer));
+        subscribers.start(&RunEvent::Started { info: &info, plan: &shown, controller: &controller })?;
+        let mut signals = SystemSignals::start(secrets, std::mem::take(&mut self.observers), monotonic).map_err(SessionError::Observers)?;
+        if let Some(stubs) = &self.stubs {
+            stubs.begin(monotonic);
+            signals.add(StubSignals::new(Rc::clone(stubs)));
+        }
+        Ok(RunFeed {
+            secrets,
+            printed: &self.printed,
+            controller,
+            signals,
+            stubs: self.stubs.clone(),
+            flows: FlowTracking::new(&self.plan, self.stubs.clone()),
+            judgement,
+            subscribers,
+            position: FeedPosition::default(),
+        })
+    }
+
+    /// Its format and id are the run directory's to give.
+    fn info(&self) -> RunInfo {
+        RunInfo {
+            format: 0,
+            id: String::new(),
+            loadstone: env!("CARGO_PKG_VERSION").to_owned(),
+            started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            file: self.file.clone(),
+            workers: self.workers,
+            host: machine::facts(),
+            tags: self.tags.clone(),
+        }
+    }
+}
+
+/// As the run directory keeps it.
+fn end_of(ending: &LoadEnding) -> RunEnd {
+    match ending {
+        LoadEnding::Completed => RunEnd::Completed,
+        LoadEnding::Stopped(StopReason::User) => RunEnd::Interrupted,
+        LoadEnding::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
+        LoadEnding::Stopped(StopReason::Failure(problem)) => RunEnd::Failed(problem.clone()),
+        LoadEnding::Broke(problem) => RunEnd::Failed(problem.to_string()),
+    }
+}

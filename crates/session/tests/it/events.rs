@@ -1,0 +1,93 @@
+//! Which events a run has, and in which order its subscribers take them.
+
+use metrics::{MarkKind, SeriesKind};
+use plan::FlowSpec;
+use run_directory::RunEnd;
+use session::{LoadEnding, PrintedLines, RunEvent, SessionError};
+
+use crate::made::{self, Recording, Told};
+
+#[test]
+fn every_event_goes_to_all_subscribers_in_their_order() {
+    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (mut first, mut second) = (Recording::new("a", &told), Recording::new("b", &told));
+    let finished = made::run(made::plan(&server.url("/"), 2), folder.path(), &mut [&mut first, &mut second]).unwrap();
+    assert_eq!((&finished.ending, finished.failure.is_none()), (&LoadEnding::Completed, true));
+    let told = told.borrow();
+    let events: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("a: ")).collect();
+    for pair in told.chunks(2) {
+        assert_eq!(pair[0].strip_prefix("a: "), pair[1].strip_prefix("b: "), "{told:?}");
+    }
+    let seconds = events.iter().filter(|event| event.starts_with("second") && **event != "second due").count();
+    // The first second has the mark of the leaf that begins.
+    let mut expected = vec!["started shop", "second due", "second [GET /]"];
+    (2..seconds).for_each(|_| expected.extend(["second due", "second"]));
+    expected.extend(["second due", "second (last)", "closing", "finished Completed"]);
+    assert_eq!(events, expected);
+
+    let run = made::read(&finished.directory);
+    assert_eq!((run.end, run.slices.len()), (Some(RunEnd::Completed), seconds));
+    let requests = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
+    assert_eq!(requests.map(|series| (series.count, series.failed)).reduce(|a, b| (a.0 + b.0, a.1 + b.1)), Some((40, 0)));
+}
+
+#[test]
+fn marks_and_lines_of_any_subscriber_reach_all_of_them_and_the_directory_without_secrets() {
+    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let mut plan = made::plan(&server.url("/"), 1);
+    plan.secrets.learn("hunter2");
+    let printed = PrintedLines::new();
+    printed.sender().line("printed hunter2".to_owned());
+    let mut listener = Recording::new("a", &told);
+    let mut due = 0;
+    let mut speaker = Recording::replying("b", &told, |event, requests| {
+        if matches!(event, RunEvent::SecondDue { .. }) {
+            due += 1;
+            if due == 1 {
+                requests.mark(MarkKind::Adjusted, "turned by hunter2");
+                requests.say("said hunter2");
+            }
+        }
+        if matches!(event, RunEvent::Closing) {
+            requests.say("last words");
+        }
+        Ok(())
+    });
+    let finished = made::run_printing(plan, folder.path(), printed, &mut [&mut listener, &mut speaker]).unwrap();
+    drop(speaker);
+    let told = told.borrow();
+    let events: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("a: ")).collect();
+    assert_eq!(events[1..4], ["second due", "line said •••", "line printed •••"], "lines come before the second that they belong to");
+    assert!(events[4].starts_with("second") && events[4].ends_with("[turned by •••]"), "{events:?}");
+    assert_eq!(events[events.len() - 3..], ["closing", "line last words", "finished Completed"]);
+    let console = std::fs::read_to_string(finished.directory.join("console.log")).unwrap();
+    assert_eq!(console, "said •••\nprinted •••\nlast words\n");
+    let run = made::read(&finished.directory);
+    assert_eq!(run.slices[0].marks.last().map(|mark| mark.text.as_str()), Some("turned by •••"));
+}
+
+#[test]
+fn a_run_with_flows_tells_when_its_load_has_ended() {
+    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let mut plan = made::plan(&server.url("/"), 1);
+    plan.flows.push(FlowSpec { name: "delivery".to_owned(), stages: Vec::new(), timeout_ns: Some(1_000_000_000), drain_ns: 1_000_000_000 });
+    let mut listener = Recording::new("a", &told);
+    let finished = made::run(plan, folder.path(), &mut [&mut listener]).unwrap();
+    assert_eq!(finished.ending, LoadEnding::Completed);
+    let told = told.borrow();
+    let ended = told.iter().position(|line| line == "a: load ended").expect("the load has ended");
+    assert!(told[ended..].iter().any(|line| line.contains("no open journeys left")), "{told:?}");
+}
+
+#[test]
+fn nobody_is_told_of_a_run_whose_target_is_not_there() {
+    let (folder, told) = (tempfile::tempdir().unwrap(), Told::default());
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut listener = Recording::new("a", &told);
+    let refused = made::run(made::plan(&format!("http://{address}/"), 1), folder.path(), &mut [&mut listener]);
+    let problem = refused.expect_err("nothing listens there");
+    assert!(matches!(problem, SessionError::Unreachable(_)), "{problem}");
+    assert!(problem.to_string().contains("nothing listens on"), "{problem}");
+    assert!(told.borrow().is_empty());
+    assert_eq!(made::runs(folder.path()), 0);
+}

@@ -1,0 +1,136 @@
+//! Runs made up for tests, and subscribers that write down what they are told.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use engine::WorkerContext;
+use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Secrets, TestPlan, Timing};
+use protocol::{Network, NetworkOptions};
+use run_directory::{Reader, Run};
+use session::{
+    FinishedRun, FixedRequest, FixedRequestUsers, PrintedLines, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError,
+};
+use stub::{Behaviour, Server};
+
+/// A server that answers at once.
+pub(crate) fn server() -> Server {
+    Server::builder().route("GET /", Behaviour::new()).start().expect("a server")
+}
+
+/// Twenty requests a second for so long.
+pub(crate) fn plan(target: &str, seconds: u64) -> TestPlan {
+    let stage = OpenStage::Rate { from: 20.0, to: 20.0, duration_ns: seconds * 1_000_000_000, timing: Timing::Even };
+    TestPlan {
+        name: "shop".to_owned(),
+        target: Some(target.to_owned()),
+        parameters: Vec::new(),
+        scenarios: vec![Scenario { name: "GET /".to_owned() }],
+        load: Load::Run(ScenarioRun {
+            scenario: ScenarioId(0),
+            profile: LoadProfile::Open { stages: vec![stage] },
+            users_max: None,
+            graceful_stop_ns: None,
+        }),
+        thresholds: Vec::new(),
+        observers: Vec::new(),
+        flows: Vec::new(),
+        stubs: Vec::new(),
+        options: Options::default(),
+        secrets: Secrets::default(),
+    }
+}
+
+/// Runs the plan, with directories below the folder.
+pub(crate) fn run(plan: TestPlan, folder: &Path, subscribers: &mut [&mut dyn Subscriber]) -> Result<FinishedRun, SessionError> {
+    run_printing(plan, folder, PrintedLines::new(), subscribers)
+}
+
+pub(crate) fn run_printing(
+    plan: TestPlan,
+    folder: &Path,
+    printed: PrintedLines,
+    subscribers: &mut [&mut dyn Subscriber],
+) -> Result<FinishedRun, SessionError> {
+    let request = FixedRequest {
+        url: plan.target.as_deref().expect("a target").parse().expect("a URL"),
+        method: "GET".to_owned(),
+        headers: Vec::new(),
+        body: Bytes::new(),
+        expect_status: None,
+        keep_alive: true,
+    };
+    let options = plan.options.clone();
+    let session = Session {
+        plan,
+        network: NetworkOptions::default(),
+        observers: Vec::new(),
+        stubs: None,
+        file: None,
+        workers: 1,
+        tags: Vec::new(),
+        folder: folder.to_owned(),
+        printed,
+    };
+    let make_factory = |context: &WorkerContext| {
+        let network = Network::new(context.clock.clone(), NetworkOptions::default()).map_err(|error| error.to_string())?;
+        FixedRequestUsers::new(context, network, &request, &options)
+    };
+    session.run(make_factory, subscribers)
+}
+
+pub(crate) fn read(directory: &Path) -> Run {
+    Reader::open(directory).and_then(Reader::run).expect("a run directory")
+}
+
+/// How many runs the folder holds.
+pub(crate) fn runs(folder: &Path) -> usize {
+    std::fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+/// What several subscribers were told, in order.
+pub(crate) type Told = Rc<RefCell<Vec<String>>>;
+
+/// Writes down every event as `name: event`, then does what the test wants.
+pub(crate) struct Recording<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) told: Told,
+    #[expect(clippy::type_complexity, reason = "the signature of Subscriber::take")]
+    pub(crate) reply: Box<dyn FnMut(&RunEvent<'_>, &mut RunRequests) -> Result<(), SubscriberError> + 'a>,
+}
+
+impl<'a> Recording<'a> {
+    pub(crate) fn new(name: &'a str, told: &Told) -> Self {
+        Self::replying(name, told, |_, _| Ok(()))
+    }
+
+    pub(crate) fn replying(
+        name: &'a str,
+        told: &Told,
+        reply: impl FnMut(&RunEvent<'_>, &mut RunRequests) -> Result<(), SubscriberError> + 'a,
+    ) -> Self {
+        Self { name, told: Rc::clone(told), reply: Box::new(reply) }
+    }
+}
+
+impl Subscriber for Recording<'_> {
+    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        let what = match event {
+            RunEvent::Started { plan, .. } => format!("started {}", plan.name),
+            RunEvent::SecondDue { .. } => "second due".to_owned(),
+            RunEvent::ConsoleLine(line) => format!("line {line}"),
+            RunEvent::Signals(_) => "signals".to_owned(),
+            RunEvent::Notice(_) => "notice".to_owned(),
+            RunEvent::Second { snapshot, is_last, .. } => {
+                let marks: String = snapshot.marks.iter().map(|mark| format!(" [{}]", mark.text)).collect();
+                format!("second{}{marks}", if *is_last { " (last)" } else { "" })
+            }
+            RunEvent::LoadEnded { .. } => "load ended".to_owned(),
+            RunEvent::Closing => "closing".to_owned(),
+            RunEvent::Finished { end } => format!("finished {end:?}"),
+        };
+        self.told.borrow_mut().push(format!("{}: {what}", self.name));
+        (self.reply)(event, requests)
+    }
+}

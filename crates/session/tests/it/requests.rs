@@ -1,0 +1,110 @@
+//! What a subscriber can ask of a run, and what its failures do.
+
+use plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
+use run_directory::RunEnd;
+use session::{LoadControl, LoadEnding, RunEvent, SessionError, StopReason};
+
+use crate::made::{self, Recording, Told};
+
+/// Longer than any of these tests takes: what is not stopped fails by its ending.
+const SECONDS: u64 = 60;
+
+/// A run whose subscriber asks for this at the end of the first second.
+fn asking(control: LoadControl) -> (LoadEnding, Option<RunEnd>) {
+    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let mut control = Some(control);
+    let mut subscriber = Recording::replying("a", &told, |event, requests| {
+        if matches!(event, RunEvent::Second { .. }) {
+            control.take().into_iter().for_each(|control| requests.control(control));
+        }
+        Ok(())
+    });
+    let finished = made::run(made::plan(&server.url("/"), SECONDS), folder.path(), &mut [&mut subscriber]).unwrap();
+    assert!(finished.failure.is_none());
+    let end = made::read(&finished.directory).end;
+    (finished.ending, end)
+}
+
+#[test]
+fn a_subscriber_can_stop_and_halt_a_run() {
+    let by_user = (LoadEnding::Stopped(StopReason::User), Some(RunEnd::Interrupted));
+    assert_eq!(asking(LoadControl::Stop(StopReason::User)), by_user);
+    let broken = || StopReason::Failure("the building burns".to_owned());
+    let failed = (LoadEnding::Stopped(broken()), Some(RunEnd::Failed("the building burns".to_owned())));
+    assert_eq!(asking(LoadControl::Halt(broken())), failed);
+}
+
+#[test]
+fn a_subscriber_can_pause_the_load() {
+    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let mut seconds = 0;
+    let mut subscriber = Recording::replying("a", &told, |event, requests| {
+        if let RunEvent::SecondDue { .. } = event {
+            seconds += 1;
+            match seconds {
+                1 => requests.control(LoadControl::Scale(0.0)),
+                4 => requests.control(LoadControl::Stop(StopReason::User)),
+                _ => {}
+            }
+        }
+        Ok(())
+    });
+    let finished = made::run(made::plan(&server.url("/"), SECONDS), folder.path(), &mut [&mut subscriber]).unwrap();
+    let run = made::read(&finished.directory);
+    let started = |slice: usize| run.slices[slice].leaves.iter().map(|leaf| leaf.started).sum::<u64>();
+    assert!(started(0) > 0 && started(2) == 0, "{:?}", [started(0), started(1), started(2)]);
+}
+
+#[test]
+fn a_subscriber_that_cannot_start_keeps_the_run_from_beginning() {
+    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let mut refusing = Recording::replying("a", &told, |_, _| Err("no paper".into()));
+    let mut behind = Recording::new("b", &told);
+    let refused = made::run(made::plan(&server.url("/"), 1), folder.path(), &mut [&mut refusing, &mut behind]);
+    assert!(matches!(refused, Err(SessionError::Subscriber(ref problem)) if problem.to_string() == "no paper"));
+    assert_eq!(*told.borrow(), ["a: started shop"]);
+    assert_eq!((made::runs(folder.path()), server.recording().connections), (0, 1), "only the look whether somebody is there");
+}
+
+#[test]
+fn a_subscriber_that_fails_later_halts_the_run_and_the_others_hear_its_end() {
+    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let mut failing = Recording::replying("a", &told, |event, _| match event {
+        RunEvent::Second { .. } => Err("no more paper".into()),
+        _ => Ok(()),
+    });
+    let mut behind = Recording::new("b", &told);
+    let plan = made::plan(&server.url("/"), SECONDS);
+    let finished = made::run(plan, folder.path(), &mut [&mut failing, &mut behind]).unwrap();
+    assert_eq!(finished.ending, LoadEnding::Stopped(StopReason::Failure("no more paper".to_owned())));
+    assert_eq!(finished.failure.expect("it failed").to_string(), "no more paper");
+    assert_eq!(told.borrow().last().map(String::as_str), Some("b: finished Failed(\"no more paper\")"));
+    assert_eq!(made::read(&finished.directory).end, Some(RunEnd::Failed("no more paper".to_owned())));
+}
+
+#[test]
+fn a_threshold_with_abort_ends_the_run_unless_somebody_has_stopped_it_before() {
+    let threshold = Threshold {
+        metric: Metric::Requests,
+        selector: Selector::default(),
+        aggregate: Aggregate::Count,
+        bound: Bound { comparison: Comparison::AtMost, value: 1.0 },
+        window: Window::WholeRun,
+        after_seconds: 0,
+        abort: true,
+        label: "few requests".to_owned(),
+    };
+    for (stops, ending) in [(false, StopReason::Threshold("few requests".to_owned())), (true, StopReason::User)] {
+        let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+        let mut subscriber = Recording::replying("a", &told, |event, requests| {
+            if stops && matches!(event, RunEvent::SecondDue { .. }) {
+                requests.control(LoadControl::Stop(StopReason::User));
+            }
+            Ok(())
+        });
+        let mut plan = made::plan(&server.url("/"), SECONDS);
+        plan.thresholds.push(threshold.clone());
+        let finished = made::run(plan, folder.path(), &mut [&mut subscriber]).unwrap();
+        assert_eq!(finished.ending, LoadEnding::Stopped(ending));
+    }
+}
