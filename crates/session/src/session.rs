@@ -82,8 +82,8 @@ impl Session {
         // What cannot be deleted is an empty run, which harms nobody.
         let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
         let ending = coordinator.run(make_factory, |event| match event {
-            Event::Slice(snapshot) => feed.second(*snapshot, false),
-            Event::LastSlice(snapshot) => feed.second(*snapshot, true),
+            Event::Slice(snapshot) => feed.snapshot(*snapshot, false),
+            Event::LastSlice(snapshot) => feed.snapshot(*snapshot, true),
             Event::LoadEnded { at } => {
                 feed.load_ended(at);
                 None
