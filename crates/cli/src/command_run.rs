@@ -24,7 +24,7 @@ use crate::live_page::LivePage;
 use crate::stdin_guard::StdinGuard;
 use crate::terminal_progress::TerminalProgress;
 
-/// How a run is shown, and what ends it.
+/// How a run is shown, and what can end it.
 pub(crate) struct CommandRun<'a> {
     pub(crate) output: &'a OutputArgs,
     /// The run ends when standard input does.
@@ -33,7 +33,7 @@ pub(crate) struct CommandRun<'a> {
 }
 
 impl CommandRun<'_> {
-    /// Makes the load and everything that follows from it. Returns how the command ends; errors come out without secrets.
+    /// Runs the load and concludes. Returns how the command ends; errors come out without secrets.
     pub(crate) fn perform<F: UserFactory>(
         &self,
         session: Session,
@@ -101,7 +101,7 @@ impl CommandRun<'_> {
     }
 }
 
-/// Finds what is wrong with the network's settings before any load: files that are missing or hold no certificate.
+/// Checks the network's settings before any load: files may be missing or hold no certificate.
 pub(crate) fn check_network(options: &NetworkOptions) -> Result<(), UsageError> {
     Network::new(Clock::virtual_time(), options.clone()).map(drop).map_err(|error| UsageError(error.to_string()))
 }
@@ -111,7 +111,7 @@ fn announce_metrics(address: SocketAddr) {
     let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
 }
 
-/// The documented order: a run that did not happen, then one cut short, then one that cannot be trusted, then its objectives.
+/// In the documented order: a run that broke, one that was interrupted, an unreachable target, an invalid measurement, failed thresholds.
 fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     match ending {
         LoadEnding::Broke(_) | LoadEnding::Stopped(StopReason::Failure(_)) => return Exit::Broken,
@@ -136,7 +136,7 @@ fn nothing_answered(summary: &Summary) -> bool {
         && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
 }
 
-/// A folder that is gone when the run is over.
+/// A folder that is deleted when the run is over.
 struct ScratchFolder {
     path: PathBuf,
 }

@@ -14,7 +14,7 @@ use session::{SessionError, Unreachable};
 pub(crate) enum Exit {
     /// Done; for a run: measured, valid or suspect, and every threshold held.
     Passed = 0,
-    /// Something broke that is not the user's doing: disk full, a bug.
+    /// Something broke that the user did not cause: disk full, a bug.
     Broken = 1,
     /// The script, a parameter, a flag or a file is wrong. Nothing was loaded.
     Usage = 2,
@@ -52,7 +52,7 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-/// An error that quoted a secret, in words that do not.
+/// An error that quoted a secret, reworded without it.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 struct HiddenError {
@@ -61,7 +61,7 @@ struct HiddenError {
 }
 
 impl Exit {
-    /// How a command ends that failed so.
+    /// How a command with this error ends.
     pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
         let of_cause = |cause: &(dyn Error + 'static)| {
             if let Some(hidden) = cause.downcast_ref::<HiddenError>() {
@@ -77,7 +77,7 @@ impl Exit {
     }
 }
 
-/// An error as it may be shown. What holds no secret stays as it is, causes included.
+/// The error as it may be shown. One without secrets stays as it is, with its causes.
 pub(crate) fn hiding(secrets: &Secrets, error: anyhow::Error) -> anyhow::Error {
     let said = sentence(&error);
     match error.downcast::<ScriptError>() {
@@ -89,13 +89,13 @@ pub(crate) fn hiding(secrets: &Secrets, error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Says that nobody could be reached, and how the command ends.
+/// Reports that the target could not be reached. Returns how the command ends.
 pub(crate) fn unreachable(problem: &Unreachable, secrets: &Secrets) -> anyhow::Result<Exit> {
     writeln!(std::io::stderr(), "error: {}", secrets.hide(&problem.to_string()))?;
     Ok(Exit::Unreachable)
 }
 
-/// One message for people. A broken pipe (`| head`) is nobody's mistake and says nothing.
+/// Prints the error for people. A broken pipe (`| head`) is not an error and prints nothing.
 pub(crate) fn tell(error: &anyhow::Error) {
     let pipe =
         error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|io| io.kind() == std::io::ErrorKind::BrokenPipe);
@@ -104,7 +104,7 @@ pub(crate) fn tell(error: &anyhow::Error) {
         Some(script) => script.render(),
         None => format!("error: {}", sentence(error)),
     };
-    // Nothing is left to do for a reader who closed standard error as well.
+    // Nothing can be done for a reader who closed standard error as well.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn wait() -> Result<(), InterruptError> {
     })
 }
 
-/// Steers a run by SIGINT and SIGTERM, which are waited for on a thread of their own.
+/// Stops a run on SIGINT and SIGTERM, which are awaited on a thread of their own.
 ///
 /// # Errors
 /// When the handler cannot be installed.
@@ -47,7 +47,7 @@ pub(crate) fn steer(controller: LoadHandle) -> Result<(), InterruptError> {
 /// Lets Ctrl-C end a run.
 pub(crate) struct InterruptHandler;
 
-/// The run would not end by Ctrl-C.
+/// Without the handler, Ctrl-C would end the process without a verdict.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot install the Ctrl-C handler: {0}")]
 pub(crate) struct InterruptError(#[from] std::io::Error);

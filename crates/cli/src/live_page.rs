@@ -42,14 +42,14 @@ impl Subscriber for LivePage {
         }
         let Some(page) = &mut self.served else { return Ok(()) };
         match event {
-            RunEvent::SecondDue { .. } => page.obey(requests),
+            RunEvent::SnapshotDue { .. } => page.obey(requests),
             // Shown with the next second.
             RunEvent::Signals(series) => {
                 for SignalSeries { signal, points } in *series {
                     points.iter().for_each(|point| page.builder.push_signal(signal, point));
                 }
             }
-            RunEvent::Second { snapshot, live, .. } => {
+            RunEvent::Snapshot { snapshot, live, .. } => {
                 page.builder.push(snapshot);
                 if page.server.wants_view() {
                     page.server.publish(page.builder.view(&live.summary(&page.info), RunState::Running, ""), page.steering);

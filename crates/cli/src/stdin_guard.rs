@@ -6,27 +6,31 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use metrics::MarkKind;
 use session::{LoadControl, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
-/// What is said of a run that is left behind.
+/// The mark of a run that was left behind.
 const GONE: &str = "stopped, since the program that started the run has ended";
 
-/// Notices when standard input ends. A program that starts runs holds it open, so that its end is the end of that program, however it
-/// came.
+/// Notices when standard input ends. A program that starts runs holds it open, so it ends with that program, for whatever reason.
 #[derive(Default)]
 pub(crate) struct StdinGuard {
     /// Closed by the end of standard input; `None` before the run has started and once the end was told.
     end: Option<Receiver<()>>,
 }
 
+impl StdinGuard {
+    fn has_ended(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.try_recv() == Err(TryRecvError::Disconnected))
+    }
+}
+
 impl Subscriber for StdinGuard {
     fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
         match event {
             RunEvent::Started { .. } => self.end = Some(watch()?),
-            RunEvent::SecondDue { .. } => {
-                if self.end.take_if(|end| end.try_recv() == Err(TryRecvError::Disconnected)).is_some() {
-                    requests.say(GONE);
-                    requests.mark(MarkKind::Stopped, GONE);
-                    requests.control(LoadControl::Stop(StopReason::User));
-                }
+            RunEvent::SnapshotDue { .. } if self.has_ended() => {
+                self.end = None;
+                requests.say(GONE);
+                requests.mark(MarkKind::Stopped, GONE);
+                requests.control(LoadControl::Stop(StopReason::User));
             }
             _ => {}
         }
@@ -39,7 +43,7 @@ impl Subscriber for StdinGuard {
 fn watch() -> io::Result<Receiver<()>> {
     let (open, end) = sync_channel::<()>(0);
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        // What is written to it says nothing, and a failure to read is its end too.
+        // What is written to it is ignored, and a failure to read ends it, too.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         drop(open);
     })?;

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Stderr};
 use report::terminal::{ColorChoice, Progress, ProgressMode, Screen, Style};
 use session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
-/// What cannot be drawn is no reason not to run: errors of the terminal are passed over.
+/// A run does not depend on its terminal: errors in drawing are ignored.
 pub(crate) struct TerminalProgress {
     screen: Screen<Stderr>,
     /// From the start of the run.
@@ -31,7 +31,7 @@ impl Subscriber for TerminalProgress {
             RunEvent::ConsoleLine(line) => {
                 let _ = self.screen.message(line);
             }
-            RunEvent::Second { snapshot, live, .. } => {
+            RunEvent::Snapshot { snapshot, live, .. } => {
                 if let Some(progress) = &mut self.progress {
                     progress.push(snapshot);
                     progress.judge(&live.validity(), &live.status().thresholds);

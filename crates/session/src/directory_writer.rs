@@ -30,7 +30,7 @@ impl Subscriber for DirectoryWriter {
         }
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let written = match event {
-            RunEvent::Second { snapshot, .. } => writer.snapshot(snapshot),
+            RunEvent::Snapshot { snapshot, .. } => writer.snapshot(snapshot),
             RunEvent::Signals(series) => writer.signals(series),
             RunEvent::Notice(notice) => writer.notice(notice),
             RunEvent::ConsoleLine(line) => {

@@ -18,7 +18,7 @@ pub enum RunEvent<'a> {
         controller: &'a LoadHandle,
     },
     /// A second is about to be delivered. Marks and lines that subscribers add now are seen by all of them.
-    SecondDue {
+    SnapshotDue {
         /// The end of the second.
         at: Nanos,
     },
@@ -29,7 +29,7 @@ pub enum RunEvent<'a> {
     /// An observer failed, recovered or lost readings. A warning follows as a [`RunEvent::ConsoleLine`].
     Notice(&'a SignalNotice),
     /// One second, merged over the workers; what was read and printed in it came before.
-    Second {
+    Snapshot {
         snapshot: &'a Snapshot,
         /// The run so far, with this second: thresholds and validity.
         live: &'a LiveAnalysis,
@@ -71,12 +71,12 @@ impl RunRequests {
         self.controls.push(control);
     }
 
-    /// Adds a mark at the end of the second; outside of [`RunEvent::SecondDue`], at the end of the next one.
+    /// Adds a mark at the end of the second; outside of [`RunEvent::SnapshotDue`], at the end of the next one.
     pub fn mark(&mut self, kind: MarkKind, text: impl Into<String>) {
         self.marks.push((kind, text.into()));
     }
 
-    /// Adds a line to the console. All subscribers get it after the next [`RunEvent::SecondDue`] or [`RunEvent::Closing`].
+    /// Adds a line to the console. All subscribers get it after the next [`RunEvent::SnapshotDue`] or [`RunEvent::Closing`].
     pub fn say(&mut self, line: impl Into<String>) {
         self.lines.push(line.into());
     }

@@ -25,7 +25,7 @@ impl LiveJudgement {
     }
 
     /// Takes a second and what was read meanwhile. Returns why to stop, once a threshold that asks for it has become certain to fail.
-    pub(crate) fn second(&mut self, readings: &FreshReadings, snapshot: &Snapshot) -> Option<StopReason> {
+    pub(crate) fn snapshot(&mut self, readings: &FreshReadings, snapshot: &Snapshot) -> Option<StopReason> {
         let mut failed = self.readings(readings);
         failed.extend(self.live.push(snapshot));
         let abort = failed.into_iter().find(|change| change.abort)?;

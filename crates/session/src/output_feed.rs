@@ -58,12 +58,12 @@ impl Subscriber for OutputFeed<'_> {
         }
         let Some(outputs) = &mut self.outputs else { return Ok(()) };
         match event {
-            RunEvent::SecondDue { .. } => outputs.news().into_iter().for_each(|text| requests.mark(MarkKind::Warning, text)),
+            RunEvent::SnapshotDue { .. } => outputs.news().into_iter().for_each(|text| requests.mark(MarkKind::Warning, text)),
             RunEvent::Signals(series) => {
                 let last = series.iter().filter_map(|series| Some((series.signal.clone(), *series.points.last()?)));
                 self.readings.extend(last);
             }
-            RunEvent::Second { snapshot, .. } => {
+            RunEvent::Snapshot { snapshot, .. } => {
                 let readings = std::mem::take(&mut self.readings);
                 outputs.push(snapshot, readings.iter().map(|(signal, point)| (signal, *point)));
             }

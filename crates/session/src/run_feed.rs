@@ -39,10 +39,10 @@ pub(crate) struct FeedPosition {
 
 impl RunFeed<'_, '_> {
     /// Completes a second and delivers it. Returns what the run is to do.
-    pub(crate) fn second(&mut self, mut snapshot: Snapshot, is_last: bool) -> Option<LoadControl> {
+    pub(crate) fn snapshot(&mut self, mut snapshot: Snapshot, is_last: bool) -> Option<LoadControl> {
         self.position = FeedPosition { next_slice: snapshot.slice + 1, is_closed: is_last };
         let had_failed = self.subscribers.failure().is_some();
-        self.subscribers.deliver(&RunEvent::SecondDue { at: snapshot.end });
+        self.subscribers.deliver(&RunEvent::SnapshotDue { at: snapshot.end });
         let RunRequests { mut controls, marks, lines } = self.subscribers.requests();
         let mut readings = self.signals.take();
         let unmatched = self.unmatched_calls(is_last);
@@ -56,13 +56,13 @@ impl RunFeed<'_, '_> {
         snapshot.marks.extend(readings.marks());
         snapshot.marks.extend(asked);
         let snapshot = Snapshot::hiding(Cow::Owned(snapshot), self.secrets).into_owned();
-        let abort = self.judgement.second(&readings, &snapshot);
+        let abort = self.judgement.snapshot(&readings, &snapshot);
 
         unmatched.iter().for_each(|text| self.line(&format!("warning: {text}")));
         lines.iter().for_each(|line| self.line(line));
         self.readings(&readings);
         self.printed_lines();
-        self.subscribers.deliver(&RunEvent::Second { snapshot: &snapshot, live: self.judgement.live(), is_last });
+        self.subscribers.deliver(&RunEvent::Snapshot { snapshot: &snapshot, live: self.judgement.live(), is_last });
 
         controls.extend(self.subscribers.failure().filter(|_| !had_failed).map(halt));
         controls.extend(abort.map(LoadControl::Stop));
@@ -81,7 +81,7 @@ impl RunFeed<'_, '_> {
     pub(crate) fn finish(mut self, at: Nanos, end: &RunEnd) -> Option<SubscriberError> {
         if !self.position.is_closed {
             // No second follows, so nothing is left to be stopped.
-            let _ = self.second(Snapshot { slice: self.position.next_slice, start: at, end: at, ..Snapshot::default() }, true);
+            let _ = self.snapshot(Snapshot { slice: self.position.next_slice, start: at, end: at, ..Snapshot::default() }, true);
         }
         let rest = self.signals.finish();
         let _ = self.judgement.readings(&rest);

@@ -82,8 +82,8 @@ impl Session {
         // What cannot be deleted is an empty run, which harms nobody.
         let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
         let ending = coordinator.run(make_factory, |event| match event {
-            LoadEvent::Snapshot(snapshot) => feed.second(*snapshot, false),
-            LoadEvent::LastSnapshot(snapshot) => feed.second(*snapshot, true),
+            LoadEvent::Snapshot(snapshot) => feed.snapshot(*snapshot, false),
+            LoadEvent::LastSnapshot(snapshot) => feed.snapshot(*snapshot, true),
             LoadEvent::LoadEnded { at } => {
                 feed.load_ended(at);
                 None

@@ -19,8 +19,8 @@ impl<'a, 'b> Subscribers<'a, 'b> {
 
     /// Delivers the first event, until one of them refuses.
     pub(crate) fn start(&mut self, event: &RunEvent<'_>) -> Result<(), SessionError> {
-        let listed = self.listed.iter_mut();
-        listed.map(|subscriber| subscriber.take(event, &mut self.requests)).collect::<Result<(), _>>().map_err(SessionError::Subscriber)
+        let mut listed = self.listed.iter_mut();
+        listed.try_for_each(|subscriber| subscriber.take(event, &mut self.requests)).map_err(SessionError::Subscriber)
     }
 
     pub(crate) fn deliver(&mut self, event: &RunEvent<'_>) {

@@ -29,7 +29,7 @@ pub(crate) struct DemoArgs {
 }
 
 impl DemoArgs {
-    /// Runs the demo. Its thresholds are made to fail, so only a run that did not come about ends with another code than passed.
+    /// Runs the demo. Its thresholds are meant to fail, so that counts as passed.
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
         if let Some(listen) = self.serve {
             return serve(listen);
@@ -58,7 +58,7 @@ impl DemoArgs {
     }
 }
 
-/// The shop alone, until someone ends it.
+/// Only the shop, until Ctrl-C.
 fn serve(listen: SocketAddr) -> anyhow::Result<Exit> {
     let shop = DemoShop::start(DemoOptions { listen, ..DemoOptions::default() })
         .with_context(|| format!("cannot serve the demo shop on {listen}"))?;
@@ -76,6 +76,7 @@ fn temporary_folder() -> anyhow::Result<std::path::PathBuf> {
 fn introduce(url: &str, duration: &str) {
     let _ = writeln!(
         std::io::stderr(),
-        "A small shop listens on {url}. One of its endpoints has an undisclosed bottleneck.\nVisitors, and more and more buyers, arrive for {duration}; then Loadstone says what it saw.\n"
+        "A small shop listens on {url}. One of its endpoints has an undisclosed bottleneck.\n\
+         Visitors, and more and more buyers, arrive for {duration}; then Loadstone says what it saw.\n"
     );
 }

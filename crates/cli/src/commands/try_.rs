@@ -24,7 +24,7 @@ use crate::flags::{NetworkArgs, ParameterArgs};
 use crate::interrupt;
 use crate::script_run::console_text;
 
-/// A scenario that loops for ever (a paced one) is told that the load has ended after this time.
+/// After this time, the load ends for a scenario that loops for ever (a paced one).
 const LOOP_NS: u64 = 5_000_000_000;
 /// An iteration may take this much longer before it is interrupted.
 const GRACE_NS: u64 = 60_000_000_000;
@@ -119,7 +119,7 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
     Ok(TestPlan { load: Load::Sequence(parts), thresholds: Vec::new(), ..plan.clone() })
 }
 
-/// Shows everything that a worker tells, without secrets.
+/// Shows everything that a worker reports, without secrets.
 fn showing(style: Style, secrets: &Secrets) -> Sinks {
     let secrets = Rc::new(secrets.clone());
     let (of_console, of_errors, of_messages) = (Rc::clone(&secrets), Rc::clone(&secrets), Rc::clone(&secrets));
@@ -197,7 +197,7 @@ fn view(traced: &TracedExchange<'_>) -> ExchangeView {
     }
 }
 
-/// Standard output is what this command is for; a closed pipe ends nothing but the showing.
+/// A closed standard output ends only the showing.
 fn say(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }

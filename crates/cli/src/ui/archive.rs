@@ -1,4 +1,4 @@
-//! The runs that are over, and those going on, as the page lists and draws them.
+//! The finished runs and the one in progress, as the page lists and draws them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use run_directory::{History, Notes, Reader, RunError};
 use secrets::Secrets;
 use serde::Deserialize;
 
-/// Views kept ready: two are laid over each other, and readers go back and forth.
+/// Views kept ready: readers compare two, and go back and forth.
 const VIEWS_MAX: usize = 4;
 /// A run writes every second; one without an end that has been silent for longer was killed.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ const NOTE_CHARACTERS_MAX: usize = 10_000;
 const TAGS_MAX: usize = 20;
 const TAG_CHARACTERS_MAX: usize = 60;
 
-/// What someone changes about a run.
+/// A change to the note or the tags of a run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunEdit {
@@ -50,7 +50,7 @@ impl RunArchive {
         Self { folder: folder.to_owned(), rows: Mutex::default(), views: Mutex::default() }
     }
 
-    /// Newest first. A directory that cannot be read is told on standard error, once, and left out.
+    /// Newest first. A directory that cannot be read is reported on standard error once, and left out.
     pub(crate) fn rows(&self) -> Result<Vec<RunRow>, ArchiveError> {
         let history = History::of(&self.folder)?;
         let mut known = self.rows.lock().unwrap_or_else(PoisonError::into_inner);

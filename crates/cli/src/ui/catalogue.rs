@@ -9,13 +9,13 @@ use script::{Inputs, Missing, ScriptError};
 use secrets::Secrets;
 use serde::Serialize;
 
-/// Files below the folder that are looked at for changes; more means that it is not a folder of tests.
+/// The most files below the folder that are watched for changes; a folder with more is not one of tests.
 const FILES_MAX: usize = 10_000;
 const DEPTH_MAX: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct TestFile {
-    /// Below the folder; what a run is started by.
+    /// Path below the folder; starts a run.
     pub(crate) file: String,
     pub(crate) name: String,
     /// Why it cannot run, as the command line would say it.
@@ -31,7 +31,7 @@ pub(crate) struct ParameterField {
     pub(crate) name: String,
     pub(crate) kind: ParameterKind,
     pub(crate) help: Option<String>,
-    /// What a run takes when nothing is given: the test's default, or what the environment of `loadstone ui` says. Masked when secret.
+    /// The value used when none is given: the test's default, or that of the environment of `loadstone ui`. Masked when secret.
     pub(crate) default: Option<String>,
     pub(crate) secret: bool,
 }
@@ -53,10 +53,10 @@ pub(crate) enum CatalogueError {
 /// A file as it was last seen: changed when any of these differ.
 type FileStamp = (PathBuf, Option<SystemTime>, u64);
 
-/// The tests, read again only after a file of the folder changed: reading evaluates scripts, and a run may be under way beside it.
+/// The tests. They are read again only after a file of the folder changed: reading evaluates scripts, possibly beside a run.
 pub(crate) struct TestCatalogue {
     folder: PathBuf,
-    /// Grows while tests run, and holds none.
+    /// Changes while tests run, and holds none.
     runs: PathBuf,
     seen: Mutex<SeenTests>,
     /// What its tests hide: values of their own, of the environment, and of the forms.
@@ -75,12 +75,12 @@ impl TestCatalogue {
         Self { folder: folder.to_owned(), runs: runs.to_owned(), seen: Mutex::default(), secrets: Secrets::default() }
     }
 
-    /// What must not be shown of anything that someone writes about a run.
+    /// What must not be shown in notes and tags.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// Remembers what a run that someone asked for hides.
+    /// Remembers the secrets of a run that was started.
     pub(crate) fn hide(&self, secrets: &Secrets) {
         self.secrets.extend_later(secrets);
     }

@@ -1,8 +1,8 @@
 //! `loadstone ui`: the tests of a folder with their forms, the queue of runs, the runs that are over.
 //!
-//! Read `routes` first: what the page may ask for (web/src/feed/history.ts is its other side). [`catalogue::TestCatalogue`] knows the tests,
-//! [`queue::RunQueue`] runs them one at a time as processes of this same binary (`run_process`), [`archive::RunArchive`] knows the runs, `relay` passes a
-//! running test's live page through, so that one address and one token serve for everything.
+//! Read `routes` first: what the page can request (web/src/feed/history.ts is its other side). [`catalogue::TestCatalogue`] has the tests,
+//! [`queue::RunQueue`] runs them one at a time as processes of this same binary (`run_process`), [`archive::RunArchive`] has the finished
+//! runs, and `relay` passes the live page of a running test through, so that one address and one token serve for everything.
 
 mod archive;
 mod catalogue;
@@ -26,7 +26,7 @@ use catalogue::TestCatalogue;
 use queue::RunQueue;
 use run_process::LaunchOptions;
 
-/// Serves until Ctrl-C. A run that is under way is then stopped as Ctrl-C in its own terminal would, and waited for.
+/// Serves until Ctrl-C. A run in progress is then stopped as by Ctrl-C in its own terminal, and waited for.
 pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::Result<Exit> {
     if !folder.is_dir() {
         return Err(
@@ -58,7 +58,7 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
             () = ends.next() => {}
         }
         if queue.close() {
-            writeln!(stderr, "Stopping the run under way. Ctrl-C again stops it at once.")?;
+            writeln!(stderr, "Stopping the run in progress. Press Ctrl-C again to stop it at once.")?;
         }
         let mut ended = tokio::task::spawn_blocking(move || worker.join());
         loop {

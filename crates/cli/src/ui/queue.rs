@@ -1,4 +1,4 @@
-//! Runs asked for from the page, one at a time: two would share the machine and measure each other.
+//! The queue of runs started from the page. They run one at a time: two would share the machine and measure each other.
 //!
 //! Read [`RunQueue`]; what happens to a run's process is in `run_process`.
 
@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use super::run_process::{LaunchOptions, LivePageAddress, RunOrder, broke, listen, start, told};
 
-/// Runs that may wait.
+/// The most runs that may wait.
 const WAITING_MAX: usize = 100;
-/// Runs that did not come about and are still shown.
+/// The most failed runs that are still shown.
 const FAILED_MAX: usize = 20;
+
 /// Too many runs wait already.
 #[derive(Debug, thiserror::Error)]
 #[error("{WAITING_MAX} runs are waiting already: remove one first")]
@@ -30,7 +31,7 @@ pub(crate) struct QueueRow {
     state: &'static str,
     parameters: BTreeMap<String, String>,
     live: Option<String>,
-    /// Why it did not come about.
+    /// Why it failed.
     problem: Option<String>,
 }
 
@@ -44,7 +45,7 @@ struct QueueEntry {
 #[derive(Debug)]
 enum RunPhase {
     Waiting,
-    /// `pid` is gone once the process is about to be reaped: its number may then mean another.
+    /// `pid` is `None` once the process is about to be reaped: its number may then belong to another one.
     Running {
         pid: Option<Pid>,
         live: Option<LivePageAddress>,
@@ -76,7 +77,7 @@ impl RunQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In order: what runs, what waits, and what did not come about.
+    /// What is running, waiting, and failed, in the order of the requests.
     pub(crate) fn list(&self) -> Vec<QueueRow> {
         self.state().entries.iter().map(shown).collect()
     }
@@ -95,7 +96,7 @@ impl RunQueue {
         Ok(())
     }
 
-    /// What waits or failed is taken out; what runs is stopped, and cut off when asked a second time. False: there is no such entry.
+    /// Removes a waiting or failed run; stops a running one, and halts it when called again. Returns false if there is no such entry.
     pub(crate) fn cancel(&self, id: &str) -> bool {
         let mut state = self.state();
         let Some(index) = state.entries.iter().position(|entry| entry.id == id) else { return false };
@@ -114,7 +115,7 @@ impl RunQueue {
         })
     }
 
-    /// Starts no more runs and stops the one under way. True: there is one.
+    /// Starts no more runs and stops the one in progress. Returns whether there is one.
     pub(crate) fn close(&self) -> bool {
         let mut state = self.state();
         state.closed = true;
@@ -123,14 +124,14 @@ impl RunQueue {
         self.interrupt()
     }
 
-    /// As Ctrl-C in the terminal of the run under way. True: there is one.
+    /// Does what Ctrl-C in the terminal of the run in progress would. Returns whether there is one.
     pub(crate) fn interrupt(&self) -> bool {
         let mut state = self.state();
         let mut running = state.entries.iter_mut().map(|entry| &mut entry.phase).filter(|phase| matches!(phase, RunPhase::Running { .. }));
         running.next().map(interrupt).is_some()
     }
 
-    /// Runs what is asked for until the queue is closed.
+    /// Runs what is queued until the queue is closed.
     pub(crate) fn work(&self) {
         while let Some(id) = self.next() {
             let problem = self.perform(&id);
@@ -147,7 +148,7 @@ impl RunQueue {
         }
     }
 
-    /// Waits for a run to be asked for and marks it as running.
+    /// Waits for the next run and marks it as running.
     fn next(&self) -> Option<String> {
         let mut state = self.state();
         loop {
@@ -162,7 +163,7 @@ impl RunQueue {
         }
     }
 
-    /// One run from start to end. Returns why it did not come about.
+    /// One run from start to end. Returns why it failed, if it did.
     fn perform(&self, id: &str) -> Option<String> {
         let mut child = match self.start(id) {
             Ok(Some(child)) => child,
@@ -183,7 +184,7 @@ impl RunQueue {
         (!fine).then(|| told(status, &said.unwrap_or_default()))
     }
 
-    /// The process; none when the run was stopped before it began.
+    /// The process; `None` if the run was stopped before it began.
     fn start(&self, id: &str) -> std::io::Result<Option<Child>> {
         let mut state = self.state();
         let Some(entry) = state.entries.iter_mut().find(|entry| entry.id == id) else { return Ok(None) };
@@ -194,7 +195,7 @@ impl RunQueue {
         if let RunPhase::Running { pid, .. } = &mut entry.phase {
             *pid = Some(Pid::from_child(&child));
         }
-        // Nothing needs the secrets any more.
+        // Nothing needs the secrets from here on.
         for name in &entry.order.secret {
             entry.order.parameters.entry(name.clone()).and_modify(|value| *value = MASK.to_owned());
         }

@@ -1,4 +1,4 @@
-//! What the page may ask for. Its other side is web/src/feed/history.ts; docs/ui.md lists the requests.
+//! What the page can request. Its other side is web/src/feed/history.ts; docs/ui.md lists the requests.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ use super::queue::RunQueue;
 use super::relay;
 use super::run_process::RunOrder;
 
-/// A form, a note. Bytes.
+/// Largest request body: a form, a note. Bytes.
 const BODY_MAX: usize = 256 << 10;
 /// Header that carries the token.
 const TOKEN: &str = "x-loadstone-token";
@@ -79,7 +79,7 @@ impl From<ArchiveError> for ErrorResponse {
     }
 }
 
-/// Reading runs and scripts takes its time; other requests go on meanwhile.
+/// Reading runs and scripts takes time; other requests are served meanwhile.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ErrorResponse> {
     let broke =
         |_| ErrorResponse(StatusCode::INTERNAL_SERVER_ERROR, "internal error: the terminal of `loadstone ui` has the details".to_owned());
@@ -102,7 +102,7 @@ struct TokenQuery {
 }
 
 impl UiState {
-    /// The token for a page whose address has it; nothing for others.
+    /// The token, for a page whose address has it; empty for others.
     fn token_for(&self, query: &TokenQuery) -> &str {
         if self.token.matches(&query.token) { self.token.as_str() } else { "" }
     }
@@ -129,7 +129,7 @@ struct OrderForm {
     parameters: BTreeMap<String, String>,
 }
 
-/// Puts a run into the queue once the test has taken its parameters: what is wrong with them is said at once, in the test's own words.
+/// Queues a run once its test has accepted the parameters, so that what is wrong with them is said at once, in the test's own words.
 async fn order(State(shared): State<UiState>, body: Bytes) -> Result<StatusCode, ErrorResponse> {
     let form: OrderForm = read(&body)?;
     let catalogue = Arc::clone(&shared.catalogue);
@@ -187,7 +187,7 @@ fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse>
     serde_json::from_slice(body).map_err(|problem| ErrorResponse(StatusCode::BAD_REQUEST, format!("unexpected request body: {problem}")))
 }
 
-/// The page of a run under way; of one that is over, back to the list.
+/// The live page of a run in progress; once it is over, back to the list.
 async fn live(State(shared): State<UiState>, Path(id): Path<String>, Query(query): Query<TokenQuery>) -> Response {
     let token = shared.token_for(&query);
     let home = if token.is_empty() { "/".to_owned() } else { format!("/?token={token}") };
@@ -208,7 +208,7 @@ async fn live_events(State(shared): State<UiState>, Path(id): Path<String>, head
     relay::pass(&live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
 }
 
-/// The page proves itself with this server's token; the run is steered with its own.
+/// The page sends this server's token; the run gets its own.
 async fn live_control(State(shared): State<UiState>, Path(id): Path<String>, body: Bytes) -> Result<Response, ErrorResponse> {
     let mut command: serde_json::Map<String, serde_json::Value> = read(&body)?;
     let given = command.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A run as a process of this same binary: what breaks in it does not take the page along, and it measures as it would alone.
+//! A run as a process of this same binary: if it breaks, the page survives, and it measures as it would on its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use plan::Parameter;
 use crate::exit::Exit;
 use crate::live_page::ANNOUNCED;
 
-/// What a run says on standard error, kept for the case that it does not come about.
+/// The most lines of a run's standard error that are kept, to say why it failed.
 const LINES_MAX: usize = 40;
 const LINE_BYTES_MAX: u64 = 4096;
 
@@ -23,7 +23,7 @@ pub(super) struct LaunchOptions {
     pub(super) runs: PathBuf,
 }
 
-/// A run that someone asked for.
+/// A run to be started.
 #[derive(Debug)]
 pub(super) struct RunOrder {
     /// As the page knows it.
@@ -31,7 +31,7 @@ pub(super) struct RunOrder {
     pub(super) path: PathBuf,
     pub(super) name: String,
     pub(super) parameters: BTreeMap<String, String>,
-    /// Names of the parameters that must not be seen.
+    /// Names of the secret parameters.
     pub(super) secret: Vec<String>,
 }
 
@@ -105,12 +105,12 @@ fn each_line(stream: impl Read, mut take: impl FnMut(String)) {
     }
 }
 
-/// Ended in a way that its report does not tell.
+/// Whether the run ended in a way that no report shows.
 pub(super) fn broke(status: ExitStatus) -> bool {
     [Exit::Broken, Exit::Usage].iter().any(|exit| status.code() == Some(*exit as i32)) || status.code().is_none()
 }
 
-/// Why the run did not come about: what it said last, or how it ended.
+/// Why the run failed: what it said last, or how it ended.
 pub(super) fn told(status: ExitStatus, said: &VecDeque<String>) -> String {
     let lines: Vec<&str> = said.iter().map(String::as_str).collect();
     match (lines.join("\n").trim(), status.signal()) {

@@ -185,7 +185,7 @@ fn wishes_that_cannot_run_are_refused_in_the_tests_own_words() {
         ("visits.load.ts", json!({ "rat": "2" }), 400, "the test has no parameter `rat`\nit declares: rate, key"),
         ("../visits.load.ts", json!({}), 400, "there is no test ../visits.load.ts"),
         ("/etc/passwd", json!({}), 400, "there is no test"),
-        ("visits.load.ts", json!({ "rate": 2 }), 400, "not what this request takes"),
+        ("visits.load.ts", json!({ "rate": 2 }), 400, "unexpected request body"),
     ] {
         let (code, body) = ui.order(file, parameters);
         assert_eq!(code, status, "{body}");

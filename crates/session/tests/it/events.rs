@@ -9,7 +9,7 @@ use crate::made::{self, Recording, Told};
 
 #[test]
 fn every_event_goes_to_all_subscribers_in_their_order() {
-    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let (mut first, mut second) = (Recording::new("a", &told), Recording::new("b", &told));
     let finished = made::run(made::plan(&server.url("/"), 2), folder.path(), &mut [&mut first, &mut second]).unwrap();
     assert_eq!((&finished.ending, finished.failure.is_none()), (&LoadEnding::Completed, true));
@@ -18,11 +18,11 @@ fn every_event_goes_to_all_subscribers_in_their_order() {
     for pair in told.chunks(2) {
         assert_eq!(pair[0].strip_prefix("a: "), pair[1].strip_prefix("b: "), "{told:?}");
     }
-    let seconds = events.iter().filter(|event| event.starts_with("second") && **event != "second due").count();
+    let seconds = events.iter().filter(|event| event.starts_with("snapshot") && **event != "snapshot due").count();
     // The first second has the mark of the leaf that begins.
-    let mut expected = vec!["started shop", "second due", "second [GET /]"];
-    (2..seconds).for_each(|_| expected.extend(["second due", "second"]));
-    expected.extend(["second due", "second (last)", "closing", "finished Completed"]);
+    let mut expected = vec!["started shop", "snapshot due", "snapshot [GET /]"];
+    (2..seconds).for_each(|_| expected.extend(["snapshot due", "snapshot"]));
+    expected.extend(["snapshot due", "snapshot (last)", "closing", "finished Completed"]);
     assert_eq!(events, expected);
 
     let run = made::read(&finished.directory);
@@ -33,7 +33,7 @@ fn every_event_goes_to_all_subscribers_in_their_order() {
 
 #[test]
 fn marks_and_lines_of_any_subscriber_reach_all_of_them_and_the_directory_without_secrets() {
-    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let mut plan = made::plan(&server.url("/"), 1);
     plan.secrets.learn("hunter2");
     let printed = PrintedLines::new();
@@ -41,7 +41,7 @@ fn marks_and_lines_of_any_subscriber_reach_all_of_them_and_the_directory_without
     let mut listener = Recording::new("a", &told);
     let mut due = 0;
     let mut speaker = Recording::replying("b", &told, |event, requests| {
-        if matches!(event, RunEvent::SecondDue { .. }) {
+        if matches!(event, RunEvent::SnapshotDue { .. }) {
             due += 1;
             if due == 1 {
                 requests.mark(MarkKind::Adjusted, "turned by hunter2");
@@ -57,8 +57,8 @@ fn marks_and_lines_of_any_subscriber_reach_all_of_them_and_the_directory_without
     drop(speaker);
     let told = told.borrow();
     let events: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("a: ")).collect();
-    assert_eq!(events[1..4], ["second due", "line said •••", "line printed •••"], "lines come before the second that they belong to");
-    assert!(events[4].starts_with("second") && events[4].ends_with("[turned by •••]"), "{events:?}");
+    assert_eq!(events[1..4], ["snapshot due", "line said •••", "line printed •••"], "lines come before the second that they belong to");
+    assert!(events[4].starts_with("snapshot") && events[4].ends_with("[turned by •••]"), "{events:?}");
     assert_eq!(events[events.len() - 3..], ["closing", "line last words", "finished Completed"]);
     let console = std::fs::read_to_string(finished.directory.join("console.log")).unwrap();
     assert_eq!(console, "said •••\nprinted •••\nlast words\n");
@@ -68,7 +68,7 @@ fn marks_and_lines_of_any_subscriber_reach_all_of_them_and_the_directory_without
 
 #[test]
 fn a_run_with_flows_tells_when_its_load_has_ended() {
-    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let mut plan = made::plan(&server.url("/"), 1);
     plan.flows.push(FlowSpec { name: "delivery".to_owned(), stages: Vec::new(), timeout_ns: Some(1_000_000_000), drain_ns: 1_000_000_000 });
     let mut listener = Recording::new("a", &told);
@@ -81,7 +81,7 @@ fn a_run_with_flows_tells_when_its_load_has_ended() {
 
 #[test]
 fn nobody_is_told_of_a_run_whose_target_is_not_there() {
-    let (folder, told) = (tempfile::tempdir().unwrap(), Told::default());
+    let (folder, told) = (made::folder(), Told::default());
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut listener = Recording::new("a", &told);
     let refused = made::run(made::plan(&format!("http://{address}/"), 1), folder.path(), &mut [&mut listener]);

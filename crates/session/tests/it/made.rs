@@ -19,6 +19,11 @@ pub(crate) fn server() -> Server {
     Server::builder().route("GET /", Behaviour::new()).start().expect("a server")
 }
 
+/// Where run directories go; deleted when it is dropped.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
 /// Twenty requests a second for so long.
 pub(crate) fn plan(target: &str, seconds: u64) -> TestPlan {
     let stage = OpenStage::Rate { from: 20.0, to: 20.0, duration_ns: seconds * 1_000_000_000, timing: Timing::Even };
@@ -118,13 +123,13 @@ impl Subscriber for Recording<'_> {
     fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
         let what = match event {
             RunEvent::Started { plan, .. } => format!("started {}", plan.name),
-            RunEvent::SecondDue { .. } => "second due".to_owned(),
+            RunEvent::SnapshotDue { .. } => "snapshot due".to_owned(),
             RunEvent::ConsoleLine(line) => format!("line {line}"),
             RunEvent::Signals(_) => "signals".to_owned(),
             RunEvent::Notice(_) => "notice".to_owned(),
-            RunEvent::Second { snapshot, is_last, .. } => {
+            RunEvent::Snapshot { snapshot, is_last, .. } => {
                 let marks: String = snapshot.marks.iter().map(|mark| format!(" [{}]", mark.text)).collect();
-                format!("second{}{marks}", if *is_last { " (last)" } else { "" })
+                format!("snapshot{}{marks}", if *is_last { " (last)" } else { "" })
             }
             RunEvent::LoadEnded { .. } => "load ended".to_owned(),
             RunEvent::Closing => "closing".to_owned(),

@@ -11,15 +11,15 @@ const SECONDS: u64 = 60;
 
 /// A run whose subscriber asks for this at the end of the first second.
 fn asking(control: LoadControl) -> (LoadEnding, Option<RunEnd>) {
-    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let mut control = Some(control);
     let mut subscriber = Recording::replying("a", &told, |event, requests| {
-        if matches!(event, RunEvent::Second { .. }) {
+        if matches!(event, RunEvent::Snapshot { .. }) {
             control.take().into_iter().for_each(|control| requests.control(control));
         }
         Ok(())
     });
-    let finished = made::run(made::plan(&server.url("/"), SECONDS), folder.path(), &mut [&mut subscriber]).unwrap();
+    let finished = made::run(made::plan(&server.url("/"), SECONDS), folder.path(), &mut [&mut subscriber]).expect("it begins");
     assert!(finished.failure.is_none());
     let end = made::read(&finished.directory).end;
     (finished.ending, end)
@@ -36,10 +36,10 @@ fn a_subscriber_can_stop_and_halt_a_run() {
 
 #[test]
 fn a_subscriber_can_pause_the_load() {
-    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let mut seconds = 0;
     let mut subscriber = Recording::replying("a", &told, |event, requests| {
-        if let RunEvent::SecondDue { .. } = event {
+        if let RunEvent::SnapshotDue { .. } = event {
             seconds += 1;
             match seconds {
                 1 => requests.control(LoadControl::Scale(0.0)),
@@ -57,7 +57,7 @@ fn a_subscriber_can_pause_the_load() {
 
 #[test]
 fn a_subscriber_that_cannot_start_keeps_the_run_from_beginning() {
-    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let mut refusing = Recording::replying("a", &told, |_, _| Err("no paper".into()));
     let mut behind = Recording::new("b", &told);
     let refused = made::run(made::plan(&server.url("/"), 1), folder.path(), &mut [&mut refusing, &mut behind]);
@@ -68,9 +68,9 @@ fn a_subscriber_that_cannot_start_keeps_the_run_from_beginning() {
 
 #[test]
 fn a_subscriber_that_fails_later_halts_the_run_and_the_others_hear_its_end() {
-    let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let mut failing = Recording::replying("a", &told, |event, _| match event {
-        RunEvent::Second { .. } => Err("no more paper".into()),
+        RunEvent::Snapshot { .. } => Err("no more paper".into()),
         _ => Ok(()),
     });
     let mut behind = Recording::new("b", &told);
@@ -95,9 +95,9 @@ fn a_threshold_with_abort_ends_the_run_unless_somebody_has_stopped_it_before() {
         label: "few requests".to_owned(),
     };
     for (stops, ending) in [(false, StopReason::Threshold("few requests".to_owned())), (true, StopReason::User)] {
-        let (server, folder, told) = (made::server(), tempfile::tempdir().unwrap(), Told::default());
+        let (server, folder, told) = (made::server(), made::folder(), Told::default());
         let mut subscriber = Recording::replying("a", &told, |event, requests| {
-            if stops && matches!(event, RunEvent::SecondDue { .. }) {
+            if stops && matches!(event, RunEvent::SnapshotDue { .. }) {
                 requests.control(LoadControl::Stop(StopReason::User));
             }
             Ok(())
