@@ -109,17 +109,24 @@ impl SignalCollector {
 
     /// A reading of a metric without labels.
     pub(crate) fn put(&mut self, metric: MetricSpec<'_>, value: f64) {
-        self.put_tagged(metric, &[], value);
+        self.put_described(metric, &[], value, std::convert::identity);
     }
 
     /// A reading of one series of a metric. Values of labels that come from outside go through [`label`].
     pub(crate) fn put_labelled(&mut self, metric: MetricSpec<'_>, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<(&str, Option<&str>)> = labels.iter().map(|(name, value)| (*name, Some(*value))).collect();
-        self.put_tagged(metric, &labels, value);
+        self.put_described(metric, &labels, value, std::convert::identity);
     }
 
-    /// The same, where labels may lack a value. A value that is not finite is no reading.
-    pub(crate) fn put_tagged(&mut self, metric: MetricSpec<'_>, labels: &[(&str, Option<&str>)], value: f64) {
+    /// The same, where labels may lack a value; `describe` adds to the signal when it is first seen. A value that is not finite is
+    /// left out.
+    pub(crate) fn put_described(
+        &mut self,
+        metric: MetricSpec<'_>,
+        labels: &[(&str, Option<&str>)],
+        value: f64,
+        describe: impl FnOnce(Signal) -> Signal,
+    ) {
         if !value.is_finite() {
             return;
         }
@@ -135,7 +142,7 @@ impl SignalCollector {
                 return;
             }
             None => {
-                let signal = Arc::new(metric.signal(&self.observer, labels));
+                let signal = Arc::new(describe(metric.signal(&self.observer, labels)));
                 self.series.insert(key, Arc::clone(&signal));
                 signal
             }

@@ -1,24 +1,26 @@
 //! What the metrics of connection pools mean, by their names, since no exporter says so.
 //!
-//! Read [`meaning`] first. Clients and exporters that are well known have rows of their own in [`FAMILIES`]; any other name is read by its
+//! Read [`with_meaning`] first. Clients and exporters that are well known have rows of their own in [`FAMILIES`]; any other name is read by its
 //! words: one that speaks of a pool or of connections, and of waiting, being idle, in use or the most there may be. Metrics of one pool
 //! have one part: the label that names the pool, or the name up to the first of these words.
 
-use metrics::{Role, SignalKind, unit};
-
-use crate::collector::MetricSpec;
+use metrics::{Role, Signal, SignalKind, unit};
 
 /// What a metric says of which pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PoolMeaning {
-    pub(crate) role: Role,
+struct PoolMeaning {
+    role: Role,
     /// The pool.
-    pub(crate) part: String,
+    part: String,
 }
 
-/// A metric with its meaning, where it has one.
-pub(crate) fn with_meaning<'a>(metric: MetricSpec<'a>, meaning: Option<&'a PoolMeaning>) -> MetricSpec<'a> {
-    meaning.map_or(metric, |meaning| metric.role(meaning.role).part(&meaning.part))
+/// A signal with its role and its pool, where its name says that it is a pool's.
+pub(crate) fn with_meaning(signal: Signal) -> Signal {
+    let labels: Vec<(&str, &str)> = signal.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    match meaning(signal.metric(), &labels, signal.kind, &signal.unit) {
+        Some(PoolMeaning { role, part }) => signal.role(role).part(&part),
+        None => signal,
+    }
 }
 
 /// Metrics of one exporter or client. Those that are not listed say nothing, whatever their words.
@@ -78,7 +80,7 @@ const FAMILIES: &[PoolFamily] = &[
 ];
 
 /// What a metric of a pool means; `None` for any other. Labels are as they stand in the name.
-pub(crate) fn meaning(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
+fn meaning(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
     let lower = name.to_ascii_lowercase();
     for family in FAMILIES {
         let Some(rest) = lower.strip_prefix(family.prefix) else { continue };

@@ -102,6 +102,12 @@ impl Signal {
         let _ = write!(self.name, "{before}{label}}}");
     }
 
+    /// Its name without the observer's and without labels.
+    pub fn metric(&self) -> &str {
+        let name = self.name.strip_prefix(&*self.observer).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&self.name);
+        name.split_once('{').map_or(name, |(metric, _)| metric)
+    }
+
     /// The value of a label.
     pub fn label_value(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
@@ -147,6 +153,7 @@ mod tests {
         let labelled = plain().label("statement", "update seats").label("by", "");
         assert_eq!(labelled.name, "postgres/blocked_by{statement=update seats,by=}");
         assert_eq!((labelled.label_value("statement"), labelled.label_value("by")), (Some("update seats"), Some("")));
+        assert_eq!((plain().metric(), labelled.metric()), ("blocked_by", "blocked_by"));
         assert_eq!(plain().tag("canary").label("env", "test").name, "postgres/blocked_by{canary,env=test}");
     }
 

@@ -12,5 +12,14 @@ mod statsd;
 use crate::kind::ObserverKind;
 
 /// In the order in which the documentation shows them.
-pub(crate) const KINDS: &[ObserverKind] =
-    &[process::KIND, host::KIND, cgroup::KIND, postgres::KIND, redis_info::KIND, sql::KIND, prometheus::KIND, statsd::KIND];
+#[rustfmt::skip]
+pub(crate) const KINDS: &[ObserverKind] = &[
+    process::KIND,
+    host::KIND,
+    cgroup::KIND,
+    postgres::KIND,
+    redis_info::KIND,
+    sql::KIND,
+    prometheus::KIND,
+    statsd::KIND,
+];

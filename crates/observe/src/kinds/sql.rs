@@ -110,8 +110,7 @@ fn numbers(row: &SimpleQueryRow, out: &mut SignalCollector) -> Result<(), SqlErr
         if let Some(value) = row.get(index).and_then(|text| text.parse::<f64>().ok()) {
             any = true;
             let name = label(column.name());
-            let pool = pools::meaning(&name, &[], metrics::SignalKind::Gauge, unit::COUNT);
-            out.put(pools::with_meaning(MetricSpec::gauge(&name, unit::COUNT, "Column of the query"), pool.as_ref()), value);
+            out.put_described(MetricSpec::gauge(&name, unit::COUNT, "Column of the query"), &[], value, pools::with_meaning);
         }
     }
     if any { Ok(()) } else { Err(SqlError::NoNumber) }

@@ -208,10 +208,7 @@ fn put(out: &mut SignalCollector, kind: SignalKind, name: &str, tags: &str, help
     let tags = tags.split(',').filter(|_| !tags.is_empty());
     let tags: Vec<(&str, Option<&str>)> =
         tags.map(|tag| tag.split_once('=').map_or((tag, None), |(name, value)| (name, Some(value)))).collect();
-    let labels: Vec<(&str, &str)> = tags.iter().map(|(name, value)| (*name, value.unwrap_or_default())).collect();
-    let pool = pools::meaning(name, &labels, kind, unit::COUNT);
-    let metric = pools::with_meaning(MetricSpec::new(kind, name, unit::COUNT, help), pool.as_ref());
-    out.put_tagged(metric, &tags, value);
+    out.put_described(MetricSpec::new(kind, name, unit::COUNT, help), &tags, value, pools::with_meaning);
 }
 
 #[cfg(test)]

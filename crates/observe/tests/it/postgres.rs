@@ -128,24 +128,7 @@ fn lock_waits_blockers_and_totals() {
     assert!(watch.latest.get(&by_holder).is_some_and(|count| *count >= 1.0), "{:?}", watch.latest);
     assert!(watch.value("postgres/longest_lock_wait") > 0.0);
     assert_eq!(watch.value("postgres/connections{state=idle in transaction}"), 1.0);
-    for (name, role) in [
-        (by_holder.as_str(), Role::SessionsBlockedBy),
-        ("postgres/active", Role::SessionsActive),
-        ("postgres/blocked", Role::SessionsBlocked),
-        ("postgres/commits", Role::Commits),
-        ("postgres/observer_commits", Role::ObserverCommits),
-        ("postgres/connections_limit", Role::SessionsMax),
-        ("postgres/connections{state=idle in transaction}", Role::SessionsIdleInTransaction),
-        (&format!("postgres/sessions_by_statement{{statement={statement}}}"), Role::SessionsByStatement),
-        ("postgres/sessions{wait=CPU}", Role::SessionsOnCpu),
-    ] {
-        assert_eq!(watch.signal(name).role, Some(role), "{name}");
-    }
-    let blocked_by = watch.signal(&by_holder);
-    assert_eq!(blocked_by.label_value("statement"), Some(statement));
-    assert_eq!(blocked_by.label_value("by"), Some("begin; update seats set taken = true where id = ?"));
-    let of_locks = watch.signals.values().filter(|signal| signal.name.starts_with("postgres/sessions{wait=Lock:"));
-    assert!(of_locks.clone().count() > 0 && of_locks.clone().all(|signal| signal.role == Some(Role::SessionsWaitingForLock)));
+    assert_roles(&watch, &by_holder, statement);
 
     background.execute(&holder, "commit");
     for wait in waiting {
@@ -164,6 +147,28 @@ fn lock_waits_blockers_and_totals() {
     });
     assert!(watch.value("postgres/observer_seconds") > 0.0);
     assert!(watch.notices().is_empty(), "{:?}", watch.notices());
+}
+
+/// What the signals mean while a session's statement waits for another's lock.
+fn assert_roles(watch: &Watch, by_holder: &str, statement: &str) {
+    for (name, role) in [
+        (by_holder, Role::SessionsBlockedBy),
+        ("postgres/active", Role::SessionsActive),
+        ("postgres/blocked", Role::SessionsBlocked),
+        ("postgres/commits", Role::Commits),
+        ("postgres/observer_commits", Role::ObserverCommits),
+        ("postgres/connections_limit", Role::SessionsMax),
+        ("postgres/connections{state=idle in transaction}", Role::SessionsIdleInTransaction),
+        (&format!("postgres/sessions_by_statement{{statement={statement}}}"), Role::SessionsByStatement),
+        ("postgres/sessions{wait=CPU}", Role::SessionsOnCpu),
+    ] {
+        assert_eq!(watch.signal(name).role, Some(role), "{name}");
+    }
+    let blocked_by = watch.signal(by_holder);
+    assert_eq!(blocked_by.label_value("statement"), Some(statement));
+    assert_eq!(blocked_by.label_value("by"), Some("begin; update seats set taken = true where id = ?"));
+    let of_locks = watch.signals.values().filter(|signal| signal.name.starts_with("postgres/sessions{wait=Lock:"));
+    assert!(of_locks.clone().count() > 0 && of_locks.clone().all(|signal| signal.role == Some(Role::SessionsWaitingForLock)));
 }
 
 #[test]

@@ -85,11 +85,8 @@ impl Prometheus {
             SampleType::Histogram | SampleType::Summary | SampleType::Other => SignalKind::Gauge,
         };
         let clean: Vec<(&str, String)> = sample.labels.iter().map(|(name, value)| (*name, label(value))).collect();
-        let labels: Vec<(&str, &str)> = clean.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let unit = unit_of(name);
-        let pool = pools::meaning(name, &labels, kind, unit);
-        let metric = pools::with_meaning(MetricSpec::new(kind, name, unit, sample.help), pool.as_ref());
-        out.put_labelled(metric, &labels, sample.value);
+        let labels: Vec<(&str, Option<&str>)> = clean.iter().map(|(name, value)| (*name, Some(value.as_str()))).collect();
+        out.put_described(MetricSpec::new(kind, name, unit_of(name), sample.help), &labels, sample.value, pools::with_meaning);
     }
 }
 
