@@ -36,8 +36,8 @@ impl BatchSender {
         self.flow_events.extend(flow_events);
         let now = self.clock.now();
         if let Some(since) = self.failing_since.take() {
-            let seconds = (now - since) as f64 / 1e9;
-            let message = format!("{} reads again after {seconds:.1} s", self.observer);
+            let gap = units::seconds((now - since) as f64 / 1e9);
+            let message = format!("{} reads again after {gap}", self.observer);
             self.notices.push(SignalNotice {
                 observer: Arc::clone(&self.observer),
                 at: now,

@@ -4,8 +4,12 @@
 use analysis::Summary;
 use run_directory::{Run, files};
 
+use crate::html::html;
+use crate::json::summary_json;
+use crate::junit::junit;
+use crate::markdown::markdown;
 use crate::terminal::Closing;
-use crate::{ReportView, RunState, html, junit, markdown, summary_json};
+use crate::view::{ReportView, RunState};
 
 /// A form in which a finished run is kept.
 #[derive(Debug, Clone, Copy)]

@@ -61,13 +61,13 @@ async fn last_view(closed: oneshot::Receiver<()>, frames: watch::Sender<Option<V
 }
 
 #[derive(serde::Deserialize)]
-struct TokenQuery {
+struct LivePageQuery {
     #[serde(default)]
     token: String,
 }
 
 /// Whoever opens the address without the token gets a page that can watch and not steer.
-async fn page(State(shared): State<LiveState>, Query(query): Query<TokenQuery>) -> Html<String> {
+async fn page(State(shared): State<LiveState>, Query(query): Query<LivePageQuery>) -> Html<String> {
     let token = if shared.token.matches(&query.token) { shared.token.as_str() } else { "" };
     Html(live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token, home: None }))
 }

@@ -3,7 +3,7 @@
 use metrics::{MarkKind, SeriesKind};
 use plan::FlowSpec;
 use run_directory::RunEnd;
-use session::{LoadEnding, PrintedLines, RunEvent, SessionError};
+use session::{PrintedLines, RunEvent, SessionError};
 
 use crate::made::{self, Recording, Told};
 
@@ -12,7 +12,7 @@ fn every_event_goes_to_all_subscribers_in_their_order() {
     let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let (mut first, mut second) = (Recording::new("a", &told), Recording::new("b", &told));
     let finished = made::run(made::plan(&server.url("/"), 2), folder.path(), &mut [&mut first, &mut second]).unwrap();
-    assert_eq!((&finished.ending, finished.failure.is_none()), (&LoadEnding::Completed, true));
+    assert_eq!((made::stop_reason(&finished.ending), finished.failure.is_none()), (None, true));
     let told = told.borrow();
     let events: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("a: ")).collect();
     for pair in told.chunks(2) {
@@ -73,7 +73,7 @@ fn a_run_with_flows_tells_when_its_load_has_ended() {
     plan.flows.push(FlowSpec { name: "delivery".to_owned(), stages: Vec::new(), timeout_ns: Some(1_000_000_000), drain_ns: 1_000_000_000 });
     let mut listener = Recording::new("a", &told);
     let finished = made::run(plan, folder.path(), &mut [&mut listener]).unwrap();
-    assert_eq!(finished.ending, LoadEnding::Completed);
+    assert_eq!(made::stop_reason(&finished.ending), None);
     let told = told.borrow();
     let ended = told.iter().position(|line| line == "a: load ended").expect("the load has ended");
     assert!(told[ended..].iter().any(|line| line.contains("no open journeys left")), "{told:?}");

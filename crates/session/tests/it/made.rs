@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use engine::WorkerContext;
-use plan::{Load, LoadProfile, OpenStage, Options, Scenario, ScenarioId, ScenarioRun, Secrets, TestPlan, Timing};
+use plan::{LoadProfile, OpenStage, TestPlan, Timing};
 use protocol::{Network, NetworkOptions};
 use run_directory::{Reader, Run};
 use session::{
-    FinishedRun, FixedRequest, FixedRequestUsers, PrintedLines, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError,
+    FinishedRun, FixedRequest, FixedRequestUsers, LoadEnding, PrintedLines, RunEvent, RunRequests, Session, SessionError, StopReason,
+    Subscriber, SubscriberError,
 };
 use stub::{Behaviour, Server};
 
@@ -27,23 +28,19 @@ pub(crate) fn folder() -> tempfile::TempDir {
 /// Twenty requests a second for so long.
 pub(crate) fn plan(target: &str, seconds: u64) -> TestPlan {
     let stage = OpenStage::Rate { from: 20.0, to: 20.0, duration_ns: seconds * 1_000_000_000, timing: Timing::Even };
-    TestPlan {
-        name: "shop".to_owned(),
-        target: Some(target.to_owned()),
-        parameters: Vec::new(),
-        scenarios: vec![Scenario { name: "GET /".to_owned() }],
-        load: Load::Run(ScenarioRun {
-            scenario: ScenarioId(0),
-            profile: LoadProfile::Open { stages: vec![stage] },
-            users_max: None,
-            graceful_stop_ns: None,
-        }),
-        thresholds: Vec::new(),
-        observers: Vec::new(),
-        flows: Vec::new(),
-        stubs: Vec::new(),
-        options: Options::default(),
-        secrets: Secrets::default(),
+    let profile = LoadProfile::Open { stages: vec![stage] };
+    TestPlan { target: Some(target.to_owned()), ..TestPlan::of_scenario("shop", "GET /", profile) }
+}
+
+/// Why the load stopped early; `None`: it ran as planned.
+///
+/// # Panics
+/// When a worker broke.
+pub(crate) fn stop_reason(ending: &LoadEnding) -> Option<StopReason> {
+    match ending {
+        LoadEnding::Completed => None,
+        LoadEnding::Stopped(reason) => Some(reason.clone()),
+        LoadEnding::Broke(error) => panic!("a worker broke: {error}"),
     }
 }
 

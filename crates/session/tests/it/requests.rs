@@ -2,7 +2,7 @@
 
 use plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 use run_directory::RunEnd;
-use session::{LoadControl, LoadEnding, RunEvent, SessionError, StopReason};
+use session::{LoadControl, RunEvent, SessionError, StopReason};
 
 use crate::made::{self, Recording, Told};
 
@@ -10,7 +10,7 @@ use crate::made::{self, Recording, Told};
 const SECONDS: u64 = 60;
 
 /// A run whose subscriber asks for this at the end of the first second.
-fn asking(control: LoadControl) -> (LoadEnding, Option<RunEnd>) {
+fn asking(control: LoadControl) -> (Option<StopReason>, Option<RunEnd>) {
     let (server, folder, told) = (made::server(), made::folder(), Told::default());
     let mut control = Some(control);
     let mut subscriber = Recording::replying("a", &told, |event, requests| {
@@ -22,15 +22,15 @@ fn asking(control: LoadControl) -> (LoadEnding, Option<RunEnd>) {
     let finished = made::run(made::plan(&server.url("/"), SECONDS), folder.path(), &mut [&mut subscriber]).expect("it begins");
     assert!(finished.failure.is_none());
     let end = made::read(&finished.directory).end;
-    (finished.ending, end)
+    (made::stop_reason(&finished.ending), end)
 }
 
 #[test]
 fn a_subscriber_can_stop_and_halt_a_run() {
-    let by_user = (LoadEnding::Stopped(StopReason::User), Some(RunEnd::Interrupted));
+    let by_user = (Some(StopReason::User), Some(RunEnd::Interrupted));
     assert_eq!(asking(LoadControl::Stop(StopReason::User)), by_user);
     let broken = || StopReason::Failure("the building burns".to_owned());
-    let failed = (LoadEnding::Stopped(broken()), Some(RunEnd::Failed("the building burns".to_owned())));
+    let failed = (Some(broken()), Some(RunEnd::Failed("the building burns".to_owned())));
     assert_eq!(asking(LoadControl::Halt(broken())), failed);
 }
 
@@ -76,7 +76,7 @@ fn a_subscriber_that_fails_later_halts_the_run_and_the_others_hear_its_end() {
     let mut behind = Recording::new("b", &told);
     let plan = made::plan(&server.url("/"), SECONDS);
     let finished = made::run(plan, folder.path(), &mut [&mut failing, &mut behind]).unwrap();
-    assert_eq!(finished.ending, LoadEnding::Stopped(StopReason::Failure("no more paper".to_owned())));
+    assert_eq!(made::stop_reason(&finished.ending), Some(StopReason::Failure("no more paper".to_owned())));
     assert_eq!(finished.failure.expect("it failed").to_string(), "no more paper");
     assert_eq!(told.borrow().last().map(String::as_str), Some("b: finished Failed(\"no more paper\")"));
     assert_eq!(made::read(&finished.directory).end, Some(RunEnd::Failed("no more paper".to_owned())));
@@ -105,6 +105,6 @@ fn a_threshold_with_abort_ends_the_run_unless_somebody_has_stopped_it_before() {
         let mut plan = made::plan(&server.url("/"), SECONDS);
         plan.thresholds.push(threshold.clone());
         let finished = made::run(plan, folder.path(), &mut [&mut subscriber]).unwrap();
-        assert_eq!(finished.ending, LoadEnding::Stopped(ending));
+        assert_eq!(made::stop_reason(&finished.ending), Some(ending));
     }
 }
