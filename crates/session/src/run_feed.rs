@@ -41,7 +41,6 @@ impl RunFeed<'_, '_> {
     /// Completes a second and delivers it. Returns what the run is to do.
     pub(crate) fn snapshot(&mut self, mut snapshot: Snapshot, is_last: bool) -> Option<LoadControl> {
         self.position = FeedPosition { next_slice: snapshot.slice + 1, is_closed: is_last };
-        let had_failed = self.subscribers.failure().is_some();
         self.subscribers.deliver(&RunEvent::SnapshotDue { at: snapshot.end });
         let RunRequests { mut controls, marks, lines } = self.subscribers.requests();
         let mut readings = self.signals.take();
@@ -64,8 +63,9 @@ impl RunFeed<'_, '_> {
         self.printed_lines();
         self.subscribers.deliver(&RunEvent::Snapshot { snapshot: &snapshot, live: self.judgement.live(), is_last });
 
-        controls.extend(self.subscribers.failure().filter(|_| !had_failed).map(halt));
+        controls.extend(self.subscribers.new_failure().map(halt));
         controls.extend(abort.map(LoadControl::Stop));
+        controls.extend(self.subscribers.controls());
         controls.extend(is_drained.then_some(LoadControl::Release));
         self.strongest(controls)
     }

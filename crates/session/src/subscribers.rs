@@ -1,5 +1,7 @@
 //! A run's subscribers in their order: delivers events, gathers what they ask for, and remembers the first failure.
 
+use engine::Control;
+
 use crate::directory_writer::DirectoryWriter;
 use crate::error::SessionError;
 use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
@@ -10,11 +12,13 @@ pub(crate) struct Subscribers<'a, 'b> {
     writer: DirectoryWriter,
     requests: RunRequests,
     failure: Option<SubscriberError>,
+    /// [`Subscribers::new_failure`] has returned it.
+    failure_is_known: bool,
 }
 
 impl<'a, 'b> Subscribers<'a, 'b> {
     pub(crate) fn new(listed: &'a mut [&'b mut dyn Subscriber], writer: DirectoryWriter) -> Self {
-        Self { listed, writer, requests: RunRequests::default(), failure: None }
+        Self { listed, writer, requests: RunRequests::default(), failure: None, failure_is_known: false }
     }
 
     /// Delivers the first event, until one of them refuses.
@@ -39,9 +43,15 @@ impl<'a, 'b> Subscribers<'a, 'b> {
         std::mem::take(&mut self.requests)
     }
 
-    /// The first failure of any of them.
-    pub(crate) fn failure(&self) -> Option<&SubscriberError> {
-        self.failure.as_ref()
+    /// The controls among it; marks and lines are left for the next call of [`Subscribers::requests`].
+    pub(crate) fn controls(&mut self) -> Vec<LoadControl> {
+        std::mem::take(&mut self.requests.controls)
+    }
+
+    /// The first failure of any of them, once.
+    pub(crate) fn new_failure(&mut self) -> Option<&SubscriberError> {
+        let was_known = std::mem::replace(&mut self.failure_is_known, self.failure.is_some());
+        self.failure.as_ref().filter(|_| !was_known)
     }
 
     pub(crate) fn into_failure(self) -> Option<SubscriberError> {

@@ -1,6 +1,6 @@
 //! What a subscriber can ask of a run, and what its failures do.
 
-use plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
+use plan::{Aggregate, Bound, Comparison, FlowSpec, Metric, Selector, Threshold, Window};
 use run_directory::RunEnd;
 use session::{LoadControl, RunEvent, SessionError, StopReason};
 
@@ -80,6 +80,19 @@ fn a_subscriber_that_fails_later_halts_the_run_and_the_others_hear_its_end() {
     assert_eq!(finished.failure.expect("it failed").to_string(), "no more paper");
     assert_eq!(told.borrow().last().map(String::as_str), Some("b: finished Failed(\"no more paper\")"));
     assert_eq!(made::read(&finished.directory).end, Some(RunEnd::Failed("no more paper".to_owned())));
+}
+
+#[test]
+fn a_failure_between_two_seconds_halts_the_run_with_the_next() {
+    let (server, folder, told) = (made::server(), made::folder(), Told::default());
+    let mut failing = Recording::replying("a", &told, |event, _| match event {
+        RunEvent::LoadEnded { .. } => Err("no more ink".into()),
+        _ => Ok(()),
+    });
+    let mut plan = made::plan(&server.url("/"), 1);
+    plan.flows.push(FlowSpec { name: "delivery".to_owned(), stages: Vec::new(), timeout_ns: None, drain_ns: 60_000_000_000 });
+    let finished = made::run(plan, folder.path(), &mut [&mut failing]).unwrap();
+    assert_eq!(finished.ending, Ending::Stopped(StopReason::Failure("no more ink".to_owned())));
 }
 
 #[test]
