@@ -55,7 +55,12 @@ impl<'a> DeclarationParser<'a> {
                 sections.push(ReferenceSection { title: title.to_owned(), introduction: self.introduction(), items: Vec::new() });
             } else if line.starts_with("/**") {
                 comment = Some(self.comment(line));
-            } else if !(line.is_empty() || line.starts_with("//") || line == "}" || line.starts_with("declare module")) {
+            } else if !(line.is_empty()
+                || line.starts_with("//")
+                || line == "}"
+                || line == "export {};"
+                || line.starts_with("declare module"))
+            {
                 let item = self.item(number, line, comment.take())?;
                 let Some(section) = sections.last_mut() else { bail!("{SOURCE}:{}: outside any section", number + 1) };
                 add(&mut section.items, item, number)?;
@@ -160,7 +165,7 @@ fn add(items: &mut Vec<Declaration>, item: Declaration, number: usize) -> Result
 
 fn add_member(members: &mut Vec<Declaration>, member: Declaration) {
     // Marks that only keep types apart are not part of the interface.
-    let brand = member.name == "kind" && member.signatures[0].contains('"');
+    let brand = member.name == "[brand]";
     match members.last_mut() {
         Some(last) if last.name == member.name && member.comment.text.is_empty() => last.signatures.extend(member.signatures),
         _ if brand || member.comment.unreleased => {}

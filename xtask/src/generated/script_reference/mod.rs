@@ -157,7 +157,7 @@ declare module "loadstone" {
 
   /** A thing. */
   export interface Thing {
-    readonly kind: "thing";
+    readonly [brand]: "thing";
     /** Its size. Bytes. */
     readonly size: number;
     plain(): void;
@@ -169,6 +169,8 @@ declare module "loadstone" {
    * @unreleased
    */
   export function later(): void;
+
+  export {};
 }
 "#;
         let page = page(source).unwrap();
