@@ -9,7 +9,7 @@ use crate::poster::Poster;
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
-use crate::totals::{RunTotals, labels};
+use crate::totals::{OutputTotals, labels};
 
 pub(crate) const INFLUX: OutputKind =
     OutputKind { name: "influx", title: "InfluxDB", start: StartOutput::Url { default_path: None, start: InfluxSink::start } };
@@ -18,7 +18,7 @@ struct InfluxSink {
     poster: Poster,
     run: RunLabels,
     /// Names the scenarios of the load's leaves.
-    totals: RunTotals,
+    totals: OutputTotals,
     lines: String,
     seconds: u64,
 }
@@ -50,7 +50,7 @@ impl OutputSink for InfluxSink {
     }
 }
 
-fn lines(out: &mut String, second: &Snapshot, totals: &RunTotals, run: &RunLabels) {
+fn lines(out: &mut String, second: &Snapshot, totals: &OutputTotals, run: &RunLabels) {
     let at = run.unix_ns(second.end);
     for series in &second.series {
         let measurement = match series.key.kind {
@@ -84,7 +84,7 @@ fn lines(out: &mut String, second: &Snapshot, totals: &RunTotals, run: &RunLabel
     }
 }
 
-fn signals(out: &mut String, second: &OutputSecond, totals: &RunTotals, run: &RunLabels) {
+fn signals(out: &mut String, second: &OutputSecond, totals: &OutputTotals, run: &RunLabels) {
     let at = run.unix_ns(second.load.end);
     for state in second.signals.iter().filter_map(|(signal, _)| totals.signals.get(signal)) {
         let field = match state.kind {

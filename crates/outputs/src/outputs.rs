@@ -12,7 +12,7 @@ use crate::prometheus::ScrapeEndpoint;
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{OutputSetup, SinkError};
-use crate::totals::RunTotals;
+use crate::totals::OutputTotals;
 
 /// Why an output cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -45,12 +45,12 @@ impl Outputs {
     ) -> Result<Self, OutputError> {
         let mut outlets = Vec::new();
         for destination in to {
-            let setup = OutputSetup { headers, totals: RunTotals::new(plan), run: run.clone() };
+            let setup = OutputSetup { headers, totals: OutputTotals::new(plan), run: run.clone() };
             let started = destination.sink(setup).and_then(|sink| Ok(Outlet::start(destination.to_string(), sink)?));
             outlets.push(started.map_err(|source| OutputError::Start { destination: destination.to_string(), source })?);
         }
         let serve = |address| {
-            let started = ScrapeEndpoint::start(address, RunTotals::new(plan), run.clone());
+            let started = ScrapeEndpoint::start(address, OutputTotals::new(plan), run.clone());
             let fed = started.and_then(|scrape| Ok((scrape.address(), Outlet::start(String::new(), Box::new(scrape))?)));
             fed.map_err(|source| OutputError::Listen { address, source })
         };

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
-use crate::totals::RunTotals;
+use crate::totals::OutputTotals;
 
 /// What takes a run's seconds, in order.
 pub(crate) trait OutputSink: Send {
@@ -61,7 +61,7 @@ pub(crate) struct OutputSetup<'a> {
     /// Go with every HTTP request: what a receiver wants to know about who sends.
     pub(crate) headers: &'a [(String, String)],
     /// Of the run that begins: empty, but it knows the scenarios.
-    pub(crate) totals: RunTotals,
+    pub(crate) totals: OutputTotals,
     pub(crate) run: RunLabels,
 }
 

@@ -8,7 +8,7 @@ use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Signal, SignalKind}
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
-use crate::totals::{RunTotals, labels, name_of};
+use crate::totals::{OutputTotals, labels, name_of};
 
 /// Of a datagram: what fits an Ethernet frame without being split. Bytes.
 const DATAGRAM_MAX: usize = 1432;
@@ -39,7 +39,7 @@ struct StatsdSink {
     dialect: Dialect,
     run: RunLabels,
     /// Names the scenarios of the load's leaves.
-    totals: RunTotals,
+    totals: OutputTotals,
     lines: Vec<String>,
     seconds: u64,
 }

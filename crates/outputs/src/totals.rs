@@ -1,4 +1,4 @@
-//! A run so far as cumulative metrics: what Prometheus and OpenTelemetry take. Their names stand in [`RunTotals::families`] and docs/outputs.md.
+//! A run so far as cumulative metrics: what Prometheus and OpenTelemetry take. Their names stand in [`OutputTotals::families`] and docs/outputs.md.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::signals::SignalTotals;
 
 /// Sums since the run began, and the levels of its last second.
 #[derive(Debug)]
-pub(crate) struct RunTotals {
+pub(crate) struct OutputTotals {
     /// Scenario of each leaf of the load.
     scenario_of_leaf: Vec<Arc<str>>,
     series: BTreeMap<SeriesKey, SeriesTotals>,
@@ -55,7 +55,7 @@ pub(crate) struct LoadTotals {
     pub(crate) waiting: u64,
 }
 
-impl RunTotals {
+impl OutputTotals {
     pub(crate) fn new(plan: &TestPlan) -> Self {
         let name =
             |run: &&plan::ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str()).into();

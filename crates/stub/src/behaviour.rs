@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::{BehaviourError, BodySource, Call, Wait};
+use crate::{BehaviourError, BodyPace, BodySource, Call, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
 /// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
@@ -44,13 +44,6 @@ pub enum Fault {
     Reset,
     /// The request never gets a response.
     Silence,
-}
-
-/// `bytes` at once, then a pause of `pause_ns`, and so on. The first piece leaves at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BodyPace {
-    pub bytes: usize,
-    pub pause_ns: u64,
 }
 
 /// Requests above the rate are rejected with `status` and a Retry-After of whole seconds.

@@ -11,7 +11,14 @@ use hyper::body::{Frame, SizeHint};
 use crate::clock::now_ns;
 use crate::limit::Link;
 use crate::timer::DeadlineTimer;
-use crate::{BodyPace, StubRequest, StubResponse};
+use crate::{StubRequest, StubResponse};
+
+/// `bytes` at once, then a pause of `pause_ns`, and so on. The first piece leaves at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyPace {
+    pub bytes: usize,
+    pub pause_ns: u64,
+}
 
 /// Where an answer's body comes from.
 #[derive(Default)]

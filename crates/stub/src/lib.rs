@@ -30,8 +30,8 @@ mod tls;
 pub mod truth;
 mod wait;
 
-pub use behaviour::{Behaviour, BodyPace, Concurrency, ContentEncoding, Fault, RateLimit};
-pub use body::BodySource;
+pub use behaviour::{Behaviour, Concurrency, ContentEncoding, Fault, RateLimit};
+pub use body::{BodyPace, BodySource};
 pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
 pub use error::{BehaviourError, StubError};

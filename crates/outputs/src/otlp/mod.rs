@@ -12,7 +12,7 @@ use crate::poster::Poster;
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
-use crate::totals::RunTotals;
+use crate::totals::OutputTotals;
 use proto::{
     AnyValue, Buckets, ExponentialHistogram, ExponentialPoint, ExportRequest, Gauge, InstrumentationScope, KeyValue, MetricData,
     NumberPoint, OtlpMetric, Resource, ResourceMetrics, ScopeMetrics, Sum, Temporality,
@@ -26,7 +26,7 @@ pub(crate) const OTLP: OutputKind =
 
 struct OtlpSink {
     poster: Poster,
-    totals: RunTotals,
+    totals: OutputTotals,
     run: RunLabels,
     /// Of the state. Nanoseconds since 1970.
     unix_ns: u64,
@@ -54,7 +54,7 @@ impl OutputSink for OtlpSink {
     fn give_up(&mut self) {}
 }
 
-fn export_request(totals: &RunTotals, run: &RunLabels, unix_ns: u64) -> ExportRequest {
+fn export_request(totals: &OutputTotals, run: &RunLabels, unix_ns: u64) -> ExportRequest {
     let times = (run.unix_ns(0), unix_ns);
     let metrics = totals.families().iter().map(|family| metric(family, times)).collect();
     let mut attributes = vec![attribute("service.name", "loadstone")];

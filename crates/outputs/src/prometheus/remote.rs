@@ -13,7 +13,7 @@ use crate::poster::Poster;
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
-use crate::totals::RunTotals;
+use crate::totals::OutputTotals;
 
 /// Values up to this count as 0. Seconds.
 const ZERO_THRESHOLD: f64 = 1e-9;
@@ -43,7 +43,7 @@ pub(crate) const NATIVE: OutputKind = OutputKind {
 
 struct RemoteWrite {
     poster: Poster,
-    totals: RunTotals,
+    totals: OutputTotals,
     run: RunLabels,
     histograms: HistogramForm,
     /// Of the state. Milliseconds since 1970.
@@ -79,7 +79,7 @@ impl OutputSink for RemoteWrite {
     fn give_up(&mut self) {}
 }
 
-fn write_request(totals: &RunTotals, run: &RunLabels, histograms: HistogramForm, timestamp: i64) -> WriteRequest {
+fn write_request(totals: &OutputTotals, run: &RunLabels, histograms: HistogramForm, timestamp: i64) -> WriteRequest {
     let mut request = WriteRequest::default();
     for family in totals.families() {
         let name = family.prometheus_name();

@@ -9,7 +9,7 @@ use super::text::exposition;
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputSink};
-use crate::totals::RunTotals;
+use crate::totals::OutputTotals;
 
 /// A scraper that sends or takes nothing for this long is cut off: one is answered at a time.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -19,7 +19,7 @@ const HEAD_MAX: u64 = 16 << 10;
 /// Serves the state after the last second that was added.
 pub(crate) struct ScrapeEndpoint {
     address: SocketAddr,
-    state: Arc<Mutex<RunTotals>>,
+    state: Arc<Mutex<OutputTotals>>,
 }
 
 impl ScrapeEndpoint {
@@ -27,7 +27,7 @@ impl ScrapeEndpoint {
     ///
     /// # Errors
     /// When the address is taken or not ours, or the system gives no thread.
-    pub(crate) fn start(listen: SocketAddr, totals: RunTotals, run: RunLabels) -> std::io::Result<Self> {
+    pub(crate) fn start(listen: SocketAddr, totals: OutputTotals, run: RunLabels) -> std::io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
         let state = Arc::new(Mutex::new(totals));

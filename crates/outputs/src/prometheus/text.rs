@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::bounds::{below, bound_text, bounds};
 use crate::family::{FamilyKind, PointLabels, PointValue};
 use crate::run_labels::RunLabels;
-use crate::totals::RunTotals;
+use crate::totals::OutputTotals;
 
-pub(super) fn exposition(totals: &RunTotals, run: &RunLabels) -> String {
+pub(super) fn exposition(totals: &OutputTotals, run: &RunLabels) -> String {
     let mut out = String::new();
     for family in totals.families() {
         let name = family.prometheus_name();

@@ -21,7 +21,7 @@ pub(super) struct Checks;
 
 impl Capability for Checks {
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
-        verb::install::<Check>(ctx, &natives.users)
+        verb::install::<ScriptCheck>(ctx, &natives.users)
     }
 
     fn open_realm(&self, _: &Ctx<'_>, parts: &mut StateParts) -> rquickjs::Result<()> {
@@ -30,9 +30,9 @@ impl Capability for Checks {
     }
 }
 
-struct Check;
+struct ScriptCheck;
 
-impl Verb for Check {
+impl Verb for ScriptCheck {
     const NAME: &'static str = "check";
     const ARGUMENTS: usize = 2;
 

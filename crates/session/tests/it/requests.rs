@@ -92,7 +92,7 @@ fn a_failure_between_two_seconds_halts_the_run_with_the_next() {
     let mut plan = made::plan(&server.url("/"), 1);
     plan.flows.push(FlowSpec { name: "delivery".to_owned(), stages: Vec::new(), timeout_ns: None, drain_ns: 60_000_000_000 });
     let finished = made::run(plan, folder.path(), &mut [&mut failing]).unwrap();
-    assert_eq!(finished.ending, Ending::Stopped(StopReason::Failure("no more ink".to_owned())));
+    assert_eq!(made::stop_reason(&finished.ending), Some(StopReason::Failure("no more ink".to_owned())));
 }
 
 #[test]
