@@ -2,7 +2,8 @@
 //!
 //! Read [`Sample`] first (one request, one group, one iteration; journeys that cross systems are [`flow`]s), then [`Recorder`]
 //! (one per worker, single owner) and [`Snapshot`] (one second of one worker; the only measurement that crosses a thread, a wire,
-//! a disk or the live page). [`Signal`]s are the system's own numbers, and [`Role`] says what one means. Deliberately absent: percentile intervals and verdicts (`analysis`), file formats (`run-directory`), sockets.
+//! a disk or the live page). [`Signal`]s are the system's own numbers, and [`Role`] says what one means. Deliberately absent:
+//! percentile intervals and verdicts (`analysis`), file formats (`run-directory`), sockets.
 
 pub mod clock;
 pub mod flow;
@@ -25,4 +26,4 @@ pub use sample::{Phases, Sample};
 pub use series::{SeriesKey, SeriesKind};
 pub use signal::{NoticeKind, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, unit};
 pub use snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
-pub use trace::TraceId;
+pub use trace::{NotATraceId, TraceId};

@@ -31,11 +31,16 @@ impl fmt::Display for TraceId {
     }
 }
 
-impl FromStr for TraceId {
-    type Err = String;
+/// A text that is not 32 lower-case hexadecimal digits, or only zeros.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not a trace id")]
+pub struct NotATraceId(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is not a trace id");
+impl FromStr for TraceId {
+    type Err = NotATraceId;
+
+    fn from_str(text: &str) -> Result<Self, NotATraceId> {
+        let wrong = || NotATraceId(text.to_owned());
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if text.len() != 32 || !text.bytes().all(is_digit) {
             return Err(wrong());
@@ -52,9 +57,9 @@ impl From<TraceId> for String {
 }
 
 impl TryFrom<String> for TraceId {
-    type Error = String;
+    type Error = NotATraceId;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, NotATraceId> {
         text.parse()
     }
 }

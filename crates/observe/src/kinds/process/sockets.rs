@@ -80,7 +80,8 @@ mod tests {
     fn reads_the_kernels_lines() {
         let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000  1000        0 123456 1 0000000000000000 100 0 0 10 0";
         assert_eq!(parse(line), Some(TcpSocket { local_port: 8080, state: TcpState::Listen, receive_queue: 3, inode: 123_456 }));
-        let line = "   1: 00000000000000000000000001000000:C350 00000000000000000000000001000000:0050 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000";
+        let line = "   1: 00000000000000000000000001000000:C350 00000000000000000000000001000000:0050 06 00000000:00000000 03:00001770 \
+                    00000000     0        0 0 3 0000000000000000";
         assert_eq!(parse(line), Some(TcpSocket { local_port: 50_000, state: TcpState::TimeWait, receive_queue: 0, inode: 0 }));
         assert_eq!(parse("rubbish"), None);
     }

@@ -212,7 +212,7 @@ go_sql_wait_duration_seconds_total{db_name="shop"} 502.75
 /// Dropwizard's `DropwizardExports`: gauges of every pool by name, no labels.
 #[test]
 fn dropwizard() {
-    let exposition = r"# HELP io_dropwizard_db_ManagedPooledDataSource_hibernate_active Generated from Dropwizard metric import (metric=io.dropwizard.db.ManagedPooledDataSource.hibernate.active, type=io.dropwizard.db.ManagedPooledDataSource$$Lambda)
+    let exposition = r"# HELP io_dropwizard_db_ManagedPooledDataSource_hibernate_active Generated from Dropwizard metric import
 # TYPE io_dropwizard_db_ManagedPooledDataSource_hibernate_active gauge
 io_dropwizard_db_ManagedPooledDataSource_hibernate_active 32.0
 # TYPE io_dropwizard_db_ManagedPooledDataSource_hibernate_idle gauge

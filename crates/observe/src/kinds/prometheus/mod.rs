@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn kinds_units_and_labels() {
         let text = "# HELP jobs_done_total Jobs done.\n# TYPE jobs_done_total counter\njobs_done_total{queue=\"a{b}\",le=\"1\"} 5\n\
-            # TYPE wait_seconds histogram\nwait_seconds_bucket{le=\"1\"} 3\nwait_seconds_sum 1.5\nwait_seconds_count 3\n# TYPE heap_bytes gauge\nheap_bytes 1e6 1700000000000\n\
+            # TYPE wait_seconds histogram\nwait_seconds_bucket{le=\"1\"} 3\nwait_seconds_sum 1.5\nwait_seconds_count 3\n\
+            # TYPE heap_bytes gauge\nheap_bytes 1e6 1700000000000\n\
             loose NaN\n";
         let prometheus = Prometheus { address: Address::parse("http://h/m").unwrap(), only: Vec::new() };
         let mut out = SignalCollector::new("app");

@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn reads_labels_timestamps_exemplars_and_escapes() {
-        let text = "# TYPE a counter\n# HELP a What a is.\na_total{x=\"1, \\\"two\\\"} \\\\\",y=\"\"} 17 1700000000 # {trace=\"z\"} 0.5\nb 2.5e3\nbroken{x=\"\nc{ } -Inf\n# EOF\n";
+        let text = "# TYPE a counter\n# HELP a What a is.\na_total{x=\"1, \\\"two\\\"} \\\\\",y=\"\"} 17 1700000000 # {trace=\"z\"} 0.5\n\
+            b 2.5e3\nbroken{x=\"\nc{ } -Inf\n# EOF\n";
         let read: Vec<_> = samples(text).collect();
         assert_eq!(read.len(), 3);
         assert_eq!(read[0].labels, [("x", "1, \"two\"} \\".to_owned()), ("y", String::new())]);
