@@ -21,9 +21,16 @@ declare module "loadstone" {
    */
   export function test(definition: TestDefinition): Test;
 
+  /**
+   * Keeps apart types that look alike; not for scripts.
+   *
+   * @unreleased
+   */
+  const brand: unique symbol;
+
   /** What {@link test} returns: hand it to `export default`, and to nothing else. */
   export interface Test {
-    readonly kind: "test";
+    readonly [brand]: "test";
   }
 
   /** The parts of a test. Only `load` is required. */
@@ -50,7 +57,7 @@ declare module "loadstone" {
   export interface TestOptions {
     /** Seed of every random draw: the same seed and test repeat the same draws. Default: 1. */
     seed?: number;
-    /** Time limit of one request, from its start to the last byte of the answer. Default: "30s". */
+    /** Time limit of one request, from its start to the last byte of the response. Default: "30s". */
     requestTimeout?: Duration;
     /** How long running iterations may go on after their load has ended; then they are interrupted and counted as such. Default: "30s". */
     gracefulStop?: Duration;
@@ -148,6 +155,7 @@ declare module "loadstone" {
 
   /** A declared scenario; give it load with `run`. One scenario may run several times, with different load. */
   export interface Scenario {
+    /** As reports and thresholds call it. */
     readonly name: string;
     /**
      * This scenario under a load profile: a part of the test's `load`.
@@ -169,7 +177,7 @@ declare module "loadstone" {
 
   /** A node of the load tree, made by `scenario.run(…)`, {@link sequence} or {@link parallel}. */
   export interface LoadPart {
-    readonly kind: "load";
+    readonly [brand]: "load";
   }
 
   /** How much load: made by {@link arrivals}, {@link users}, {@link once}, {@link atOnce} or {@link iterations}. */
@@ -198,6 +206,7 @@ declare module "loadstone" {
 
   /** Builders of open profiles. */
   export interface ArrivalsBuilder {
+    /** A constant rate. */
     (rate: Rate): OpenStage;
     /** The rate moves from one value to another in a straight line. */
     ramp(from: Rate, to: Rate): OpenStage;
@@ -233,7 +242,7 @@ declare module "loadstone" {
 
   /** A complete open profile. */
   export interface OpenProfile {
-    readonly kind: "open";
+    readonly [brand]: "open";
     /** Adds a further stage, which begins when this profile ends. */
     then(next: OpenProfile): OpenProfile;
     /** Most users active at once. Arrivals beyond it wait: their wait counts in their response time and is reported; none is dropped. Default: 50,000. */
@@ -259,6 +268,7 @@ declare module "loadstone" {
 
   /** Builders of closed profiles. */
   export interface UsersBuilder {
+    /** A constant number of users. */
     (count: number): ClosedStage;
     /** The number of users moves from one value to another in a straight line. Users beyond a falling number end after their iteration. */
     ramp(from: number, to: number): ClosedStage;
@@ -287,7 +297,7 @@ declare module "loadstone" {
 
   /** A complete closed profile. */
   export interface ClosedProfile {
-    readonly kind: "closed";
+    readonly [brand]: "closed";
     /** Adds a further stage, which begins when this profile ends. */
     then(next: ClosedProfile): ClosedProfile;
     /** How long iterations may go on after this profile has ended. Default: the test's `gracefulStop`. */
@@ -306,7 +316,7 @@ declare module "loadstone" {
 
   /** A profile that is bounded by a count. */
   export interface IterationsProfile {
-    readonly kind: "iterations";
+    readonly [brand]: "iterations";
     /** How many users share the work. Default: 1. */
     users(count: number): IterationsProfile;
     /** Every user runs the whole count, instead of all sharing it. */
@@ -319,7 +329,9 @@ declare module "loadstone" {
 
   /** Equal steps from one level to another, both included. */
   export interface StepRange {
+    /** First level. */
     from: number;
+    /** Last level. */
     to: number;
     /** Height of one step. The last step may be lower, to end at `to`. */
     by: number;
@@ -435,7 +447,7 @@ declare module "loadstone" {
   // # The user
   // A failing target never throws. A request that was refused, timed out, got a status of 400 or more, or missed its
   // `expect` is recorded as failed and still returns a response, whose `ok` is false. What throws is a mistake of the
-  // script, and taking a value out of an answer that does not hold it: that ends the iteration as failed, with a message that says what was missing.
+  // script, and taking a value out of a response that does not hold it: that ends the iteration as failed, with a message that says what was missing.
 
   /** One virtual user: what it does goes through this object. */
   export interface User {
@@ -448,7 +460,7 @@ declare module "loadstone" {
     readonly iteration: number;
     /** Name of the scenario. */
     readonly scenario: string;
-    /** This user's cookies: kept from answers and sent by themselves. */
+    /** This user's cookies: kept from responses and sent by themselves. */
     readonly cookies: Cookies;
     /**
      * Random draws that repeat with the run's seed, whatever other users do and on any number of cores. In open load each arrival has its own, in closed load
@@ -574,7 +586,7 @@ declare module "loadstone" {
     query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
     /** Credentials for this request; `null` sends none. */
     auth?: Auth | null;
-    /** Time limit, from the start to the last byte of the answer. Default: the scenario's, then the test's. */
+    /** Time limit, from the start to the last byte of the response. Default: the scenario's, then the test's. */
     timeout?: Duration;
     /** Most redirects to follow; 0 returns the redirect itself. Default: the test's `redirects`. */
     redirects?: number;
@@ -582,7 +594,7 @@ declare module "loadstone" {
     cookies?: boolean;
     /** Read and count the body, but do not keep it: for large downloads. Default: false. */
     discardBody?: boolean;
-    /** What the answer must be like; a miss makes the request failed. Default: a status below 400. */
+    /** What the response must be like; a miss makes the request failed. Default: a status below 400. */
     expect?: Expectation;
   }
 
@@ -602,7 +614,7 @@ declare module "loadstone" {
   }
 
   /**
-   * What an answer must be like. All parts must hold; the first that does not makes the request failed and is reported. It never throws.
+   * What a response must be like. All parts must hold; the first that does not makes the request failed and is reported. It never throws.
    *
    * @example
    * await user.get("/orders/7", { expect: { status: [200, 404], header: { "content-type": /json/ }, json: { "$.state": "paid" }, within: "300ms" } });
@@ -610,13 +622,13 @@ declare module "loadstone" {
   export interface Expectation {
     /** The status, a list of them, or a class such as `"2xx"`. Default: any below 400. */
     status?: StatusPattern | readonly StatusPattern[];
-    /** Headers by name: equal to a text, matching a regular expression, or (`true`) present. */
+    /** Headers by name: equal to a string, matching a regular expression, or (`true`) present. */
     header?: Readonly<Record<string, string | RegExp | true>>;
     /** The body contains this text, or matches this regular expression. */
     text?: string | RegExp;
     /** Values by JSON path: equal to a value, matching a regular expression, or accepted by a function. */
     json?: Readonly<Record<string, unknown>>;
-    /** The answer is complete within this time from the request's start. */
+    /** The response is complete within this time from the request's start. */
     within?: Duration;
   }
 
@@ -624,7 +636,7 @@ declare module "loadstone" {
   export type StatusPattern = number | "1xx" | "2xx" | "3xx" | "4xx" | "5xx";
 
   /**
-   * An answer, or what is known when there was none. Values are taken out of it without `await`: the body is there.
+   * A response, or what is known when there was none. Values are taken out of it without `await`: the body is there.
    *
    * `json`, `regex`, `css` and `xpath` throw when the value is missing, which ends the iteration as failed, unless a
    * fallback is given as their last argument.
@@ -632,7 +644,7 @@ declare module "loadstone" {
   export interface Response extends Extractable {
     /** Whether the request passed: answered, with a status below 400 or as expected, and every `expect` held. */
     readonly ok: boolean;
-    /** HTTP status; 0 when there was no answer. */
+    /** HTTP status; 0 when there was no response. */
     readonly status: number;
     /** Why the request failed, in words; `undefined` when it passed. */
     readonly error: string | undefined;
@@ -653,11 +665,13 @@ declare module "loadstone" {
      * const token = page.css("input[name=csrf]", { attribute: "value" });
      */
     css(selector: string, options?: { attribute?: string }): string;
+    /** The same, or `fallback` when the selector finds nothing. */
     css<F>(selector: string, options: { attribute?: string }, fallback: F): string | F;
     /** Texts (or attributes) of all elements that a CSS selector finds. */
     cssAll(selector: string, options?: { attribute?: string }): string[];
     /** Text of the first node (or the value) that an XPath 1.0 expression finds in an XML or HTML body. Throws when there is none. */
     xpath(expression: string): string;
+    /** The same, or `fallback` when the expression finds nothing. */
     xpath<F>(expression: string, fallback: F): string | F;
     /** Texts of all nodes that an XPath 1.0 expression finds. */
     xpathAll(expression: string): string[];
@@ -677,6 +691,7 @@ declare module "loadstone" {
      * const next = response.json("$.next", null);                        // null when there is none
      */
     json(path?: string): any;
+    /** The same, or `fallback` when the path finds nothing or the body is not JSON. */
     json<F>(path: string, fallback: F): any | F;
     /** All values at a JSON path; an empty list when there are none. */
     jsonAll(path: string): any[];
@@ -687,6 +702,7 @@ declare module "loadstone" {
      * const access = answer.regex(/"access" *: *(true|false)/)[1];
      */
     regex(pattern: RegExp): Match;
+    /** The same, or `fallback` when nothing matches. */
     regex<F>(pattern: RegExp, fallback: F): Match | F;
   }
 
@@ -701,11 +717,11 @@ declare module "loadstone" {
     readonly connect: number;
     /** TLS handshake. */
     readonly tls: number;
-    /** From the last byte sent to the first byte of the answer. */
+    /** From the last byte sent to the first byte of the response. */
     readonly wait: number;
-    /** From the first to the last byte of the answer. */
+    /** From the first to the last byte of the response. */
     readonly body: number;
-    /** From the request's start to the last byte of the answer. */
+    /** From the request's start to the last byte of the response. */
     readonly total: number;
   }
 
@@ -715,7 +731,7 @@ declare module "loadstone" {
   // while the script does something else. When the iteration ends, its sockets are closed with the closing handshake, for which it waits five
   // seconds at most. A load that is cut off (by the end of `gracefulStop`, or Ctrl-C) sends the close frame with code 1001 and does not wait.
   //
-  // A socket that is lost is counted by kind, once: by the request that waited for an answer, or else in the list of errors under the name of its
+  // A socket that is lost is counted by kind, once: by the request that waited for a response, or else in the list of errors under the name of its
   // handshake; its iteration is failed either way. The server's close frame with code 1000, or with none, is no loss where nothing waited.
 
   /** How a WebSocket is opened. */
@@ -766,7 +782,7 @@ declare module "loadstone" {
     send(message: string | Uint8Array, options?: { name?: string }): Promise<void>;
     /**
      * Sends a message and waits for the first one after it that matches. Measured as a request: from the first byte handed to the kernel to the
-     * last byte of the answer. Messages that do not match wait for `receive` and `messages`.
+     * last byte of the response. Messages that do not match wait for `receive` and `messages`.
      */
     request(message: string | Uint8Array, options?: MessageOptions): Promise<Message>;
     /** Waits for a message that the server sends by itself, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */
@@ -817,7 +833,7 @@ declare module "loadstone" {
   // A stream belongs to the user that opened it, reads its events for as long as it is open, and is closed when the iteration ends. When the server
   // ends it or the connection breaks, it is opened again, as browsers do: after the time that the server asked for (`retry`), or three seconds, and
   // with the last id as `Last-Event-ID`. Every connection, with the redirects before it, is a request under the stream's name. A break is an error, a server's end of the stream
-  // is none; an answer that is no stream of events ends it for good, and status 204 does so without being an error.
+  // is none; a response that is no stream of events ends it for good, and status 204 does so without being an error.
 
   /** How a stream of events is opened. */
   export interface EventsOptions {
@@ -829,7 +845,7 @@ declare module "loadstone" {
     query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
     /** Credentials; `null` sends none. */
     auth?: Auth | null;
-    /** Time limit until the head of the answer has come. Default: the scenario's, then the test's. */
+    /** Time limit until the head of the response has come. Default: the scenario's, then the test's. */
     timeout?: Duration;
     /** Most redirects to follow each time it is opened; 0 follows none. Default: the test's `redirects`. */
     redirects?: number;
@@ -837,7 +853,9 @@ declare module "loadstone" {
     method?: string;
     /** A body, as of a request: at most one of `json`, `form` and `body`. */
     json?: unknown;
+    /** Sent as an HTML form, with `content-type: application/x-www-form-urlencoded`. */
     form?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
+    /** Sent as it is: text, bytes, a {@link file} or a {@link template}. */
     body?: string | Uint8Array | FileContent;
     /** What becomes of events that nothing waits for, as of a {@link SocketOptions.unread}. Default: "keep". */
     unread?: "keep" | "drop";
@@ -1054,6 +1072,7 @@ declare module "loadstone" {
 
   /** Fills templates from files, and (`text`) from texts. */
   export interface TemplateFunction {
+    /** Fills a template from a file, whose path is relative to the file that calls. */
     (path: string, values?: TemplateValues): string;
     /** Fills a template that is given as text. */
     text(text: string, values?: TemplateValues): string;
@@ -1072,7 +1091,9 @@ declare module "loadstone" {
 
   /** The content of a file. */
   export interface FileContent {
+    /** File name that is sent in uploads. */
     readonly name: string;
+    /** Media type, such as `image/jpeg`. */
     readonly type: string;
     /** Size in bytes. */
     readonly size: number;
@@ -1113,10 +1134,11 @@ declare module "loadstone" {
 
   /** A declared journey. Keys are texts or numbers; 7 and "7" are the same key. Once a journey is over, its key may start another. */
   export interface Flow {
+    /** As reports and thresholds call it. */
     readonly name: string;
     /**
      * The journey of this key begins: now, or with `since` when that response's request, or that user's iteration, was *due*. Use `since`
-     * where the key is only known from an answer: otherwise a slow answer hides part of the journey.
+     * where the key is only known from a response: otherwise a slow response hides part of the journey.
      *
      * @example
      * delivery.start(answer.json("$.id"), { since: answer });
@@ -1167,7 +1189,7 @@ declare module "loadstone" {
 
   /** How an endpoint answers. A request passes in this order: limits, fault, function, delay, answer. */
   export interface StubAnswerOptions {
-    /** Time until the answer. Default: none. */
+    /** Time until the response. Default: none. */
     delay?: Delay;
     /** Measured delays in milliseconds, instead of `delay`: drawn by interpolation between them. */
     delaysMs?: readonly number[];
@@ -1177,9 +1199,11 @@ declare module "loadstone" {
     stages?: readonly { until: Duration; delay: Delay }[];
     /** Default: 200. */
     status?: number;
+    /** Header lines of the response. */
     headers?: Headers;
-    /** Body of the answer; one of `body`, `json`, `template`, `size` and `echo` at most. */
+    /** Body of the response; one of `body`, `json`, `template`, `size` and `echo` at most. */
     body?: string;
+    /** Body of the response, as JSON. */
     json?: unknown;
     /** Text with holes: `{{method}}`, `{{path}}`, `{{body}}`, `{{sequence}}`, `{{id}}`, `{{parameter.NAME}}`, `{{query.NAME}}`, `{{header.NAME}}`, `{{json.a.b.0}}`. */
     template?: string;
@@ -1189,10 +1213,11 @@ declare module "loadstone" {
     echo?: boolean;
     /** Compress for clients that accept it. */
     gzip?: boolean;
-    /** What goes wrong with a share of the requests: a status, a reset of the connection, or no answer at all. */
+    /** What goes wrong with a share of the requests: a status, a reset of the connection, or no response at all. */
     faults?: StubFault | readonly StubFault[];
+    /** Bounds on rate and concurrency. Default: none. */
     limit?: StubLimit;
-    /** Bytes per second that all answers share. */
+    /** Bytes per second that all responses share. */
     bandwidth?: number;
     /** Send the body in pieces: so many bytes at a time. */
     slow?: { bytes: number; every: Duration };
@@ -1200,7 +1225,9 @@ declare module "loadstone" {
 
   /** A share of requests, and what goes wrong with them. */
   export interface StubFault {
+    /** How many of the requests: 0.01 or `"1%"`. */
     share: Share;
+    /** A status, a reset of the connection, or no response at all. */
     fault: number | "reset" | "silence";
   }
 
@@ -1235,11 +1262,13 @@ declare module "loadstone" {
      *   .on("GET /health", { body: "ok", delay: "0ms" });
      */
     on(route: string, handle: (request: StubRequest) => StubAnswer | void, options?: StubAnswerOptions): HttpStub;
+    /** Adds a route without a function. */
     on(route: string, options?: StubAnswerOptions): HttpStub;
   }
 
   /** A request that a stub received. */
   export interface StubRequest extends Extractable {
+    /** HTTP method, in capitals. */
     readonly method: string;
     /** Without the query. */
     readonly path: string;
@@ -1251,6 +1280,7 @@ declare module "loadstone" {
     readonly query: Readonly<Record<string, string>>;
     /** Names in lower case. */
     readonly headers: Headers;
+    /** A header's first value, whatever the case of its name; `undefined` when it is missing. */
     header(name: string): string | undefined;
     /** The body as bytes. */
     readonly bytes: Uint8Array;
@@ -1258,9 +1288,13 @@ declare module "loadstone" {
 
   /** What the function of a route answers. */
   export interface StubAnswer {
+    /** HTTP status. Default: the route's. */
     status?: number;
+    /** Header lines, beside the route's. */
     headers?: Headers;
+    /** The body as text. */
     body?: string;
+    /** The body as JSON, in place of `body`. */
     json?: unknown;
     /** In place of the route's. */
     delay?: Delay;
@@ -1317,7 +1351,7 @@ declare module "loadstone" {
 
   /** Something that reads the system under test while the load runs. Made by {@link observe}. */
   export interface Observer {
-    readonly kind: "observer";
+    readonly [brand]: "observer";
   }
 
   /**
@@ -1416,14 +1450,21 @@ declare module "loadstone" {
 
   /** What can be taken of measured times. */
   export interface TimeMetric {
+    /** The arithmetic mean. */
     readonly mean: Bounds<Duration>;
+    /** The shortest. */
     readonly min: Bounds<Duration>;
+    /** The longest. */
     readonly max: Bounds<Duration>;
     /** The median: half were faster. */
     readonly p50: Bounds<Duration>;
+    /** 75 % were faster. */
     readonly p75: Bounds<Duration>;
+    /** 90 % were faster. */
     readonly p90: Bounds<Duration>;
+    /** 95 % were faster. */
     readonly p95: Bounds<Duration>;
+    /** 99 % were faster. */
     readonly p99: Bounds<Duration>;
     /** 99.9 %. */
     readonly p999: Bounds<Duration>;
@@ -1433,15 +1474,21 @@ declare module "loadstone" {
 
   /** What can be taken of counts. */
   export interface CountMetric<Count, Relative> {
+    /** How many. */
     readonly count: Bounds<Count>;
+    /** Relative to time or to the whole: per second, or as a share. */
     readonly rate: Bounds<Relative>;
   }
 
   /** What can be taken of a signal. Bounds are in the signal's own unit. */
   export interface SignalMetric {
+    /** The mean of all readings. */
     readonly mean: Bounds<number>;
+    /** The lowest reading. */
     readonly min: Bounds<number>;
+    /** The highest reading. */
     readonly max: Bounds<number>;
+    /** The last reading. */
     readonly last: Bounds<number>;
   }
 
@@ -1461,7 +1508,7 @@ declare module "loadstone" {
 
   /** An objective. */
   export interface Threshold {
-    readonly kind: "threshold";
+    readonly [brand]: "threshold";
     /** Every window of this length, back to back, must hold, instead of the run as a whole. Whole seconds. */
     over(window: Duration): Threshold;
     /** Leaves out the first part of the run: warm-up. Whole seconds. */
@@ -1469,6 +1516,9 @@ declare module "loadstone" {
     /** Stops the run as soon as the threshold is certain to fail. */
     abortEarly(): Threshold;
   }
+
+  // What is not marked `export` stays inside.
+  export {};
 }
 
 // ─────────────────────────────────────────────────────────────────────────────
@@ -1478,10 +1528,15 @@ declare module "loadstone" {
 
 /** Writes lines to the terminal and to the run's log; objects are shown on one line. */
 interface Console {
+  /** Writes a line. */
   log(...values: unknown[]): void;
+  /** Writes a line. */
   info(...values: unknown[]): void;
+  /** Writes a line of detail. */
   debug(...values: unknown[]): void;
+  /** Writes a warning. */
   warn(...values: unknown[]): void;
+  /** Writes an error. */
   error(...values: unknown[]): void;
 }
 declare var console: Console;
@@ -1505,7 +1560,9 @@ declare function atob(base64: string): string;
 
 /** Randomness in the shape of the Web's `crypto`, but from the run's seed: it repeats, and is no secret. Hashes: `hash` and `hmac` of "loadstone". */
 interface Crypto {
+  /** A random UUID (version 4). */
   randomUUID(): string;
+  /** Fills an array with random values and returns it. */
   getRandomValues<T extends Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array>(array: T): T;
 }
 declare var crypto: Crypto;
@@ -1515,55 +1572,94 @@ declare var performance: { now(): number };
 
 /** Text to UTF-8 bytes. */
 declare class TextEncoder {
+  /** Always `"utf-8"`. */
   readonly encoding: string;
+  /** The UTF-8 bytes of a text. */
   encode(text?: string): Uint8Array;
 }
 
 /** UTF-8 bytes to text. Other encodings are not there. */
 declare class TextDecoder {
+  /** A decoder of UTF-8. `fatal` throws on bytes that are not; `ignoreBOM` keeps a byte order mark. */
   constructor(encoding?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  /** Always `"utf-8"`. */
   readonly encoding: string;
+  /** Whether bytes that are not UTF-8 throw. */
   readonly fatal: boolean;
+  /** Whether a byte order mark is kept. */
   readonly ignoreBOM: boolean;
+  /** The text of these bytes. */
   decode(bytes?: Uint8Array | ArrayBuffer): string;
 }
 
 /** A URL and its parts, as the WHATWG standard defines them. */
 declare class URL {
+  /** Parses a URL, relative to `base` where one is given. Throws when it is not one. */
   constructor(url: string | URL, base?: string | URL);
+  /** Whether `new URL(…)` would succeed. */
   static canParse(url: string | URL, base?: string | URL): boolean;
+  /** The URL, or `null` when it is not one. */
   static parse(url: string | URL, base?: string | URL): URL | null;
+  /** The whole URL. */
   href: string;
+  /** Scheme, host and port. */
   readonly origin: string;
+  /** Scheme, with its colon: `"https:"`. */
   protocol: string;
+  /** User name, percent-encoded. */
   username: string;
+  /** Password, percent-encoded. */
   password: string;
+  /** Host name and, unless it is the default, port. */
   host: string;
+  /** Host name without the port. */
   hostname: string;
+  /** Port; empty where it is the default. */
   port: string;
+  /** Path, beginning with `/`. */
   pathname: string;
+  /** Query with its `?`; empty when there is none. */
   search: string;
+  /** The query as names and values; changing it changes the URL. */
   readonly searchParams: URLSearchParams;
+  /** Fragment with its `#`; empty when there is none. */
   hash: string;
+  /** The whole URL. */
   toString(): string;
+  /** The whole URL. */
   toJSON(): string;
 }
 
 /** The query of a URL, as the WHATWG standard defines it. */
 declare class URLSearchParams implements Iterable<[string, string]> {
+  /** Reads a query string, an object of names and values, or pairs. */
   constructor(init?: string | Readonly<Record<string, string>> | Iterable<readonly [string, string]> | URLSearchParams);
+  /** How many pairs. */
   readonly size: number;
+  /** Adds a pair. */
   append(name: string, value: string): void;
+  /** Removes all pairs of a name, or those with this value. */
   delete(name: string, value?: string): void;
+  /** The first value of a name; `null` when there is none. */
   get(name: string): string | null;
+  /** All values of a name. */
   getAll(name: string): string[];
+  /** Whether there is a pair of this name, and value where given. */
   has(name: string, value?: string): boolean;
+  /** Replaces all pairs of a name by one. */
   set(name: string, value: string): void;
+  /** Sorts the pairs by name. */
   sort(): void;
+  /** Calls a function for each pair. */
   forEach(visit: (value: string, name: string, all: URLSearchParams) => void): void;
+  /** The names, one for each pair. */
   keys(): IterableIterator<string>;
+  /** The values, one for each pair. */
   values(): IterableIterator<string>;
+  /** The pairs. */
   entries(): IterableIterator<[string, string]>;
+  /** The pairs. */
   [Symbol.iterator](): IterableIterator<[string, string]>;
+  /** The query as text, without `?`. */
   toString(): string;
 }

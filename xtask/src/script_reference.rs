@@ -90,7 +90,12 @@ impl<'a> Parser<'a> {
                 sections.push(Section { title: title.to_owned(), introduction: self.introduction(), items: Vec::new() });
             } else if line.starts_with("/**") {
                 comment = Some(self.comment(line));
-            } else if !(line.is_empty() || line.starts_with("//") || line == "}" || line.starts_with("declare module")) {
+            } else if !(line.is_empty()
+                || line.starts_with("//")
+                || line == "}"
+                || line == "export {};"
+                || line.starts_with("declare module"))
+            {
                 let item = self.item(number, line, comment.take())?;
                 let Some(section) = sections.last_mut() else { bail!("{SOURCE}:{}: outside any section", number + 1) };
                 add(&mut section.items, item, number)?;
@@ -195,7 +200,7 @@ fn add(items: &mut Vec<Item>, item: Item, number: usize) -> Result<()> {
 
 fn add_member(members: &mut Vec<Item>, member: Item) {
     // Marks that keep types apart are no part of the interface.
-    let brand = member.name == "kind" && member.signatures[0].contains('"');
+    let brand = member.name == "[brand]";
     match members.last_mut() {
         Some(last) if last.name == member.name && member.comment.text.is_empty() => last.signatures.extend(member.signatures),
         _ if brand || member.comment.unreleased => {}
@@ -354,7 +359,7 @@ declare module "loadstone" {
 
   /** A thing. */
   export interface Thing {
-    readonly kind: "thing";
+    readonly [brand]: "thing";
     /** Its size. Bytes. */
     readonly size: number;
     plain(): void;
@@ -366,6 +371,8 @@ declare module "loadstone" {
    * @unreleased
    */
   export function later(): void;
+
+  export {};
 }
 "#;
         let page = page(source).unwrap();
