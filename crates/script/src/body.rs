@@ -1,4 +1,4 @@
-//! What scripts read out of a body, of an answer or of a request that a stub received.
+//! What scripts read out of a body, of a response or of a request that a stub received.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -43,7 +43,7 @@ pub(crate) fn expression(text: &str) -> Result<XPath, ExtractError> {
 
 /// Texts of the nodes that an expression finds, in document order; a number, text or truth value is one text. At most `limit`.
 ///
-/// `content_type` is the answer's: HTML is read as browsers do, anything else as XML. In XML, prefixes declared on the
+/// `content_type` is the response's: HTML is read as browsers do, anything else as XML. In XML, prefixes declared on the
 /// root element may be used in the expression.
 pub(crate) fn xpath(
     body: &str,

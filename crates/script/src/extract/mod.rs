@@ -10,7 +10,7 @@ pub(crate) mod scan;
 
 use thiserror::Error;
 
-/// Why nothing could be taken out. A value that is not there is no error here: the caller knows which answer it was and says so.
+/// Why nothing could be taken out. A value that is not there is not an error here: the caller knows which response it was and says so.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum ExtractError {
     #[error("\"{expression}\" is not a valid {kind}: {problem}")]

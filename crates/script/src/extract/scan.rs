@@ -1,7 +1,7 @@
 //! One pass over JSON text that checks all of it and keeps the place of one value, without building a tree.
 //!
 //! Read [`locate`]. The grammar is RFC 8259, whole: what `serde_json` rejects is rejected here, so that taking a value out of a broken
-//! answer fails whichever way it is taken. Of members with one name the last counts, as `JSON.parse` has it.
+//! response fails whichever way it is taken. Of members with one name the last counts, as `JSON.parse` has it.
 
 use std::ops::Range;
 

@@ -69,14 +69,8 @@ pub(crate) struct OperationSlot {
 }
 
 impl OperationSlot {
-    pub(super) fn new(operation: impl Operation + 'static, owner: Option<Rc<dyn Owner>>, realm: Rc<RealmState>) -> Rc<Self> {
-        Rc::new(Self {
-            operation: RefCell::new(Some(Box::pin(operation))),
-            waker: RefCell::default(),
-            cancelled: Cell::default(),
-            owner,
-            realm,
-        })
+    pub(super) fn new(operation: Pin<Box<dyn Operation>>, owner: Option<Rc<dyn Owner>>, realm: Rc<RealmState>) -> Rc<Self> {
+        Rc::new(Self { operation: RefCell::new(Some(operation)), waker: RefCell::default(), cancelled: Cell::default(), owner, realm })
     }
 
     /// The operation, to be settled; `None` when it was cancelled meanwhile.

@@ -1,6 +1,6 @@
 //! State that capabilities keep, found by its type.
 
-use std::any::{Any, type_name};
+use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
@@ -58,14 +58,10 @@ pub(crate) struct UserParts(RefCell<Vec<Rc<dyn UserPart>>>);
 
 impl UserParts {
     pub(crate) fn get_or<T: UserPart>(&self, make: impl FnOnce() -> T) -> Rc<T> {
-        for part in self.0.borrow().iter() {
-            let part: &Rc<dyn UserPart> = part;
-            if (**part).type_id() == std::any::TypeId::of::<T>() {
-                let any: Rc<dyn Any> = Rc::clone(part) as _;
-                if let Ok(part) = any.downcast() {
-                    return part;
-                }
-            }
+        let is_wanted = |part: &&Rc<dyn UserPart>| (***part).type_id() == TypeId::of::<T>();
+        let found: Option<Rc<dyn Any>> = self.0.borrow().iter().find(is_wanted).map(|part| Rc::clone(part) as _);
+        if let Some(Ok(part)) = found.map(Rc::downcast) {
+            return part;
         }
         let made = Rc::new(make());
         self.0.borrow_mut().push(Rc::clone(&made) as _);

@@ -62,14 +62,19 @@ where
     }
 }
 
-/// A future with what is to be done in the realm once it has ended.
-pub(crate) fn settling<F: Future>(future: F, settle: impl FnOnce(&Ctx<'_>, F::Output) -> rquickjs::Result<()>) -> impl Operation {
-    Settling { future, output: None, settle: Some(settle) }
+/// A future with what is to be done in the realm once it has ended. Boxed at once: futures are large, and each move would copy one.
+#[inline]
+pub(crate) fn settling<F: Future + 'static>(
+    future: F,
+    settle: impl FnOnce(&Ctx<'_>, F::Output) -> rquickjs::Result<()> + 'static,
+) -> Pin<Box<dyn Operation>> {
+    Box::pin(Settling { future, output: None, settle: Some(settle) })
 }
 
 impl UserState {
     /// Runs a future of this user's; the promise resolves with what `settle` makes of its output, and is rejected with what that throws.
     /// Interrupting the iteration drops the future.
+    #[inline]
     pub(crate) fn promise<'js, F: Future + 'static>(
         self: &Rc<Self>,
         ctx: &Ctx<'js>,

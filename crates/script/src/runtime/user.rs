@@ -1,6 +1,7 @@
 //! The state of one user that outlives a single call: its iteration, its groups, its operations under way.
 
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
@@ -97,7 +98,7 @@ impl UserState {
     }
 
     /// Hands an operation of the script to the driver; an interruption of the iteration cancels it.
-    pub(crate) fn submit(self: &Rc<Self>, operation: impl Operation + 'static, realm: &Rc<RealmState>) {
+    pub(crate) fn submit(self: &Rc<Self>, operation: Pin<Box<dyn Operation>>, realm: &Rc<RealmState>) {
         let slot = self.worker.submit(operation, Some(Rc::clone(self) as _), realm);
         self.track(Rc::downgrade(&slot) as _);
     }
@@ -105,7 +106,7 @@ impl UserState {
     /// Runs a future for as long as the realm lives, or until its slot is cancelled. Nobody is told of its end. `None`: the run is over.
     pub(crate) fn background(&self, future: impl Future<Output = ()> + 'static) -> Option<Rc<OperationSlot>> {
         let realm = self.realm.upgrade()?;
-        Some(self.worker.submit(Background::new(future), None, &realm))
+        Some(self.worker.submit(Box::pin(Background::new(future)), None, &realm))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the users of one worker share: clock, recorder, network, and the queues to the driver.
 
 use std::cell::RefCell;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
@@ -68,7 +69,7 @@ impl WorkerState {
     /// Hands an operation to the driver.
     pub(crate) fn submit(
         &self,
-        operation: impl Operation + 'static,
+        operation: Pin<Box<dyn Operation>>,
         owner: Option<Rc<dyn Owner>>,
         realm: &Rc<RealmState>,
     ) -> Rc<OperationSlot> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::{IterationEnd, VirtualUser};
 use metrics::Outcome;
 
-use crate::running::{Stage, run};
+use crate::running::{TestWorker, run};
 
 const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
 const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Script);
@@ -18,8 +18,8 @@ fn test_of(top: &str, function: &str) -> String {
     )
 }
 
-fn messages(stage: &Stage) -> Vec<String> {
-    stage.drain().errors.iter().map(|error| error.message.to_string()).collect()
+fn messages(worker: &TestWorker) -> Vec<String> {
+    worker.drain().errors.iter().map(|error| error.message.to_string()).collect()
 }
 
 #[test]
@@ -31,10 +31,10 @@ fn a_user_that_waits_for_another_ends_when_that_one_settles_it() {
   else if (user.number === 1) await Promise.race([gate, user.pause('1h')]);
   else { await user.pause('20ms'); open(); }
 }";
-    run(&test_of(top, function), async |stage| {
-        let ends = tokio::join!(stage.play(0), stage.play(1), stage.play(2));
+    run(&test_of(top, function), async |worker| {
+        let ends = tokio::join!(worker.iterate(0), worker.iterate(1), worker.iterate(2));
         assert_eq!(ends, (PASSED, PASSED, PASSED));
-        assert!(messages(stage).is_empty());
+        assert!(messages(worker).is_empty());
     });
 }
 
@@ -45,12 +45,12 @@ fn one_rejection_that_many_wait_for_fails_each_of_them_once() {
   if (user.number === 0) { await user.pause('5ms'); fail(new Error('no gate')); }
   else await gate;
 }";
-    run(&test_of(top, function), async |stage| {
+    run(&test_of(top, function), async |worker| {
         // More than are kept of rejections that nobody waits for.
-        let all = (0..150).map(|number| stage.play(number));
+        let all = (0..150).map(|number| worker.iterate(number));
         let ends = futures_util::future::join_all(all).await;
         assert_eq!(ends.iter().filter(|end| **end == FAILED).count(), 149);
-        let errors = stage.drain().errors;
+        let errors = worker.drain().errors;
         assert_eq!((errors.len(), errors[0].count), (1, 149));
         assert!(errors[0].message.starts_with("no gate ("), "{}", errors[0].message);
     });
@@ -58,9 +58,9 @@ fn one_rejection_that_many_wait_for_fails_each_of_them_once() {
 
 #[test]
 fn a_scenario_that_awaits_nothing_ends_at_once_and_fails_by_what_it_throws() {
-    run(&test_of("", "async (user) => { if (user.number === 1) throw new Error('at once'); }"), async |stage| {
-        assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, FAILED, PASSED));
-        assert_eq!(messages(stage), ["at once (t.load.ts:3:76)"]);
+    run(&test_of("", "async (user) => { if (user.number === 1) throw new Error('at once'); }"), async |worker| {
+        assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, FAILED, PASSED));
+        assert_eq!(messages(worker), ["at once (t.load.ts:3:76)"]);
     });
 }
 
@@ -69,12 +69,12 @@ fn a_promise_that_users_share_ends_each_of_their_iterations() {
     let top = "let open: () => void;\nconst gate = new Promise<void>((resolve) => { open = resolve; });";
     // No async function: the promise returned is the same for both, and the third's is settled already.
     let function = "(user) => { if (user.number === 2) open(); return gate; }";
-    run(&test_of(top, function), async |stage| {
+    run(&test_of(top, function), async |worker| {
         let late = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            stage.play(2).await
+            worker.iterate(2).await
         };
-        assert_eq!(tokio::join!(stage.play(0), stage.play(1), late), (PASSED, PASSED, PASSED));
+        assert_eq!(tokio::join!(worker.iterate(0), worker.iterate(1), late), (PASSED, PASSED, PASSED));
     });
 }
 
@@ -85,13 +85,13 @@ fn what_an_interrupted_iteration_throws_later_is_no_news() {
   if (user.number === 0) await gate;
   else if (user.number === 1) fail(new Error('too late'));
 }";
-    run(&test_of(top, function), async |stage| {
-        let mut user = stage.user(0);
-        let cut = tokio::time::timeout(Duration::from_millis(20), user.iterate(stage.iteration(0, None))).await;
+    run(&test_of(top, function), async |worker| {
+        let mut user = worker.user(0);
+        let cut = tokio::time::timeout(Duration::from_millis(20), user.iterate(worker.iteration(0, None))).await;
         assert!(cut.is_err());
         drop(user);
-        assert_eq!(stage.play(1).await, PASSED);
+        assert_eq!(worker.iterate(1).await, PASSED);
         tokio::time::sleep(Duration::from_millis(10)).await;
-        assert!(messages(stage).is_empty());
+        assert!(messages(worker).is_empty());
     });
 }

@@ -1,4 +1,4 @@
-//! Scenarios played against a server in this process, iteration by iteration.
+//! Scenarios run against a server in this process, iteration by iteration.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -17,16 +17,16 @@ use tokio::net::TcpListener;
 
 use crate::folder::Folder;
 
-/// A worker with a script's crew, and what it wrote and measured.
-pub(crate) struct Stage {
-    crew: Rc<ScriptUsers>,
+/// A worker with a users, and what it wrote and measured.
+pub(crate) struct TestWorker {
+    users: Rc<ScriptUsers>,
     recorder: Rc<RefCell<Recorder>>,
     pub(crate) clock: Clock,
     lines: Rc<RefCell<Vec<ConsoleLine>>>,
     pub(crate) load_end: Rc<std::cell::Cell<Nanos>>,
 }
 
-impl Stage {
+impl TestWorker {
     pub(crate) fn open(text: &str, target: &str, more: &[(&str, &str)]) -> Self {
         let mut files = vec![("t.load.ts", text)];
         files.extend_from_slice(more);
@@ -40,12 +40,12 @@ impl Stage {
         let written = Rc::clone(&lines);
         let console: Rc<dyn Fn(&ConsoleLine)> = Rc::new(move |line| written.borrow_mut().push(line.clone()));
         let sinks = Sinks { console: Some(console), ..Sinks::default() };
-        let crew = Rc::new(ScriptUsers::new(&Arc::new(loaded), &context, sinks).unwrap_or_else(|error| panic!("{}", error.render())));
-        Self { crew, recorder, clock, lines, load_end: Rc::new(std::cell::Cell::new(Nanos::MAX)) }
+        let users = Rc::new(ScriptUsers::new(&Arc::new(loaded), &context, sinks).unwrap_or_else(|error| panic!("{}", error.render())));
+        Self { users, recorder, clock, lines, load_end: Rc::new(std::cell::Cell::new(Nanos::MAX)) }
     }
 
     pub(crate) fn user(&self, number: u64) -> ScriptUser {
-        self.crew.new_user(0, ScenarioId(0), number)
+        self.users.new_user(0, ScenarioId(0), number)
     }
 
     pub(crate) fn iteration(&self, sequence: u64, scheduled: Option<Nanos>) -> Iteration {
@@ -53,11 +53,11 @@ impl Stage {
         Iteration { arrival, leaf: 0, open: scheduled.is_some(), load_end: Rc::clone(&self.load_end) }
     }
 
-    pub(crate) async fn play(&self, sequence: u64) -> IterationEnd {
+    pub(crate) async fn iterate(&self, sequence: u64) -> IterationEnd {
         self.user(sequence).iterate(self.iteration(sequence, None)).await
     }
 
-    /// Runs `act` with the crew's driver and the clock beside it.
+    /// Runs `act` with the users' driver and the clock beside it.
     pub(crate) async fn with<T>(&self, act: impl Future<Output = T>) -> T {
         let clock = async {
             loop {
@@ -68,7 +68,7 @@ impl Stage {
         tokio::select! {
             biased;
             value = act => value,
-            () = self.crew.drive() => unreachable!("the driver never completes"),
+            () = self.users.drive() => unreachable!("the driver never completes"),
             () = clock => unreachable!("nor does the clock"),
         }
     }
@@ -79,23 +79,23 @@ impl Stage {
 
     pub(crate) fn drain(&self) -> Snapshot {
         let mut recorder = self.recorder.borrow_mut();
-        self.crew.count_into(recorder.generator());
+        self.users.count_into(recorder.generator());
         recorder.drain(0, 0, self.clock.now())
     }
 }
 
-pub(crate) fn run<T>(text: &str, act: impl AsyncFnOnce(&Stage) -> T) -> T {
+pub(crate) fn run<T>(text: &str, act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
     run_with(text, &[], act)
 }
 
-fn run_with<T>(text: &str, more: &[(&str, &str)], act: impl AsyncFnOnce(&Stage) -> T) -> T {
+fn run_with<T>(text: &str, more: &[(&str, &str)], act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let target = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(serve(listener));
-        let stage = Stage::open(text, &target, more);
-        tokio::time::timeout(Duration::from_secs(20), stage.with(act(&stage))).await.expect("the scenario should end")
+        let worker = TestWorker::open(text, &target, more);
+        tokio::time::timeout(Duration::from_secs(20), worker.with(act(&worker))).await.expect("the scenario should end")
     })
 }
 
@@ -170,12 +170,17 @@ const s = scenario("s", async (user) => {
 });
 export default test({ target: param.url("target"), load: s.run(arrivals(1).for("1s")) });
 "#;
-    run(text, async |stage| {
-        let due = stage.clock.now();
+    run(text, async |worker| {
+        let due = worker.clock.now();
         tokio::time::sleep(Duration::from_millis(30)).await;
-        let begun = stage.clock.now();
-        assert_eq!(stage.user(0).iterate(stage.iteration(0, Some(due))).await, IterationEnd::Ended(Outcome::Passed), "{:?}", stage.texts());
-        let events = stage.drain().flow_events;
+        let begun = worker.clock.now();
+        assert_eq!(
+            worker.user(0).iterate(worker.iteration(0, Some(due))).await,
+            IterationEnd::Ended(Outcome::Passed),
+            "{:?}",
+            worker.texts()
+        );
+        let events = worker.drain().flow_events;
         let at = |key: &str, step| {
             events.iter().find(|event| event.key == FlowKey::of(key) && event.step == step).map(|event| event.at).unwrap()
         };
@@ -185,7 +190,7 @@ export default test({ target: param.url("target"), load: s.run(arrivals(1).for("
         assert!(second > begun && second < at("7", FlowStep::Start), "{events:?}");
         assert!(at("7", FlowStep::Start) <= at("7", FlowStep::Stage(0)) && at("7", FlowStep::Stage(0)) <= at("7", FlowStep::Finish));
         assert_eq!(events.len(), 6);
-        assert!(stage.texts()[0].contains("`since` must be a response"), "{:?}", stage.texts());
+        assert!(worker.texts()[0].contains("`since` must be a response"), "{:?}", worker.texts());
     });
 }
 
@@ -218,10 +223,10 @@ fn a_request_is_sent_answered_and_recorded() {
     let text = scenario(
         "const r = await user.get('/tickets/17?x=1');\nconsole.log(r.ok, r.status, r.json('$.path'), r.header('X-Two'), r.headers['x-two'], r.times.total > 0);",
     );
-    run(&text, async |stage| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["true 200 /tickets/17?x=1 a a, b true"]);
-        let snapshot = stage.drain();
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["true 200 /tickets/17?x=1 a a, b true"]);
+        let snapshot = worker.drain();
         let series = series(&snapshot, SeriesKind::Request, "GET /tickets/:id");
         assert_eq!((series.count, series.failed, &*series.statuses), (1, 0, &[(200, 1)][..]));
         assert_eq!(snapshot.generator[0].connections_opened, 1);
@@ -240,8 +245,8 @@ show(await user.delete("/p", { body: new Uint8Array([104, 105]), auth: null }));
 show(await user.request("report", "/p"));
 "#;
     let text = scenario_with("", body, ", { headers: { 'x-a': 'scenario' }, auth: { bearer: 't' } }");
-    run(&text, async |stage| {
-        assert_eq!(stage.play(0).await, PASSED);
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
         let expected = [
             r#"["POST","/p","{\"a\":[1,null]}","application/json","Bearer t","mine"]"#,
             r#"["PUT","/p?z=0&q=%C3%A4&n=5","a=b+c&d=1&d=2","application/x-www-form-urlencoded","Bearer t","scenario"]"#,
@@ -249,7 +254,7 @@ show(await user.request("report", "/p"));
             r#"["DELETE","/p","hi",null,null,"scenario"]"#,
             r#"["REPORT","/p","",null,"Bearer t","scenario"]"#,
         ];
-        assert_eq!(stage.texts(), expected);
+        assert_eq!(worker.texts(), expected);
     });
 }
 
@@ -261,9 +266,9 @@ fn options_that_never_change_reach_the_wire_again_and_again() {
                 }
                 for (let n = 0; n < 4; n++) await user.get('/status/404', { name: 'none', expect: { status: 404 } });
                 for (let n = 0; n < 4; n++) await user.get('/status/404', { name: 'wrong', expect: { status: 200 } });";
-    run(&scenario(body), async |stage| {
-        assert_eq!(stage.play(0).await, FAILED);
-        let snapshot = stage.drain();
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, FAILED);
+        let snapshot = worker.drain();
         for (name, count, failed) in [("made", 4, 0), ("none", 4, 0), ("wrong", 4, 4)] {
             let series = series(&snapshot, SeriesKind::Request, name);
             assert_eq!((series.count, series.failed), (count, failed), "{name}");
@@ -280,9 +285,9 @@ fn whoever_wraps_a_user_gets_options_of_its_own() {
                 console.log(new Set(seen).size, Object.isFrozen(seen[0]));
                 const other = new Map();
                 try { other.post('/', { name: 'a' }) } catch (error) { console.log(error.message) }";
-    run(&scenario_with(top, body, ""), async |stage| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["1", "2", "3", "3 false", "not a function"]);
+    run(&scenario_with(top, body, ""), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["1", "2", "3", "3 false", "not a function"]);
     });
 }
 
@@ -291,9 +296,9 @@ fn files_go_up_in_multipart() {
     let top = "import { file } from \"loadstone\";\nconst photo = file(\"photo.txt\", { name: \"p.jpg\", type: \"image/jpeg\" });";
     let text =
         scenario_with(top, "const r = await user.post('/u', { multipart: { title: 'Sun', photo } });\nconsole.log(r.json('$.body'));", "");
-    run_with(&text, &[("photo.txt", "pixels")], async |stage| {
-        assert_eq!(stage.play(0).await, PASSED);
-        let body = &stage.texts()[0];
+    run_with(&text, &[("photo.txt", "pixels")], async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        let body = &worker.texts()[0];
         assert!(
             body.contains("name=\"title\"\r\n\r\nSun\r\n")
                 && body.contains("filename=\"p.jpg\"\r\nContent-Type: image/jpeg\r\n\r\npixels\r\n"),
@@ -308,10 +313,10 @@ fn a_failed_request_does_not_throw_and_fails_the_iteration() {
         "const r = await user.get('/status/503', { name: 'Down' });\nconsole.log(r.ok, r.error);\n\
          const e = await user.get('/status/404', { name: 'Absent', expect: { status: [200, '4xx'] } });\nconsole.log(e.ok);",
     );
-    run(&text, async |stage| {
-        assert_eq!(stage.play(0).await, FAILED);
-        assert_eq!(stage.texts(), ["false status 503", "true"]);
-        let snapshot = stage.drain();
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, FAILED);
+        assert_eq!(worker.texts(), ["false status 503", "true"]);
+        let snapshot = worker.drain();
         let down = series(&snapshot, SeriesKind::Request, "Down");
         assert_eq!((down.failed, &*down.outcomes), (1, &[(Outcome::Status, 1)][..]));
         assert_eq!(series(&snapshot, SeriesKind::Request, "Absent").failed, 0);
@@ -331,8 +336,8 @@ for (const expect of [
   const r = await user.get("/e", { name: "E", expect });
   console.log(r.ok ? "ok" : r.error);
 }"#;
-    run(&scenario(body), async |stage| {
-        assert_eq!(stage.play(0).await, FAILED);
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, FAILED);
         let expected = [
             "ok",
             "header x-gone is missing",
@@ -346,17 +351,17 @@ for (const expect of [
             "ok",
             "the response took longer than 1ns",
         ];
-        assert_eq!(stage.texts(), expected);
-        assert_eq!(series(&stage.drain(), SeriesKind::Request, "E").outcomes, [(Outcome::Passed, 4), (Outcome::Expect, 7)]);
+        assert_eq!(worker.texts(), expected);
+        assert_eq!(series(&worker.drain(), SeriesKind::Request, "E").outcomes, [(Outcome::Passed, 4), (Outcome::Expect, 7)]);
     });
 }
 
 #[test]
 fn what_is_thrown_names_the_line_of_the_typescript() {
     let text = scenario("const n: number = 1;\nawait user.get('/');\nif (n > 0) {\n  throw new Error('no luck');\n}");
-    run(&text, async |stage| {
-        assert_eq!(stage.play(0).await, FAILED);
-        assert_eq!(&*stage.drain().errors[0].message, "no luck (t.load.ts:7:13)");
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, FAILED);
+        assert_eq!(&*worker.drain().errors[0].message, "no luck (t.load.ts:7:13)");
     });
 }
 
@@ -375,9 +380,9 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
         ("user.fail('enough');", "enough"),
         ("await user.group('G', async () => { await user.pause('1ms'); throw new TypeError('inside'); });", "TypeError: inside"),
     ] {
-        run(&scenario(line), async |stage| {
-            assert_eq!(stage.play(0).await, FAILED, "{line}");
-            let message = stage.drain().errors[0].message.clone();
+        run(&scenario(line), async |worker| {
+            assert_eq!(worker.iterate(0).await, FAILED, "{line}");
+            let message = worker.drain().errors[0].message.clone();
             assert!(message.contains(part) && message.contains(" (t.load.ts:4:"), "{line}: {message}");
         });
     }
@@ -386,9 +391,9 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
 #[test]
 fn a_forgotten_await_is_reported() {
     let text = scenario("(async () => { await user.pause('1ms'); throw new Error('lost'); })();\nawait user.pause('20ms');");
-    run(&text, async |stage| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(&*stage.drain().errors[0].message, "unhandled rejection: lost (t.load.ts:4:51)");
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(&*worker.drain().errors[0].message, "unhandled rejection: lost (t.load.ts:4:51)");
     });
 }
 
@@ -405,9 +410,9 @@ await user.group("Both", async (user) => {
 });
 await user.get("/c", { name: "c" });
 "#;
-    run(&scenario(body), async |stage| {
-        assert_eq!(stage.play(0).await, FAILED);
-        let snapshot = stage.drain();
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, FAILED);
+        let snapshot = worker.drain();
         let group_of = |kind, name| series(&snapshot, kind, name).key.group.to_string();
         assert_eq!(["a", "b", "c"].map(|name| group_of(SeriesKind::Request, name)), ["A", "B", ""]);
         assert_eq!(group_of(SeriesKind::Check, "fine"), "Both");
@@ -429,38 +434,38 @@ console.log((await user.get("/echo")).json("$.headers.cookie"), (await user.get(
 user.cookies.clear(); user.cookies.set("own", "1");
 console.log((await user.get("/echo")).json("$.headers.cookie"), (await user.get("/redirect", { redirects: 0 })).status);
 "#;
-    run(&scenario(body), async |stage| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["/echo?from=redirect yes", "seen=yes none", "own=1 302"]);
-        assert_eq!(series(&stage.drain(), SeriesKind::Request, "R").count, 1);
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["/echo?from=redirect yes", "seen=yes none", "own=1 302"]);
+        assert_eq!(series(&worker.drain(), SeriesKind::Request, "R").count, 1);
     });
 }
 
 #[test]
 fn an_interrupted_iteration_closes_and_records_what_was_under_way() {
     let text = scenario("await user.group('G', async () => { await user.get('/hang', { name: 'H' }); });\nconsole.log('never');");
-    run(&text, async |stage| {
-        let mut user = stage.user(0);
-        let cut = tokio::time::timeout(Duration::from_millis(100), user.iterate(stage.iteration(0, None))).await;
+    run(&text, async |worker| {
+        let mut user = worker.user(0);
+        let cut = tokio::time::timeout(Duration::from_millis(100), user.iterate(worker.iteration(0, None))).await;
         assert!(cut.is_err());
-        let snapshot = stage.drain();
+        let snapshot = worker.drain();
         for (kind, name) in [(SeriesKind::Request, "H"), (SeriesKind::Group, "G")] {
             let cut = series(&snapshot, kind, name);
             assert_eq!((cut.count, &*cut.outcomes, cut.censored.count()), (0, &[(Outcome::Interrupted, 1)][..], 1));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
-        assert_eq!(stage.drain().generator[0].connections, 0, "its connection is closed");
-        assert!(stage.texts().is_empty());
+        assert_eq!(worker.drain().generator[0].connections, 0, "its connection is closed");
+        assert!(worker.texts().is_empty());
     });
 }
 
 #[test]
 fn an_endless_loop_fails_its_iteration_and_the_others_go_on() {
     let text = scenario("await user.pause('1ms');\nif (user.iteration === 0) {\n  let n = 0;\n  while (true) n++;\n}");
-    run(&text, async |stage| {
-        assert_eq!(stage.play(0).await, FAILED);
-        assert_eq!(stage.play(1).await, PASSED);
-        let message = stage.drain().errors[0].message.clone();
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, FAILED);
+        assert_eq!(worker.iterate(1).await, PASSED);
+        let message = worker.drain().errors[0].message.clone();
         assert!(message.contains("without yielding") && message.contains(" (t.load.ts:7:"), "{message}");
     });
 }
@@ -468,12 +473,12 @@ fn an_endless_loop_fails_its_iteration_and_the_others_go_on() {
 #[test]
 fn the_first_request_of_an_open_iteration_counts_from_its_schedule() {
     let text = scenario("await user.get('/', { name: 'first' });\nawait user.get('/', { name: 'second' });");
-    run(&text, async |stage| {
+    run(&text, async |worker| {
         tokio::time::sleep(Duration::from_millis(60)).await;
-        let due = stage.clock.now() - 50_000_000;
-        let mut user = stage.user(0);
-        assert_eq!(user.iterate(stage.iteration(0, Some(due))).await, PASSED);
-        let snapshot = stage.drain();
+        let due = worker.clock.now() - 50_000_000;
+        let mut user = worker.user(0);
+        assert_eq!(user.iterate(worker.iteration(0, Some(due))).await, PASSED);
+        let snapshot = worker.drain();
         let (first, second) = (series(&snapshot, SeriesKind::Request, "first"), series(&snapshot, SeriesKind::Request, "second"));
         assert!(first.lag.min() >= 50_000_000 && first.response.max() >= 50_000_000);
         assert!(second.lag.is_empty() && second.response.max() == second.service.max());
@@ -483,11 +488,11 @@ fn the_first_request_of_an_open_iteration_counts_from_its_schedule() {
 #[test]
 fn a_pause_before_the_first_request_is_no_lateness() {
     let text = scenario("await user.pause('100ms');\nawait user.get('/', { name: 'first' });");
-    run(&text, async |stage| {
-        let mut user = stage.user(0);
-        let due = stage.clock.now();
-        assert_eq!(user.iterate(stage.iteration(0, Some(due))).await, PASSED);
-        let snapshot = stage.drain();
+    run(&text, async |worker| {
+        let mut user = worker.user(0);
+        let due = worker.clock.now();
+        assert_eq!(user.iterate(worker.iteration(0, Some(due))).await, PASSED);
+        let snapshot = worker.drain();
         let first = series(&snapshot, SeriesKind::Request, "first");
         assert!(first.lag.max() < 100_000_000, "{}", first.lag.max());
         assert!(first.response.max() >= first.service.max());
@@ -500,18 +505,18 @@ fn draws_repeat_with_the_arrival_or_the_users_own_count_and_state_with_the_user(
         "user.state.n = (user.state.n ?? 0) + 1;\nconsole.log(user.random.integer(0, 1e9), user.state.n, user.number, user.iteration);",
     );
     let play = || {
-        run(&text, async |stage| {
+        run(&text, async |worker| {
             // Closed load: whatever numbers a user's iterations have, which depend on how fast the others are.
-            let (mut user, mut slower) = (stage.user(3), stage.user(3));
+            let (mut user, mut slower) = (worker.user(3), worker.user(3));
             for sequence in [4, 5] {
-                user.iterate(stage.iteration(sequence, None)).await;
-                slower.iterate(stage.iteration(sequence + 3, None)).await;
+                user.iterate(worker.iteration(sequence, None)).await;
+                slower.iterate(worker.iteration(sequence + 3, None)).await;
             }
             // Open load: whichever user takes an arrival.
-            user.iterate(stage.iteration(4, Some(0))).await;
-            stage.user(8).iterate(stage.iteration(4, Some(0))).await;
-            user.iterate(stage.iteration(6, Some(0))).await;
-            stage.texts()
+            user.iterate(worker.iteration(4, Some(0))).await;
+            worker.user(8).iterate(worker.iteration(4, Some(0))).await;
+            user.iterate(worker.iteration(6, Some(0))).await;
+            worker.texts()
         })
     };
     let lines = play();
@@ -540,19 +545,19 @@ for await (const turn of user.pace({ every: "2ms", times: 3 })) seen.push("p" + 
 await user.pause("5ms");
 console.log(seen.join(" "));
 "#;
-    run(&scenario(body), async |stage| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["micro i1 i2 i3 p0 p1 p2"]);
+    run(&scenario(body), async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["micro i1 i2 i3 p0 p1 p2"]);
     });
 }
 
 #[test]
 fn a_paced_loop_ends_with_its_load() {
     let text = scenario("for await (const turn of user.pace({ perSecond: 500 })) if (turn > 1000) throw new Error('still going');");
-    run(&text, async |stage| {
-        stage.load_end.set(stage.clock.now() + 30_000_000);
-        assert_eq!(stage.play(0).await, PASSED);
-        assert!(stage.clock.now() >= 30_000_000);
+    run(&text, async |worker| {
+        worker.load_end.set(worker.clock.now() + 30_000_000);
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert!(worker.clock.now() >= 30_000_000);
     });
 }
 
@@ -562,24 +567,24 @@ fn a_user_whose_next_turn_lies_beyond_the_load_waits_for_its_end() {
         "for await (const turn of user.pace({ every: '10s' })) console.log(turn);
 console.log('over');",
     );
-    run(&text, async |stage| {
-        stage.load_end.set(stage.clock.now() + 50_000_000);
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["0", "over"]);
-        assert!(stage.clock.now() >= 50_000_000);
+    run(&text, async |worker| {
+        worker.load_end.set(worker.clock.now() + 50_000_000);
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["0", "over"]);
+        assert!(worker.clock.now() >= 50_000_000);
     });
 }
 
 #[test]
 fn an_exhausted_feeder_says_that_nothing_is_left() {
     let text = scenario_with("const q = rows([1, 2]).queue();", "console.log(q.next());", "");
-    run(&text, async |stage| {
-        assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, PASSED, IterationEnd::Exhausted));
+    run(&text, async |worker| {
+        assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, PASSED, IterationEnd::Exhausted));
         assert_eq!(
-            stage.texts(),
+            worker.texts(),
             ["1", "2", "rows is exhausted: all 2 rows were given out (queue); the part of the load that asked for more ends"]
         );
-        assert!(stage.drain().errors.is_empty());
+        assert!(worker.drain().errors.is_empty());
     });
 }
 
@@ -589,9 +594,9 @@ fn a_scenario_that_is_no_async_function_fails_and_is_exhausted_alike() {
 const q = rows([1, 2]).queue();
 const s = scenario("S", (user) => { if (q.next() === 2) throw new Error("two"); });
 export default test({ target: param.url("target"), load: s.run(once()) });"#;
-    run(text, async |stage| {
-        assert_eq!((stage.play(0).await, stage.play(1).await, stage.play(2).await), (PASSED, FAILED, IterationEnd::Exhausted));
-        let messages: Vec<String> = stage.drain().errors.iter().map(|error| error.message.to_string()).collect();
+    run(text, async |worker| {
+        assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, FAILED, IterationEnd::Exhausted));
+        let messages: Vec<String> = worker.drain().errors.iter().map(|error| error.message.to_string()).collect();
         assert_eq!(messages, ["two (t.load.ts:3:67)"]);
     });
 }
@@ -599,14 +604,14 @@ export default test({ target: param.url("target"), load: s.run(once()) });"#;
 #[test]
 fn many_users_share_realms_and_leave_them_clean() {
     let text = scenario("const r = await user.get('/n');\nuser.check('ok', r.status === 200);");
-    run(&text, async |stage| {
-        let mut users: Vec<ScriptUser> = (0..50).map(|number| stage.user(number)).collect();
+    run(&text, async |worker| {
+        let mut users: Vec<ScriptUser> = (0..50).map(|number| worker.user(number)).collect();
         for round in 0..4 {
-            let all = users.iter_mut().enumerate().map(|(at, user)| user.iterate(stage.iteration(round * 50 + at as u64, None)));
+            let all = users.iter_mut().enumerate().map(|(at, user)| user.iterate(worker.iteration(round * 50 + at as u64, None)));
             let ends = futures_util::future::join_all(all).await;
             assert!(ends.iter().all(|end| *end == PASSED));
         }
-        let snapshot = stage.drain();
+        let snapshot = worker.drain();
         assert_eq!(series(&snapshot, SeriesKind::Request, "GET /n").count, 200);
         assert_eq!((snapshot.generator[0].connections, snapshot.generator[0].connections_opened), (50, 50));
     });
@@ -618,10 +623,10 @@ fn a_long_chain_of_settled_promises_ends_and_lets_others_in_between() {
         "if (user.number === 1) { await user.pause('1ms'); console.log('between'); return; }\n\
          for (let i = 0; i < 300_000; i++) await null;\nconsole.log('end');",
     );
-    run(&text, async |stage| {
-        let (mut long, mut short) = (stage.user(0), stage.user(1));
-        let ends = futures_util::future::join(long.iterate(stage.iteration(0, None)), short.iterate(stage.iteration(1, None))).await;
+    run(&text, async |worker| {
+        let (mut long, mut short) = (worker.user(0), worker.user(1));
+        let ends = futures_util::future::join(long.iterate(worker.iteration(0, None)), short.iterate(worker.iteration(1, None))).await;
         assert_eq!(ends, (PASSED, PASSED));
-        assert_eq!(stage.texts(), ["between", "end"]);
+        assert_eq!(worker.texts(), ["between", "end"]);
     });
 }

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, 
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use crate::running::Stage;
+use crate::running::TestWorker;
 
 const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
 const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Script);
@@ -31,8 +31,8 @@ struct Log {
     opened: Cell<u32>,
 }
 
-/// Plays a scenario of this body, whose target is the server.
-fn run<T>(body: &str, act: impl AsyncFnOnce(&Stage, &Log) -> T) -> T {
+/// Runs a scenario of this body, whose target is the server.
+fn run<T>(body: &str, act: impl AsyncFnOnce(&TestWorker, &Log) -> T) -> T {
     let text = format!(
         "import {{ test, scenario, once, param }} from \"loadstone\";\nconst s = scenario(\"S\", async (user) => {{\n{body}\n}});\n\
          export default test({{ target: param.url(\"target\"), load: s.run(once()), options: {{ requestTimeout: \"15s\" }} }});\n"
@@ -43,8 +43,8 @@ fn run<T>(body: &str, act: impl AsyncFnOnce(&Stage, &Log) -> T) -> T {
         let target = format!("http://{}", listener.local_addr().unwrap());
         let log: Rc<Log> = Rc::default();
         tokio::task::spawn_local(serve(listener, Rc::clone(&log)));
-        let stage = Stage::open(&text, &target, &[]);
-        tokio::time::timeout(Duration::from_secs(20), stage.with(act(&stage, &log))).await.expect("the scenario should end")
+        let worker = TestWorker::open(&text, &target, &[]);
+        tokio::time::timeout(Duration::from_secs(20), worker.with(act(&worker, &log))).await.expect("the scenario should end")
     })
 }
 
@@ -160,11 +160,11 @@ console.log((await socket.receive({ match: "this one" })).text);
 const bytes = await socket.request(new Uint8Array([1, 2, 255]), { name: "Bytes" });
 console.log(bytes.bytes.join());
 "#;
-    run(body, async |stage, log| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["true undefined b", "true undefined true", "7 2 8 none", "not this one", "1,2,255"]);
+    run(body, async |worker, log| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["true undefined b", "true undefined true", "7 2 8 none", "not this one", "1,2,255"]);
         assert_eq!(*log.lines.borrow(), ["hello", "3 bytes", "close 1000"]);
-        let snapshot = stage.drain();
+        let snapshot = worker.drain();
         assert_eq!((request(&snapshot, "WS /validate/:id").count, &*request(&snapshot, "WS /validate/:id").statuses), (1, &[(101, 1)][..]));
         let tap = request(&snapshot, "Tap");
         assert_eq!((&*tap.key.group, tap.count, tap.failed), ("Tap", 1, 0));
@@ -186,15 +186,15 @@ try { late.regex(/x/); } catch (error) { console.log(error.message); }
 const none = await socket.receive({ match: "never", within: "1ms" });
 console.log(none.ok, none.error);
 "#;
-    run(body, async |stage, _| {
-        assert_eq!(stage.play(0).await, FAILED);
+    run(body, async |worker, _| {
+        assert_eq!(worker.iterate(0).await, FAILED);
         let expected = [
             "false no message like /^late/ came within 20ms true",
             "\"Late\" got no message (no message like /^late/ came within 20ms): /x/ matches nothing in it",
             "false no message with \"never\" came within 1ms",
         ];
-        assert_eq!(stage.texts(), expected);
-        let snapshot = stage.drain();
+        assert_eq!(worker.texts(), expected);
+        let snapshot = worker.drain();
         let late = request(&snapshot, "Late");
         assert_eq!((late.failed, &*late.outcomes, late.censored.count()), (1, &[(Outcome::Timeout, 1)][..], 1));
         assert!(late.response.min() >= 19_900_000);
@@ -214,11 +214,11 @@ console.log((await refused.request("hello?", { name: "Tap" })).error, (await ref
 for await (const _ of refused.messages()) user.fail("no message can come");
 await refused.close();
 "#;
-    run(body, async |stage, _| {
-        assert_eq!(stage.play(0).await, FAILED);
+    run(body, async |worker, _| {
+        assert_eq!(worker.iterate(0).await, FAILED);
         let expected = ["false status 403 instead of a WebSocket", "false connection refused", "connection refused 1006 false"];
-        assert_eq!(stage.texts(), expected);
-        let snapshot = stage.drain();
+        assert_eq!(worker.texts(), expected);
+        let snapshot = worker.drain();
         let forbidden = request(&snapshot, "Forbidden");
         assert_eq!((&*forbidden.outcomes, &*forbidden.statuses), (&[(Outcome::Status, 1)][..], &[(403, 1)][..]));
         assert_eq!(&*request(&snapshot, "Refused").outcomes, &[(Outcome::Refused, 1)]);
@@ -240,20 +240,20 @@ fn a_loss_is_counted_once_by_kind() {
             "const socket = await user.ws('/', {{ name: 'Connect' }});\nconst closed = socket.closed;\n\
              const tap = await socket.request('{order}', {{ name: 'Tap' }});\nconsole.log(tap.error, socket.open, (await closed).code);"
         );
-        run(&body, async |stage, _| {
-            assert_eq!(stage.play(0).await, FAILED);
+        run(&body, async |worker, _| {
+            assert_eq!(worker.iterate(0).await, FAILED);
             let code = order.strip_prefix("bye ").unwrap_or("1006");
-            assert_eq!(stage.texts(), [format!("{message} false {code}")]);
-            let snapshot = stage.drain();
+            assert_eq!(worker.texts(), [format!("{message} false {code}")]);
+            let snapshot = worker.drain();
             assert_eq!(&*request(&snapshot, "Tap").outcomes, &[(outcome, 1)]);
             assert_eq!(errors(&snapshot), [("Tap", outcome, message, 1)]);
         });
         // Nothing does.
         let body =
             format!("const socket = await user.ws('/', {{ name: 'Connect' }});\nawait socket.send('{order}');\nawait socket.closed;");
-        run(&body, async |stage, _| {
-            assert_eq!(stage.play(0).await, if ordinary { PASSED } else { FAILED });
-            let snapshot = stage.drain();
+        run(&body, async |worker, _| {
+            assert_eq!(worker.iterate(0).await, if ordinary { PASSED } else { FAILED });
+            let snapshot = worker.drain();
             assert_eq!(request(&snapshot, "Connect").failed, 0);
             let expected = if ordinary { vec![] } else { vec![("Connect", outcome, message, 1)] };
             assert_eq!(errors(&snapshot), expected);
@@ -273,19 +273,19 @@ for await (const message of socket.messages()) {
 }
 console.log(seen[0], seen[499], seen.length, socket.open);
 "#;
-    run(body, async |stage, _| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["m0 m499 500 false"]);
+    run(body, async |worker, _| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["m0 m499 500 false"]);
     });
 }
 
 #[test]
 fn messages_end_with_the_load() {
     let body = "const socket = await user.ws('/');\nfor await (const message of socket.messages()) console.log(message.text);\nconsole.log('over', socket.open);";
-    run(body, async |stage, log| {
-        stage.load_end.set(stage.clock.now() + 200_000_000);
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["over true"]);
+    run(body, async |worker, log| {
+        worker.load_end.set(worker.clock.now() + 200_000_000);
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["over true"]);
         assert_eq!(*log.lines.borrow(), ["close 1000"]);
     });
 }
@@ -293,16 +293,16 @@ fn messages_end_with_the_load() {
 #[test]
 fn what_nobody_reads_is_bounded_or_forgotten() {
     let body = "const socket = await user.ws('/', { name: 'Connect' });\nawait socket.send('flood 1500');\nawait socket.closed;\nconsole.log(socket.error);";
-    run(body, async |stage, _| {
-        assert_eq!(stage.play(0).await, FAILED);
-        assert!(stage.texts()[0].contains("receive() or messages(), or open it with `unread: \"drop\"`"));
-        assert_eq!(errors(&stage.drain())[0].1, Outcome::Script);
+    run(body, async |worker, _| {
+        assert_eq!(worker.iterate(0).await, FAILED);
+        assert!(worker.texts()[0].contains("receive() or messages(), or open it with `unread: \"drop\"`"));
+        assert_eq!(errors(&worker.drain())[0].1, Outcome::Script);
     });
     let body = "const socket = await user.ws('/', { unread: 'drop' });\nawait socket.send('flood 1500');\n\
                 console.log((await socket.request('echo last', { match: 'last' })).text, (await socket.receive({ within: '1ms' })).ok);";
-    run(body, async |stage, _| {
-        assert_eq!(stage.play(0).await, PASSED);
-        assert_eq!(stage.texts(), ["last false"]);
+    run(body, async |worker, _| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["last false"]);
     });
 }
 
@@ -318,12 +318,12 @@ const waiting = silent.request("anybody?", { name: "Tap" });
 console.log(await silent.ping({ within: "30ms" }), silent.open, silent.error);
 console.log((await waiting).error);
 "#;
-    run(body, async |stage, log| {
-        assert_eq!(stage.play(0).await, FAILED);
+    run(body, async |worker, log| {
+        assert_eq!(worker.iterate(0).await, FAILED);
         let lost = "no pong came within 30ms: the connection is lost";
-        assert_eq!(stage.texts(), ["true true".to_owned(), format!("false false {lost}"), lost.to_owned()]);
+        assert_eq!(worker.texts(), ["true true".to_owned(), format!("false false {lost}"), lost.to_owned()]);
         assert!(log.lines.borrow().contains(&"pong".to_owned()));
-        let snapshot = stage.drain();
+        let snapshot = worker.drain();
         assert_eq!((request(&snapshot, "Ping").count, request(&snapshot, "Ping").failed), (1, 0));
         assert_eq!(&*request(&snapshot, "Tap").outcomes, &[(Outcome::Timeout, 1)]);
         assert_eq!(errors(&snapshot).len(), 2);
@@ -337,12 +337,12 @@ const kept = (user.state.socket ??= await user.ws("/kept", { keep: true }));
 const other = await user.ws("/other");
 console.log((await kept.request(`echo ${user.iteration}`)).text, kept.open, other.open);
 "#;
-    run(body, async |stage, log| {
-        let mut user = stage.user(0);
+    run(body, async |worker, log| {
+        let mut user = worker.user(0);
         for sequence in 0..3 {
-            assert_eq!(user.iterate(stage.iteration(sequence, None)).await, PASSED);
+            assert_eq!(user.iterate(worker.iteration(sequence, None)).await, PASSED);
         }
-        assert_eq!(stage.texts(), ["0 true true", "1 true true", "2 true true"]);
+        assert_eq!(worker.texts(), ["0 true true", "1 true true", "2 true true"]);
         assert_eq!((*log.lines.borrow()).clone(), ["close 1000"; 3]);
         assert_eq!(log.open.get(), 1);
         drop(user);
@@ -351,7 +351,7 @@ console.log((await kept.request(`echo ${user.iteration}`)).text, kept.open, othe
         }
         assert_eq!(log.lines.borrow().last().unwrap(), "close 1001");
         // Open load: every arrival is a new visitor, with sockets of its own.
-        assert_eq!(stage.user(1).iterate(stage.iteration(3, Some(stage.clock.now()))).await, PASSED);
+        assert_eq!(worker.user(1).iterate(worker.iteration(3, Some(worker.clock.now()))).await, PASSED);
         assert_eq!(log.lines.borrow().iter().filter(|line| *line == "close 1000").count(), 5);
     });
 }
@@ -359,15 +359,15 @@ console.log((await kept.request(`echo ${user.iteration}`)).text, kept.open, othe
 #[test]
 fn an_interruption_closes_and_counts_what_was_under_way() {
     let body = "const socket = await user.ws('/', { name: 'Connect' });\nawait socket.request('nothing', { name: 'Tap' });";
-    run(body, async |stage, log| {
-        let mut user = stage.user(0);
-        let playing = tokio::time::timeout(Duration::from_millis(200), user.iterate(stage.iteration(0, None)));
+    run(body, async |worker, log| {
+        let mut user = worker.user(0);
+        let playing = tokio::time::timeout(Duration::from_millis(200), user.iterate(worker.iteration(0, None)));
         assert!(playing.await.is_err());
         while log.open.get() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(*log.lines.borrow(), ["nothing", "close 1001"]);
-        assert_eq!(&*request(&stage.drain(), "Tap").outcomes, &[(Outcome::Interrupted, 1)]);
+        assert_eq!(&*request(&worker.drain(), "Tap").outcomes, &[(Outcome::Interrupted, 1)]);
     });
 }
 
@@ -384,8 +384,8 @@ for (const wrong of [
 }
 await socket.request("echo x", { name: "Threw", match: () => { throw new Error("mine"); } });
 "#;
-    run(body, async |stage, _| {
-        assert_eq!(stage.play(0).await, FAILED);
+    run(body, async |worker, _| {
+        assert_eq!(worker.iterate(0).await, FAILED);
         let expected = [
             "a WebSocket has no option `nme`; its options are: name, headers, auth, timeout, protocols, compression, unread, keep",
             "unread: expected \"keep\" or \"drop\"",
@@ -399,8 +399,8 @@ await socket.request("echo x", { name: "Threw", match: () => { throw new Error("
             "close(…): the reason must be at most 123 bytes",
             "ping(…) has no option `match`; its options are: name, within",
         ];
-        assert_eq!(stage.texts(), expected);
-        let snapshot = stage.drain();
+        assert_eq!(worker.texts(), expected);
+        let snapshot = worker.drain();
         assert_eq!(&*request(&snapshot, "Threw").outcomes, &[(Outcome::Expect, 1)]);
         assert!(errors(&snapshot).iter().any(|(_, _, message, _)| message.contains("mine (t.load.ts:")), "{:?}", errors(&snapshot));
     });
@@ -415,9 +415,9 @@ for (let turn = 0; turn < 2; turn++) {
   await socket.request("echo decision", { name: "Tap" });
 }
 "#;
-    run(body, async |stage, _| {
-        let ends = futures_util::future::join_all((0..40).map(|number| stage.play(number))).await;
-        let snapshot = stage.drain();
+    run(body, async |worker, _| {
+        let ends = futures_util::future::join_all((0..40).map(|number| worker.iterate(number))).await;
+        let snapshot = worker.drain();
         let (connect, again, tap) = (request(&snapshot, "Connect"), request(&snapshot, "Connect again"), request(&snapshot, "Tap"));
         // Of 44 connections, the 10th, 20th, 30th and 40th are dropped, in two ways.
         assert_eq!((connect.count, connect.failed, again.count, again.failed), (40, 0, 4, 0));
