@@ -37,7 +37,10 @@ declare module "loadstone" {
   export interface TestDefinition {
     /** Name shown in reports and used for the run's folder. Default: the file's name without `.load.ts`. */
     name?: string;
-    /** Base URL that relative request paths are resolved against; `"unix:/run/app.sock"` for a Unix socket, which then stands for every host. Default: none, and every request needs a full URL. */
+    /**
+     * Base URL that relative request paths are resolved against; `"unix:/run/app.sock"` for a Unix socket, which then stands for every host. Default: none, and
+     * every request needs a full URL.
+     */
     target?: string;
     /** What runs when: one `scenario.run(…)`, a list (all at the same time), or a {@link sequence}; nest freely. */
     load: Load;
@@ -218,7 +221,10 @@ declare module "loadstone" {
      * arrivals.steps({ from: 100, to: 1000, by: 100 }).for("10m")
      */
     steps(levels: readonly Rate[] | StepRange): OpenSteps;
-    /** A base rate with one peak in the middle of its time. `hold`: how long the peak lasts, default "10s"; `rise`: how long the way up and down take, default "0s". */
+    /**
+     * A base rate with one peak in the middle of its time. `hold`: how long the peak lasts, default "10s"; `rise`: how long the way up and down take,
+     * default "0s".
+     */
     spike(base: Rate, peak: Rate, shape?: { hold?: Duration; rise?: Duration }): OpenStage;
   }
 
@@ -467,7 +473,10 @@ declare module "loadstone" {
      * each user's first, second, … iteration.
      */
     readonly random: Random;
-    /** Anything the user should remember for its next iterations, such as a token. In open load every arrival begins with an empty one; see {@link ScenarioOptions.fresh}. */
+    /**
+     * Anything the user should remember for its next iterations, such as a token. In open load every arrival begins with an empty one; see
+     * {@link ScenarioOptions.fresh}.
+     */
     readonly state: Record<string, any>;
 
     /** Sends a GET request. */
@@ -785,7 +794,10 @@ declare module "loadstone" {
      * last byte of the response. Messages that do not match wait for `receive` and `messages`.
      */
     request(message: string | Uint8Array, options?: MessageOptions): Promise<Message>;
-    /** Waits for a message that the server sends by itself, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */
+    /**
+     * Waits for a message that the server sends by itself, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when
+     * it has none.
+     */
     receive(options?: MessageOptions): Promise<Message>;
     /**
      * All further messages, one after another, until the socket is closed or the load ends.
@@ -832,7 +844,8 @@ declare module "loadstone" {
   // # Server-sent events
   // A stream belongs to the user that opened it, reads its events for as long as it is open, and is closed when the iteration ends. When the server
   // ends it or the connection breaks, it is opened again, as browsers do: after the time that the server asked for (`retry`), or three seconds, and
-  // with the last id as `Last-Event-ID`. Every connection, with the redirects before it, is a request under the stream's name. A break is an error, a server's end of the stream
+  // with the last id as `Last-Event-ID`. Every connection, with the redirects before it, is a request under the stream's name.
+  // A break is an error, a server's end of the stream
   // is none; a response that is no stream of events ends it for good, and status 204 does so without being an error.
 
   /** How a stream of events is opened. */
@@ -1062,7 +1075,8 @@ declare module "loadstone" {
 
   /**
    * Fills a text file's `{{name}}` with values. A value that is missing is an error that names it, the file and the line.
-   * Texts are written as they are, other values as JSON. `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a URL, `\{{` stands for `{{` itself.
+   * Texts are written as they are, other values as JSON. `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a
+   * URL, `\{{` stands for `{{` itself.
    *
    * @example
    * await user.post("/orders", { headers: { "content-type": "application/json" }, body: template("order.json", { product: 7, amount: 3 }) });
@@ -1205,7 +1219,10 @@ declare module "loadstone" {
     body?: string;
     /** Body of the response, as JSON. */
     json?: unknown;
-    /** Text with holes: `{{method}}`, `{{path}}`, `{{body}}`, `{{sequence}}`, `{{id}}`, `{{parameter.NAME}}`, `{{query.NAME}}`, `{{header.NAME}}`, `{{json.a.b.0}}`. */
+    /**
+     * Text with holes: `{{method}}`, `{{path}}`, `{{body}}`, `{{sequence}}`, `{{id}}`, `{{parameter.NAME}}`, `{{query.NAME}}`, `{{header.NAME}}`,
+     * `{{json.a.b.0}}`.
+     */
     template?: string;
     /** Bytes of filler. */
     size?: number;
@@ -1403,7 +1420,9 @@ declare module "loadstone" {
      * observe.sql({ url: "postgres://app@127.0.0.1/shop", finish: delivery,
      *   query: "select id, extract(epoch from now() - sent_at) from messages where sent_at > now() - interval '5 s'" })
      */
-    sql(options: ObserverOptions & { url: string; query: string } & ({ start: Flow } | { stage: readonly [flow: Flow, name: string] } | { finish: Flow })): Observer;
+    sql(
+      options: ObserverOptions & { url: string; query: string } & ({ start: Flow } | { stage: readonly [flow: Flow, name: string] } | { finish: Flow }),
+    ): Observer;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

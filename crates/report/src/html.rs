@@ -76,7 +76,8 @@ mod tests {
     fn the_page_has_exactly_one_place_for_its_data() {
         assert_eq!(TEMPLATE.matches(PLACE).count(), 1);
         let page = live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token: "abc", home: None });
-        assert!(page.contains(r#"<script id="loadstone-view" type="application/json">{"feed":"live","events":"/events","control":"/control","token":"abc"}</script>"#));
+        let feed = r#"{"feed":"live","events":"/events","control":"/control","token":"abc"}"#;
+        assert!(page.contains(&format!(r#"<script id="loadstone-view" type="application/json">{feed}</script>"#)));
         assert!(!page.contains(PLACE));
         assert!(history_page("/api", "abc").contains(r#">{"feed":"history","api":"/api","token":"abc"}</script>"#));
         assert!(live_page("/e", "/c", "abc", "/").contains(r#"{"feed":"live","events":"/e","control":"/c","token":"abc","home":"/"}"#));

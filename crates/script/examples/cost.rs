@@ -38,7 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         collections += part.collections.count();
     }
     write(&format!(
-        "{ending:?}: {iterations} iterations, {requests} requests, {:.2} µs CPU each ({:.2} user, {:.2} system), {stalls} stalls, {collections} collections, {} errors",
+        "{ending:?}: {iterations} iterations, {requests} requests, {:.2} µs CPU each ({:.2} user, {:.2} system), \
+         {stalls} stalls, {collections} collections, {} errors",
         (user + system) * per,
         user * per,
         system * per,

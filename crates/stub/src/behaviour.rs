@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::{BehaviourError, BodyPace, BodySource, Call, Wait};
+use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, RateLimit, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
 /// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
@@ -44,26 +44,6 @@ pub enum Fault {
     Reset,
     /// The request never gets a response.
     Silence,
-}
-
-/// Requests above the rate are rejected with `status` and a Retry-After of whole seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RateLimit {
-    pub per_second: f64,
-    /// Requests that may come at once after a pause; at least 1.
-    pub burst: f64,
-    pub status: u16,
-    /// What `Retry-After` says; `None`: the time until there is room again.
-    pub retry_after_ns: Option<u64>,
-}
-
-/// At most `most` requests are served at once, `queue_most` more wait first-in first-out, and the rest get `status`.
-/// A place is held from admission until the response has left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Concurrency {
-    pub most: usize,
-    pub queue_most: usize,
-    pub status: u16,
 }
 
 impl Default for Behaviour {

@@ -49,7 +49,8 @@ pub struct DelayError {
     problem: String,
 }
 
-const FORMS: &str = "expected a duration such as \"100ms\", or uniform(1s, 3s), loguniform(100ms, 2s), normal(1s, 200ms), lognormal(1s, 200ms), exponential(1s)";
+const FORMS: &str = "expected a duration such as \"100ms\", or \
+                     uniform(1s, 3s), loguniform(100ms, 2s), normal(1s, 200ms), lognormal(1s, 200ms), exponential(1s)";
 
 impl FromStr for Delay {
     type Err = DelayError;

@@ -30,11 +30,12 @@ mod tls;
 pub mod truth;
 mod wait;
 
-pub use behaviour::{Behaviour, Concurrency, ContentEncoding, Fault, RateLimit};
+pub use behaviour::{Behaviour, ContentEncoding, Fault};
 pub use body::{BodyPace, BodySource};
 pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
 pub use error::{BehaviourError, StubError};
+pub use limit::{Concurrency, RateLimit};
 pub use message::{Call, Reply, StubRequest, StubResponse};
 pub use random::SeededRandom;
 pub use recording::{Bin, Recording, RouteCounts};

@@ -6,7 +6,25 @@ use std::rc::Rc;
 
 use tokio::sync::oneshot;
 
-use crate::{Concurrency, RateLimit};
+/// Requests above the rate are rejected with `status` and a Retry-After of whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateLimit {
+    pub per_second: f64,
+    /// Requests that may come at once after a pause; at least 1.
+    pub burst: f64,
+    pub status: u16,
+    /// What `Retry-After` says; `None`: the time until there is room again.
+    pub retry_after_ns: Option<u64>,
+}
+
+/// At most `most` requests are served at once, `queue_most` more wait first-in first-out, and the rest get `status`.
+/// A place is held from admission until the response has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Concurrency {
+    pub most: usize,
+    pub queue_most: usize,
+    pub status: u16,
+}
 
 /// A token bucket on the caller's clock.
 #[derive(Debug)]

@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn fills_every_kind_of_hole() {
-        let text = "{{method}} {{path}} {{parameter.id}} {{query.q}} {{ header.X-Run }} {{json.items.0.sku}} {{json.items.0.count}} {{sequence}}|{{json.none}}|";
+        let text = "{{method}} {{path}} {{parameter.id}} {{query.q}} {{ header.X-Run }} {{json.items.0.sku}} {{json.items.0.count}} \
+                    {{sequence}}|{{json.none}}|";
         let filled = BodyTemplate::parse(text).unwrap().fill(&request(), &mut SeededRandom::from_seed(1));
         assert_eq!(filled, "POST /carts/7 7 red shoe 42 A1 2 3||");
     }

@@ -123,7 +123,8 @@ fn a_missing_value_ends_the_iteration_and_says_which() {
 #[test]
 fn parameters_are_checked_before_the_load() {
     let script = format!(
-        "{HEAD}const rate = param.number(\"rate\", {{ default: 4, max: 10 }});\nconst colour = param.choice(\"colour\", [\"red\", \"blue\"], {{ default: \"red\" }});\n\
+        "{HEAD}const rate = param.number(\"rate\", {{ default: 4, max: 10 }});\n\
+         const colour = param.choice(\"colour\", [\"red\", \"blue\"], {{ default: \"red\" }});\n\
          const s = scenario(\"S\", async () => {{}});\nexport default test({{ load: s.run(once()) }});\n"
     );
     refused(&script, &["-p", "rat=5"]).says("rat").says("rate");
@@ -154,7 +155,8 @@ fn parameters_come_from_the_environment_and_the_command_line_wins() {
 #[test]
 fn an_empty_or_ragged_csv_stops_the_start() {
     let script = format!(
-        "{HEAD}const rows = csv(\"rows.csv\").circular();\nconst s = scenario(\"S\", async () => {{ rows.next(); }});\nexport default test({{ load: s.run(once()) }});\n"
+        "{HEAD}const rows = csv(\"rows.csv\").circular();\n\
+         const s = scenario(\"S\", async () => {{ rows.next(); }});\nexport default test({{ load: s.run(once()) }});\n"
     );
     let with = |content: &str| Folder::new().file("a.load.ts", &script).file("rows.csv", content).run(&["run", "a.load.ts"]).code(USAGE);
     with("").says("rows.csv").says("no rows");
@@ -173,7 +175,8 @@ fn bad_urls_are_refused_before_the_load() {
     );
     refused(&script, &[]).says("nonsense");
     let script = format!(
-        "{HEAD}const t = param.url(\"t\", {{ default: \"http://h/\" }});\nconst s = scenario(\"S\", async () => {{}});\nexport default test({{ target: t, load: s.run(once()) }});\n"
+        "{HEAD}const t = param.url(\"t\", {{ default: \"http://h/\" }});\n\
+         const s = scenario(\"S\", async () => {{}});\nexport default test({{ target: t, load: s.run(once()) }});\n"
     );
     refused(&script, &["-p", "t=nonsense"]).says("nonsense");
 }

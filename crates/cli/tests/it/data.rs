@@ -10,7 +10,8 @@ fn run(script: &str) -> Ended {
 }
 
 fn run_on(workers: &str, script: &str) -> Ended {
-    let head = "import { test, scenario, once, csv, jsonl, json, rows, generator, shared, uniqueId, iterations, sequence, users, arrivals } from \"loadstone\";\n";
+    let head = "import { test, scenario, once, csv, jsonl, json, rows, generator, shared, \
+                uniqueId, iterations, sequence, users, arrivals } from \"loadstone\";\n";
     let numbers: String = std::iter::once("n\n".to_owned()).chain((0..40).map(|n| format!("{n}\n"))).collect();
     let folder =
         Folder::new().file("a.load.ts", &format!("{head}{}", script.replace("TARGET", server::httpbin()))).file("numbers.csv", &numbers);

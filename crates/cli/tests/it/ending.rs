@@ -98,7 +98,8 @@ fn a_full_disk_ends_the_run_with_what_could_be_kept() {
     // SAFETY: between fork and exec only system calls are made.
     unsafe {
         command.pre_exec(|| {
-            // No file may grow beyond this, which takes some seconds. The signal's default would end the process; ignored, the write fails instead, as on a full disk.
+            // No file may grow beyond this, which takes some seconds. The signal's default would end the process; ignored, the write fails
+            // instead, as on a full disk.
             if libc::signal(libc::SIGXFSZ, libc::SIG_IGN) == libc::SIG_ERR {
                 return Err(std::io::Error::last_os_error());
             }

@@ -203,7 +203,8 @@ fn ipv6_addresses_work() {
 fn expectations_judge_the_answer_without_throwing() {
     let ended = once(
         server::httpbin(),
-        r#"const held = await user.get("/json", { expect: { status: 200, header: { "content-type": /json/ }, text: "slideshow", json: { "$.slideshow.author": "Yours Truly" }, within: "20s" } });
+        r#"const expect = { status: 200, header: { "content-type": /json/ }, text: "slideshow", json: { "$.slideshow.author": "Yours Truly" }, within: "20s" };
+           const held = await user.get("/json", { expect });
            user.check("all hold", held.ok && held.error === undefined);
            const missed = await user.get("/json", { name: "Missed", expect: { json: { "$.slideshow.author": "Nobody" } } });
            user.check("one is missed", !missed.ok && missed.error.includes("$.slideshow.author"));

@@ -10,7 +10,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// Runs a test with this load and these thresholds; its scenario makes one request.
 fn run(target: &str, load: &str, thresholds: &str) -> Ended {
     let script = format!(
-        r#"import {{ test, scenario, arrivals, users, iterations, once, atOnce, sequence, requests, failures, responseTime, iterationCount, checks }} from "loadstone";
+        r#"import {{ test, scenario, arrivals, users, iterations, once, atOnce, sequence, requests,
+           failures, responseTime, iterationCount, checks }} from "loadstone";
 const s = scenario("S", async (user) => {{ user.check("ok", (await user.get("/", {{ name: "R" }})).ok); }});
 export default test({{ target: "{target}", load: {load}, thresholds: [{thresholds}] }});
 "#
@@ -20,7 +21,8 @@ export default test({{ target: "{target}", load: {load}, thresholds: [{threshold
 
 #[test]
 fn thresholds_that_hold_pass_and_those_that_do_not_have_their_exit_code() {
-    let hold = "requests().count.equals(20), failures().rate.equals(0), responseTime().max.below(\"5s\"), iterationCount(\"S\").count.atLeast(20), checks().rate.equals(0)";
+    let hold = "requests().count.equals(20), failures().rate.equals(0), responseTime().max.below(\"5s\"), \
+                iterationCount(\"S\").count.atLeast(20), checks().rate.equals(0)";
     run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", hold).passes();
     let ended = run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", "requests().count.atLeast(21)").fails_a_threshold();
     assert_eq!(ended.summary()["verdict"]["thresholds"][0]["state"], "failed", "{}", ended.everything());

@@ -1,7 +1,7 @@
 //! CSV: a header line, then a line per row; empty where there is no value.
 
-use super::format::TableFormat;
 use super::table::{ColumnTable, TableValue, rfc3339};
+use super::table_format::TableFormat;
 use crate::RunError;
 
 pub(super) const FORMAT: TableFormat = TableFormat { extension: "csv", is_text: true, encode };

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::format::TableFormat;
 use super::table::{ColumnTable, TableValue, rfc3339};
+use super::table_format::TableFormat;
 use crate::RunError;
 
 pub(super) const FORMAT: TableFormat = TableFormat { extension: "jsonl", is_text: true, encode };

@@ -5,17 +5,17 @@
 //! format is a file that gives a [`TableFormat`], and its line in [`FORMATS`]; the command line then offers it.
 
 mod csv;
-mod format;
 mod json_lines;
 mod parquet;
 mod seconds;
 mod table;
+mod table_format;
 
 use std::path::Path;
 
-pub use format::TableFormat;
 pub use seconds::{flows, kind, per_second, signals};
 pub use table::{ColumnTable, ColumnValues, TableColumn};
+pub use table_format::TableFormat;
 
 use crate::{RunError, disk};
 

@@ -9,8 +9,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::format::TableFormat;
 use super::table::{ColumnTable, ColumnValues};
+use super::table_format::TableFormat;
 use crate::RunError;
 
 pub(super) const FORMAT: TableFormat = TableFormat { extension: "parquet", is_text: false, encode };

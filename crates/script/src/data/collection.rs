@@ -1,7 +1,9 @@
 //! Rows that users gather in a file, for a later test to feed on: `collect(path)`.
 //!
 //! Rows go through a buffer to a file beside the wanted one, which takes its place when the run is over: whoever reads the file sees all of it, or
-//! the one before. It is opened anew for each buffer, since the workers that fill it may have no descriptor in common. Deliberately absent: how a row becomes a line (`module/data.ts`).
+//! the one before. It is opened anew for each buffer, since the workers that fill it may have no descriptor in common.
+//!
+//! Deliberately absent: how a row becomes a line (`module/data.ts`).
 
 use std::collections::BTreeMap;
 use std::fs::File;

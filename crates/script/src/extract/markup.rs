@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn xpath_walks_xml_with_its_prefixes() {
-        let soap = r#"<?xml version="1.0"?><s:Envelope xmlns:s="urn:soap" xmlns="urn:shop"><s:Body><order id="7"><total>9.5</total></order></s:Body></s:Envelope>"#;
+        let soap = r#"<?xml version="1.0"?>
+<s:Envelope xmlns:s="urn:soap" xmlns="urn:shop"><s:Body><order id="7"><total>9.5</total></order></s:Body></s:Envelope>"#;
         assert_eq!(by_xpath(soap, "count(/s:Envelope/s:Body)", Some("text/xml")).unwrap(), ["1"]);
         assert_eq!(by_xpath(soap, "//*[local-name()='total']", None).unwrap(), ["9.5"]);
         assert_eq!(by_xpath(soap, "number(//*[@id='7']) * 2", None).unwrap(), ["19"]);

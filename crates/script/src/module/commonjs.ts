@@ -3,7 +3,9 @@ const cache = new Map<string, { exports: any; id: string; loaded: boolean }>();
 const provided = new Map<string, any>();
 
 /** What packages ask for before they find out where they run. */
-const process = Object.freeze({ env: Object.freeze({ NODE_ENV: "production" }), argv: [], platform: "linux", versions: {}, cwd: () => "/", nextTick: queueMicrotask });
+const process = Object.freeze({
+  env: Object.freeze({ NODE_ENV: "production" }), argv: [], platform: "linux", versions: {}, cwd: () => "/", nextTick: queueMicrotask,
+});
 
 /** Lends an ES module (or a JSON file) to `require`. */
 export function provide(id: string, namespace: any) {

@@ -4,7 +4,9 @@ export { collect, csv, file, generator, json, jsonl, random, rows, shared, templ
 export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
 export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, users } from "loadstone:load";
 export { flow } from "loadstone:flows";
-export { checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, requests, responseTime, scheduleLag, serviceTime, signal } from "loadstone:thresholds";
+export {
+  checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, requests, responseTime, scheduleLag, serviceTime, signal,
+} from "loadstone:thresholds";
 export { stub } from "loadstone:stubs";
 export { observe, param, secret, test } from "loadstone:test";
 export { milliseconds } from "loadstone:values";

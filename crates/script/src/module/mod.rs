@@ -3,8 +3,8 @@
 //! How a part written in Rust shows in it. Every realm has a hidden global object, `__loadstone`. A part has an `install`, which
 //! puts its functions and prototypes on it (parts that are globals, such as `URL`, put them on the global object). A TypeScript
 //! file of this folder, listed in `SOURCES` as `loadstone:NAME`, gives them the shapes of `types/loadstone.d.ts`; so does one that a
-//! protocol brings (`Capability::sources`). `index.ts` is the module itself and exports them. Errors are thrown as ordinary `Error`s: the report names the first frame that is not
-//! Loadstone's own. A feeder that is exhausted throws an error named `Exhausted`.
+//! protocol brings (`Capability::sources`). `index.ts` is the module itself and exports them. Errors are thrown as ordinary
+//! `Error`s: the report names the first frame that is not Loadstone's own. A feeder that is exhausted throws an error named `Exhausted`.
 //!
 //! What is built of load, thresholds and observers here is the data of the `plan` crate as it serialises; `test.ts` puts it
 //! together when the host calls `__loadstone.describe`.

@@ -96,7 +96,8 @@ fn syntax_errors_show_the_place() {
 
 #[test]
 fn mistakes_in_the_plan_name_the_line_of_the_call() {
-    let head = "import { test, scenario, arrivals, users, responseTime, observe, param, stub, flow, flowTime, flowLost } from \"loadstone\";\nconst s = scenario(\"s\", () => {});\n";
+    let head = "import { test, scenario, arrivals, users, responseTime, observe, param, stub, flow, flowTime, flowLost } from \"loadstone\";\n\
+                const s = scenario(\"s\", () => {});\n";
     for (line, place, part) in [
         (
             "export default test({ load: s.run(arrivals(5)) });",
@@ -197,7 +198,8 @@ fn an_endless_loop_at_the_top_is_interrupted_at_its_line() {
 
 #[test]
 fn unknown_parameters_and_files_that_are_no_tests_are_refused() {
-    let text = "import { test, scenario, once, param } from \"loadstone\";\nparam.number(\"rate\", { default: 1 });\nexport default test({ load: scenario(\"s\", () => {}).run(once()) });";
+    let text = "import { test, scenario, once, param } from \"loadstone\";\nparam.number(\"rate\", { default: 1 });\n\
+                export default test({ load: scenario(\"s\", () => {}).run(once()) });";
     let error = load_with(text, &[], &Inputs { parameters: vec![("rat".into(), "2".into())], ..Inputs::default() }).unwrap_err();
     assert_eq!((error.message.as_str(), error.help.as_deref()), ("the test has no parameter `rat`", Some("it declares: rate")));
     assert!(load_error("export const a = 1;").message.contains("exports no test"));

@@ -7,7 +7,8 @@ use crate::folder::{at, load_error, load_with};
 /// The scenario's name carries what the imports gave.
 fn named(expression: &str, imports: &str, more: &[(&str, &str)]) -> String {
     let text = format!(
-        "import {{ test, scenario, once }} from \"loadstone\";\n{imports}\nexport default test({{ load: scenario(String({expression}), () => {{}}).run(once()) }});"
+        "import {{ test, scenario, once }} from \"loadstone\";\n{imports}\n\
+         export default test({{ load: scenario(String({expression}), () => {{}}).run(once()) }});"
     );
     let loaded = load_with(&text, more, &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
     loaded.plan.scenarios[0].name.clone()
@@ -47,8 +48,10 @@ fn commonjs_requires_commonjs_json_and_es_modules_and_survives_cycles() {
     let files = [
         (
             "node_modules/c/index.js",
-            "'use strict';\nObject.defineProperty(exports, '__esModule', { value: true });\nconst other = require('./other');\nconst { v } = require('./package.json');\n\
-             let extra; try { extra = require('not-there'); } catch (e) { extra = 'none'; }\nexports.default = function () { return other.name() + v + extra + require('./es.mjs').es; };\nexports.self = 'c';",
+            "'use strict';\nObject.defineProperty(exports, '__esModule', { value: true });\n\
+             const other = require('./other');\nconst { v } = require('./package.json');\n\
+             let extra; try { extra = require('not-there'); } catch (e) { extra = 'none'; }\n\
+             exports.default = function () { return other.name() + v + extra + require('./es.mjs').es; };\nexports.self = 'c';",
         ),
         ("node_modules/c/other.js", "const back = require('./index.js');\nexports.name = () => back.self + typeof module + __filename;"),
         ("node_modules/c/package.json", r#"{ "name": "c", "v": 3 }"#),

@@ -205,7 +205,8 @@ fn scenario(body: &str) -> String {
 
 fn scenario_with(top: &str, body: &str, options: &str) -> String {
     format!(
-        "import {{ test, scenario, once, param, rows, shared, hash }} from \"loadstone\";\n{top}\nconst s = scenario(\"S\", async (user) => {{\n{body}\n}}{options});\n\
+        "import {{ test, scenario, once, param, rows, shared, hash }} from \"loadstone\";\n{top}\n\
+         const s = scenario(\"S\", async (user) => {{\n{body}\n}}{options});\n\
          export default test({{ target: param.url(\"target\"), load: s.run(once()) }});\n"
     )
 }
@@ -221,7 +222,8 @@ const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Script);
 #[test]
 fn a_request_is_sent_answered_and_recorded() {
     let text = scenario(
-        "const r = await user.get('/tickets/17?x=1');\nconsole.log(r.ok, r.status, r.json('$.path'), r.header('X-Two'), r.headers['x-two'], r.times.total > 0);",
+        "const r = await user.get('/tickets/17?x=1');\n\
+         console.log(r.ok, r.status, r.json('$.path'), r.header('X-Two'), r.headers['x-two'], r.times.total > 0);",
     );
     run(&text, async |worker| {
         assert_eq!(worker.iterate(0).await, PASSED);
@@ -237,7 +239,10 @@ fn a_request_is_sent_answered_and_recorded() {
 #[test]
 fn options_reach_the_wire() {
     let body = r#"
-const show = (r) => { const j = r.json(); console.log(JSON.stringify([j.method, j.path, j.body, j.headers['content-type'] ?? null, j.headers.authorization ?? null, j.headers['x-a'] ?? null])); };
+const show = (r) => {
+  const j = r.json();
+  console.log(JSON.stringify([j.method, j.path, j.body, j.headers['content-type'] ?? null, j.headers.authorization ?? null, j.headers['x-a'] ?? null]));
+};
 show(await user.post("/p", { json: { a: [1, null] }, headers: { "X-A": "mine" } }));
 show(await user.put("/p?z=0", { form: { a: "b c", d: ["1", "2"], gone: null }, query: { q: "ä", n: 5, u: undefined } }));
 show(await user.patch("/p", { body: "raw", headers: { "content-type": "text/x" }, auth: { username: "u", password: "p" } }));
@@ -279,7 +284,8 @@ fn options_that_never_change_reach_the_wire_again_and_again() {
 #[test]
 fn whoever_wraps_a_user_gets_options_of_its_own() {
     let top = "const seen = [];
-               const wrap = (user) => ({ get(path, options) { seen.push(options); options.headers = { 'X-Turn': String(seen.length) }; return user.get(path, options); } });";
+               const wrap = (user) => ({ get(path, options) { seen.push(options); \
+                 options.headers = { 'X-Turn': String(seen.length) }; return user.get(path, options); } });";
     let body = "const wrapped = wrap(user);
                 for (let n = 0; n < 3; n++) console.log((await wrapped.get('/echo', { name: 'one' })).json().headers['x-turn']);
                 console.log(new Set(seen).size, Object.isFrozen(seen[0]));
@@ -330,7 +336,8 @@ fn expectations_are_judged_in_order() {
 for (const expect of [
   { header: { "content-type": /json/, "x-two": "a", "X-Two": true } }, { header: { "x-gone": true } }, { header: { "x-two": "b" } },
   { text: "\"path\":" }, { text: /nothing like it/ },
-  { json: { "$.method": "GET", "$.headers": (h) => h.host.length > 0, "$.path": /^\/e/, "$.body": () => true } }, { json: { "$.method": "PUT" } }, { json: { "$.method": true } }, { json: { "$.gone": true } },
+  { json: { "$.method": "GET", "$.headers": (h) => h.host.length > 0, "$.path": /^\/e/, "$.body": () => true } },
+  { json: { "$.method": "PUT" } }, { json: { "$.method": true } }, { json: { "$.gone": true } },
   { within: "20s" }, { within: "1ns" },
 ]) {
   const r = await user.get("/e", { name: "E", expect });

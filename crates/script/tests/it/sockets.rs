@@ -152,7 +152,8 @@ const socket = await user.ws("/validate/17", { protocols: ["a", "b"] });
 console.log(socket.open, socket.error, socket.protocol);
 await socket.send("hello");
 await socket.send("echo not this one");
-const tap = await user.group("Tap", () => socket.request('echo tap-response\n{ "access": true, "n": [7] }', { name: "Tap", match: /^tap-response/m, within: "10s" }));
+const tap = await user.group("Tap", () =>
+  socket.request('echo tap-response\n{ "access": true, "n": [7] }', { name: "Tap", match: /^tap-response/m, within: "10s" }));
 console.log(tap.ok, tap.error, tap.regex(/"access" *: *(true|false)/)[1]);
 const json = await socket.request('echo {"n":[7,8]}', { match: (message) => message.text.startsWith("{") });
 console.log(json.json("$.n[0]"), json.jsonAll("$.n[*]").length, json.json().n[1], json.json("$.gone", "none"));
@@ -281,7 +282,8 @@ console.log(seen[0], seen[499], seen.length, socket.open);
 
 #[test]
 fn messages_end_with_the_load() {
-    let body = "const socket = await user.ws('/');\nfor await (const message of socket.messages()) console.log(message.text);\nconsole.log('over', socket.open);";
+    let body = "const socket = await user.ws('/');\n\
+                for await (const message of socket.messages()) console.log(message.text);\nconsole.log('over', socket.open);";
     run(body, async |worker, log| {
         worker.load_end.set(worker.clock.now() + 200_000_000);
         assert_eq!(worker.iterate(0).await, PASSED);

@@ -2,7 +2,9 @@
 //!
 //! Read [`Truth`] first: what the server does, each with a closed form in docs or literature. `GET /` is measured; `GET /truth`
 //! says what was asked of the server and what it did, and `DELETE /truth` starts afresh. Timing spins for the last
-//! [`SPIN_NS`] before an answer, so lateness is that of a thread wake-up; with a core of its own it need not sleep at all. Deliberately absent: load and comparison.
+//! [`SPIN_NS`] before an answer, so lateness is that of a thread wake-up; with a core of its own it need not sleep at all.
+//!
+//! Deliberately absent: load and comparison.
 
 mod log;
 mod queue;

@@ -83,7 +83,10 @@ fn realms_share_positions_and_exhaustion_has_a_name() {
     let (folder, store) = (folder(), Store::new(1));
     let realms = [TestRealm::new(&store, folder.path()), TestRealm::new(&store, folder.path())];
     for realm in &realms {
-        realm.eval("const one = data.feeder('queue', 2, '/x/people.csv'), two = data.feeder('circular', 2, '/x/people.csv'), ids = data.feeder('generator', 0, ''); 0");
+        realm.eval(
+            "const one = data.feeder('queue', 2, '/x/people.csv'), two = data.feeder('circular', 2, '/x/people.csv'), \
+             ids = data.feeder('generator', 0, ''); 0",
+        );
     }
     assert_eq!(realms[0].eval("[one.take(), two.take(), ids.take(), one.remaining, two.remaining === Infinity]"), "[0,0,0,1,true]");
     assert_eq!(realms[1].eval("[one.take(), two.take(), ids.take(), one.remaining]"), "[1,1,1,0]");
