@@ -118,8 +118,8 @@ fn what_goes_wrong_is_counted_once_and_by_kind() {
 fn options_that_do_not_exist_are_refused() {
     for (options, said) in [
         ("{ retry: 5 }", "an event stream has no option `retry`; its options are: name, headers"),
-        ("{ reconnect: 1 }", "reconnect is true or false"),
-        ("{ unread: \"lose\" }", "unread is \\\"keep\\\" or \\\"drop\\\""),
+        ("{ reconnect: 1 }", "reconnect: expected true or false"),
+        ("{ unread: \"lose\" }", "unread: expected \\\"keep\\\" or \\\"drop\\\""),
     ] {
         let errors = once(server::events(), &format!("await user.events(\"/prices\", {options});")).errors();
         assert!(errors.contains(&said.replace("\\\"", "\"")), "{options}: {errors}");
