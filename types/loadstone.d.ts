@@ -795,8 +795,8 @@ declare module "loadstone" {
      */
     request(message: string | Uint8Array, options?: MessageOptions): Promise<Message>;
     /**
-     * Waits for a message that the server sends by itself, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when
-     * it has none.
+     * Waits for a message that the server sends by itself, or takes one that is waiting unread. Measured as a request when it has a name, and fails
+     * nothing when it has none.
      */
     receive(options?: MessageOptions): Promise<Message>;
     /**
@@ -1075,8 +1075,8 @@ declare module "loadstone" {
 
   /**
    * Fills a text file's `{{name}}` with values. A value that is missing is an error that names it, the file and the line.
-   * Texts are written as they are, other values as JSON. `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a
-   * URL, `\{{` stands for `{{` itself.
+   * Texts are written as they are, other values as JSON. `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for
+   * a URL, `\{{` stands for `{{` itself.
    *
    * @example
    * await user.post("/orders", { headers: { "content-type": "application/json" }, body: template("order.json", { product: 7, amount: 3 }) });

@@ -39,7 +39,7 @@ fn without_the_name_or_the_certificate_nobody_gets_in() {
     assert!(ended.errors().contains("status 400"), "{}", ended.errors());
     let ended = once_with(address, &format!("options: {{ roots: [\"{root}\"], serverName: \"members.test\" }},"), "await user.get(\"/\");");
     assert!(ended.errors().contains("status 400"), "{}", ended.errors());
-    once_with(address, "options: { serverName: \"not a name\" },", "await user.get(\"/\");").code(2).says("is no server name");
+    once_with(address, "options: { serverName: \"not a name\" },", "await user.get(\"/\");").code(2).says("is not a server name");
 }
 
 #[test]
