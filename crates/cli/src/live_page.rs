@@ -10,7 +10,7 @@ use run_directory::{Run, RunInfo, SignalSeries};
 use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
 /// What stands before the page's address on standard error. `loadstone ui` finds the page of a run by it.
-pub(crate) const ANNOUNCED: &str = "LiveAnalysis page: ";
+pub(crate) const ANNOUNCED: &str = "Live page: ";
 
 /// The live page of one run; it is served from the start of the run.
 #[derive(Default)]
