@@ -32,8 +32,10 @@ const all = scenario(
     const title: string = page.css("title");
     const href: string | null = page.css("a", { attribute: "href" }, null);
     const maybe = page.regex(/x=(?<x>\d)/, undefined);
-    const expect = { status: ["2xx" as const, 304], header: { etag: true }, json: { "$.ok": true }, within: "1s" };
-  await user.post("/d", { multipart: { title, photo: file("photo.jpg") }, expect });
+    await user.post("/d", {
+      multipart: { title, photo: file("photo.jpg") },
+      expect: { status: ["2xx", 304], header: { etag: true }, json: { "$.ok": true }, within: "1s" },
+    });
     await user.group("Group", async (inner) => { await inner.put("/e", { form: { href: href ?? "", x: maybe?.groups.x } }); });
     await user.pause(think);
     await user.pause(`${user.random.integer(1, 5)}s`);

@@ -98,7 +98,7 @@ test("a form shows what its test declares, and says what the test refuses", asyn
   await page.getByLabel("apiKey").fill(SECRET);
   await page.getByLabel("rate").fill("500");
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  expect(await page.getByRole("alert").innerText()).toContain("above the most allowed, 50");
+  expect(await page.getByRole("alert").innerText()).toContain("above the maximum, 50");
   expect(await page.getByLabel("rate").inputValue()).toBe("500");
 });
 

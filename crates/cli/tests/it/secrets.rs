@@ -18,7 +18,7 @@ const PLANTED: [&str; 14] = [
     "hdrSecret1",
     "basicSecret2",
     "obsPassword3",
-    "31337",
+    "313377331",
     "WnE3VG9rZW",
     "pxN1Rva2Vu",
     "acTdUb2tlb",
@@ -35,7 +35,7 @@ pub(crate) fn script(target: &str) -> String {
 const token = param.string("token", { secret: true, help: "such as d3faultValue" });
 const key = param.string("apiKey", { secret: true });
 const preset = param.string("preset", { secret: true, default: "d3faultValue" });
-const pin = param.number("pin", { secret: true, default: 31337 });
+const pin = param.number("pin", { secret: true, default: 313377331 });
 const hook = stub.http({ name: `hook-${key}` });
 hook.on("POST /told", (request) => {
   const learnt = secret(["late", "Pass7"].join(""));

@@ -265,7 +265,7 @@ fn nothing_that_the_ui_serves_or_keeps_shows_a_secret() {
     });
     let run = format!("/api/runs/{}", ui.get("/api/runs")[0]["id"].as_str().expect("an id"));
     let note = format!("with {}, envKey55 and d3faultValue as ann:basicSecret2 at http://ann:obsPassword3@host/", secrets::TOKEN);
-    assert_eq!(ui.change("PATCH", &run, &json!({ "note": note, "tags": ["pin 31337"] })).0, 204);
+    assert_eq!(ui.change("PATCH", &run, &json!({ "note": note, "tags": ["pin 313377331"] })).0, 204);
     let runs = ui.get("/api/runs");
     assert_eq!(runs[0]["note"], "with •••, ••• and ••• as ann:••• at http://ann:•••@host/");
     assert_eq!(runs[0]["tags"], json!(["pin •••"]));
