@@ -1,4 +1,5 @@
-//! Globals through a real realm: each line of JavaScript is evaluated and must be true. What it should be comes from the standards
+//! Globals through a real realm: each line of JavaScript is evaluated and must be true; one that ends in a backslash goes on in the
+//! next. What it should be comes from the standards
 //! (and for `console` from Node's `util.inspect`).
 
 use std::cell::RefCell;
@@ -28,7 +29,7 @@ fn with_globals(seed: u64, test: impl for<'js> FnOnce(&Ctx<'js>, &Lines)) {
 
 fn all_true(source: &str) {
     with_globals(1, |ctx, _| {
-        for line in source.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        for line in source.replace("\\\n", "").lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
             let value = ctx.eval::<bool, _>(line).catch(ctx);
             assert!(matches!(value, Ok(true)), "{line}\n{value:?}");
         }
@@ -51,15 +52,15 @@ fn urls_follow_the_standard() {
         r##"
         new URL("HTTP://User:p%40ss@EXAMPLE.com:80/a/../b?q=1#top").href === "http://User:p%40ss@example.com/b?q=1#top"
         new URL("../c?x", "https://a.example:8443/a/b/").href === "https://a.example:8443/a/c?x"
-        (({ protocol, host, hostname, port, pathname, search, hash, origin, username, password }) => 
-           JSON.stringify([protocol, host, hostname, port, pathname, search, hash, origin, username, password])
-         )(new URL("https://u:p@h.example:8443/p?q#f")) ===
+        (({ protocol, host, hostname, port, pathname, search, hash, origin, username, password }) => \
+           JSON.stringify([protocol, host, hostname, port, pathname, search, hash, origin, username, password]) \
+         )(new URL("https://u:p@h.example:8443/p?q#f")) === \
            '["https:","h.example:8443","h.example","8443","/p","?q","#f","https://h.example:8443","u","p"]'
         new URL("http://[::1]:3000/").hostname === "[::1]"
         new URL("http://münchen.de/ü?ä").href === "http://xn--mnchen-3ya.de/%C3%BC?%C3%A4"
         URL.canParse("/x") === false && URL.canParse("/x", "http://a") && URL.parse("no") === null
         String(new URL("http://a")) === "http://a/" && JSON.stringify(new URL("http://a")) === '"http://a/"'
-        ((u) => (u.port = "443", u.protocol = "https", u.pathname = "x y", u.hash = "z", u.search = "", u.href))(
+        ((u) => (u.port = "443", u.protocol = "https", u.pathname = "x y", u.hash = "z", u.search = "", u.href))( \
            new URL("http://a:8080/?q")) === "https://a/x%20y#z"
         ((u) => (u.port = "no", u.hostname = "", u.href))(new URL("http://a:8080/")) === "http://a:8080/"
         Object.prototype.toString.call(new URL("http://a")) === "[object URL]"
@@ -100,7 +101,7 @@ fn text_is_utf_8() {
         new TextEncoder().encode().length === 0 && [...new TextEncoder().encode("\ud800")].join() === "239,191,189"
         new TextDecoder().decode(new Uint8Array([97, 195, 169, 0xff])) === "aé\ufffd"
         new TextDecoder("UTF8").encoding === "utf-8" && new TextDecoder().decode() === ""
-        new TextDecoder().decode(new Uint8Array([0xef, 0xbb, 0xbf, 65])) === "A" &&
+        new TextDecoder().decode(new Uint8Array([0xef, 0xbb, 0xbf, 65])) === "A" && \
            new TextDecoder("utf-8", { ignoreBOM: true }).decode(new Uint8Array([0xef, 0xbb, 0xbf, 65])) === "\ufeffA"
         new TextDecoder().decode(new Uint8Array([65, 66, 67]).subarray(1)) === "BC" && new TextDecoder().decode(new Uint8Array([65]).buffer) === "A"
         new TextDecoder().decode(new Uint16Array([0x4241])) === "AB"
@@ -179,7 +180,7 @@ fn clones_are_deep() {
         ((a, b) => b.x[0].y === 1 && b.x !== a.x && b.x[0] !== a.x[0])(...((a) => [a, structuredClone(a)])({ x: [{ y: 1 }] }))
         ((a) => (a.self = a, ((b) => b !== a && b.self === b)(structuredClone(a))))({})
         ((b) => b.get("k").has(1) && b instanceof Map)(structuredClone(new Map([["k", new Set([1])]])))
-        structuredClone(new Date(5)).getTime() === 5 && String(structuredClone(/a/gi)) === "/a/gi" &&
+        structuredClone(new Date(5)).getTime() === 5 && String(structuredClone(/a/gi)) === "/a/gi" && \
            structuredClone(10n) === 10n && structuredClone(null) === null
         ((a, b) => b[0] === 7 && b.buffer !== a.buffer && b.length === 1)(...((a) => [a, structuredClone(a)])(new Uint8Array([6, 7]).subarray(1)))
         ((b) => b instanceof RangeError && b.message === "m" && b.cause.n === 1)(structuredClone(new RangeError("m", { cause: { n: 1 } })))
