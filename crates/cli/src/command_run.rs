@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use analysis::{Grade, Summary};
 use anyhow::Context;
@@ -15,6 +14,7 @@ use report::terminal::{Closing, ColorChoice, Style};
 use run_directory::{Reader, Run};
 use secrets::Secrets;
 use session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionError, StopReason, Subscriber};
+use tempfile::TempDir;
 
 use crate::conclusion_files::ConclusionFiles;
 use crate::exit::{self, Exit, UsageError};
@@ -49,11 +49,11 @@ impl CommandRun<'_> {
         mut session: Session,
         make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
     ) -> anyhow::Result<Exit> {
-        let scratch = if self.output.no_save { Some(ScratchFolder::new()?) } else { None };
+        let scratch = if self.output.no_save { Some(scratch_folder()?) } else { None };
         if let Some(scratch) = &scratch {
-            session.folder.clone_from(&scratch.path);
+            session.folder = scratch.path().to_owned();
         }
-        let mut page = self.output.live.then(LivePage::default);
+        let mut page = self.output.live.then(|| LivePage::new(self.output.live_address.clone()));
         let mut outputs = OutputFeed::new(self.output.settings()?, &announce_metrics);
         let mut terminal = TerminalProgress::new(self.output.quiet, self.color);
         let mut interrupts = InterruptHandler;
@@ -136,21 +136,8 @@ fn nothing_answered(summary: &Summary) -> bool {
         && summary.requests.iter().flat_map(|row| &row.outcomes).all(|(outcome, count)| *count == 0 || unreached(outcome))
 }
 
-/// A folder that is deleted when the run is over.
-struct ScratchFolder {
-    path: PathBuf,
-}
-
-impl ScratchFolder {
-    fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("loadstone-{}", std::process::id()));
-        std::fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for ScratchFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
+/// A folder of this user alone, whose name nobody can foresee; it is deleted when it is dropped.
+pub(crate) fn scratch_folder() -> anyhow::Result<TempDir> {
+    let parent = std::env::temp_dir();
+    TempDir::with_prefix_in("loadstone-", &parent).with_context(|| format!("cannot create a folder in {}", parent.display()))
 }

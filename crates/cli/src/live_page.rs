@@ -1,20 +1,19 @@
 //! The page that shows a run while it goes on, and the commands that come back from it.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use analysis::Summary;
 use metrics::MarkKind;
 use plan::TestPlan;
-use report::{LiveCommand, LiveError, LiveServer, ReportView, RunState, Steering, ViewBuilder};
+use report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
 use run_directory::{Run, RunInfo, SignalSeries};
 use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
-/// What stands before the page's address on standard error. `loadstone ui` finds the page of a run by it.
-pub(crate) const ANNOUNCED: &str = "Live page: ";
-
 /// The live page of one run; it is served from the start of the run.
-#[derive(Default)]
 pub(crate) struct LivePage {
+    /// Where its address is written, besides standard error.
+    address_file: Option<PathBuf>,
     served: Option<ServedPage>,
 }
 
@@ -27,6 +26,10 @@ struct ServedPage {
 }
 
 impl LivePage {
+    pub(crate) fn new(address_file: Option<PathBuf>) -> Self {
+        Self { address_file, served: None }
+    }
+
     /// Gives open pages the finished view.
     pub(crate) fn finish(self, run: &Run, summary: &Summary) {
         if let Some(served) = self.served {
@@ -38,7 +41,7 @@ impl LivePage {
 impl Subscriber for LivePage {
     fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Started { info, plan, controller } = event {
-            self.served = Some(ServedPage::start(info, plan, controller)?);
+            self.served = Some(ServedPage::start(info, plan, controller, self.address_file.as_deref())?);
         }
         let Some(page) = &mut self.served else { return Ok(()) };
         match event {
@@ -62,10 +65,14 @@ impl Subscriber for LivePage {
 }
 
 impl ServedPage {
-    fn start(info: &RunInfo, plan: &TestPlan, controller: &LoadHandle) -> Result<Self, LiveError> {
+    fn start(info: &RunInfo, plan: &TestPlan, controller: &LoadHandle, address_file: Option<&Path>) -> Result<Self, SubscriberError> {
         let server = LiveServer::start(LiveServer::LOOPBACK)?;
+        if let Some(file) = address_file {
+            let cannot = |error| format!("--live-address: cannot write {}: {error}", file.display());
+            std::fs::write(file, format!("{}\n", server.url())).map_err(cannot)?;
+        }
         // The address is a convenience; a closed standard error is no reason not to run.
-        let _ = writeln!(std::io::stderr(), "{ANNOUNCED}{}\n", server.url());
+        let _ = writeln!(std::io::stderr(), "Live page: {}\n", server.url());
         let builder = ViewBuilder::new(info, plan);
         Ok(Self { server, builder, info: info.clone(), controller: controller.clone(), steering: Steering::default() })
     }

@@ -8,6 +8,7 @@ use clap::Args;
 use script::Inputs;
 use stub::demo::{DemoOptions, DemoShop};
 
+use crate::command_run::scratch_folder;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
@@ -36,8 +37,8 @@ impl DemoArgs {
         }
         units::duration::parse(&self.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
         let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
-        let folder = temporary_folder()?;
-        let file = folder.join("demo.load.ts");
+        let folder = scratch_folder()?;
+        let file = folder.path().join("demo.load.ts");
         std::fs::write(&file, TEST).with_context(|| format!("cannot write {}", file.display()))?;
         introduce(&shop.url(), &self.duration);
         let parameters = vec![("target".to_owned(), shop.url()), ("runTime".to_owned(), self.duration.clone())];
@@ -49,9 +50,8 @@ impl DemoArgs {
             tags: &["demo".to_owned()],
             network: &NetworkArgs::default(),
         }
-        .perform(&OutputArgs { live: true, ..self.output.clone() }, false, context.color);
-        let _ = std::fs::remove_dir_all(&folder);
-        match exit? {
+        .perform(&OutputArgs { live: true, ..self.output.clone() }, false, context.color)?;
+        match exit {
             Exit::ThresholdsFailed => Ok(Exit::Passed),
             other => Ok(other),
         }
@@ -65,12 +65,6 @@ fn serve(listen: SocketAddr) -> anyhow::Result<Exit> {
     let _ = writeln!(std::io::stderr(), "The demo shop listens on {}. Ctrl-C ends it.", shop.url());
     interrupt::wait()?;
     Ok(Exit::Passed)
-}
-
-fn temporary_folder() -> anyhow::Result<std::path::PathBuf> {
-    let folder = std::env::temp_dir().join(format!("loadstone-demo-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    Ok(folder)
 }
 
 fn introduce(url: &str, duration: &str) {

@@ -20,6 +20,9 @@ pub(crate) struct OutputArgs {
     /// Serve a page on loopback that shows the run in progress, and can pause, stop and scale it.
     #[arg(long)]
     pub(crate) live: bool,
+    /// Write the live page's address to this file, too: for programs that start runs.
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub(crate) live_address: Option<PathBuf>,
     /// Also send each second's numbers here; may be given several times. KIND is prometheus, prometheus-native (both remote
     /// write), otlp, influx, statsd or dogstatsd. See docs/outputs.md.
     #[arg(long, value_name = "KIND=ADDRESS", env = "LOADSTONE_OUT", value_delimiter = ' ')]

@@ -3,14 +3,13 @@
 //! Read [`RunQueue`]; what happens to a run's process is in `run_process`.
 
 use std::collections::BTreeMap;
-use std::process::Child;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
 use secrets::MASK;
 use serde::Serialize;
 
-use super::run_process::{LaunchOptions, LivePageAddress, RunOrder, broke, listen, start, told};
+use super::run_process::{LaunchOptions, LivePageAddress, RunOrder, RunProcess, announced, broke, listen, start, told};
 
 /// The most runs that may wait.
 const WAITING_MAX: usize = 100;
@@ -165,12 +164,18 @@ impl RunQueue {
 
     /// One run from start to end. Returns why it failed, if it did.
     fn perform(&self, id: &str) -> Option<String> {
-        let mut child = match self.start(id) {
-            Ok(Some(child)) => child,
+        let RunProcess { mut child, announcement } = match self.start(id) {
+            Ok(Some(process)) => process,
             Ok(None) => return None,
             Err(problem) => return Some(format!("cannot start {}: {problem}", self.launch.binary.display())),
         };
-        let said = child.stderr.take().map(|stderr| listen(stderr, |page| self.running(id, |_, live, _| *live = Some(page))));
+        let said = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let page = announced(announcement);
+                self.running(id, |_, live, _| *live = page);
+            });
+            child.stderr.take().map(listen)
+        });
         let (mut came_about, mut stopped_by_us) = (false, false);
         self.running(id, |pid, live, stopped| {
             *pid = None;
@@ -185,21 +190,21 @@ impl RunQueue {
     }
 
     /// The process; `None` if the run was stopped before it began.
-    fn start(&self, id: &str) -> std::io::Result<Option<Child>> {
+    fn start(&self, id: &str) -> std::io::Result<Option<RunProcess>> {
         let mut state = self.state();
         let Some(entry) = state.entries.iter_mut().find(|entry| entry.id == id) else { return Ok(None) };
         if matches!(entry.phase, RunPhase::Running { stopped: true, .. }) {
             return Ok(None);
         }
-        let child = start(&self.launch, &entry.order)?;
+        let process = start(&self.launch, &entry.order)?;
         if let RunPhase::Running { pid, .. } = &mut entry.phase {
-            *pid = Some(Pid::from_child(&child));
+            *pid = Some(Pid::from_child(&process.child));
         }
         // Nothing needs the secrets from here on.
         for name in &entry.order.secret {
             entry.order.parameters.entry(name.clone()).and_modify(|value| *value = MASK.to_owned());
         }
-        Ok(Some(child))
+        Ok(Some(process))
     }
 
     fn running(&self, id: &str, change: impl FnOnce(&mut Option<Pid>, &mut Option<LivePageAddress>, &mut bool)) {

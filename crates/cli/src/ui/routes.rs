@@ -205,7 +205,7 @@ async fn live_events(State(shared): State<UiState>, Path(id): Path<String>, head
     if let Some(accept) = headers.get(header::ACCEPT) {
         request.headers_mut().insert(header::ACCEPT, accept.clone());
     }
-    relay::pass(&live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
+    relay::pass(live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
 }
 
 /// The page sends this server's token; the run gets its own.
@@ -222,7 +222,7 @@ async fn live_control(State(shared): State<UiState>, Path(id): Path<String>, bod
     command.insert("token".to_owned(), live.token.into());
     let body = RequestBody::from(serde_json::to_vec(&command).map_err(unexpected)?);
     let request = HttpRequest::post("/control").header(header::CONTENT_TYPE, "application/json").body(body).map_err(unexpected)?;
-    relay::pass(&live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
+    relay::pass(live.address, request).await.map_err(|problem| ErrorResponse(StatusCode::BAD_GATEWAY, problem))
 }
 
 fn unexpected(problem: impl std::fmt::Display) -> ErrorResponse {

@@ -1,15 +1,17 @@
 //! A run as a process of this same binary: if it breaks, the page survives, and it measures as it would on its own.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, PipeReader, Read};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use plan::Parameter;
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::exit::Exit;
-use crate::live_page::ANNOUNCED;
 
 /// The most lines of a run's standard error that are kept, to say why it failed.
 const LINES_MAX: usize = 40;
@@ -38,13 +40,23 @@ pub(super) struct RunOrder {
 /// Where the page of a running test is served, and what steers it.
 #[derive(Debug, Clone)]
 pub(super) struct LivePageAddress {
-    /// Host and port.
-    pub(super) address: String,
+    /// Of this machine.
+    pub(super) address: SocketAddr,
     pub(super) token: String,
 }
 
+/// A run that goes on.
+pub(super) struct RunProcess {
+    pub(super) child: Child,
+    /// What it says of its live page. Only Loadstone writes to it: scripts print to standard error.
+    pub(super) announcement: PipeReader,
+}
+
 /// Starts the run that was ordered.
-pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result<Child> {
+pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result<RunProcess> {
+    let (announcement, announcing) = std::io::pipe()?;
+    // The run inherits this end, and finds it by its number. Nothing else is started meanwhile.
+    fcntl_setfd(&announcing, FdFlags::empty())?;
     let mut command = Command::new(&launch.binary);
     command.arg("run").arg(&order.path).arg("--runs").arg(&launch.runs).args([
         "--live",
@@ -52,6 +64,8 @@ pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result
         "--color",
         "never",
         "--stop-with-stdin",
+        "--live-address",
+        &format!("/dev/fd/{}", announcing.as_raw_fd()),
     ]);
     for (name, value) in &order.parameters {
         if order.secret.contains(name) {
@@ -64,21 +78,27 @@ pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result
     // A group of its own: Ctrl-C in the terminal is for the page, which passes it on.
     // Its standard input is open as long as this process lives: a run does not outlive who waits for it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    command.spawn()
+    let child = command.spawn()?;
+    Ok(RunProcess { child, announcement })
 }
 
-/// Reads what a run says on standard error to its end. `announced` is told where its live page is; the last of the other lines are
-/// returned.
-pub(super) fn listen(stderr: impl Read, mut announced: impl FnMut(LivePageAddress)) -> VecDeque<String> {
+/// Waits for the run to say where its live page is; `None` when it ends before, or names another machine.
+pub(super) fn announced(announcement: PipeReader) -> Option<LivePageAddress> {
+    let mut line = String::new();
+    BufReader::new(announcement.take(LINE_BYTES_MAX)).read_line(&mut line).ok()?;
+    LivePageAddress::of_url(&line)
+}
+
+/// Reads what a run says on standard error to its end, and returns the last lines.
+pub(super) fn listen(stderr: impl Read) -> VecDeque<String> {
     let mut said = VecDeque::new();
-    each_line(stderr, |line| match line.strip_prefix(ANNOUNCED).and_then(LivePageAddress::of_url) {
-        Some(page) => announced(page),
-        None if line.trim().is_empty() && said.is_empty() => {}
-        None => {
-            said.push_back(line);
-            if said.len() > LINES_MAX {
-                said.pop_front();
-            }
+    each_line(stderr, |line| {
+        if line.trim().is_empty() && said.is_empty() {
+            return;
+        }
+        said.push_back(line);
+        if said.len() > LINES_MAX {
+            said.pop_front();
         }
     });
     said
@@ -88,7 +108,8 @@ impl LivePageAddress {
     /// From `http://127.0.0.1:40123/?token=…`.
     fn of_url(url: &str) -> Option<Self> {
         let (address, token) = url.trim().strip_prefix("http://")?.split_once("/?token=")?;
-        Some(Self { address: address.to_owned(), token: token.to_owned() })
+        let address: SocketAddr = address.parse().ok()?;
+        address.ip().is_loopback().then(|| Self { address, token: token.to_owned() })
     }
 }
 
@@ -127,7 +148,9 @@ mod tests {
     #[test]
     fn the_address_of_a_live_page_is_read_from_its_announcement() {
         let live = LivePageAddress::of_url("http://127.0.0.1:40123/?token=abc").unwrap();
-        assert_eq!((live.address.as_str(), live.token.as_str()), ("127.0.0.1:40123", "abc"));
-        assert!(LivePageAddress::of_url("nothing").is_none());
+        assert_eq!((live.address.to_string().as_str(), live.token.as_str()), ("127.0.0.1:40123", "abc"));
+        for wrong in ["nothing", "http://203.0.113.1:80/?token=abc", "http://localhost.evil.example:80/?token=abc"] {
+            assert!(LivePageAddress::of_url(wrong).is_none(), "{wrong}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `loadstone ui` over HTTP: who may do what, and what it says when something is wrong. The page itself is tested in web/test/ui.test.ts.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -221,6 +221,26 @@ fn one_run_at_a_time_and_the_end_of_the_page_ends_it() {
     assert_eq!(runs.len(), 1, "what waited is not started");
     let end = std::fs::read_to_string(runs[0].join("end.json")).expect("the run came to an orderly end");
     assert!(end.contains("interrupted"), "{end}");
+}
+
+/// A target decides what a script prints, so what is printed must not decide where the page's requests go.
+#[test]
+fn what_a_script_prints_does_not_become_the_live_page() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let line = format!(r"console.log('\nLive page: http://{}/?token=x');", elsewhere.local_addr().unwrap());
+    let script = visits(server::nginx(), "10m").replace(r#"await user.get("/");"#, &format!(r#"{line} await user.get("/");"#));
+    assert!(script.contains(&line));
+    let folder = Folder::new().file("visits.load.ts", &script);
+    let ui = Ui::of(&folder);
+    assert_eq!(ui.order("visits.load.ts", json!({})).0, 202);
+    ui.queue_until("the run to begin", |queue| queue.iter().any(|one| one["live"].is_string()));
+    let printed = || folder.runs().first().and_then(|run| std::fs::read_to_string(run.join("console.log")).ok()).unwrap_or_default();
+    server::wait_until("the script to print", || printed().contains("Live page: "));
+    let pause = json!({ "token": ui.token, "action": "pause" });
+    assert_eq!(ui.change("POST", "/live/q1/control", &pause).0, 202);
+    let nobody = elsewhere.accept().expect_err("nobody may come");
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A place to scrape: `GET /metrics`, as long as the run goes on.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,7 +35,9 @@ impl ScrapeEndpoint {
         std::thread::Builder::new().name("scrape".to_owned()).spawn(move || {
             for stream in listener.incoming().flatten() {
                 // A scraper that goes away in the middle is its own matter.
-                let _ = answer(&stream, || exposition(&shared.lock().unwrap_or_else(PoisonError::into_inner), &run));
+                let _ = answer(&stream, address.ip().is_loopback(), || {
+                    exposition(&shared.lock().unwrap_or_else(PoisonError::into_inner), &run)
+                });
             }
         })?;
         Ok(Self { address, state })
@@ -59,19 +61,26 @@ impl OutputSink for ScrapeEndpoint {
     fn give_up(&mut self) {}
 }
 
-fn answer(mut stream: &TcpStream, metrics: impl Fn() -> String) -> std::io::Result<()> {
+/// `local`: only a request under a name of this machine is answered. Otherwise a site that a browser here shows could point its own name here and read
+/// the run (DNS rebinding).
+fn answer(mut stream: &TcpStream, local: bool, metrics: impl Fn() -> String) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut head = BufReader::new(stream.take(HEAD_MAX));
     let mut first = String::new();
     head.read_line(&mut first)?;
     let mut line = String::new();
+    let mut is_known = !local;
     while head.read_line(&mut line)? > 2 {
+        if let Some((name, value)) = line.split_once(':') {
+            is_known |= name.eq_ignore_ascii_case("host") && names_this_machine(value.trim());
+        }
         line.clear();
     }
     let mut words = first.split_ascii_whitespace();
     let path = words.nth(1).map(|path| path.split('?').next().unwrap_or(path));
     let (status, body) = match (first.starts_with("GET "), path) {
+        _ if !is_known => ("403 Forbidden", "The metrics are served under localhost and IP addresses only.\n".to_owned()),
         (true, Some("/metrics")) => ("200 OK", metrics()),
         (true, _) => ("404 Not Found", "The metrics are at /metrics.\n".to_owned()),
         (false, _) => ("405 Method Not Allowed", "Only GET.\n".to_owned()),
@@ -81,4 +90,13 @@ fn answer(mut stream: &TcpStream, metrics: impl Fn() -> String) -> std::io::Resu
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// `localhost`, or an address; with or without a port.
+fn names_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }

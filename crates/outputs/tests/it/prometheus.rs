@@ -1,5 +1,6 @@
 //! Prometheus itself: what is written is asked back.
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -125,6 +126,25 @@ fn what_is_written_can_be_asked_for() {
     assert_eq!(server.value(count), 5.0 * REQUESTS as f64);
     let sum = server.value(r#"loadstone_response_time_seconds_sum{run="classic"}"#);
     assert!((sum - 5.0 * 5.05).abs() < 1e-6, "the sum is exact: {sum}");
+}
+
+#[test]
+fn only_names_of_this_machine_are_served_on_loopback() {
+    let run = made::run("named");
+    let outputs = Outputs::start(&[], &[], Some("127.0.0.1:0".parse().unwrap()), &made::plan(), &run).unwrap();
+    let status = |host: &str| {
+        let mut stream = TcpStream::connect(outputs.scrape_address().unwrap()).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\n{host}\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    for fine in ["Host: localhost\r\n", "host: 127.0.0.1:9464\r\n", "Host: [::1]:9464\r\n"] {
+        assert_eq!(status(fine), "200", "{fine}");
+    }
+    for foreign in ["Host: metrics.example.com\r\n", "Host: 127.0.0.1.example.com\r\n", ""] {
+        assert_eq!(status(foreign), "403", "{foreign}");
+    }
 }
 
 #[test]
