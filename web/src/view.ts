@@ -60,6 +60,12 @@ export interface HeatMap {
   steps: number[][];
 }
 
+/** The charts of one request, on a grid of its own that begins with the run. */
+export interface RequestCharts {
+  step_seconds: number;
+  panels: Panel[];
+}
+
 export interface MarkView {
   at_seconds: number;
   kind: MarkKind;
@@ -242,6 +248,8 @@ export interface ReportView {
   timeline: Timeline;
   distribution: [from: number, to: number, count: number][];
   sparks: (number | null)[][];
+  /** Per row of `summary.requests`; no panels where there are too many requests. */
+  request_charts: RequestCharts[];
   slowest: SlowSample[];
   /** Notes in words, per row of `summary.flows`. */
   flow_notes: string[][];

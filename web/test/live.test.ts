@@ -53,7 +53,7 @@ class LiveServer {
     timeline.seconds = timeline.seconds.slice(kept);
     timeline.heat.steps = timeline.heat.steps.slice(kept);
     for (const column of columnsOf(view)) column.values = column.values.slice(kept);
-    this.event("delta", { kept, view });
+    this.event("delta", { kept, kept_charts: view.request_charts.map(() => 0), view });
   }
 
   event(name: string, data: unknown) {

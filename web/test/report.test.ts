@@ -78,9 +78,9 @@ test("the table sorts by its headings, filters, and opens a row", () =>
     const p95 = (row: { response: { percentiles: { quantile: number; value: number }[] } }) => row.response.percentiles.find((p) => p.quantile === 0.95)!.value;
     const expected = [...view.summary.requests].sort((a, b) => p95(b) - p95(a)).map((row) => row.name);
 
-    await page.getByRole("button", { name: "p95", exact: true }).last().click();
+    await page.locator("#requests").getByRole("button", { name: "p95", exact: true }).click();
     expect(await names()).toEqual(expected);
-    await page.getByRole("button", { name: "p95", exact: true }).last().click();
+    await page.locator("#requests").getByRole("button", { name: "p95", exact: true }).click();
     expect(await names()).toEqual(expected.toReversed());
 
     await page.getByRole("searchbox").fill("hats");
@@ -262,3 +262,22 @@ test("a page without a run says what to do", async () => {
   expect(await opened.getByRole("alert").innerText()).toContain("Recreate it with `loadstone report`");
   await opened.close();
 });
+
+test("a request that is picked in the table has the charts to itself", () =>
+  reading("healthy", {}, async (page) => {
+    const pick = page.locator("button.pick").first();
+    const name = await pick.getAttribute("title");
+    await pick.click();
+    expect(await pick.getAttribute("aria-pressed")).toBe("true");
+    expect(await text(page.locator("#charts .picked"))).toContain(name!.replace("Show only ", "").replace(" on the charts", ""));
+    await drawn(page, "response");
+    expect(await page.locator('#charts [data-panel="phases"]').count()).toBe(0);
+    await page.getByRole("button", { name: "Show all requests" }).click();
+    await drawn(page, "phases");
+  }));
+
+test("the page begins with the verdict, then requests and errors, then charts", () =>
+  reading("failing", {}, async (page) => {
+    const tops = await Promise.all(["section.verdict", "#requests", "#charts"].map(async (place) => (await page.locator(place).boundingBox())!.y));
+    expect(tops).toEqual(tops.toSorted((a, b) => a - b));
+  }));

@@ -9,6 +9,7 @@ use run_directory::{Run, RunEnd, RunInfo};
 
 use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
+use crate::timeline::requests::RequestLines;
 use crate::timeline::sparks::Sparks;
 use crate::timeline::{bins, panels};
 use crate::view::{MarkView, ReportView, RunState, TestView, Timeline};
@@ -26,6 +27,7 @@ pub struct ViewBuilder {
     axis: Axis,
     tracks: Tracks,
     sparks: Sparks,
+    requests: RequestLines,
     all: Histogram,
     slow: Vec<SlowSample>,
     marks: Vec<Mark>,
@@ -45,6 +47,7 @@ impl ViewBuilder {
             axis: Axis::new(open),
             tracks: Tracks::default(),
             sparks: Sparks::new(),
+            requests: RequestLines::new(),
             all: Histogram::new(),
             slow: Vec::new(),
             marks: Vec::new(),
@@ -60,6 +63,7 @@ impl ViewBuilder {
     pub fn push(&mut self, slice: &Snapshot) {
         self.axis.push(slice);
         self.sparks.push(slice);
+        self.requests.push(slice);
         slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).for_each(|series| self.all.merge(&series.response));
         self.slow.extend(slice.slow.iter().cloned());
         self.slow.sort_by_key(|slow| Reverse(slow.response_ns));
@@ -101,6 +105,7 @@ impl ViewBuilder {
             },
             distribution: bins::distribution(&self.all),
             sparks: summary.requests.iter().map(|row| self.sparks.line(&row.key)).collect(),
+            request_charts: self.requests.charts(&summary.requests.iter().map(|row| (&row.key, row.count)).collect::<Vec<_>>()),
             slowest: self.slow.clone(),
             flow_notes: summary.flows.iter().map(words::flow).collect(),
             notes: self.notes(state),

@@ -85,6 +85,15 @@ pub struct HeatMap {
     pub steps: Vec<Vec<u64>>,
 }
 
+/// The charts of one request, on a grid of its own that begins with the run.
+#[derive(Debug, Clone, Serialize)]
+pub struct RequestCharts {
+    /// A whole multiple of the timeline's, or one of its parts.
+    pub step_seconds: f64,
+    /// `rate`, `response`, `failures`; none where there are too many requests to draw each.
+    pub panels: Vec<Panel>,
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct MarkView {
     pub at_seconds: f64,
@@ -118,6 +127,8 @@ pub struct ReportView {
     /// Small lines for the table: per row of `summary.requests`, mean response time per step, at most 60 steps; empty where a
     /// request has no slices.
     pub sparks: Vec<Vec<Option<f64>>>,
+    /// Per row of `summary.requests`.
+    pub request_charts: Vec<RequestCharts>,
     /// The slowest requests of the run, slowest first.
     pub slowest: Vec<SlowSample>,
     /// Per row of `summary.flows`: what must be said of it in words.

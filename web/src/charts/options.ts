@@ -5,8 +5,8 @@ import type uPlot from "uplot";
 import { clock, ticksInUnit } from "../format/unit";
 import { OTHER } from "../data/overlay";
 import { ranges } from "../data/ranges";
-import { type Highlight, type Interval, names } from "../state/page.svelte";
-import type { Column, HeatMap, MarkView, Panel, Timeline } from "../view";
+import { type ChartMark, type Highlight, type Interval, names } from "../state/page.svelte";
+import type { Column, HeatMap, Panel, Timeline } from "../view";
 import { drawHeat } from "./heat";
 import { colour, faded, INK, type Theme } from "./palette";
 
@@ -24,7 +24,7 @@ export interface ChartSettings {
   heat: boolean;
   hidden: ReadonlySet<string>;
   /** Read for every redraw, because they change without the chart being rebuilt. */
-  now: () => { highlight: Highlight | null; marks: MarkView[]; visible: Interval; timeline: Timeline };
+  now: () => { highlight: Highlight | null; marks: ChartMark[]; visible: Interval; timeline: Timeline };
   onZoom: (from: number, to: number) => void;
   onReset: () => void;
   onCursor: (seconds: number | null) => void;
@@ -157,8 +157,8 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
     show: !settings.hidden.has(id) && !isLeftOut,
     scale: "y",
     stroke: () => faded(base, strength()),
-    width: panel.stacked ? 1 : isSide || isOther ? 1.25 : 1.75,
-    ...(isAsked ? { dash: [5, 4] } : isOther ? { dash: OTHER_DASHES[index % OTHER_DASHES.length]! } : {}),
+    width: panel.stacked ? 1 : isAsked ? 2 : isSide || isOther ? 1.25 : 1.75,
+    ...(isAsked ? { dash: [6, 5] } : isOther ? { dash: OTHER_DASHES[index % OTHER_DASHES.length]! } : {}),
     ...(panel.stacked ? { fill: () => faded(base, 0.55 * strength()) } : {}),
     points: { show: true, size: 4, width: 0, fill: () => faded(base, strength()), filter: (plot, index) => alone(plot.data[index] ?? []) },
     spanGaps: false,
@@ -191,7 +191,7 @@ function drawHighlight(plot: uPlot, settings: ChartSettings, theme: Theme): void
   ctx.restore();
 }
 
-function drawMarks(plot: uPlot, marks: MarkView[], theme: Theme): void {
+function drawMarks(plot: uPlot, marks: ChartMark[], theme: Theme): void {
   const { ctx, bbox } = plot;
   const { min, max } = plot.scales.x as { min: number; max: number };
   ctx.save();
@@ -199,12 +199,29 @@ function drawMarks(plot: uPlot, marks: MarkView[], theme: Theme): void {
   ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const mark of marks) {
     if (mark.at_seconds < min || mark.at_seconds > max) continue;
-    ctx.strokeStyle = mark.kind === "warning" || mark.kind === "stopped" ? INK[theme].warning : INK[theme].mark;
+    ctx.strokeStyle = mark.kind === "finding" ? INK[theme].finding : mark.kind === "warning" || mark.kind === "stopped" ? INK[theme].warning : INK[theme].mark;
     const x = Math.round(plot.valToPos(mark.at_seconds, "x", true)) + 0.5;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
+    if (mark.label) drawLabel(ctx, mark.label, x, bbox.top, theme);
   }
+  ctx.restore();
+}
+
+/** The number of a finding, in a disc at the top of its line. */
+function drawLabel(ctx: CanvasRenderingContext2D, label: string, x: number, top: number, theme: Theme): void {
+  const radius = 7 * devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = INK[theme].finding;
+  ctx.beginPath();
+  ctx.arc(x, top + radius, radius, 0, 2 * Math.PI);
+  ctx.fill();
+  ctx.fillStyle = INK[theme].paper;
+  ctx.font = `600 ${10 * devicePixelRatio}px "Hanken Grotesk Variable", system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  ctx.fillText(label, x, top + radius);
   ctx.restore();
 }

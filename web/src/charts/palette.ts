@@ -1,5 +1,5 @@
 // Colours of series, for both themes. They can be told apart with common colour deficiencies: hues after Okabe and Ito,
-// which also differ in lightness. Percentiles are ordered, so they share one hue from faint to strong.
+// which also differ in lightness. Percentiles are ordered: from cool to warm, as on a map of heights.
 
 export type Theme = "light" | "dark";
 type ThemePair = readonly [light: string, dark: string];
@@ -10,16 +10,16 @@ const CATEGORIES: ThemePair[] = [
 ];
 
 const NAMED: Record<string, ThemePair> = {
-  "rate/asked": ["#8794a0", "#8e9ca8"],
+  "rate/asked": ["#17222b", "#e8eef1"],
   "rate/achieved": ["#14727f", "#56bfcc"],
   "rate/requests": ["#6a5acd", "#a79cf5"],
   "rate/failures": ["#c8502f", "#f08a6c"],
-  "users/asked": ["#8794a0", "#8e9ca8"],
-  "response/p50": ["#8fc7ce", "#2c6d78"],
-  "response/p75": ["#6db4bd", "#3a8793"],
-  "response/p90": ["#3f9ba6", "#47a3b0"],
-  "response/p95": ["#17808e", "#6cc7d2"],
-  "response/p99": ["#0a4852", "#b4ecf2"],
+  "users/asked": ["#17222b", "#e8eef1"],
+  "response/p50": ["#2f74c0", "#7db4f0"],
+  "response/p75": ["#14828f", "#56bfcc"],
+  "response/p90": ["#5b8c2a", "#9fcb6b"],
+  "response/p95": ["#d9822b", "#f0a75a"],
+  "response/p99": ["#b0301c", "#ff917d"],
   "response/p99.9": ["#7a3d73", "#d69bcf"],
   "response/max": ["#b4bdc4", "#54626d"],
   "failures/status": ["#c8502f", "#f08a6c"],
@@ -58,13 +58,15 @@ export interface Ink {
   grid: string;
   mark: string;
   warning: string;
+  finding: string;
+  paper: string;
   highlight: string;
   highlightEdge: string;
 }
 
 export const INK: Record<Theme, Ink> = {
-  light: { text: "#55636f", faint: "#9aa6b0", grid: "#e9edf0", mark: "#9aa6b0", warning: "#b26a00", highlight: "#d1553b14", highlightEdge: "#d1553b80" },
-  dark: { text: "#9fadb8", faint: "#60707c", grid: "#202a32", mark: "#60707c", warning: "#e6b450", highlight: "#ff8a6c1f", highlightEdge: "#ff8a6c80" },
+  light: { text: "#55636f", faint: "#9aa6b0", grid: "#e9edf0", mark: "#9aa6b0", warning: "#b26a00", finding: "#d1553b", paper: "#ffffff", highlight: "#d1553b14", highlightEdge: "#d1553b80" },
+  dark: { text: "#9fadb8", faint: "#60707c", grid: "#202a32", mark: "#60707c", warning: "#e6b450", finding: "#ff8a6c", paper: "#0f1519", highlight: "#ff8a6c1f", highlightEdge: "#ff8a6c80" },
 };
 
 /** Heat from few to many, `share` from 0 to 1: pale to deep on paper, dim to bright on dark. */

@@ -1,6 +1,7 @@
 // Which signals of an observer deserve a chart. An observer may read fifty, most of which say nothing about a given run. Read `sortBand` first.
 
-import type { Panel } from "../view";
+import { speaksOf } from "./evidence";
+import type { Band, Panel } from "../view";
 
 export interface SortedBand {
   /** Drawn right away, in the observer's order. */
@@ -40,4 +41,11 @@ export function sortBand(panels: readonly Panel[], isNamed: (panel: Panel) => bo
 export function metricOf(panel: Panel, observer: string): string {
   const name = panel.id.replace(/^signal\//, "");
   return name.startsWith(`${observer}/`) ? name.slice(observer.length + 1) : name;
+}
+
+/** Those that findings rest on come first, then what is closest to the system under test: its processes, its data stores, and the machine last. */
+export function bandsInOrder(bands: readonly Band[], evidence: readonly string[]): Band[] {
+  const isNamed = (band: Band) => band.panels.some((panel) => panel.columns.some((column) => evidence.some((name) => speaksOf(name, column.id))));
+  const rank = (band: Band) => (isNamed(band) ? 0 : /^process\b/.test(band.observer) ? 1 : /^(host|generator)\b/.test(band.observer) ? 3 : 2);
+  return bands.toSorted((a, b) => rank(a) - rank(b));
 }

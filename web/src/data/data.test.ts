@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RequestRow, Timeline } from "../view";
-import { metricOf, sortBand } from "./bands";
+import { bandsInOrder, metricOf, sortBand } from "./bands";
 import { find, isEmpty, peak, stepAt, thin } from "./columns";
 import { speaksOf } from "./evidence";
 import { listed, ranges } from "./ranges";
@@ -81,4 +81,19 @@ test("a band shows what changed, findings' signals first, and says what did not"
   expect(sorted.more.map(({ id }) => id)).toEqual(["p7", "p8", "p9", "p10", "empty"]);
   expect(sorted.steady).toEqual([{ panel: panels[0], value: 8 }]);
   expect(metricOf(panel("signal/pg/commits", []), "pg")).toBe("commits");
+});
+
+test("bands that findings rest on come first, then processes; the machine is last", () => {
+  const band = (observer: string) => ({
+    observer,
+    panels: [{ id: `signal/${observer}/x`, title: "x", unit: "1", stacked: false, columns: [{ id: `signal/${observer}/x`, label: "x", values: [] }] }],
+  });
+  const bands = ["host", "postgres", "process:8080", "redis"].map(band);
+  expect(bandsInOrder(bands, []).map((one) => one.observer)).toEqual(["process:8080", "postgres", "redis", "host"]);
+  expect(bandsInOrder(bands, ["redis/x"]).map((one) => one.observer)).toEqual(["redis", "process:8080", "postgres", "host"]);
+});
+
+test("a failure named by its outcome means every request that failed so", () => {
+  expect(speaksOf("failures/status", "failures/status/Search")).toBe(true);
+  expect(speaksOf("failures/status", "failures/timeout/Search")).toBe(false);
 });

@@ -18,6 +18,8 @@ const OF_CHECK: Record<string, string[]> = {
 /** Whether evidence that names `name` means this column. Signals are named as by their observer, without `signal/`. */
 export function speaksOf(name: string, columnId: string): boolean {
   if (name === columnId || `signal/${name}` === columnId) return true;
+  // `failures/status` means every request that failed so.
+  if (name.startsWith("failures/") && columnId.startsWith(`${name}/`)) return true;
   const check = name.startsWith("validity/") ? OF_CHECK[name.slice("validity/".length)] : undefined;
-  return check?.some((column) => (column.endsWith("*") ? columnId.startsWith(column.slice(0, -1)) : column === columnId)) ?? false;
+  return check?.some((column) => (column.endsWith("*") ? columnId.startsWith(column.slice(0, -1)) : column === columnId || columnId.startsWith(`${column}/`))) ?? false;
 }

@@ -5,20 +5,23 @@ import type { Panel, ReportView } from "../view";
 export interface Delta {
   /** Leading steps of the previous view that are unchanged. */
   kept: number;
+  /** The same for the charts of each request. */
+  kept_charts: number[];
   /** Everything that varies over time begins at step `kept`. */
   view: ReportView;
 }
 
-export function joined({ timeline: before }: ReportView, { kept, view }: Delta): ReportView {
+export function joined({ timeline: before, request_charts: charts }: ReportView, { kept, kept_charts, view }: Delta): ReportView {
   const { timeline } = view;
-  const join = <T>(old: readonly T[] | undefined, added: readonly T[]): T[] => [...(old ?? []).slice(0, kept), ...added];
-  const panels = (old: readonly Panel[] | undefined, now: readonly Panel[]): Panel[] =>
+  const join = <T>(old: readonly T[] | undefined, added: readonly T[], steps = kept): T[] => [...(old ?? []).slice(0, steps), ...added];
+  const panels = (old: readonly Panel[] | undefined, now: readonly Panel[], steps = kept): Panel[] =>
     now.map((panel, p) => {
-      const columns = panel.columns.map((column, c) => ({ ...column, values: join(old?.[p]?.columns[c]?.values, column.values) }));
+      const columns = panel.columns.map((column, c) => ({ ...column, values: join(old?.[p]?.columns[c]?.values, column.values, steps) }));
       return { ...panel, columns };
     });
   return {
     ...view,
+    request_charts: view.request_charts.map((one, i) => ({ ...one, panels: panels(charts[i]?.panels, one.panels, kept_charts[i] ?? 0) })),
     timeline: {
       ...timeline,
       seconds: join(before.seconds, timeline.seconds),

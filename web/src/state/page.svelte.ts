@@ -3,7 +3,7 @@
 
 import { getContext, setContext } from "svelte";
 import { speaksOf } from "../data/evidence";
-import type { Evidence, ReportView } from "../view";
+import type { Evidence, MarkView, ReportView, SeriesKey } from "../view";
 
 export type Interval = readonly [from: number, to: number];
 
@@ -15,6 +15,15 @@ export interface Highlight {
   to: number;
 }
 
+/** A line on every chart. */
+export interface ChartMark {
+  at_seconds: number;
+  kind: MarkView["kind"] | "finding";
+  text: string;
+  /** Stands at its top; empty for most. */
+  label: string;
+}
+
 export class Page {
   view: ReportView = $state.raw(undefined as unknown as ReportView);
   /** Visible interval of all charts, seconds; `null`: the whole run. */
@@ -24,7 +33,15 @@ export class Page {
   pinned: Highlight | null = $state.raw(null);
   pointed: Highlight | null = $state.raw(null);
 
+  /** The request whose charts are shown instead of those of all, as `rowKey` has it. */
+  picked: string | null = $state(null);
+
   highlight = $derived(this.pointed ?? this.pinned);
+  /** What happened and what was found, at its instant. */
+  marks: ChartMark[] = $derived.by(() => [
+    ...this.view.timeline.marks.map((mark) => ({ ...mark, label: "" })),
+    ...findingMarks(this.view),
+  ]);
   /** The whole time axis: up to the end of the last step. */
   whole: Interval = $derived.by(() => {
     const { seconds, step_seconds } = this.view.timeline;
@@ -52,6 +69,19 @@ export class Page {
   showAll(): void {
     this.zoom = null;
   }
+}
+
+/** Those of findings are numbered like the findings; one that holds from the start has no instant of its own. */
+function findingMarks(view: ReportView): ChartMark[] {
+  return view.summary.verdict.findings.findings.flatMap((finding, index) => {
+    const at_seconds = finding.evidence[0]?.from_seconds ?? 0;
+    return at_seconds >= 1 ? [{ at_seconds, kind: "finding" as const, text: finding.claim, label: `${index + 1}` }] : [];
+  });
+}
+
+/** Names one row of the table of requests. */
+export function rowKey(row: SeriesKey): string {
+  return `${row.kind}/${row.scenario}/${row.group ?? ""}/${row.name}`;
 }
 
 export function highlightOf(evidence: Evidence, label: string): Highlight {

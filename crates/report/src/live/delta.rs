@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 
-use crate::view::{ChartColumn, Panel, ReportView, Timeline};
+use crate::view::{ChartColumn, Panel, ReportView, RequestCharts, Timeline};
 
 /// The view as it is now, without the steps of its timeline that the reader has already.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Delta {
     /// Leading steps of the view before that still hold.
     kept: usize,
+    /// The same for the charts of each request.
+    kept_charts: Vec<usize>,
     /// Everything that varies over time begins at step `kept`.
     view: ReportView,
 }
@@ -30,8 +32,25 @@ impl Delta {
         for column in timeline.panels.iter_mut().chain(bands).flat_map(|panel| &mut panel.columns) {
             column.values.drain(..kept);
         }
-        Some(Self { kept, view })
+        let mut kept_charts = Vec::with_capacity(view.request_charts.len());
+        for (index, charts) in view.request_charts.iter_mut().enumerate() {
+            let kept = before.request_charts.get(index).map_or(0, |old| common_steps(old, charts));
+            let columns = charts.panels.iter_mut().flat_map(|panel| &mut panel.columns);
+            columns.for_each(|column| drop(column.values.drain(..kept)));
+            kept_charts.push(kept);
+        }
+        Some(Self { kept, kept_charts, view })
     }
+}
+
+/// Leading steps that are the same in all charts of a request; 0 where the charts differ in more than steps at the end.
+fn common_steps(old: &RequestCharts, new: &RequestCharts) -> usize {
+    let is_same = columns_of(&old.panels).map(|column| &column.id).eq(columns_of(&new.panels).map(|column| &column.id));
+    if old.step_seconds != new.step_seconds || !is_same {
+        return 0;
+    }
+    let pairs = columns_of(&old.panels).zip(columns_of(&new.panels));
+    pairs.map(|(old, new)| common(&old.values, &new.values)).min().unwrap_or(0)
 }
 
 fn panels(timeline: &Timeline) -> impl Iterator<Item = &Panel> {
@@ -40,6 +59,10 @@ fn panels(timeline: &Timeline) -> impl Iterator<Item = &Panel> {
 
 fn columns(timeline: &Timeline) -> impl Iterator<Item = &ChartColumn> {
     panels(timeline).flat_map(|panel| &panel.columns)
+}
+
+fn columns_of(panels: &[Panel]) -> impl Iterator<Item = &ChartColumn> {
+    panels.iter().flat_map(|panel| &panel.columns)
 }
 
 /// The same columns in the same order, so that they can be joined by their places.

@@ -7,7 +7,9 @@ pub(crate) mod axis;
 pub(crate) mod bands;
 pub(crate) mod bins;
 pub(crate) mod digest;
+mod grid;
 pub(crate) mod panels;
+pub(crate) mod requests;
 pub(crate) mod sparks;
 pub(crate) mod step;
 

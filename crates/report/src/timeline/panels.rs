@@ -1,18 +1,21 @@
 //! The charts of what Loadstone itself measured: steps in, panels out.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
-use metrics::Outcome;
+use metrics::{Histogram, Outcome};
 
 use super::axis::Axis;
-use super::digest::{PERCENTILES, StepDigest, TimeDigest};
-use super::step::{TimelineFlow, TimelineStep, WorkerTime};
-use super::{column, says_something};
+use super::digest::{PERCENTILES, StepDigest, TimeDigest, percentile};
+use super::step::{FailureKind, TimelineFlow, TimelineStep, WorkerTime};
+use super::{column, grid, says_something};
 use crate::view::{ChartColumn, Panel};
 
 /// Workers that get a line of their own; of more, only the mean and the busiest are shown.
 const WORKER_LINES_MAX: usize = 16;
+
+/// Lines of failures, each one request with one outcome; the rest is one line.
+const FAILURE_LINES_MAX: usize = 7;
 
 /// All panels, top to bottom. A panel with nothing to say is left out.
 pub(crate) fn build(axis: &Axis) -> Vec<Panel> {
@@ -39,7 +42,6 @@ fn over(axis: &Axis, id: &str, label: &str, value: impl Fn(&TimelineStep) -> Opt
 fn rate(axis: &Axis) -> Panel {
     let mut columns = Vec::new();
     if axis.any_open() {
-        columns.push(over(axis, "rate/asked", "arrivals asked", |step| step.rate(step.arrivals_due)));
         columns.push(over(axis, "rate/achieved", "arrivals started", |step| step.rate(step.arrivals_started)));
     }
     columns.push(over(axis, "rate/requests", "requests", |step| step.rate(step.response.count())));
@@ -48,25 +50,40 @@ fn rate(axis: &Axis) -> Panel {
         columns.push(over(axis, "rate/requests/max", "requests, fastest second", |step| step.request_rate.map(|range| range.high)));
     }
     columns.push(over(axis, "rate/failures", "failed requests", |step| step.rate(step.failed())));
+    if axis.any_open() {
+        // Drawn last, over the line that follows it.
+        columns.push(over(axis, "rate/asked", "arrivals asked", |step| step.rate(step.arrivals_due)));
+    }
     panel("rate", "Rate", "/s", columns)
 }
 
-/// p50, p90, p95, p99 and max of the distribution that `times` picks.
-fn percentiles<'a>(axis: &'a Axis, prefix: &str, times: impl Fn(&'a StepDigest) -> Option<&'a TimeDigest>) -> Vec<ChartColumn> {
+/// p50, p90, p95, p99 and max of the distribution that `times` picks; `read` gives what the steps keep of it.
+fn percentiles<'a>(
+    axis: &'a Axis,
+    prefix: &str,
+    times: impl Fn(&'a TimelineStep) -> &'a Histogram,
+    read: impl Fn(&'a StepDigest) -> Option<&'a TimeDigest>,
+) -> Vec<ChartColumn> {
     let steps = axis.steps();
+    let histograms: Vec<&Histogram> = steps.iter().map(times).collect();
     let mut columns: Vec<ChartColumn> = (0..PERCENTILES.len())
         .map(|index| {
-            let name = PERCENTILES[index].0;
-            let values = steps.iter().map(|step| times(step.digest()).and_then(|times| times.percentiles[index]));
-            column(format!("{prefix}/{name}"), name, values)
+            let (name, quantile) = PERCENTILES[index];
+            let kept = || steps.iter().map(|step| read(step.digest()).and_then(|times| times.percentiles[index]));
+            let id = format!("{prefix}/{name}");
+            if histograms.iter().zip(kept()).any(|(times, kept)| kept.is_none() && !times.is_empty()) {
+                column(id, name, grid::values(&histograms, quantile, percentile))
+            } else {
+                column(id, name, kept())
+            }
         })
         .collect();
-    columns.push(column(format!("{prefix}/max"), "max", steps.iter().map(|step| times(step.digest()).and_then(|times| times.max))));
+    columns.push(column(format!("{prefix}/max"), "max", steps.iter().map(|step| read(step.digest()).and_then(|times| times.max))));
     columns
 }
 
 fn response(axis: &Axis) -> Panel {
-    panel("response", "Response time", "s", percentiles(axis, "response", |digest| Some(&digest.response)))
+    panel("response", "Response time", "s", percentiles(axis, "response", |step| &step.response, |digest| Some(&digest.response)))
 }
 
 fn users(axis: &Axis) -> Panel {
@@ -90,16 +107,24 @@ fn in_flight(axis: &Axis) -> Panel {
 }
 
 fn failures(axis: &Axis) -> Panel {
-    let seen: BTreeSet<Outcome> = axis.steps().iter().flat_map(|step| step.failures.iter().map(|(outcome, _)| *outcome)).collect();
+    let mut kinds: BTreeMap<&FailureKind, u64> = BTreeMap::new();
+    for (kind, count) in axis.steps().iter().flat_map(|step| &step.failures) {
+        *kinds.entry(kind).or_default() += count;
+    }
+    let mut kinds: Vec<(&FailureKind, u64)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let (drawn, others) = kinds.split_at(kinds.len().min(FAILURE_LINES_MAX));
     let count =
-        |step: &TimelineStep, outcome: Outcome| step.failures.iter().find(|(known, _)| *known == outcome).map_or(0, |(_, count)| *count);
-    let columns = seen
-        .into_iter()
-        .map(|outcome| {
-            let id = format!("failures/{}", outcome_id(outcome));
-            over(axis, &id, outcome.label(), |step| step.rate(count(step, outcome)))
-        })
-        .collect();
+        |step: &TimelineStep, wanted: &FailureKind| step.failures.iter().find(|(kind, _)| kind == wanted).map_or(0, |(_, count)| *count);
+    let line = |(kind, _): &(&FailureKind, u64)| {
+        let id = format!("failures/{}/{}", outcome_id(kind.outcome), kind.request);
+        over(axis, &id, &format!("{}: {}", kind.request, kind.outcome.label()), |step| step.rate(count(step, kind)))
+    };
+    let mut columns: Vec<ChartColumn> = drawn.iter().map(line).collect();
+    if !others.is_empty() {
+        let rest = |step: &TimelineStep| step.rate(others.iter().map(|(kind, _)| count(step, kind)).sum());
+        columns.push(over(axis, "failures/others", "others", rest));
+    }
     stacked("failures", "Failures", "/s", columns)
 }
 
@@ -167,7 +192,7 @@ fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
             &format!("flow/{name}"),
             &format!("{name}: time"),
             "s",
-            percentiles(axis, &format!("flow/{name}"), |digest| digest.flow(name)),
+            percentiles(axis, &format!("flow/{name}"), |step| flow_times(step, name), |digest| digest.flow(name)),
         ),
         panel(&id("backlog"), &format!("{name}: open"), "1", backlog),
         panel(&id("rate"), &format!("{name}: rate"), "/s", rate),
@@ -179,6 +204,12 @@ fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
         ),
         panel(&id("order"), &format!("{name}: order"), "share", vec![line("order/overtaken", "overtaken", &overtaken)]),
     ]
+}
+
+/// Empty where the step has none.
+fn flow_times<'a>(step: &'a TimelineStep, name: &str) -> &'a Histogram {
+    static NONE: LazyLock<Histogram> = LazyLock::new(Histogram::new);
+    step.flows.iter().find(|flow| *flow.name == *name).map_or(&NONE, |flow| &flow.time)
 }
 
 fn busy(worker: &WorkerTime) -> Option<f64> {

@@ -80,6 +80,17 @@ impl TimelineFlow {
     }
 }
 
+/// A request that failed, and how.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FailureKind {
+    pub(crate) outcome: Outcome,
+    pub(crate) request: Arc<str>,
+}
+
+/// Kinds of failure that a step keeps apart.
+const FAILURE_KINDS_MAX: usize = 40;
+const OTHER_REQUESTS: &str = "other requests";
+
 /// The measurements of one step. Merging is what makes a coarser step of two finer ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimelineStep {
@@ -90,7 +101,8 @@ pub(crate) struct TimelineStep {
     pub(crate) timer_lag: Histogram,
     pub(crate) read_lag: Histogram,
     pub(crate) stall_ns_max: u64,
-    pub(crate) failures: Vec<(Outcome, u64)>,
+    /// Ascending; at most [`FAILURE_KINDS_MAX`], and then by outcome alone.
+    pub(crate) failures: Vec<(FailureKind, u64)>,
     /// Requests per second, second by second.
     pub(crate) request_rate: Option<ValueRange>,
     pub(crate) arrivals_due: u64,
@@ -145,7 +157,7 @@ impl TimelineStep {
                     self.response.merge(&series.response);
                     self.lag.merge(&series.lag);
                     for (outcome, count) in series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
-                        add(&mut self.failures, outcome, *count);
+                        add(&mut self.failures, FailureKind { outcome: *outcome, request: Arc::clone(&series.key.name) }, *count);
                     }
                     for (sum, (_, phase)) in self.phase_ns.iter_mut().zip(series.phases.all()) {
                         *sum += phase.sum();
@@ -187,7 +199,7 @@ impl TimelineStep {
         self.timer_lag.merge(&other.timer_lag);
         self.read_lag.merge(&other.read_lag);
         self.stall_ns_max = self.stall_ns_max.max(other.stall_ns_max);
-        other.failures.iter().for_each(|(outcome, count)| add(&mut self.failures, outcome, *count));
+        other.failures.into_iter().for_each(|(kind, count)| add(&mut self.failures, kind, count));
         ValueRange::merge(&mut self.request_rate, other.request_rate);
         self.arrivals_due += other.arrivals_due;
         self.arrivals_started += other.arrivals_started;
@@ -247,9 +259,12 @@ impl TimelineStep {
     }
 }
 
-fn add(list: &mut Vec<(Outcome, u64)>, outcome: &Outcome, count: u64) {
-    match list.binary_search_by_key(outcome, |(known, _)| *known) {
+fn add(list: &mut Vec<(FailureKind, u64)>, kind: FailureKind, count: u64) {
+    match list.binary_search_by(|(known, _)| known.cmp(&kind)) {
         Ok(index) => list[index].1 += count,
-        Err(index) => list.insert(index, (*outcome, count)),
+        Err(_) if list.len() >= FAILURE_KINDS_MAX && *kind.request != *OTHER_REQUESTS => {
+            add(list, FailureKind { request: OTHER_REQUESTS.into(), ..kind }, count);
+        }
+        Err(index) => list.insert(index, (kind, count)),
     }
 }

@@ -124,6 +124,17 @@ fn joined(before: &Value, mut delta: Value) -> Value {
     for (band, now) in old["bands"].as_array().expect("bands").iter().zip(new["bands"].as_array_mut().expect("bands")) {
         panels(&band["panels"], &mut now["panels"]);
     }
+    for (index, kept) in delta["kept_charts"].as_array().expect("a number for each").iter().enumerate() {
+        let kept = kept.as_u64().expect("a number of steps") as usize;
+        let Some(panels) = view["request_charts"][index]["panels"].as_array_mut() else { continue };
+        for (panel, now) in panels.iter_mut().enumerate() {
+            for (column, now) in now["columns"].as_array_mut().expect("columns").iter_mut().enumerate() {
+                let old = &before["request_charts"][index]["panels"][panel]["columns"][column]["values"];
+                let old = old.as_array().into_iter().flatten().take(kept).cloned();
+                now["values"] = old.chain(now["values"].as_array().expect("values").iter().cloned()).collect();
+            }
+        }
+    }
     view
 }
 

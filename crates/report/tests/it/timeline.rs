@@ -35,7 +35,7 @@ fn a_short_run_has_a_step_per_second() {
         ("users/waiting", 0.0),
         ("in_flight/requests", 1.45),
         ("in_flight/connections", 10.0),
-        ("failures/status", 1.0),
+        ("failures/status/Create ticket", 1.0),
         ("phases/lag", 0.0005),
         ("phases/connect", 0.002),
         ("phases/wait", 0.0125),
@@ -202,7 +202,7 @@ fn column_ids_are_unique_and_documented() {
             .replace("/picked", "/STAGE")
             .replace("generator/busy/0", "generator/busy/N")
             .replace("generator/busy/1", "generator/busy/N")
-            .replace("failures/status", "failures/OUTCOME")
+            .replace("failures/status/Create ticket", "failures/OUTCOME/REQUEST")
     };
     for id in ids {
         assert!(documented.contains(&format!("`{}`", pattern(id))), "{id} is not in docs/timeline.md");

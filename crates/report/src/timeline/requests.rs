@@ -1,0 +1,143 @@
+//! The charts of one request, for a reader who picks it in the table.
+//!
+//! Coarser than the charts of the whole run, as there may be many requests: at most [`POINTS_MAX`] steps, and only the requests that ended most
+//! often. Their steps are whole multiples of the timeline's.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+
+use super::digest::{PERCENTILES, percentile};
+use super::panels::outcome_id;
+use super::{column, grid};
+use crate::view::{ChartColumn, Panel, RequestCharts};
+
+/// Most steps of a request's charts.
+const POINTS_MAX: usize = 150;
+/// Most requests with charts of their own.
+const REQUESTS_MAX: usize = 60;
+
+#[derive(Debug, Clone, Default)]
+struct RequestStep {
+    response: Histogram,
+    failures: Vec<(Outcome, u64)>,
+}
+
+/// What the charts of each request are made of. Steps double as the run grows, like those of the timeline.
+#[derive(Debug, Default)]
+pub(crate) struct RequestLines {
+    step_seconds: u32,
+    /// Time that each step covers. Nanoseconds.
+    covered_ns: Vec<u64>,
+    series: HashMap<SeriesKey, Vec<RequestStep>>,
+}
+
+impl RequestLines {
+    pub(crate) fn new() -> Self {
+        Self { step_seconds: 1, ..Self::default() }
+    }
+
+    pub(crate) fn push(&mut self, slice: &Snapshot) {
+        while (slice.slice / self.step_seconds) as usize >= POINTS_MAX {
+            self.coarsen();
+        }
+        let index = (slice.slice / self.step_seconds) as usize;
+        if self.covered_ns.len() <= index {
+            self.covered_ns.resize(index + 1, 0);
+        }
+        self.covered_ns[index] += slice.end.saturating_sub(slice.start);
+        for series in slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request) {
+            if !self.series.contains_key(&series.key) {
+                self.series.insert(series.key.clone(), Vec::new());
+            }
+            let Some(line) = self.series.get_mut(&series.key) else { continue };
+            if line.len() <= index {
+                line.resize_with(index + 1, RequestStep::default);
+            }
+            line[index].add(series);
+        }
+    }
+
+    fn coarsen(&mut self) {
+        self.step_seconds *= 2;
+        self.covered_ns = self.covered_ns.chunks(2).map(|pair| pair.iter().sum()).collect();
+        for line in self.series.values_mut() {
+            let mut finer = std::mem::take(line).into_iter();
+            while let Some(mut step) = finer.next() {
+                if let Some(second) = finer.next() {
+                    step.merge(&second);
+                }
+                line.push(step);
+            }
+        }
+    }
+
+    /// Charts by the request's place among `keys`, which come with how often each ended; empty for those with too few.
+    pub(crate) fn charts(&self, keys: &[(&SeriesKey, u64)]) -> Vec<RequestCharts> {
+        let mut most: Vec<u64> = keys.iter().map(|(_, count)| *count).collect();
+        most.sort_by_key(|count| Reverse(*count));
+        let least = most.get(REQUESTS_MAX - 1).copied().unwrap_or(0);
+        let chart = |(key, count): &(&SeriesKey, u64)| {
+            let line = self.series.get(*key).filter(|_| *count >= least);
+            let panels = line.map_or_else(Vec::new, |line| self.panels(line));
+            RequestCharts { step_seconds: f64::from(self.step_seconds), panels }
+        };
+        keys.iter().map(chart).collect()
+    }
+
+    fn panels(&self, line: &[RequestStep]) -> Vec<Panel> {
+        let steps = || self.covered_ns.iter().enumerate().map(|(index, covered)| (line.get(index), *covered));
+        let rate = |count: u64, covered: u64| (covered > 0).then(|| count as f64 / (covered as f64 / 1e9));
+        let of = |id: &str, label: &str, count: &dyn Fn(&RequestStep) -> u64| -> ChartColumn {
+            column(id, label, steps().map(|(step, covered)| rate(step.map_or(0, count), covered)))
+        };
+        let failed = |step: &RequestStep| step.failures.iter().map(|(_, count)| count).sum::<u64>();
+        let rates = vec![of("rate/requests", "requests", &|step| step.response.count()), of("rate/failures", "failed", &failed)];
+        let times: Vec<&Histogram> = line.iter().map(|step| &step.response).collect();
+        let mut response: Vec<ChartColumn> = PERCENTILES
+            .iter()
+            .map(|(name, quantile)| column(format!("response/{name}"), *name, grid::values(&times, *quantile, percentile)))
+            .collect();
+        let max = times.iter().map(|times| (!times.is_empty()).then(|| times.max() as f64 / 1e9));
+        response.push(column("response/max", "max", max));
+        let outcomes: BTreeSet<Outcome> = line.iter().flat_map(|step| step.failures.iter().map(|(outcome, _)| *outcome)).collect();
+        let failures = outcomes.into_iter().map(|outcome| {
+            let count = move |step: &RequestStep| step.failures.iter().find(|(known, _)| *known == outcome).map_or(0, |(_, count)| *count);
+            of(&format!("failures/{}", outcome_id(outcome)), outcome.label(), &count)
+        });
+        let panel = |id: &str, title: &str, unit: &str, stacked: bool, columns: Vec<ChartColumn>| Panel {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            unit: unit.to_owned(),
+            stacked,
+            columns,
+        };
+        vec![
+            panel("rate", "Rate", "/s", false, rates),
+            panel("response", "Response time", "s", false, response),
+            panel("failures", "Failures", "/s", true, failures.collect()),
+        ]
+    }
+}
+
+impl RequestStep {
+    fn add(&mut self, slice: &SeriesSlice) {
+        self.response.merge(&slice.response);
+        for (outcome, count) in slice.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
+            self.count(*outcome, *count);
+        }
+    }
+
+    fn merge(&mut self, other: &RequestStep) {
+        self.response.merge(&other.response);
+        other.failures.iter().for_each(|(outcome, count)| self.count(*outcome, *count));
+    }
+
+    fn count(&mut self, outcome: Outcome, count: u64) {
+        match self.failures.iter_mut().find(|(known, _)| *known == outcome) {
+            Some((_, mine)) => *mine += count,
+            None => self.failures.push((outcome, count)),
+        }
+    }
+}
