@@ -72,7 +72,7 @@ declare module "loadstone" {
     redirects?: number;
     /** Whether a user keeps its connections open between requests and iterations. Default: true. */
     keepAlive?: boolean;
-    /** Most connections of one user to one origin; further parallel requests wait. Default: 6. */
+    /** Most connections of one user to one origin; further parallel requests wait, as the phase `queue` of their time. Default: 6. */
     connectionsPerUser?: number;
     /** Accept any TLS certificate. Only for targets whose certificate you do not care about. Default: false. */
     insecure?: boolean;
@@ -720,6 +720,8 @@ declare module "loadstone" {
 
   /** Where a request's time went. Milliseconds; 0 where a phase did not happen (an open connection needs no connect). */
   export interface Times {
+    /** Waiting for a free connection of the user, or for a free stream of its HTTP/2 connection. */
+    readonly queue: number;
     /** Looking up the host's name. */
     readonly dns: number;
     /** Opening the connection. */

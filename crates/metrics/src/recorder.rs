@@ -119,6 +119,7 @@ impl Recorder {
             key: self.series[id.0 as usize].key.clone(),
             started: sample.started,
             response_ns: sample.response_ns(),
+            queue_ns: phases.queue,
             dns_ns: phases.dns,
             connect_ns: phases.connect,
             tls_ns: phases.tls,

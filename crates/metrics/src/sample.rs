@@ -7,6 +7,8 @@ use crate::trace::TraceId;
 /// Where a request's time went. Nanoseconds; zero when a phase did not happen (a kept-alive connection has no connect).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Phases {
+    /// From when it was asked for until it had a connection, or a stream, of those that its user may have at once.
+    pub queue: u64,
     pub dns: u64,
     pub connect: u64,
     pub tls: u64,
@@ -21,7 +23,8 @@ pub struct Phases {
 pub struct Sample {
     /// When it was due. Differs from `started` only for the first request of an open iteration (and the iteration itself).
     pub scheduled: Nanos,
-    /// When its first action began: the look-up or connect of a new connection, else the first byte handed to the kernel.
+    /// When it was asked for: its wait for a free connection of its user, the look-up or connect of a new one, or the first byte handed to
+    /// the kernel, whichever comes first.
     pub started: Nanos,
     /// When its last byte had arrived, or when it was given up.
     pub ended: Nanos,

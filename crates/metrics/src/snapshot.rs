@@ -80,6 +80,8 @@ pub struct SeriesSlice {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseSlice {
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub queue: Histogram,
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub dns: Histogram,
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub connect: Histogram,
@@ -183,6 +185,8 @@ pub struct SlowSample {
     pub key: SeriesKey,
     pub started: Nanos,
     pub response_ns: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub queue_ns: u64,
     pub dns_ns: u64,
     pub connect_ns: u64,
     pub tls_ns: u64,
@@ -321,7 +325,7 @@ impl SeriesSlice {
         self.bytes_received += other.bytes_received;
     }
 
-    pub(crate) fn histograms(&mut self) -> [&mut Histogram; 10] {
+    pub(crate) fn histograms(&mut self) -> [&mut Histogram; 11] {
         let phases = &mut self.phases;
         [
             &mut self.response,
@@ -329,6 +333,7 @@ impl SeriesSlice {
             &mut self.lag,
             &mut self.failed_response,
             &mut self.censored,
+            &mut phases.queue,
             &mut phases.dns,
             &mut phases.connect,
             &mut phases.tls,
@@ -340,6 +345,11 @@ impl SeriesSlice {
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0 && self.censored.is_empty() && self.outcomes.is_empty()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Adds to the entry of a short sorted list.
@@ -356,12 +366,20 @@ impl PhaseSlice {
     }
 
     /// The phases in the order in which they happen.
-    pub fn all(&self) -> [(&'static str, &Histogram); 5] {
-        [("dns", &self.dns), ("connect", &self.connect), ("tls", &self.tls), ("wait", &self.wait), ("body", &self.body)]
+    pub fn all(&self) -> [(&'static str, &Histogram); 6] {
+        [
+            ("queue", &self.queue),
+            ("dns", &self.dns),
+            ("connect", &self.connect),
+            ("tls", &self.tls),
+            ("wait", &self.wait),
+            ("body", &self.body),
+        ]
     }
 
     pub(crate) fn to_packed(&self) -> Self {
         Self {
+            queue: self.queue.to_packed(),
             dns: self.dns.to_packed(),
             connect: self.connect.to_packed(),
             tls: self.tls.to_packed(),
@@ -371,6 +389,9 @@ impl PhaseSlice {
     }
 
     pub(crate) fn record(&mut self, phases: &Phases) {
+        if phases.queue > 0 {
+            self.queue.record(phases.queue);
+        }
         if phases.dns > 0 {
             self.dns.record(phases.dns);
         }
@@ -389,6 +410,7 @@ impl PhaseSlice {
     }
 
     fn merge(&mut self, other: &PhaseSlice) {
+        self.queue.merge(&other.queue);
         self.dns.merge(&other.dns);
         self.connect.merge(&other.connect);
         self.tls.merge(&other.tls);

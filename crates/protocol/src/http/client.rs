@@ -6,7 +6,7 @@ use std::rc::Rc;
 use metrics::{Nanos, Outcome};
 
 use super::carried::Carried;
-use super::exchange::{begin_at, note, open, response};
+use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
 use super::h2::{self, Http2Attempt};
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, Origin, Request};
@@ -119,8 +119,8 @@ impl Client {
 
     /// Sends a request and reads its response. A failing target is data: this never errs.
     ///
-    /// Dropping the future closes the connection it is on. Time spent waiting for one of the user's own connections is
-    /// not part of the exchange.
+    /// Dropping the future closes the connection it is on. It begins now, also where all connections of the user are taken: the wait for one is
+    /// the phase `queue`.
     pub fn send(&self, request: &Request) -> impl Future<Output = Exchange> {
         self.perform(RequestForm::Built(request), Traits::of(request), None)
     }
@@ -147,25 +147,27 @@ impl Client {
         self.pool.close();
     }
 
-    async fn perform(&self, form: RequestForm<'_>, traits: Traits, mut now: Option<Nanos>) -> Exchange {
+    async fn perform(&self, form: RequestForm<'_>, traits: Traits, now: Option<Nanos>) -> Exchange {
         let pool = self.pool.to(form.origin());
-        let mut opened = None;
+        let mut exchange = begin_at(now.unwrap_or_else(|| self.network.clock().now()));
         if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && form.origin().tls {
             let always = self.versions == Versions::Http2Always;
             let carried = Carried::by(form.request(), self.state.traces.as_ref());
-            match Box::pin(h2::send(&self.network, &pool, form.request(), carried, always)).await {
+            match Box::pin(h2::send(&self.network, &pool, form.request(), carried, always, exchange)).await {
                 Http2Attempt::Http2(exchange) => return exchange,
-                Http2Attempt::Http1(exchange) => opened = exchange,
+                Http2Attempt::Http1(begun) => exchange = begun,
             }
         }
         let permit = match pool.try_enter(self.options.connections_max) {
             Some(permit) => permit,
-            None => {
-                now = None;
-                Box::pin(pool.enter()).await
-            }
+            None => match Box::pin(queue(&self.network, pool.enter(), QUEUE, traits.timeout_ns, &mut exchange)).await {
+                Ok(permit) => permit,
+                Err(failure) => {
+                    fail(&self.network, &mut exchange, failure);
+                    return exchange;
+                }
+            },
         };
-        let mut exchange = opened.unwrap_or_else(|| begin_at(now.unwrap_or_else(|| self.network.clock().now())));
         let carried = Carried::by(form.request(), self.state.traces.as_ref());
         exchange.trace = carried.parent().map(Box::new);
         let is_added = carried.added().is_some();
@@ -174,8 +176,7 @@ impl Client {
             let out = match form.outgoing(&self.network, exchange.trace.as_deref().copied().filter(|_| is_added)) {
                 Ok(out) => out,
                 Err(failure) => {
-                    exchange.ended = exchange.started;
-                    exchange.result = Err(failure);
+                    fail(&self.network, &mut exchange, failure);
                     return exchange;
                 }
             };

@@ -1,5 +1,6 @@
 //! An exchange from its parts: begun, its connection opened, what was measured and read entered.
 
+use std::future::Future;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use super::headers::Headers;
 use super::in_flight::ExchangeTimes;
 use super::message::{Exchange, Origin, Response};
 use super::wire::Traits;
-use crate::connect::connect;
+use crate::connect::{connect, within};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::ResponseReader;
@@ -20,6 +21,35 @@ use crate::tls::Alpn;
 
 /// HTTP/1.1 alone.
 pub(super) const ALPN: Alpn = &["http/1.1"];
+
+/// What a request does that finds all connections of its user taken.
+pub(super) const QUEUE: &str = "waiting for a free connection";
+
+/// Waits for one of the places that a user has, which is part of the request's time.
+pub(super) async fn queue<T>(
+    network: &Network,
+    entering: impl Future<Output = T>,
+    doing: &str,
+    timeout_ns: u64,
+    exchange: &mut Exchange,
+) -> Result<T, Failure> {
+    let clock = network.clock();
+    let asked = clock.now();
+    let due = exchange.started.saturating_add(timeout_ns);
+    let timer = clock.timer();
+    timer.reset(due);
+    let entered = within(&timer, doing, entering).await;
+    let now = clock.now();
+    exchange.phases.queue += now - asked;
+    // Places come free when those who hold them give up, and that may be the instant at which this one must.
+    if now < due { entered } else { Err(Failure::timeout(doing)) }
+}
+
+/// The exchange ends now, with this.
+pub(super) fn fail(network: &Network, exchange: &mut Exchange, failure: Failure) {
+    exchange.ended = network.clock().now();
+    exchange.result = Err(failure);
+}
 
 /// An exchange that starts now.
 pub(super) fn begin(network: &Network) -> Exchange {
@@ -60,8 +90,7 @@ pub(super) async fn open_to(
     match connect(network, target, &timer, &mut exchange.phases).await {
         Ok(stream) => Some(Connection::new(network, stream, timer)),
         Err(failure) => {
-            exchange.ended = network.clock().now();
-            exchange.result = Err(failure);
+            fail(network, exchange, failure);
             None
         }
     }

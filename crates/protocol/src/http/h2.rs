@@ -18,7 +18,7 @@ use metrics::clock::Timer;
 
 use super::carried::Carried;
 use super::content;
-use super::exchange::{begin, open_to};
+use super::exchange::{QUEUE, fail, open_to, queue};
 use super::headers::Headers;
 use super::message::{BodyUse, Exchange, Request, Response};
 use super::multiplex::Multiplex;
@@ -39,29 +39,39 @@ const ALPN: Alpn = &["h2", "http/1.1"];
 /// Windows that let a body flow at the speed of a fast network. Bytes.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+/// Until the server has said how many streams it allows at once: what it should allow at least (RFC 9113, section 6.5.2).
+const STREAMS_FIRST: usize = 100;
 /// Longest header list. Bytes, as RFC 9113, section 6.5.2 counts them.
 const HEADERS_BYTES_MAX: u32 = 256 * 1024;
 
 /// What became of a request where HTTP/2 may be spoken.
 pub(crate) enum Http2Attempt {
     Http2(Exchange),
-    /// The origin speaks HTTP/1.1. The exchange is begun when a connection was opened for it, which now lies idle.
-    Http1(Option<Exchange>),
+    /// The origin speaks HTTP/1.1. Where a connection was opened for the exchange, it now lies idle.
+    Http1(Exchange),
 }
 
 /// Sends a request over the shared connection to its origin, opening it first where there is none.
-pub(crate) async fn send(network: &Rc<Network>, pool: &Rc<OriginPool>, request: &Request, carried: Carried, always: bool) -> Http2Attempt {
+/// The exchange has begun; what it takes to be sent a second time is part of its time.
+pub(crate) async fn send(
+    network: &Rc<Network>,
+    pool: &Rc<OriginPool>,
+    request: &Request,
+    carried: Carried,
+    always: bool,
+    mut exchange: Exchange,
+) -> Http2Attempt {
     let traits = Traits::of(request);
+    exchange.trace = carried.parent().map(Box::new);
+    let timer = network.clock().timer();
+    timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     let mut again = traits.idempotent;
     loop {
-        let (mut exchange, multiplex) = match join(network, pool, request, &traits, always).await {
-            Joined::Connection(exchange, multiplex) => (exchange, multiplex),
-            Joined::Failed(exchange) => return Http2Attempt::Http2(Exchange { trace: carried.parent().map(Box::new), ..exchange }),
-            Joined::Http1(exchange) => return Http2Attempt::Http1(exchange),
+        let multiplex = match join(network, pool, request, &traits, always, &mut exchange).await {
+            Joined::Connection(multiplex) => multiplex,
+            Joined::Failed => return Http2Attempt::Http2(exchange),
+            Joined::Http1 => return Http2Attempt::Http1(exchange),
         };
-        exchange.trace = carried.parent().map(Box::new);
-        let timer = network.clock().timer();
-        timer.reset(exchange.started.saturating_add(traits.timeout_ns));
         let result = stream(&multiplex, request, carried.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
         // A connection that was closed while it lay idle: the same race as with HTTP/1.1.
@@ -77,39 +87,55 @@ pub(crate) async fn send(network: &Rc<Network>, pool: &Rc<OriginPool>, request: 
 }
 
 enum Joined {
-    Connection(Exchange, Rc<Multiplex>),
-    Failed(Exchange),
-    Http1(Option<Exchange>),
+    Connection(Rc<Multiplex>),
+    /// The exchange says why.
+    Failed,
+    Http1,
 }
 
 /// The shared connection. While one request opens it, the others wait for that.
-async fn join(network: &Rc<Network>, pool: &Rc<OriginPool>, request: &Request, traits: &Traits, always: bool) -> Joined {
-    let mut shared = pool.shared.lock().await;
-    let mut exchange = begin(network);
+async fn join(
+    network: &Rc<Network>,
+    pool: &Rc<OriginPool>,
+    request: &Request,
+    traits: &Traits,
+    always: bool,
+    exchange: &mut Exchange,
+) -> Joined {
+    let mut shared = match pool.shared.try_lock() {
+        Ok(shared) => shared,
+        Err(_) => match queue(network, pool.shared.lock(), QUEUE, traits.timeout_ns, exchange).await {
+            Ok(shared) => shared,
+            Err(failure) => {
+                fail(network, exchange, failure);
+                return Joined::Failed;
+            }
+        },
+    };
     match &*shared {
-        SharedConnection::Http1 => return Joined::Http1(None),
-        SharedConnection::Http2(multiplex) if multiplex.is_usable() => return Joined::Connection(exchange, Rc::clone(multiplex)),
+        SharedConnection::Http1 => return Joined::Http1,
+        SharedConnection::Http2(multiplex) if multiplex.is_usable() => return Joined::Connection(Rc::clone(multiplex)),
         _ => {}
     }
     if let Err(failure) = check(request) {
-        exchange.ended = exchange.started;
-        exchange.result = Err(failure);
-        return Joined::Failed(exchange);
+        fail(network, exchange, failure);
+        return Joined::Failed;
     }
     let origin = &request.origin;
     let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: true };
-    let Some(connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else {
-        return Joined::Failed(exchange);
+    let Some(connection) = open_to(network, target, traits.timeout_ns, exchange).await else {
+        return Joined::Failed;
     };
     if !always && connection.stream.alpn() != Some(b"h2") {
         *shared = SharedConnection::Http1;
         pool.keep(connection);
-        return Joined::Http1(Some(exchange));
+        return Joined::Http1;
     }
     let Connection { stream, timer, counted } = *connection;
     let mut builder = Builder::new();
     builder
         .enable_push(false)
+        .initial_max_send_streams(STREAMS_FIRST)
         .initial_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_header_list_size(HEADERS_BYTES_MAX);
@@ -119,14 +145,13 @@ async fn join(network: &Rc<Network>, pool: &Rc<OriginPool>, request: &Request, t
         Ok((sender, connection)) => {
             // Errors of the connection reach every request on it; here there is nobody to tell.
             tokio::spawn(connection.map(drop));
-            let multiplex = Rc::new(Multiplex { sender, counted });
+            let multiplex = Rc::new(Multiplex::new(sender, counted));
             *shared = SharedConnection::Http2(Rc::clone(&multiplex));
-            Joined::Connection(exchange, multiplex)
+            Joined::Connection(multiplex)
         }
         Err(failure) => {
-            exchange.ended = network.clock().now();
-            exchange.result = Err(failure);
-            Joined::Failed(exchange)
+            fail(network, exchange, failure);
+            Joined::Failed
         }
     }
 }
@@ -140,8 +165,14 @@ async fn stream(
     timer: &Timer,
     exchange: &mut Exchange,
 ) -> Result<Response, Failure> {
-    let clock = multiplex.counted.network().clock();
+    let network = multiplex.counted.network();
+    let clock = network.clock();
     let head = head(request, added)?;
+    let _permit = match multiplex.try_enter() {
+        Some(permit) => permit,
+        None => queue(network, multiplex.enter(), "waiting for a free stream", traits.timeout_ns, exchange).await?,
+    };
+    // Never waits: this handle has no request of its own yet.
     let ready = within(timer, "waiting for a free stream", multiplex.sender.clone().ready()).await?;
     let mut sender = ready.map_err(|error| failure(&error))?;
     exchange.bytes_sent = fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;

@@ -16,6 +16,7 @@ mod in_flight;
 mod message;
 mod multipart;
 mod multiplex;
+mod places;
 mod pool;
 mod redirect;
 mod session;

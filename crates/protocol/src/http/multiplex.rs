@@ -4,6 +4,7 @@ use ::h2::client::SendRequest;
 use bytes::Bytes;
 use futures_util::FutureExt;
 
+use super::places::Places;
 use crate::connection::Counted;
 
 /// An open HTTP/2 connection. A task of its own moves its bytes, and ends when this is dropped.
@@ -11,10 +12,39 @@ use crate::connection::Counted;
 pub(crate) struct Multiplex {
     pub(super) sender: SendRequest<Bytes>,
     pub(super) counted: Counted,
+    /// Streams. h2 has a queue of its own, but does not say when a request leaves it.
+    places: Places,
 }
 
 impl Multiplex {
+    pub(super) fn new(sender: SendRequest<Bytes>, counted: Counted) -> Self {
+        Self { sender, counted, places: Places::default() }
+    }
+
     pub(super) fn is_usable(&self) -> bool {
         !matches!(self.sender.clone().ready().now_or_never(), Some(Err(_)))
+    }
+
+    /// The right to a stream, where the server allows one more at once.
+    pub(super) fn try_enter(&self) -> Option<StreamPermit<'_>> {
+        self.places.limit(self.sender.current_max_send_streams());
+        self.places.try_enter().then(|| StreamPermit(self))
+    }
+
+    /// Waits until another request has ended, in the order of asking.
+    pub(super) async fn enter(&self) -> StreamPermit<'_> {
+        self.places.enter().await;
+        StreamPermit(self)
+    }
+}
+
+/// One request's right to a stream.
+pub(super) struct StreamPermit<'a>(&'a Multiplex);
+
+impl Drop for StreamPermit<'_> {
+    fn drop(&mut self) {
+        let Self(multiplex) = self;
+        multiplex.places.limit(multiplex.sender.current_max_send_streams());
+        multiplex.places.leave();
     }
 }

@@ -1,13 +1,11 @@
 //! One user's kept-alive connections, by origin; and who may open or take one next.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
 
 use super::message::Origin;
 use super::multiplex::Multiplex;
+use super::places::Places;
 use crate::connection::Connection;
 use crate::network::Network;
 
@@ -36,17 +34,9 @@ pub(crate) struct OriginPool {
     origin: Rc<Origin>,
     #[expect(clippy::vec_box, reason = "connections move in and out of requests' futures, which should stay small")]
     idle: RefCell<Vec<Box<Connection>>>,
-    busy: Cell<usize>,
+    places: Places,
     /// The one connection of HTTP/2, where it is spoken.
     pub(crate) shared: tokio::sync::Mutex<SharedConnection>,
-    /// Requests that wait for a connection, first come first served.
-    waiting: RefCell<VecDeque<Rc<QueueTicket>>>,
-}
-
-#[derive(Debug, Default)]
-struct QueueTicket {
-    called: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
 }
 
 impl ConnectionPool {
@@ -57,16 +47,15 @@ impl ConnectionPool {
             return Rc::clone(pool);
         }
         if origins.len() >= ORIGINS_MAX
-            && let Some(oldest) = origins.iter().position(|pool| pool.busy.get() == 0)
+            && let Some(oldest) = origins.iter().position(|pool| pool.places.none_taken())
         {
             origins.remove(oldest);
         }
         let pool = Rc::new(OriginPool {
             origin: Rc::clone(origin),
             idle: RefCell::default(),
-            busy: Cell::new(0),
+            places: Places::default(),
             shared: tokio::sync::Mutex::default(),
-            waiting: RefCell::default(),
         });
         origins.push(Rc::clone(&pool));
         pool
@@ -85,25 +74,13 @@ impl ConnectionPool {
 impl OriginPool {
     /// The right to a connection, where fewer than `connections_max` requests are under way.
     pub(crate) fn try_enter(self: &Rc<Self>, connections_max: usize) -> Option<ConnectionPermit> {
-        (self.busy.get() < connections_max.max(1)).then(|| {
-            self.busy.set(self.busy.get() + 1);
-            ConnectionPermit { pool: Rc::clone(self) }
-        })
+        self.places.limit(connections_max);
+        self.places.try_enter().then(|| ConnectionPermit { pool: Rc::clone(self) })
     }
 
     /// Waits until another request gives its connection up, in the order of asking.
     pub(crate) async fn enter(self: &Rc<Self>) -> ConnectionPermit {
-        let mut queued = QueuePosition { pool: self, ticket: Rc::default(), entered: false };
-        self.waiting.borrow_mut().push_back(Rc::clone(&queued.ticket));
-        poll_fn(|context| {
-            if queued.ticket.called.get() {
-                return Poll::Ready(());
-            }
-            *queued.ticket.waker.borrow_mut() = Some(context.waker().clone());
-            Poll::Pending
-        })
-        .await;
-        queued.entered = true;
+        self.places.enter().await;
         ConnectionPermit { pool: Rc::clone(self) }
     }
 
@@ -114,40 +91,6 @@ impl OriginPool {
 
     pub(crate) fn keep(&self, connection: Box<Connection>) {
         self.idle.borrow_mut().push(connection);
-    }
-
-    /// Gives a right that became free to the next request that waits.
-    fn leave(&self) {
-        let next = self.waiting.borrow_mut().pop_front();
-        match next {
-            Some(ticket) => {
-                ticket.called.set(true);
-                if let Some(waker) = ticket.waker.take() {
-                    waker.wake();
-                }
-            }
-            None => self.busy.set(self.busy.get() - 1),
-        }
-    }
-}
-
-/// A request that waits; it leaves the queue when it is dropped.
-struct QueuePosition<'a> {
-    pool: &'a OriginPool,
-    ticket: Rc<QueueTicket>,
-    entered: bool,
-}
-
-impl Drop for QueuePosition<'_> {
-    fn drop(&mut self) {
-        if self.entered {
-            return;
-        }
-        if self.ticket.called.get() {
-            self.pool.leave();
-        } else {
-            self.pool.waiting.borrow_mut().retain(|ticket| !Rc::ptr_eq(ticket, &self.ticket));
-        }
     }
 }
 
@@ -176,6 +119,6 @@ impl ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.pool.leave();
+        self.pool.places.leave();
     }
 }

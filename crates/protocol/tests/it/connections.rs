@@ -156,11 +156,43 @@ fn parallel_requests_beyond_the_limit_wait_in_order() {
         let exchanges = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
         exchanges.iter().for_each(|exchange| assert_eq!(passed(exchange).body, "ok"));
         assert_eq!((most.get(), network.connections().opened), (2, 2));
+        // All are asked for before the first ends; what they wait for a connection is theirs.
+        let first_end = exchanges.iter().map(|exchange| exchange.ended).min().unwrap();
+        assert!(exchanges.iter().all(|exchange| exchange.started <= first_end));
+        let queued: Vec<bool> = exchanges.iter().map(|exchange| exchange.phases.queue > 0).collect();
+        assert_eq!(queued, [false, false, true, true, true, true, true, true, true]);
         // Two at a time: a request is seen at most one place early or late.
         for (place, path) in seen.borrow().iter().enumerate() {
             let number: usize = path[1..].parse().unwrap();
             assert!(number.abs_diff(place) <= 1, "{:?}", seen.borrow());
         }
+    });
+}
+
+#[test]
+fn a_request_gives_up_in_the_queue() {
+    run(|network| async move {
+        let address = serve(|mut peer, number| async move {
+            peer.request().await;
+            if number > 0 {
+                peer.send(OK).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        })
+        .await;
+        let client = Client::new(Rc::clone(&network), ClientOptions { connections_max: 1, ..ClientOptions::default() });
+        let within = |timeout_ns| Request { timeout_ns, ..get(address, "/") };
+        // The second gives up first, the third at the same instant as the one that has the connection; neither may be sent.
+        let requests = [within(100_000_000), within(5_000_000), within(100_000_000)];
+        let exchanges = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+        assert_eq!(failed(&exchanges[0]), (Outcome::Timeout, "timed out waiting for the response"));
+        for queued in &exchanges[1..] {
+            assert_eq!(failed(queued), (Outcome::Timeout, "timed out waiting for a free connection"));
+            assert!(queued.phases.queue > 0 && queued.bytes_sent == 0);
+        }
+        passed(&client.send(&get(address, "/")).await);
+        assert_eq!(network.connections().opened, 2);
     });
 }
 

@@ -178,3 +178,47 @@ fn a_request_carries_the_trace_that_its_exchange_names() {
         assert_eq!(exchange.trace.unwrap().trace.to_string(), own[3..35]);
     });
 }
+
+/// Answers each request in turn, and allows one at a time.
+async fn one_at_a_time() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::task::spawn_local(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut connection = h2::server::Builder::new().max_concurrent_streams(1).handshake::<_, Bytes>(stream).await.unwrap();
+        while let Some(Ok((_, mut respond))) = connection.accept().await {
+            respond.send_response(http::Response::new(()), true).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn the_wait_for_a_stream_is_part_of_the_request() {
+    run(|network| async move {
+        let address = one_at_a_time().await;
+        let client = client(&network, Versions::Http2Always);
+        // Brings the server's settings.
+        passed(&client.send(&get(address, "/")).await);
+        let requests = [(); 4].map(|()| get(address, "/"));
+        let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+        all.iter().for_each(|exchange| assert_eq!(passed(exchange).status, 200));
+        let first_end = all.iter().map(|exchange| exchange.ended).min().unwrap();
+        assert!(all.iter().all(|exchange| exchange.started <= first_end));
+        let queued: Vec<bool> = all.iter().map(|exchange| exchange.phases.queue > 0).collect();
+        assert_eq!(queued, [false, true, true, true]);
+    });
+}
+
+#[test]
+fn the_wait_for_the_connection_that_another_opens_is_part_of_the_request() {
+    run(|network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        let requests = [(); 3].map(|()| get(address, "/"));
+        let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
+        all.iter().for_each(|exchange| assert_eq!(passed(exchange).status, 200));
+        let parts: Vec<(bool, bool)> = all.iter().map(|exchange| (exchange.phases.connect > 0, exchange.phases.queue > 0)).collect();
+        assert_eq!(parts, [(true, false), (false, true), (false, true)]);
+    });
+}

@@ -146,7 +146,7 @@ pub(crate) fn failed(exchange: &Exchange) -> (Outcome, &str) {
 
 fn check_times(exchange: &Exchange) {
     let phases = &exchange.phases;
-    let sum = phases.dns + phases.connect + phases.tls + phases.wait + phases.body;
+    let sum = phases.queue + phases.dns + phases.connect + phases.tls + phases.wait + phases.body;
     assert!(exchange.started <= exchange.ended, "{exchange:?}");
     assert!(sum <= exchange.ended - exchange.started, "{exchange:?}");
 }

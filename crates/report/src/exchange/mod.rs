@@ -90,7 +90,14 @@ fn headers(headers: &[(String, String)], style: &Style, out: &mut String) {
 /// Phases that happened, in their order; a kept-alive connection says so.
 fn phases(view: &ExchangeView, style: &Style) -> String {
     let p = &view.phases;
-    let all = [("name resolution", p.dns), ("connect", p.connect), ("TLS", p.tls), ("wait", p.wait), ("body", p.body)];
+    let all = [
+        ("queue for a connection", p.queue),
+        ("name resolution", p.dns),
+        ("connect", p.connect),
+        ("TLS", p.tls),
+        ("wait", p.wait),
+        ("body", p.body),
+    ];
     let mut parts: Vec<String> =
         all.iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| format!("{name} {}", units::seconds(*ns as f64 / 1e9))).collect();
     if !view.connected && view.response.is_some() {

@@ -133,8 +133,14 @@ pub(crate) fn outcome_id(outcome: Outcome) -> String {
     serde_json::to_value(outcome).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-const PHASES: [(&str, &str); 5] =
-    [("dns", "name resolution"), ("connect", "connect"), ("tls", "TLS handshake"), ("wait", "wait for first byte"), ("body", "body")];
+const PHASES: [(&str, &str); 6] = [
+    ("queue", "queue for a connection"),
+    ("dns", "name resolution"),
+    ("connect", "connect"),
+    ("tls", "TLS handshake"),
+    ("wait", "wait for first byte"),
+    ("body", "body"),
+];
 
 /// Seconds per request, so that the stack adds up to the mean response time: a phase that half of the requests had counts half.
 fn phases(axis: &Axis) -> Panel {

@@ -108,7 +108,7 @@ pub(crate) struct TimelineStep {
     pub(crate) arrivals_due: u64,
     pub(crate) arrivals_started: u64,
     /// Sums over all requests, in the order of `PhaseSlice::all`. Nanoseconds.
-    pub(crate) phase_ns: [u128; 5],
+    pub(crate) phase_ns: [u128; 6],
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
     pub(crate) users: UserLevels,

@@ -28,7 +28,7 @@ fn view() -> ExchangeView {
         outcome: Outcome::Passed,
         problem: String::new(),
         response_ns: 12 * MS + 345_678,
-        phases: Phases { dns: 0, connect: MS, tls: 0, wait: 11 * MS, body: 234_567 },
+        phases: Phases { connect: MS, wait: 11 * MS, body: 234_567, ..Phases::default() },
         connected: true,
     }
 }

@@ -148,6 +148,7 @@ fn slow(started: u64, response_ns: u64) -> SlowSample {
         dns_ns: 0,
         connect_ns: 2 * MS,
         tls_ns: 0,
+        queue_ns: 0,
         wait_ns: response_ns - 2 * MS,
         body_ns: 0,
         status: 200,

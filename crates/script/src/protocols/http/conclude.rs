@@ -107,5 +107,12 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
 }
 
 fn sum(a: Phases, b: Phases) -> Phases {
-    Phases { dns: a.dns + b.dns, connect: a.connect + b.connect, tls: a.tls + b.tls, wait: a.wait + b.wait, body: a.body + b.body }
+    Phases {
+        queue: a.queue + b.queue,
+        dns: a.dns + b.dns,
+        connect: a.connect + b.connect,
+        tls: a.tls + b.tls,
+        wait: a.wait + b.wait,
+        body: a.body + b.body,
+    }
 }

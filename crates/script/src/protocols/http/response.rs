@@ -155,6 +155,7 @@ impl ResponseObject {
         let phases = &self.sample.phases;
         let total = self.sample.service_ns();
         for (name, ns) in [
+            ("queue", phases.queue),
             ("dns", phases.dns),
             ("connect", phases.connect),
             ("tls", phases.tls),
