@@ -74,6 +74,12 @@ declare module "loadstone" {
     keepAlive?: boolean;
     /** Most connections of one user to one origin; further parallel requests wait, as the phase `queue` of their time. Default: 6. */
     connectionsPerUser?: number;
+    /**
+     * Whether a request is sent once more that met the close of an idle connection: the server had closed the connection before a byte of the
+     * request reached its machine. Methods that are not idempotent (POST, PATCH) are only sent again where not even the first byte had left. What
+     * was sent again is counted, and the first attempt is part of the time. `false`: such a request has failed. Default: true.
+     */
+    retryIdleClose?: boolean;
     /** Accept any TLS certificate. Only for targets whose certificate you do not care about. Default: false. */
     insecure?: boolean;
     /** PEM files of further certificate authorities to trust, relative to the test file. */

@@ -120,6 +120,9 @@ pub struct RequestRow {
     pub statuses: Vec<(u16, u64)>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
+    /// Sent again, since the connection they went out on was being closed as idle. Absent from the files of earlier versions.
+    #[serde(default)]
+    pub retried: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -163,6 +166,9 @@ pub struct RunTotals {
     pub duration_seconds: f64,
     pub requests: u64,
     pub requests_failed: u64,
+    /// Requests sent again, since the connection they went out on was being closed as idle.
+    #[serde(default)]
+    pub retried: u64,
     /// Requests ended per second over the run.
     pub request_rate: f64,
     /// Failed share, 0 to 1; 0 without requests.

@@ -128,6 +128,7 @@ fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
         statuses: merged.statuses.clone(),
         bytes_sent: merged.bytes_sent,
         bytes_received: merged.bytes_received,
+        retried: merged.retried,
     }
 }
 
@@ -160,6 +161,7 @@ pub(crate) fn totals(tally: &RunTally) -> RunTotals {
             SeriesKind::Request => {
                 totals.requests += merged.count;
                 totals.requests_failed += merged.failed;
+                totals.retried += merged.retried;
                 totals.bytes_sent += merged.bytes_sent;
                 totals.bytes_received += merged.bytes_received;
                 span = Some(span.map_or((series.start, series.end), |(start, end)| (start.min(series.start), end.max(series.end))));

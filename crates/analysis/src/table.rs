@@ -32,6 +32,7 @@ pub fn totals_table(summary: &Summary) -> ColumnTable {
     table.number("lag_p99_s", &rows, |row| row.lag.at(0.99));
     table.integer("sent_bytes", &rows, |row| row.bytes_sent);
     table.integer("received_bytes", &rows, |row| row.bytes_received);
+    table.integer("retried", &rows, |row| row.retried);
     table
 }
 

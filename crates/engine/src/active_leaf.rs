@@ -170,6 +170,7 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
             status: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
             trace: None,
         };
         recorder.record(leaf.series, &sample);

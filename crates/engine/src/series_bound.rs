@@ -55,6 +55,7 @@ mod tests {
                 status: 200,
                 bytes_sent: 1,
                 bytes_received: 1,
+                retried: 0,
                 trace: None,
             };
             recorder.record(id, &sample);

@@ -100,6 +100,7 @@ impl Recorder {
         series.phases.record(&sample.phases);
         series.bytes_sent += sample.bytes_sent;
         series.bytes_received += sample.bytes_received;
+        series.retried += u64::from(sample.retried);
         if sample.outcome != Outcome::Passed {
             series.failed += 1;
             series.failed_response.record(response_ns);
@@ -294,6 +295,7 @@ impl SeriesSlice {
             phases: self.phases.to_packed(),
             bytes_sent: std::mem::take(&mut self.bytes_sent),
             bytes_received: std::mem::take(&mut self.bytes_received),
+            retried: std::mem::take(&mut self.retried),
         };
         self.histograms().into_iter().for_each(Histogram::clear);
         taken
@@ -334,6 +336,7 @@ mod tests {
             status: 200,
             bytes_sent: 10,
             bytes_received: 20,
+            retried: 0,
             trace: None,
         }
     }

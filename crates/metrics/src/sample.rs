@@ -34,6 +34,8 @@ pub struct Sample {
     pub status: u16,
     pub bytes_sent: u64,
     pub bytes_received: u64,
+    /// How often it was sent again, since the connection it went out on was being closed as idle. The attempts before are part of its time.
+    pub retried: u32,
     /// Its trace, where requests carry one.
     pub trace: Option<TraceId>,
 }

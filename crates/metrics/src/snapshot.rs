@@ -74,6 +74,9 @@ pub struct SeriesSlice {
     pub phases: PhaseSlice,
     pub bytes_sent: u64,
     pub bytes_received: u64,
+    /// Requests sent again, since the connection they went out on was being closed as idle.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
 }
 
 /// Time per phase; only requests that had the phase are in its histogram.
@@ -307,6 +310,7 @@ impl SeriesSlice {
             phases: PhaseSlice::default(),
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
         }
     }
 
@@ -323,6 +327,7 @@ impl SeriesSlice {
         self.phases.merge(&other.phases);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.retried += other.retried;
     }
 
     pub(crate) fn histograms(&mut self) -> [&mut Histogram; 11] {

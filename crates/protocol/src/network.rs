@@ -34,8 +34,6 @@ pub struct ConnectionCounts {
     pub open: u64,
     /// Opened since the start.
     pub opened: u64,
-    /// Requests sent again because the kept-alive connection they went out on had just been closed.
-    pub retried: u64,
 }
 
 /// One worker's share of the network. Not `Send`.

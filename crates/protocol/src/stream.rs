@@ -38,6 +38,15 @@ impl RawSocket {
         }
     }
 
+    /// Bytes written that the peer's machine has not acknowledged; `None` where the kernel does not say.
+    fn unacknowledged_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Tcp(tcp) => tcp.unacknowledged_bytes(),
+            // Nothing is acknowledged on a Unix socket.
+            Self::Unix(_) => None,
+        }
+    }
+
     /// Reads what the kernel has reported, without waiting.
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
@@ -123,6 +132,14 @@ impl NetworkStream {
         match self {
             Self::Plain(socket) => socket.take_lag_ns(),
             Self::Tls(stream) => stream.get_mut().0.take_lag_ns(),
+        }
+    }
+
+    /// Bytes written that the peer's machine has not acknowledged, those that TLS adds among them; `None` where the kernel does not say.
+    pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Plain(socket) => socket.unacknowledged_bytes(),
+            Self::Tls(stream) => stream.get_ref().0.unacknowledged_bytes(),
         }
     }
 

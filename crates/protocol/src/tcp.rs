@@ -59,6 +59,14 @@ impl Tcp {
         self.lag_ns.take()
     }
 
+    /// Bytes written that the peer's machine has not acknowledged (SIOCOUTQ, tcp(7)). It holds also once the connection has ended.
+    pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the descriptor is open for the length of the call, which writes one c_int.
+        let result = unsafe { libc::ioctl(self.stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        if result == 0 { u64::try_from(bytes).ok() } else { None }
+    }
+
     fn poll_read_stamped(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let room = buffer.remaining();
         loop {

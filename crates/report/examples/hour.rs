@@ -70,6 +70,7 @@ fn slice(recorder: &mut Recorder, second: u32) -> Snapshot {
                 status: if failed { 503 } else { 200 },
                 bytes_sent: 140,
                 bytes_received: 1_900,
+                retried: 0,
                 trace: None,
             };
             recorder.record(id, &sample);

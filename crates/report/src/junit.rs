@@ -9,6 +9,7 @@ use analysis::{CheckRow, Grade, Summary, ThresholdResult, ThresholdState, Validi
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::view::RunState;
+use crate::words;
 
 /// The XML text. `state` and `state_detail` say how the run ended, see [`RunState::of`].
 pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
@@ -57,6 +58,9 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
     };
     let mut case = TestCase::new("the run completed as planned", status);
     case.set_classname("loadstone.run");
+    if let Some(retried) = words::retried(&summary.totals) {
+        case.set_system_out(retried);
+    }
     case.set_time(duration(summary.totals.duration_seconds));
     case
 }

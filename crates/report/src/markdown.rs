@@ -194,11 +194,12 @@ fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     let totals = &summary.totals;
     line!(
         out,
-        "{} ({}), {} failed ({}), {}, {} sent, {} received",
+        "{} ({}), {} failed ({}){}, {}, {} sent, {} received",
         units::counted(totals.requests, "request"),
         units::rate(totals.request_rate),
         units::count(totals.requests_failed),
         units::share(totals.failure_share),
+        words::retried(totals).map_or_else(String::new, |retried| format!(", {retried}")),
         units::counted(totals.iterations, "iteration"),
         units::bytes(totals.bytes_sent),
         units::bytes(totals.bytes_received),

@@ -1,6 +1,6 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{FlowRow, TimeStats};
+use analysis::{FlowRow, RunTotals, TimeStats};
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
 use run_directory::HostFacts;
 use units::duration;
@@ -11,6 +11,11 @@ pub fn load(plan: &TestPlan) -> Vec<String> {
     let mut lines = Vec::new();
     describe(&plan.load, plan, "", &mut lines);
     lines
+}
+
+/// What was sent again; `None`: nothing.
+pub(crate) fn retried(totals: &RunTotals) -> Option<String> {
+    (totals.retried > 0).then(|| format!("{} sent again after an idle close", units::count(totals.retried)))
 }
 
 fn describe(load: &Load, plan: &TestPlan, join: &str, lines: &mut Vec<String>) {

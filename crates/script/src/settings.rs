@@ -77,6 +77,7 @@ pub(crate) struct Settings {
     pub(crate) redirects: u32,
     pub(crate) keep_alive: bool,
     pub(crate) connections_per_user: usize,
+    pub(crate) retry_idle_close: bool,
     pub(crate) insecure: bool,
     pub(crate) roots: Vec<String>,
     pub(crate) client_certificate: Option<ClientCertificate>,

@@ -174,6 +174,7 @@ impl<'a> RequestInFlight<'a> {
             status,
             bytes_sent: exchange.bytes_sent,
             bytes_received: exchange.bytes_received,
+            retried: exchange.retried,
             trace: exchange.trace.as_ref().map(|parent| parent.trace),
         };
         recorder.record(self.shared.series, &sample);
@@ -201,6 +202,7 @@ impl Drop for RequestInFlight<'_> {
             status: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
             trace: None,
         };
         recorder.record(self.shared.series, &sample);

@@ -55,6 +55,7 @@ fn queue(seed: u64, arrivals: f64, services: f64, seconds: u32) -> Vec<Snapshot>
             status: 200,
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
             trace: None,
         };
         recorder.record(id, &sample);

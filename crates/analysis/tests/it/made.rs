@@ -96,6 +96,7 @@ impl Slice {
             status: if outcome == Outcome::Passed { 200 } else { 0 },
             bytes_sent: 100,
             bytes_received: 1000,
+            retried: 0,
             trace: None,
         };
         self.recorder.record(id, &sample);

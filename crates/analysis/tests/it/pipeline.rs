@@ -267,6 +267,7 @@ impl Simulation<'_> {
             status: 201,
             bytes_sent: 1,
             bytes_received: 1,
+            retried: 0,
             trace: None,
         };
         self.recorder.record(self.pay, &sample);

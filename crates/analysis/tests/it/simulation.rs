@@ -187,6 +187,7 @@ impl Simulation<'_> {
             status: 200,
             bytes_sent: 100,
             bytes_received: 100,
+            retried: 0,
             trace: None,
         };
         self.recorder.record(self.ids[iteration.step], &sample);

@@ -34,8 +34,18 @@ pub(crate) fn second(number: u32) -> Snapshot {
         let outcome = if n == REQUESTS { Outcome::Status } else { Outcome::Passed };
         let status = if n == REQUESTS { 503 } else { 200 };
         let phases = Phases { wait: n * 1_000_000, ..Phases::default() };
-        let sample =
-            Sample { scheduled: begin, started: begin, ended, phases, outcome, status, bytes_sent: 10, bytes_received: 90, trace: None };
+        let sample = Sample {
+            scheduled: begin,
+            started: begin,
+            ended,
+            phases,
+            outcome,
+            status,
+            bytes_sent: 10,
+            bytes_received: 90,
+            retried: 0,
+            trace: None,
+        };
         recorder.record(request, &sample);
         recorder.record(iteration, &sample);
     }

@@ -8,6 +8,7 @@ use metrics::{Nanos, Outcome};
 use super::carried::Carried;
 use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
 use super::h2::{self, Http2Attempt};
+use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, Origin, Request};
 use super::pool::ConnectionPool;
@@ -25,11 +26,13 @@ pub struct ClientOptions {
     pub keep_alive: bool,
     /// Most connections to one origin at once; further parallel requests wait, in order.
     pub connections_max: usize,
+    /// Send a request once more that provably met the close of an idle connection.
+    pub retry_idle_close: bool,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { keep_alive: true, connections_max: 6 }
+        Self { keep_alive: true, connections_max: 6, retry_idle_close: true }
     }
 }
 
@@ -153,7 +156,7 @@ impl Client {
         if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && form.origin().tls {
             let always = self.versions == Versions::Http2Always;
             let carried = Carried::by(form.request(), self.state.traces.as_ref());
-            match Box::pin(h2::send(&self.network, &pool, form.request(), carried, always, exchange)).await {
+            match Box::pin(h2::send(&self.network, &pool, form.request(), carried, always, self.options.retry_idle_close, exchange)).await {
                 Http2Attempt::Http2(exchange) => return exchange,
                 Http2Attempt::Http1(begun) => exchange = begun,
             }
@@ -171,7 +174,6 @@ impl Client {
         let carried = Carried::by(form.request(), self.state.traces.as_ref());
         exchange.trace = carried.parent().map(Box::new);
         let is_added = carried.added().is_some();
-        let mut may_reuse = true;
         loop {
             let out = match form.outgoing(&self.network, exchange.trace.as_deref().copied().filter(|_| is_added)) {
                 Ok(out) => out,
@@ -180,7 +182,7 @@ impl Client {
                     return exchange;
                 }
             };
-            let kept = if may_reuse { permit.take_idle(&self.network) } else { None };
+            let kept = if exchange.retried == 0 { permit.take_idle(&self.network) } else { None };
             let mut connection = match kept {
                 Some(connection) => {
                     connection.timer.reset(exchange.started.saturating_add(traits.timeout_ns));
@@ -193,14 +195,13 @@ impl Client {
             };
             let mut in_flight = InFlightRequest::new(&self.network, &mut connection, out, ResponseReader::new(form.read_plan(&traits)));
             let result = poll_fn(|context| in_flight.poll(context)).await;
-            let (times, reusable, reader) = (in_flight.times, in_flight.is_reusable(), in_flight.response);
-            // The kept connection had just been closed; the request may go out on another.
-            let raced = !exchange.connected && times.bytes_received == 0;
-            if raced && traits.idempotent && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) {
-                self.network.count(|counts| counts.retried += 1);
-                may_reuse = false;
+            let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
+            if is_reset && self.options.retry_idle_close && !exchange.connected && Reach::of(&in_flight).allows_retry(traits.idempotent) {
+                exchange.retried += 1;
+                exchange.bytes_sent += in_flight.times.bytes_sent;
                 continue;
             }
+            let (times, reusable, reader) = (in_flight.times, in_flight.is_reusable(), in_flight.response);
             if result.is_ok() && reusable && self.options.keep_alive {
                 permit.keep(connection);
             }

@@ -65,6 +65,7 @@ pub(super) fn begin_at(started: Nanos) -> Exchange {
         bytes_sent: 0,
         bytes_received: 0,
         connected: false,
+        retried: 0,
         trace: None,
     }
 }
@@ -99,8 +100,8 @@ pub(super) async fn open_to(
 /// Enters what was measured.
 pub(super) fn note(exchange: &mut Exchange, times: ExchangeTimes) {
     exchange.ended = times.ended;
-    exchange.bytes_sent = times.bytes_sent;
-    exchange.bytes_received = times.bytes_received;
+    exchange.bytes_sent += times.bytes_sent;
+    exchange.bytes_received += times.bytes_received;
     // A response may begin before the request is written in full; it did not keep us waiting.
     let waited_until = if times.first_byte == 0 { exchange.ended } else { times.first_byte };
     if times.sent != 0 {

@@ -59,29 +59,27 @@ pub(crate) async fn send(
     request: &Request,
     carried: Carried,
     always: bool,
+    retry_idle_close: bool,
     mut exchange: Exchange,
 ) -> Http2Attempt {
     let traits = Traits::of(request);
     exchange.trace = carried.parent().map(Box::new);
     let timer = network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
-    let mut again = traits.idempotent;
     loop {
         let multiplex = match join(network, pool, request, &traits, always, &mut exchange).await {
             Joined::Connection(multiplex) => multiplex,
             Joined::Failed => return Http2Attempt::Http2(exchange),
             Joined::Http1 => return Http2Attempt::Http1(exchange),
         };
-        let result = stream(&multiplex, request, carried.added(), &traits, &timer, &mut exchange).await;
+        let streamed = stream(&multiplex, request, carried.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
-        // A connection that was closed while it lay idle: the same race as with HTTP/1.1.
-        let raced = !exchange.connected && exchange.bytes_received == 0;
-        if again && raced && matches!(&result, Err(failure) if failure.outcome == Outcome::Reset) && !multiplex.is_usable() {
-            again = false;
-            network.count(|counts| counts.retried += 1);
+        let unprocessed = streamed.as_ref().is_err_and(|broken| broken.unprocessed);
+        if unprocessed && retry_idle_close && !exchange.connected && exchange.retried == 0 {
+            exchange.retried = 1;
             continue;
         }
-        exchange.result = result;
+        exchange.result = streamed.map_err(|broken| broken.failure);
         return Http2Attempt::Http2(exchange);
     }
 }
@@ -156,6 +154,28 @@ async fn join(
     }
 }
 
+/// A request without a response.
+struct BrokenStream {
+    failure: Failure,
+    /// The server ended the connection in peace, and said that it has not begun to process the request, or never got it: it may be sent
+    /// again, whatever it asks (RFC 9113, section 8.7).
+    unprocessed: bool,
+}
+
+impl From<Failure> for BrokenStream {
+    fn from(failure: Failure) -> Self {
+        Self { failure, unprocessed: false }
+    }
+}
+
+impl From<::h2::Error> for BrokenStream {
+    fn from(error: ::h2::Error) -> Self {
+        // h2 gives a GOAWAY to the streams that lie beyond the last one which the server processes, and to those that are yet to be opened.
+        let unprocessed = error.is_go_away() && error.is_remote() && error.reason() == Some(::h2::Reason::NO_ERROR);
+        Self { failure: failure(&error), unprocessed }
+    }
+}
+
 /// One request as one stream.
 async fn stream(
     multiplex: &Multiplex,
@@ -164,7 +184,7 @@ async fn stream(
     traits: &Traits,
     timer: &Timer,
     exchange: &mut Exchange,
-) -> Result<Response, Failure> {
+) -> Result<Response, BrokenStream> {
     let network = multiplex.counted.network();
     let clock = network.clock();
     let head = head(request, added)?;
@@ -174,9 +194,9 @@ async fn stream(
     };
     // Never waits: this handle has no request of its own yet.
     let ready = within(timer, "waiting for a free stream", multiplex.sender.clone().ready()).await?;
-    let mut sender = ready.map_err(|error| failure(&error))?;
-    exchange.bytes_sent = fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
-    let (response, upload) = sender.send_request(head, request.body.is_empty()).map_err(|error| failure(&error))?;
+    let mut sender = ready.map_err(|error| BrokenStream { failure: failure(&error), unprocessed: true })?;
+    exchange.bytes_sent += fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
+    let (response, upload) = sender.send_request(head, request.body.is_empty())?;
     let sending = clock.now();
     let mut uploaded = 0;
     let answered = {
@@ -193,7 +213,7 @@ async fn stream(
     };
     exchange.bytes_sent += uploaded;
     exchange.phases.wait = clock.now() - sending;
-    let (parts, body) = answered?.map_err(|error| failure(&error))?.into_parts();
+    let (parts, body) = answered??.into_parts();
     exchange.bytes_received = fields_bytes(&parts.headers) + 3;
     let first_byte = clock.now();
     let received = within(timer, "reading the body", receive_body(body, traits, &mut exchange.bytes_received)).await;

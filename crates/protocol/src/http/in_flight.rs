@@ -41,6 +41,8 @@ pub(crate) struct InFlightRequest<'a> {
     pub(crate) out: OutgoingRequest<'a>,
     pub(crate) response: ResponseReader,
     pub(crate) times: ExchangeTimes,
+    /// The peer ended its side of the connection before the response was whole.
+    pub(crate) closed: bool,
     /// The peer sent more than the response.
     pub(crate) surplus: bool,
     /// After a switch of protocols: what has already arrived of the new one.
@@ -70,6 +72,7 @@ impl<'a> InFlightRequest<'a> {
             out,
             response,
             times: ExchangeTimes::default(),
+            closed: false,
             surplus: false,
             rest: Vec::new(),
             sending: true,
@@ -177,6 +180,7 @@ impl<'a> InFlightRequest<'a> {
 
     /// The peer has closed.
     fn closed(&mut self) -> Result<(), Failure> {
+        self.closed = true;
         self.times.ended = self.network.clock().now();
         self.response.finish().map_err(|failure| self.write_failure.take().unwrap_or(failure))
     }

@@ -73,6 +73,8 @@ pub struct Exchange {
     pub bytes_received: u64,
     /// A new connection was opened for it.
     pub connected: bool,
+    /// How often it was sent again, since the connection it went out on was being closed as idle.
+    pub retried: u32,
     /// What its `traceparent` header said, where the network sends one.
     /// In a box of its own: every exchange is moved a few times, and few carry one.
     pub trace: Option<Box<TraceParent>>,

@@ -12,6 +12,7 @@ mod cookies;
 mod exchange;
 mod h2;
 mod headers;
+mod idle_close;
 mod in_flight;
 mod message;
 mod multipart;

@@ -63,7 +63,7 @@ impl PreparedRequest {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Traits {
     pub(crate) to_head: bool,
-    /// May be sent again when its connection broke (RFC 9110, section 9.2.2).
+    /// To send it twice is as good as once (RFC 9110, section 9.2.2).
     pub(crate) idempotent: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) body_use: BodyUse,

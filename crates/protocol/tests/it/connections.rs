@@ -1,14 +1,15 @@
 //! Which connection a request goes out on, and what becomes of it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use metrics::Outcome;
-use protocol::NetworkOptions;
 use protocol::http::{Client, ClientOptions, Origin, Request};
+use protocol::{Network, NetworkOptions};
 
-use super::support::{client, failed, get, passed, request, run, run_with, serve, serve_at, shared};
+use super::support::{Peer, client, failed, get, passed, request, run, run_with, serve, serve_at, shared};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -91,44 +92,93 @@ fn bytes_that_come_while_idle_spoil_a_connection() {
         told.notify_one();
         let exchange = client.send(&request("POST", address, "/", "x")).await;
         assert!(exchange.connected);
-        assert_eq!(passed(&exchange).status, 200);
-        assert_eq!(network.connections().retried, 0);
+        assert_eq!((passed(&exchange).status, exchange.retried), (200, 0));
     });
 }
 
-/// Answers one request per connection, then takes a second and closes without a word.
-async fn forgetful() -> std::net::SocketAddr {
-    serve(|mut peer, _| async move {
-        peer.request().await;
-        peer.send(OK).await;
-        peer.request().await;
+/// Servers' ends of connections, idle after their first answer.
+type Idle = Rc<RefCell<Vec<Peer>>>;
+
+/// A client whose connection is kept, the server's end of it, and where to. Every connection answers one request.
+async fn kept(network: &Rc<Network>, options: ClientOptions) -> (Client, Peer, SocketAddr) {
+    let idle: Idle = shared();
+    let answered = Rc::clone(&idle);
+    let address = serve(move |mut peer, _| {
+        let answered = Rc::clone(&answered);
+        async move {
+            peer.request().await;
+            peer.send(OK).await;
+            answered.borrow_mut().push(peer);
+        }
     })
-    .await
+    .await;
+    let client = Client::new(Rc::clone(network), options);
+    passed(&client.send(&get(address, "/")).await);
+    let server = idle.borrow_mut().pop().unwrap();
+    (client, server, address)
 }
 
 #[test]
-fn a_request_that_met_a_closing_connection_is_sent_again_once() {
-    run(|network| async move {
-        let address = forgetful().await;
-        let client = client(&network);
-        passed(&client.send(&get(address, "/")).await);
-        let exchange = client.send(&get(address, "/")).await;
-        passed(&exchange);
-        assert!(exchange.connected);
-        assert_eq!(network.connections().retried, 1);
-    });
+fn a_request_that_met_the_close_of_an_idle_connection_is_sent_again_once() {
+    for (method, again) in [("GET", true), ("PUT", true), ("POST", false)] {
+        run(|network| async move {
+            let (client, server, address) = kept(&network, ClientOptions::default()).await;
+            // The farewell has arrived, and nobody has looked: the request goes out on a connection that its server has closed.
+            drop(server);
+            let exchange = client.send(&request(method, address, "/", "all")).await;
+            assert_eq!(
+                (exchange.retried, exchange.connected, network.connections().opened),
+                (u32::from(again), again, 1 + u64::from(again))
+            );
+            if again {
+                assert_eq!(passed(&exchange).status, 200);
+                // Both attempts.
+                assert_eq!(exchange.bytes_sent % 2, 0, "{exchange:?}");
+            } else {
+                assert_eq!(failed(&exchange), (Outcome::Reset, "the server closed the connection without a response"));
+            }
+        });
+    }
 }
 
 #[test]
-fn a_post_is_not_sent_twice() {
+fn a_request_that_never_left_is_sent_again_whatever_it_asks() {
     run(|network| async move {
-        let address = forgetful().await;
-        let client = client(&network);
-        passed(&client.send(&get(address, "/")).await);
+        let (client, server, address) = kept(&network, ClientOptions::default()).await;
+        server.reset();
         let exchange = client.send(&request("POST", address, "/", "pay")).await;
-        assert_eq!(failed(&exchange), (Outcome::Reset, "the server closed the connection without a response"));
-        assert_eq!(network.connections().retried, 0);
+        assert_eq!((passed(&exchange).status, exchange.retried), (200, 1));
     });
+}
+
+#[test]
+fn nothing_is_sent_again_if_that_is_not_wanted() {
+    run(|network| async move {
+        let options = ClientOptions { retry_idle_close: false, ..ClientOptions::default() };
+        let (client, server, address) = kept(&network, options).await;
+        drop(server);
+        let exchange = client.send(&get(address, "/")).await;
+        assert_eq!((failed(&exchange).0, exchange.retried, network.connections().opened), (Outcome::Reset, 0, 1));
+    });
+}
+
+#[test]
+fn a_request_that_the_server_had_is_not_sent_again() {
+    for method in ["GET", "PUT", "DELETE", "POST"] {
+        for (resets, message) in [(false, "the server closed the connection without a response"), (true, "connection reset")] {
+            run(|network| async move {
+                let (client, mut server, address) = kept(&network, ClientOptions::default()).await;
+                let request = request(method, address, "/", "");
+                let ending = async {
+                    assert!(server.request().await.is_some());
+                    if resets { server.reset() } else { drop(server) }
+                };
+                let (exchange, ()) = futures_util::future::join(client.send(&request), ending).await;
+                assert_eq!(failed(&exchange), (Outcome::Reset, message));
+                assert_eq!((exchange.retried, network.connections().opened), (0, 1));
+            });
+        }
+    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! HTTP/2 against a server of the h2 crate, plain and over TLS.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::Outcome;
+use metrics::{Nanos, Outcome};
 use protocol::http::{Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
 use protocol::{Network, NetworkOptions, ProtocolOptions};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::support::{failed, get, passed, request, run, run_with, shared};
@@ -221,4 +222,57 @@ fn the_wait_for_the_connection_that_another_opens_is_part_of_the_request() {
         let parts: Vec<(bool, bool)> = all.iter().map(|exchange| (exchange.phases.connect > 0, exchange.phases.queue > 0)).collect();
         assert_eq!(parts, [(true, false), (false, true), (false, true)]);
     });
+}
+
+/// Answers one request with 200 and meets the second with a GOAWAY that names this last stream and this reason, then closes. Further
+/// connections answer all requests. `met`: when the second had arrived.
+async fn leaving(network: &Rc<Network>, last: u8, reason: u8, met: Rc<Cell<Nanos>>) -> SocketAddr {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let clock = network.clock().clone();
+    super::support::serve(move |peer, number| {
+        let (clock, met) = (clock.clone(), Rc::clone(&met));
+        async move {
+            let mut stream = peer.stream;
+            stream.read_exact(&mut [0; "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()]).await.unwrap();
+            stream.write_all(&SETTINGS).await.unwrap();
+            let mut head = [0; 9];
+            while stream.read_exact(&mut head).await.is_ok() {
+                let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+                stream.read_exact(&mut payload).await.unwrap();
+                let (is_headers, id) = (head[3] == 1, head[8]);
+                if is_headers && id > 1 && number == 0 {
+                    met.set(clock.now());
+                    stream.write_all(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, reason]).await.unwrap();
+                    return;
+                } else if is_headers {
+                    // END_STREAM and END_HEADERS; `:status: 200` of the static table.
+                    stream.write_all(&[0, 0, 1, 1, 5, 0, 0, 0, id, 0x88]).await.unwrap();
+                }
+            }
+        }
+    })
+    .await
+}
+
+#[test]
+fn a_request_that_a_leaving_server_did_not_process_is_sent_again() {
+    const CALM: u8 = 11;
+    for (last, reason, again) in [(1, 0, true), (3, 0, false), (1, CALM, false)] {
+        for method in ["GET", "POST"] {
+            run(|network| async move {
+                let met = Rc::new(Cell::new(0));
+                let address = leaving(&network, last, reason, Rc::clone(&met)).await;
+                let client = client(&network, Versions::Http2Always);
+                passed(&client.send(&get(address, "/")).await);
+                let exchange = client.send(&request(method, address, "/", Bytes::new())).await;
+                assert_eq!((exchange.retried, network.connections().opened), (u32::from(again), 1 + u64::from(again)), "{exchange:?}");
+                if again {
+                    assert_eq!(passed(&exchange).status, 200);
+                } else {
+                    assert_eq!(failed(&exchange).0, Outcome::Reset);
+                }
+                assert!(met.get() > 0 && exchange.started <= met.get(), "the first attempt is part of it");
+            });
+        }
+    }
 }

@@ -5,6 +5,7 @@ use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdS
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
 use super::{flows, signals, tables};
 use crate::view::RunState;
+use crate::words;
 
 /// What the summary says beside the numbers.
 #[derive(Debug, Clone)]
@@ -208,6 +209,9 @@ fn totals(summary: &Summary, style: &Style) -> String {
         format!("{} failed ({})", units::count(t.requests_failed), units::share(t.failure_share)),
         units::counted(t.iterations, "iteration"),
     ];
+    if let Some(retried) = words::retried(t) {
+        parts.insert(2, retried);
+    }
     if t.iterations_failed > 0 {
         parts.push(format!("{} failed", units::counted(t.iterations_failed, "iteration")));
     }

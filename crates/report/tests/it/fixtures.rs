@@ -219,6 +219,7 @@ pub(crate) fn row(kind: SeriesKind, scenario: &str, name: &str, failed: u64, res
         statuses: vec![(200, count - failed), (500, failed)],
         bytes_sent: count * 100,
         bytes_received: count * 500,
+        retried: 0,
     }
 }
 

@@ -31,6 +31,7 @@ pub fn per_second(run: &Run) -> ColumnTable {
     table.number("lag_p99_s", &rows, |(_, series)| quantile(&series.lag, 0.99));
     table.integer("sent_bytes", &rows, |(_, series)| series.bytes_sent);
     table.integer("received_bytes", &rows, |(_, series)| series.bytes_received);
+    table.integer("retried", &rows, |(_, series)| series.retried);
     table
 }
 

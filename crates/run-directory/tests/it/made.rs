@@ -43,7 +43,18 @@ pub(crate) fn slice(slice: u32, names: &[&str], requests: u64) -> Snapshot {
             let ended = started + wait + body;
             recorder.record(
                 id,
-                &Sample { scheduled, started, ended, phases, outcome, status, bytes_sent: 120, bytes_received: 900, trace: None },
+                &Sample {
+                    scheduled,
+                    started,
+                    ended,
+                    phases,
+                    outcome,
+                    status,
+                    bytes_sent: 120,
+                    bytes_received: 900,
+                    retried: 0,
+                    trace: None,
+                },
             );
         }
     }

@@ -7,8 +7,8 @@ import { known, name as nameOf, nanoseconds, perSecond, show, whole } from "load
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
-  "insecure", "roots", "clientCertificate", "serverName", "tlsResumption", "sources", "nameServers", "http2", "proxy", "connectionsPerSecond",
-  "traceparent"];
+  "retryIdleClose", "insecure", "roots", "clientCertificate", "serverName", "tlsResumption", "sources", "nameServers", "http2", "proxy",
+  "connectionsPerSecond", "traceparent"];
 
 class Test {
   readonly kind = "test";
@@ -98,6 +98,7 @@ export function test(definition: any): Test {
     redirects: whole(options.redirects ?? 10, "redirects"),
     keep_alive: options.keepAlive ?? true,
     connections_per_user: whole(options.connectionsPerUser ?? 6, "connectionsPerUser", 1),
+    retry_idle_close: options.retryIdleClose === undefined ? true : flag(options.retryIdleClose, "retryIdleClose"),
     insecure: options.insecure ?? false,
     roots: options.roots ?? [],
     client_certificate: options.clientCertificate ?? null,

@@ -78,6 +78,7 @@ impl Group {
             status: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
             trace: None,
         }
     }

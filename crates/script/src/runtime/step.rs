@@ -68,6 +68,7 @@ impl MeasuredStep {
             status: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
             trace: None,
         }
     }
@@ -128,6 +129,7 @@ impl Drop for StepInFlight {
             status: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
             trace: None,
         };
         let mut recorder = self.user.worker.recorder.borrow_mut();

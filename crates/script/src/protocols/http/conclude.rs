@@ -92,6 +92,7 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
         status: last.result.as_ref().map_or(0, |response| response.status),
         bytes_sent: last.bytes_sent,
         bytes_received: last.bytes_received,
+        retried: last.retried,
         trace: last.trace.as_ref().map(|parent| parent.trace),
     };
     if let Some(first) = before.first() {
@@ -100,6 +101,7 @@ pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcom
         for hop in before {
             sample.phases = sum(sample.phases, hop.exchange.phases);
             sample.bytes_sent += hop.exchange.bytes_sent;
+            sample.retried += hop.exchange.retried;
             sample.bytes_received += hop.exchange.bytes_received;
         }
     }

@@ -27,7 +27,11 @@ impl HttpUser {
 
     fn new(user: &UserState) -> Self {
         let settings = &user.worker.loaded.settings;
-        let options = ClientOptions { keep_alive: settings.keep_alive, connections_max: settings.connections_per_user };
+        let options = ClientOptions {
+            keep_alive: settings.keep_alive,
+            connections_max: settings.connections_per_user,
+            retry_idle_close: settings.retry_idle_close,
+        };
         let client = Client::new(Rc::clone(&user.worker.network), options);
         let scenario = HttpScenario::of(user);
         let options = SessionOptions {
