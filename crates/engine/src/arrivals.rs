@@ -5,17 +5,20 @@
 //! the whole sequence and keeps its own share, so that the shares always add up to the whole.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use metrics::Nanos;
 use plan::{OpenStage, Timing};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-/// One due arrival: offset from the leaf's beginning and number within the leaf.
+/// One due arrival: offset from the leaf's beginning, number within the leaf, and its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     pub offset_ns: Nanos,
     pub sequence: u64,
+    /// One of a burst: all of them are to start together.
+    pub at_once: bool,
 }
 
 /// Which arrivals of a leaf belong to a worker: those whose number is `index` modulo `of`.
@@ -36,7 +39,8 @@ impl ArrivalShare {
 /// The arrivals of one leaf in order, as an iterator of O(1) memory. Clones repeat the same sequence.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
-    stages: Vec<OpenStage>,
+    /// Shared by the clones, which are made for every look ahead.
+    stages: Arc<[OpenStage]>,
     share: ArrivalShare,
     random: Xoshiro256PlusPlus,
     /// Stage being walked, its start, and A at its start.
@@ -56,7 +60,7 @@ pub struct Arrivals {
 impl Arrivals {
     pub fn new(stages: &[OpenStage], seed: u64, share: ArrivalShare) -> Self {
         let mut arrivals = Self {
-            stages: stages.to_vec(),
+            stages: stages.into(),
             share,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             stage: 0,
@@ -117,7 +121,7 @@ impl Arrivals {
                 OpenStage::Burst { .. } => {
                     if self.burst_left > 0 {
                         self.burst_left -= 1;
-                        return Some(self.hand_out(self.stage_start_s));
+                        return Some(self.hand_out(self.stage_start_s, true));
                     }
                     self.leave_stage();
                 }
@@ -129,7 +133,7 @@ impl Arrivals {
                         continue;
                     };
                     self.wanted += if poisson { self.exponential() } else { 1.0 };
-                    return Some(self.hand_out(seconds));
+                    return Some(self.hand_out(seconds, false));
                 }
             }
         }
@@ -158,8 +162,8 @@ impl Arrivals {
         }
     }
 
-    fn hand_out(&mut self, seconds: f64) -> Due {
-        let due = Due { offset_ns: (seconds * 1e9).round() as Nanos, sequence: self.sequence };
+    fn hand_out(&mut self, seconds: f64, at_once: bool) -> Due {
+        let due = Due { offset_ns: (seconds * 1e9).round() as Nanos, sequence: self.sequence, at_once };
         self.sequence += 1;
         due
     }

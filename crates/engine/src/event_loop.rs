@@ -1,4 +1,4 @@
-//! EventLoop of a worker's loop: poll what was woken, fire the timers that are due, sleep until the next.
+//! A worker's event loop: poll what was woken, fire the timers that are due, sleep until the next.
 //!
 //! The runtime's own timers have a granularity of a millisecond; a timerfd is armed for the exact nanosecond instead.
 
@@ -14,6 +14,8 @@ use metrics::{Nanos, Recorder};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use tokio::io::unix::AsyncFd;
 
+use crate::turns::Turns;
+
 /// A turn that lasts longer than this kept every other user waiting and is recorded as a stall.
 const STALL_NS: u64 = 1_000_000;
 /// Rounds of fire and poll in one turn before sockets get their chance again.
@@ -23,6 +25,7 @@ const ROUNDS_MAX: u32 = 16;
 pub(crate) struct EventLoop<F> {
     clock: Clock,
     recorder: Rc<RefCell<Recorder>>,
+    turns: Turns,
     timer: AsyncFd<OwnedFd>,
     armed: Nanos,
     work: Pin<Box<F>>,
@@ -31,11 +34,11 @@ pub(crate) struct EventLoop<F> {
 impl<F: Future> EventLoop<F> {
     /// # Errors
     /// When the kernel gives no timer (out of descriptors). Must be called inside the runtime.
-    pub(crate) fn new(clock: Clock, recorder: Rc<RefCell<Recorder>>, work: F) -> std::io::Result<Self> {
+    pub(crate) fn new(clock: Clock, recorder: Rc<RefCell<Recorder>>, turns: Turns, work: F) -> std::io::Result<Self> {
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: the descriptor is owned by the AsyncFd from here on, and nothing else closes it.
         let timer = unsafe { AsyncFd::register(timer)? };
-        Ok(Self { clock, recorder, timer, armed: Nanos::MAX, work: Box::pin(work) })
+        Ok(Self { clock, recorder, turns, timer, armed: Nanos::MAX, work: Box::pin(work) })
     }
 
     fn arm(&mut self) {
@@ -58,6 +61,7 @@ impl<F: Future> Future for EventLoop<F> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let began = self.clock.now();
+        self.turns.begin();
         let mut rounds = 0;
         loop {
             self.clock.fire();
@@ -75,7 +79,11 @@ impl<F: Future> Future for EventLoop<F> {
                 _ => break,
             }
         }
-        self.arm();
+        if self.turns.is_wanted() {
+            context.waker().wake_by_ref();
+        } else {
+            self.arm();
+        }
         while let Poll::Ready(ready) = self.timer.poll_read_ready(context) {
             match ready {
                 Ok(mut guard) => guard.clear_ready(),
@@ -93,7 +101,7 @@ impl<F: Future> Future for EventLoop<F> {
 /// Drives `work` on virtual time: whenever nothing is woken, the clock jumps to the next deadline. `None` when nothing is
 /// left to wait for, or `until` is reached, before `work` completes.
 #[cfg(test)]
-pub(crate) fn on_virtual_time<F: Future>(clock: &Clock, until: Nanos, work: F) -> Option<F::Output> {
+pub(crate) fn on_virtual_time<F: Future>(clock: &Clock, turns: &Turns, until: Nanos, work: F) -> Option<F::Output> {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     struct Flag(AtomicBool);
@@ -107,10 +115,14 @@ pub(crate) fn on_virtual_time<F: Future>(clock: &Clock, until: Nanos, work: F) -
     let mut context = Context::from_waker(&waker);
     let mut work = std::pin::pin!(work);
     loop {
+        turns.begin();
         while flag.0.swap(false, Ordering::Relaxed) {
             if let Poll::Ready(output) = work.as_mut().poll(&mut context) {
                 return Some(output);
             }
+        }
+        if turns.is_wanted() {
+            continue;
         }
         let next = clock.next_deadline().filter(|next| *next <= until)?;
         clock.advance_to(next);

@@ -3,7 +3,7 @@
 //! Read [`VirtualUser`] and [`UserFactory`] first: they are all the engine knows of languages and protocols. Then:
 //!
 //! - [`Coordinator`] starts the workers' threads; `active_load` walks the load tree over them, `assembly` merges their snapshots.
-//! - `worker` is one thread, driven by `event_loop`. `messages` has what it and the coordinator send each other.
+//! - `worker` is one thread, driven by `event_loop` in `turns`. `messages` has what it and the coordinator send each other.
 //! - `active_leaf` is one leaf of the tree on one worker; `open` and `closed` dispatch its iterations.
 //! - `arrivals`, `level` and `stages` say what is due when, as pure functions.
 //! - `host`, `cgroup`, `scheduling` and `descriptors` are about the machine underneath.
@@ -25,12 +25,14 @@ mod host;
 mod level;
 mod messages;
 mod open;
+mod pace;
 mod scheduling;
 mod series_bound;
 mod snapshots;
 mod stages;
 mod tasks;
 mod tree;
+mod turns;
 mod user;
 mod wakeup;
 mod worker;

@@ -1,7 +1,11 @@
 //! Open load: arrivals come when they are due, whatever the target does.
 //!
 //! Two copies of the same arrival sequence are walked: one as arrivals come due, one as they start. Their distance is what
-//! waits for a free user, so a backlog of any length costs no memory and no arrival is ever dropped.
+//! waits for a user, so a backlog of any length costs no memory and no arrival is ever dropped.
+//!
+//! An arrival that finds no free user may make one, as the target's slowness must not hold up the load. The generator's own must not open
+//! connections, though: what has arrived is read first, and only when nothing of the leaf has ended then ([`UserPool::make_users`]) is it the
+//! target that holds all users up.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,9 +15,18 @@ use plan::{OpenStage, ScenarioRun};
 
 use crate::active_leaf::ActiveLeaf;
 use crate::arrivals::{ArrivalShare, Arrivals, Due};
+use crate::pace::Pace;
 use crate::tasks::{Spawner, Tasks};
+use crate::turns::Turns;
 use crate::user::UserFactory;
 use crate::wakeup::Wakeup;
+
+/// Arrivals that are counted as due at once. More than the generator can start must not keep it from what it can.
+const COUNTED_MAX: u32 = 256;
+/// An arrival that starts later than this was held up.
+const ON_TIME_NS: Nanos = 1_000_000;
+/// Users that late arrivals make at once, at most. Where a turn is long since it serves other leaves, one would be too few.
+const LATE_MAX: u64 = 8;
 
 /// The virtual users of an open leaf on one worker.
 struct UserPool<C: UserFactory> {
@@ -26,20 +39,33 @@ struct UserPool<C: UserFactory> {
     starting: RefCell<Arrivals>,
     due: Cell<u64>,
     started: Cell<u64>,
+    ended: Cell<u64>,
     /// Arrivals handed to a user whose iteration has not ended: its task may not even have been polled yet.
     under_way: Cell<u64>,
+    /// Of the arrivals in their order, how many may each make a user.
+    may_make: Cell<u64>,
+    /// Of the arrivals in their order, how many came when the target held as many users up as there may be.
+    queued: Cell<u64>,
+    pace: Cell<Pace>,
     spawner: Spawner,
 }
 
 /// What the pool holds of one user: the arrival it is handed, and how it is woken. The user itself lives in its task.
 #[derive(Default)]
 struct PooledUser {
-    assigned: Cell<Option<Due>>,
+    assigned: Cell<Option<Assigned>>,
     wakeup: Wakeup,
 }
 
+#[derive(Clone, Copy)]
+struct Assigned {
+    due: Due,
+    /// It had to wait until a user became free.
+    queued: bool,
+}
+
 /// Runs an open leaf on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenStage]) {
+pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenStage], turns: Turns) {
     let users_max = leaf.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX).max(1);
     let share = leaf.context.share();
     // Fewer users than workers: the first workers have one user each and share all arrivals; the others have none.
@@ -56,56 +82,49 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
         starting: RefCell::new(arrivals.clone()),
         due: Cell::new(0),
         started: Cell::new(0),
+        ended: Cell::new(0),
         under_way: Cell::new(0),
+        may_make: Cell::new(0),
+        queued: Cell::new(0),
+        pace: Cell::default(),
         spawner: tasks.spawner(),
         leaf,
     });
-    tasks.beside(dispatch(pool, arrivals)).await;
+    tasks.beside(dispatch(pool, arrivals, turns)).await;
 }
 
-async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals) {
+async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals, turns: Turns) {
     let leaf = Rc::clone(&pool.leaf);
     let profile_end = leaf.begin + leaf.run.profile.duration_ns().unwrap_or(0);
     let mut stopped_at = None;
-    // While arrivals come due.
-    while !leaf.is_stopping() && !leaf.halted.get() {
+    while !leaf.halted.get() {
         let now = leaf.now();
-        for (instant, factor) in leaf.scales.borrow_mut().drain(..) {
-            let offset = instant.saturating_sub(leaf.begin);
-            arrivals.scale_from(offset, factor);
-            pool.starting.borrow_mut().scale_from(offset, factor);
+        if leaf.is_stopping() {
+            stopped_at.get_or_insert(now);
         }
-        let mut ahead = arrivals.clone();
-        let Some(next) = ahead.next() else {
-            // No arrival is ahead, but the load may yet be scaled up before the profile ends.
-            if now >= profile_end {
-                break;
+        let next = if stopped_at.is_none() { pool.count_due(&mut arrivals, now) } else { None };
+        pool.start_waiting();
+        // Until the profile ends, the load may yet be scaled up.
+        let is_over = stopped_at.is_some() || next.is_none() && now >= profile_end;
+        let end = stopped_at.unwrap_or(profile_end) + leaf.graceful_stop_ns;
+        let is_idle = pool.under_way.get() == 0 && (pool.waiting() == 0 || stopped_at.is_some());
+        if is_over && is_idle || now >= end.max(profile_end) {
+            return;
+        }
+        let mut until = next.unwrap_or(if is_over { end } else { profile_end });
+        let is_held_up = stopped_at.is_none() && pool.waiting() > 0 && pool.queued.get() < pool.due.get();
+        if is_held_up || until <= now {
+            let ended = pool.ended.get();
+            turns.whole().await;
+            if !is_held_up || pool.ended.get() != ended || leaf.is_stopping() {
+                continue;
             }
-            leaf.wait_until(profile_end).await;
-            continue;
-        };
-        let deadline = leaf.begin + next.offset_ns;
-        if deadline <= now {
-            arrivals = ahead;
-            pool.came_due(deadline, now);
-            continue;
+            match pool.make_users(now, leaf.now()) {
+                Some(look_again) => until = until.min(look_again),
+                None => continue,
+            }
         }
-        leaf.wait_until(deadline).await;
-    }
-    if leaf.is_stopping() {
-        stopped_at = Some(leaf.now());
-    }
-    // While those that wait for a user, and those that run, come to their end.
-    let deadline = stopped_at.unwrap_or_else(|| profile_end.max(leaf.now())) + leaf.graceful_stop_ns;
-    while (pool.under_way.get() > 0 || pool.waiting() > 0 && !leaf.is_stopping()) && !leaf.halted.get() {
-        let graceful = stopped_at.map_or(deadline, |at: Nanos| at + leaf.graceful_stop_ns);
-        if leaf.now() >= graceful {
-            break;
-        }
-        leaf.wait_until(graceful).await;
-        if leaf.is_stopping() && stopped_at.is_none() {
-            stopped_at = Some(leaf.now());
-        }
+        leaf.wait_until(until).await;
     }
 }
 
@@ -114,29 +133,47 @@ impl<C: UserFactory> UserPool<C> {
         self.due.get() - self.started.get()
     }
 
-    fn came_due(self: &Rc<Self>, deadline: Nanos, now: Nanos) {
-        self.due.set(self.due.get() + 1);
-        {
-            let mut recorder = self.leaf.context.recorder.borrow_mut();
-            recorder.generator().timer_lag.record(now.saturating_sub(deadline));
-            let counts = recorder.leaf(self.leaf.number);
-            counts.arrivals_due += 1;
-            counts.waiting = self.waiting();
+    /// Counts arrivals that have come due. Returns when the next one is due, or was; `None`: no arrival is ahead.
+    fn count_due(&self, arrivals: &mut Arrivals, now: Nanos) -> Option<Nanos> {
+        let leaf = &self.leaf;
+        for (instant, factor) in leaf.scales.borrow_mut().drain(..) {
+            let offset = instant.saturating_sub(leaf.begin);
+            arrivals.scale_from(offset, factor);
+            self.starting.borrow_mut().scale_from(offset, factor);
         }
-        if let Some(user) = self.free_user()
-            && let Some(due) = self.take()
-        {
-            user.assigned.set(Some(due));
+        let mut recorder = leaf.context.recorder.borrow_mut();
+        let mut counted = 0;
+        loop {
+            let mut ahead = arrivals.clone();
+            let next = ahead.next()?;
+            let deadline = leaf.begin + next.offset_ns;
+            if deadline > now || counted >= COUNTED_MAX && !next.at_once {
+                return Some(deadline);
+            }
+            *arrivals = ahead;
+            counted += 1;
+            self.due.set(self.due.get() + 1);
+            if next.at_once {
+                self.may_make.set(self.due.get());
+            }
+            recorder.generator().timer_lag.record(now - deadline);
+            recorder.leaf(leaf.number).arrivals_due += 1;
+        }
+    }
+
+    /// Hands arrivals that wait to free users, and to new ones where they may make them.
+    fn start_waiting(self: &Rc<Self>) {
+        while self.waiting() > 0 {
+            let free = self.free.borrow_mut().pop();
+            let Some(user) = free.or_else(|| self.new_user()) else { return };
+            let Some(next) = self.take() else { return };
+            user.assigned.set(Some(next));
             user.wakeup.wake();
         }
     }
 
-    /// A free user, or a new one while there may be more.
-    fn free_user(self: &Rc<Self>) -> Option<Rc<PooledUser>> {
-        if let Some(user) = self.free.borrow_mut().pop() {
-            return Some(user);
-        }
-        if self.users.get() >= self.users_max {
+    fn new_user(self: &Rc<Self>) -> Option<Rc<PooledUser>> {
+        if self.started.get() >= self.may_make.get() || self.users.get() >= self.users_max {
             return None;
         }
         self.users.set(self.users.get() + 1);
@@ -145,16 +182,50 @@ impl<C: UserFactory> UserPool<C> {
         Some(user)
     }
 
+    /// Makes users for arrivals that wait, when the target holds up all there are: what had arrived was read, and nothing ended.
+    ///
+    /// Arrivals that are on time make as many as they are. Late ones, behind which the generator's own delay may stand, make one (one for each
+    /// millisecond of a long turn), and none while the backlog drains without: else a stall of the generator would become a burst of connections.
+    /// Returns when to look again.
+    fn make_users(&self, asked: Nanos, now: Nanos) -> Option<Nanos> {
+        if self.users.get() >= self.users_max {
+            self.queued.set(self.due.get());
+            self.show_waiting();
+            return None;
+        }
+        let oldest = self.starting.borrow().clone().next()?;
+        if self.leaf.begin + oldest.offset_ns + ON_TIME_NS >= now {
+            self.may_make.set(self.due.get());
+            return None;
+        }
+        let pace = self.pace.get().at(now, self.due.get(), self.ended.get());
+        self.pace.set(pace);
+        if pace.drains() {
+            return Some(pace.next_look());
+        }
+        self.may_make.set(self.started.get() + ((now - asked) / ON_TIME_NS).clamp(1, LATE_MAX));
+        None
+    }
+
     /// The oldest arrival that is due and has not started.
-    fn take(&self) -> Option<Due> {
+    fn take(&self) -> Option<Assigned> {
         if self.waiting() == 0 || self.leaf.is_stopping() {
             return None;
         }
         let due = self.starting.borrow_mut().next()?;
+        let queued = self.started.get() < self.queued.get();
         self.started.set(self.started.get() + 1);
         self.under_way.set(self.under_way.get() + 1);
-        self.leaf.context.recorder.borrow_mut().leaf(self.leaf.number).waiting = self.waiting();
-        Some(due)
+        if queued {
+            self.show_waiting();
+        }
+        Some(Assigned { due, queued })
+    }
+
+    /// Records how many arrivals wait for one of the users, as the target holds them all up.
+    fn show_waiting(&self) {
+        let waiting = self.queued.get().saturating_sub(self.started.get());
+        self.leaf.context.recorder.borrow_mut().leaf(self.leaf.number).waiting = waiting;
     }
 }
 
@@ -163,17 +234,19 @@ async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<Pooled
     let leaf = Rc::clone(&pool.leaf);
     let mut user = leaf.new_user();
     loop {
-        let due = match pooled.assigned.take() {
-            Some(due) => due,
-            None => {
-                pooled.wakeup.wait().await;
-                continue;
-            }
+        let Some(Assigned { due, queued }) = pooled.assigned.take() else {
+            pooled.wakeup.wait().await;
+            continue;
         };
-        if leaf.perform(&mut user, leaf.now(), Some(leaf.begin + due.offset_ns), due.sequence).await.is_none() {
+        let (now, scheduled) = (leaf.now(), leaf.begin + due.offset_ns);
+        if !queued && now > scheduled + ON_TIME_NS {
+            leaf.context.recorder.borrow_mut().leaf(leaf.number).held_back += 1;
+        }
+        if leaf.perform(&mut user, now, Some(scheduled), due.sequence).await.is_none() {
             leaf.stop();
         }
         pool.under_way.set(pool.under_way.get() - 1);
+        pool.ended.set(pool.ended.get() + 1);
         match pool.take() {
             Some(next) => pooled.assigned.set(Some(next)),
             None => {

@@ -22,6 +22,7 @@ use crate::event_loop::EventLoop;
 use crate::messages::{WorkerCommand, WorkerLink, WorkerReport};
 use crate::snapshots::SnapshotTicker;
 use crate::tasks::{Spawner, Tasks};
+use crate::turns::Turns;
 use crate::user::UserFactory;
 use crate::{closed, open, scheduling, stages};
 
@@ -74,8 +75,9 @@ where
     let context = WorkerContext { index: worker, workers, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let _inside = runtime.enter();
     let factory = Rc::new(make_factory(&context).map_err(|error| WorkerError::Factory(error.into()))?);
-    let work = carry_out(Arc::clone(plan), context, factory, commands, link);
-    let event_loop = EventLoop::new(clock, recorder, work).map_err(|source| WorkerError::Timer { worker, source })?;
+    let turns = Turns::default();
+    let work = carry_out(Arc::clone(plan), context, factory, turns.clone(), commands, link);
+    let event_loop = EventLoop::new(clock, recorder, turns, work).map_err(|source| WorkerError::Timer { worker, source })?;
     runtime.block_on(tokio::task::unconstrained(event_loop));
     Ok(())
 }
@@ -99,6 +101,7 @@ pub(crate) async fn carry_out<C: UserFactory>(
     plan: Arc<TestPlan>,
     context: WorkerContext,
     factory: Rc<C>,
+    turns: Turns,
     mut commands: Receiver<WorkerCommand>,
     link: WorkerLink,
 ) {
@@ -115,7 +118,7 @@ pub(crate) async fn carry_out<C: UserFactory>(
                     if let Some(run) = plan.load.leaves().get(leaf as usize) {
                         let leaf = Rc::new(ActiveLeaf::new(context.clone(), Rc::clone(&factory), &plan, leaf, (*run).clone(), at));
                         leaves.push(Rc::clone(&leaf));
-                        begin(&spawner, leaf, numbers, link.clone());
+                        begin(&spawner, leaf, numbers, turns.clone(), link.clone());
                     }
                 }
                 WorkerCommand::Stop => each(&leaves, |leaf| leaf.stop()),
@@ -151,7 +154,7 @@ async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>) {
     }
 }
 
-fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Arc<AtomicU64>, link: WorkerLink) {
+fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Arc<AtomicU64>, turns: Turns, link: WorkerLink) {
     if leaf.context.index == 0 {
         spawner.spawn(mark_stages(Rc::clone(&leaf)));
     }
@@ -162,7 +165,7 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Ar
             leaf.context.recorder.borrow_mut().mark(leaf.begin, MarkKind::LeafBegan, text);
         }
         match leaf.run.profile.clone() {
-            LoadProfile::Open { stages } => open::run(Rc::clone(&leaf), &stages).await,
+            LoadProfile::Open { stages } => open::run(Rc::clone(&leaf), &stages, turns).await,
             LoadProfile::Closed { stages } => closed::run(Rc::clone(&leaf), &stages, numbers).await,
             LoadProfile::Iterations { users, count, split, .. } => {
                 if split == IterationSplit::PerUser || count > 0 {

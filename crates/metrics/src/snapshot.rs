@@ -96,6 +96,10 @@ pub struct PhaseSlice {
     pub body: Histogram,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// How one leaf of the load tree kept up with what was asked of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LeafSlice {
@@ -115,8 +119,11 @@ pub struct LeafSlice {
     /// Most users with an iteration running at once. Merged: the workers' peaks added, which may lie some moments apart.
     #[serde(default)]
     pub users_peak: u64,
-    /// Open: arrivals that are due but wait for a free user (`users_max` reached), at the slice's end.
+    /// Open: arrivals that are due but wait for a free user, as the target holds up as many as there may be (`users_max`), at the slice's end.
     pub waiting: u64,
+    /// Open: arrivals that started over a millisecond late, not for want of a user but because the generator itself was behind.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_back: u64,
     /// Time integral of the active users over the slice. User-nanoseconds.
     pub active_ns: u64,
     /// An iteration found its data used up, and the leaf ended for it.
@@ -435,6 +442,7 @@ impl LeafSlice {
         self.users_active += other.users_active;
         self.users_peak += other.users_peak;
         self.waiting += other.waiting;
+        self.held_back += other.held_back;
         self.active_ns += other.active_ns;
         self.exhausted |= other.exhausted;
     }

@@ -1,5 +1,7 @@
 //! The engine on virtual time: load profile and target in, arrivals and times out.
 
+mod behind;
+
 use std::cell::Cell;
 use std::sync::mpsc::sync_channel;
 
@@ -20,17 +22,47 @@ struct Target {
     answer_ns: fn(now: Nanos) -> u64,
     iterations_left: Rc<Cell<u64>>,
     numbers: Rc<RefCell<Vec<u64>>>,
+    generator: Generator,
+    users_made: Rc<Cell<u64>>,
+    /// How long iterations of the second leaf take.
+    beside_ns: Option<u64>,
 }
 
-struct TestUser(Target);
+/// What the generator itself costs, which is nothing unless a test says otherwise.
+#[derive(Clone, Default)]
+struct Generator {
+    iteration_ns: u64,
+    user_ns: u64,
+    /// Instant and length of a stall, until it has happened.
+    stall: Rc<Cell<Option<(Nanos, u64)>>>,
+}
+
+impl Generator {
+    fn works(&self, clock: &Clock, ns: u64) {
+        let stall = self.stall.get().filter(|(at, _)| *at <= clock.now());
+        let stalled = stall.map_or(0, |(_, ns)| ns);
+        if stall.is_some() {
+            self.stall.set(None);
+        }
+        if ns + stalled > 0 {
+            clock.advance_to(clock.now() + ns + stalled);
+        }
+    }
+}
+
+struct TestUser {
+    target: Target,
+    answer_ns: Option<u64>,
+}
 
 impl VirtualUser for TestUser {
     async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
-        let target = &self.0;
+        let target = &self.target;
         target.numbers.borrow_mut().push(iteration.arrival.sequence);
         let Some(left) = target.iterations_left.get().checked_sub(1) else { return IterationEnd::Exhausted };
         target.iterations_left.set(left);
-        let wait = (target.answer_ns)(target.clock.now());
+        target.generator.works(&target.clock, target.generator.iteration_ns);
+        let wait = self.answer_ns.unwrap_or_else(|| (target.answer_ns)(target.clock.now()));
         if wait > 0 {
             target.clock.sleep(wait).await;
         }
@@ -41,8 +73,10 @@ impl VirtualUser for TestUser {
 impl UserFactory for Target {
     type User = TestUser;
 
-    fn new_user(&self, _: u32, _: ScenarioId, _: u64) -> TestUser {
-        TestUser(self.clone())
+    fn new_user(&self, leaf: u32, _: ScenarioId, _: u64) -> TestUser {
+        self.users_made.set(self.users_made.get() + 1);
+        self.generator.works(&self.clock, self.generator.user_ns);
+        TestUser { target: self.clone(), answer_ns: self.beside_ns.filter(|_| leaf == 1) }
     }
 
     fn count_into(&self, _: &mut GeneratorSlice) {}
@@ -60,6 +94,10 @@ struct Asked {
     iterations: u64,
     /// Numbers of the iterations that began, worker by worker.
     numbers: Rc<RefCell<Vec<u64>>>,
+    generator: Generator,
+    users_made: Rc<Cell<u64>>,
+    /// A second leaf, and how long its iterations take.
+    beside: Option<(LoadProfile, u64)>,
     /// Commands given at instants, besides begin and finish.
     commands: Vec<(Nanos, WorkerCommand)>,
 }
@@ -73,20 +111,28 @@ impl Asked {
             answer_ns,
             iterations: u64::MAX,
             numbers: Rc::default(),
+            generator: Generator::default(),
+            users_made: Rc::default(),
+            beside: None,
             commands: Vec::new(),
         }
     }
 }
 
-/// Runs one leaf on `workers` workers, each on its own virtual clock, and folds all that was measured into one snapshot.
+/// Runs a load on `workers` workers, each on its own virtual clock, and folds all that was measured into one snapshot.
 fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
-    let run = ScenarioRun {
-        scenario: ScenarioId(0),
-        profile: asked.profile.clone(),
-        users_max: asked.users_max,
-        graceful_stop_ns: Some(asked.graceful_stop_ns),
+    let profiles = [Some(&asked.profile), asked.beside.as_ref().map(|(profile, _)| profile)];
+    let run = |(index, profile): (u32, &LoadProfile)| {
+        Load::Run(ScenarioRun {
+            scenario: ScenarioId(index),
+            profile: profile.clone(),
+            users_max: asked.users_max,
+            graceful_stop_ns: Some(asked.graceful_stop_ns),
+        })
     };
-    let plan = Arc::new(TestPlan::new("t", ["s"], Load::Run(run)));
+    let leaves: Vec<Load> = (0..).zip(profiles.into_iter().flatten()).map(run).collect();
+    let leaf_count = leaves.len() as u32;
+    let plan = Arc::new(TestPlan::new("t", ["s", "beside"], Load::Parallel(leaves)));
     let mut all: Option<Snapshot> = None;
     let numbers: Arc<AtomicU64> = Arc::default();
     let mut slices = Vec::new();
@@ -101,13 +147,18 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             answer_ns: asked.answer_ns,
             iterations_left: Rc::new(Cell::new(asked.iterations)),
             numbers: Rc::clone(&asked.numbers),
+            generator: asked.generator.clone(),
+            users_made: Rc::clone(&asked.users_made),
+            beside_ns: asked.beside.as_ref().map(|(_, ns)| *ns),
         });
         let link = WorkerLink::new(reports);
         let later = asked.commands.clone();
-        let begin = WorkerCommand::Begin { leaf: 0, at: 0, numbers: Arc::clone(&numbers) };
+        let begin: Vec<_> = (0..leaf_count).map(|leaf| WorkerCommand::Begin { leaf, at: 0, numbers: Arc::clone(&numbers) }).collect();
         let script_clock = clock.clone();
         let script = async move {
-            to_worker.send(begin).await.unwrap();
+            for command in begin {
+                to_worker.send(command).await.unwrap();
+            }
             for (at, command) in later {
                 script_clock.sleep_until(at).await;
                 to_worker.send(command).await.unwrap();
@@ -118,8 +169,9 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         };
         let tasks = Tasks::default();
         tasks.spawner().spawn(script);
-        let body = tasks.beside(carry_out(Arc::clone(&plan), context, factory, commands, link));
-        on_virtual_time(&clock, 2_000 * S, body).expect("the worker ends");
+        let turns = Turns::default();
+        let body = tasks.beside(carry_out(Arc::clone(&plan), context, factory, turns.clone(), commands, link));
+        on_virtual_time(&clock, &turns, 2_000 * S, body).expect("the worker ends");
         for input in inputs.try_iter() {
             if let CoordinatorInput::Report(WorkerReport::Snapshot(snapshot)) = input {
                 slices.push((*snapshot).clone());

@@ -1,0 +1,90 @@
+//! A generator that falls behind, by a stall of its own or for good: it must not open a connection for each arrival that it is late for.
+
+use super::*;
+
+const US: u64 = 1_000;
+
+/// A generator that starts at most 50,000 iterations per second, and for which a new user costs more than three of them.
+fn costly(profile: LoadProfile, answer_ns: fn(Nanos) -> u64) -> Asked {
+    let generator = Generator { iteration_ns: 20 * US, user_ns: 70 * US, ..Generator::default() };
+    Asked { generator, ..Asked::new(profile, answer_ns) }
+}
+
+#[test]
+fn a_stall_of_the_generator_does_not_become_a_burst_of_users() {
+    let asked = costly(rate(10_000.0, 3), |_| 300 * US);
+    asked.generator.stall.set(Some((S, S / 2)));
+    let (all, _) = measured(&asked, 1);
+    let leaf = &all.leaves[0];
+    assert_eq!((leaf.arrivals_due, leaf.ended, leaf.waiting), (30_000, 30_000, 0));
+    // 3 serve the rate; 15 keep this generator busy with this target.
+    assert!(asked.users_made.get() <= 25, "{} users", asked.users_made.get());
+    assert!(leaf.held_back >= 4_900, "{} arrivals were held back", leaf.held_back);
+    assert!(leaf.held_back < 15_000, "the backlog of a stall drains: {} arrivals were held back", leaf.held_back);
+}
+
+#[test]
+fn a_rate_beyond_the_generator_is_served_as_fast_as_it_can_by_few_users() {
+    let mut asked = costly(rate(200_000.0, 2), |_| 300 * US);
+    asked.graceful_stop_ns = 0;
+    let (all, _) = measured(&asked, 1);
+    let leaf = &all.leaves[0];
+    assert!(leaf.ended >= 90_000, "{} of the 100,000 that it can make", leaf.ended);
+    assert!(asked.users_made.get() <= 60, "{} users, where 15 keep it busy", asked.users_made.get());
+    assert!(leaf.held_back + 1_000 >= leaf.started, "{} of {} were held back", leaf.held_back, leaf.started);
+    assert_eq!(leaf.waiting, 0, "none waited for want of a user");
+}
+
+#[test]
+fn a_rate_beyond_all_reason_ends_when_it_should() {
+    let mut asked = costly(LoadProfile::rate(50e6, S / 10), |_| 300 * US);
+    asked.graceful_stop_ns = S / 10;
+    let (all, slices) = measured(&asked, 1);
+    let leaf = &all.leaves[0];
+    assert!(leaf.ended >= 9_000, "{} of the 10,000 that it can make", leaf.ended);
+    assert!(slices.iter().filter(|slice| slice.end > S).all(|slice| slice.leaves.iter().all(|leaf| leaf.started == 0)));
+}
+
+#[test]
+fn users_are_made_as_fast_as_arrivals_come_when_the_target_holds_them_up() {
+    let asked = costly(rate(5_000.0, 3), |_| S);
+    let (all, _) = measured(&asked, 1);
+    assert_eq!((all.leaves[0].ended, all.leaves[0].held_back), (15_000, 0));
+    let series = iterations(&all);
+    assert!(series.lag.max() < MS, "an arrival was {} late", units_of(series.lag.max()));
+    assert!((5_000..5_100).contains(&asked.users_made.get()), "{} users", asked.users_made.get());
+}
+
+#[test]
+fn a_target_that_hangs_when_the_generator_stalls_still_gets_its_load() {
+    // Everything asked in the second second is answered at its end; the generator stalls for 5 ms as it begins.
+    let asked = costly(rate(2_000.0, 3), |now| if (S..2 * S).contains(&now) { 2 * S - now + 300 * US } else { 300 * US });
+    asked.generator.stall.set(Some((S, 5 * MS)));
+    let (all, slices) = measured(&asked, 1);
+    let hung = slices.iter().find(|slice| slice.slice == 1).unwrap();
+    assert!(hung.leaves[0].users_active >= 1_990, "{} users in flight of 2,000", hung.leaves[0].users_active);
+    assert_eq!(all.leaves[0].ended, 6_000);
+}
+
+#[test]
+fn a_busy_neighbour_does_not_keep_a_leaf_from_its_users() {
+    // The closed leaf beside it never lets the worker rest; see the turns that its 100 users make.
+    let closed = LoadProfile::Closed { stages: vec![ClosedStage { from: 100, to: 100, duration_ns: 4 * S }] };
+    let mut asked = costly(closed, |_| 300 * US);
+    asked.beside = Some((rate(100.0, 4), S));
+    let (all, _) = measured(&asked, 1);
+    let open = all.leaves.iter().find(|leaf| leaf.leaf == 1).unwrap();
+    assert_eq!((open.arrivals_due, open.ended), (400, 400));
+    assert!(open.users_peak >= 95, "{} users at once", open.users_peak);
+}
+
+#[test]
+fn arrivals_at_once_all_start_whatever_users_cost() {
+    let asked = costly(LoadProfile::burst(5_000), |_| 300 * US);
+    let (all, _) = measured(&asked, 1);
+    assert_eq!((all.leaves[0].ended, asked.users_made.get()), (5_000, 5_000));
+}
+
+fn units_of(ns: u64) -> String {
+    format!("{} µs", ns / US)
+}
