@@ -1,5 +1,5 @@
 //! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `licences`, `gen`, `web`, `setup`, `bench`,
-//! `accuracy`, `selftest`, `fuzz`, `lab`.
+//! `accuracy`, `selftest`, `fuzz`, `lab`, `diagnose`.
 //!
 //! Each command is a module of its own; start with [`check`], which is what CI runs and calls most of the others.
 //! Deliberately absent: anything that ships to users, and any use of the project's own crates.
@@ -8,6 +8,7 @@
 mod accuracy;
 mod bench;
 mod check;
+mod diagnose;
 mod edges;
 mod fuzz;
 mod generated;
@@ -74,6 +75,8 @@ enum Chore {
     Bench(bench::BenchOptions),
     /// Run a load test against a system with a known fault, and see whether it is named.
     Lab(lab::LabOptions),
+    /// Plant faults in real systems, and see how often the cause is named.
+    Diagnose(diagnose::DiagnoseOptions),
     /// Hold reported percentiles against truths in closed form.
     Accuracy(accuracy::AccuracyOptions),
     /// Starve the generator in every way, and see whether it knows.
@@ -105,6 +108,7 @@ fn perform(chore: &Chore) -> anyhow::Result<()> {
         Chore::Web { check: true } => web::check_asset(&workspace),
         Chore::Web { check: false } => web::build(&workspace),
         Chore::Lab(options) => lab::lab(&workspace, options),
+        Chore::Diagnose(options) => diagnose::diagnose(&workspace, options),
         Chore::Bench(options) => bench::bench(&workspace, options),
         Chore::Accuracy(options) => accuracy::accuracy(&workspace, options),
         Chore::Selftest(options) => selftest::selftest(&workspace, options),

@@ -11,7 +11,7 @@ use crate::usage::{self, ResourceUsage};
 
 /// What `loadstone run --json` concluded, and what the run took.
 pub(crate) struct Concluded {
-    summary: Value,
+    pub(crate) summary: Value,
     pub(crate) used: ResourceUsage,
 }
 

@@ -3,9 +3,9 @@
 //! Each lab is a list of [`webhooks::WebhookCase`]s: faults to switch on, parameters of the load, and what must be found. Read [`webhooks`] first.
 //! Deliberately absent: any knowledge of the faults in the test or the binary; they see what a user's would.
 
-mod conclusion;
+pub(crate) mod conclusion;
 mod figures;
-mod system;
+pub(crate) mod system;
 mod tickets;
 mod webhooks;
 

@@ -1,0 +1,42 @@
+// A program of the lab as a process of its own, in any language: it says `listening PORT` when it is up, and ends by SIGTERM.
+
+import { spawn } from "node:child_process";
+
+const START_LIMIT_MS = 60_000;
+const END_LIMIT_MS = 5_000;
+
+/** Starts it, and resolves to its port. With `descriptors`, it may not open more files and connections than that. */
+export async function startProgram(parts, [command, ...args], { environment, descriptors, folder } = {}) {
+  const line = descriptors ? ["sh", "-c", `ulimit -n ${descriptors}; exec "$@"`, "sh", command, ...args] : [command, ...args];
+  const options = { env: { ...process.env, ...environment }, cwd: folder, stdio: ["ignore", "pipe", "inherit"], detached: true };
+  const child = spawn(line[0], line.slice(1), options);
+  parts.add(() => end(child));
+  return listening(child, command);
+}
+
+/** By SIGTERM; one that does not listen to it any more, by SIGKILL. */
+export async function end(child) {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), END_LIMIT_MS);
+  await ended;
+  clearTimeout(late);
+}
+
+function listening(child, name) {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`${name} was not listening after ${START_LIMIT_MS / 1000} s`)), START_LIMIT_MS);
+    child.once("error", reject);
+    child.once("exit", (code, signal) => reject(new Error(`${name} ended (${signal ?? code}) before it was listening`)));
+    let log = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      log = (log + text).slice(-4000);
+      const said = /listening (\d+)\n/.exec(log);
+      if (!said) return;
+      clearTimeout(late);
+      child.stdout.removeAllListeners("data").resume();
+      resolve(Number(said[1]));
+    });
+  });
+}

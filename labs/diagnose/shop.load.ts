@@ -1,0 +1,49 @@
+// Visitors of the shop: they list products, look at one, log in, buy it, and see a report. The same test for every stack of the benchmark.
+//
+//   STACK=node FAULT='{}' node labs/diagnose/start.mjs                 (in another terminal)
+//   loadstone run labs/diagnose/shop.load.ts -p target=http://127.0.0.1:PORT -p load=ramp -p watch=all -p database=postgres://…
+
+import { arrivals, observe, param, scenario, test, users } from "loadstone";
+
+const target = param.url("target", { default: "http://127.0.0.1:8080", help: "the shop" });
+const load = param.choice("load", ["constant", "ramp", "closed"], { default: "ramp", help: "how visitors come" });
+const watch = param.choice("watch", ["nothing", "process", "all"], { default: "all", help: "what is observed" });
+const length = param.duration("length", { default: "30s", help: "how long visitors keep coming" });
+const [database, redis, provider, upstream, metrics] = ["database", "redis", "provider", "upstream", "metrics"].map((part) =>
+  param.string(part, { default: "", help: `the address of the ${part}, if there is one` }),
+);
+
+const visit = scenario("Visit", async (user) => {
+  await user.get("/list", { name: "List" });
+  await user.get(`/item?code=P${user.random.integer(1, 1000)}`, { name: "Item" });
+  await user.post("/login", { name: "Login" });
+  await user.post("/buy", { name: "Buy" });
+  await user.get("/report", { name: "Report" });
+  if (load === "closed") await user.pause("1s");
+});
+
+const loads = {
+  constant: arrivals(8).for(length),
+  ramp: arrivals.ramp(2, 40).for(length),
+  closed: users.ramp(1, 40).for(length),
+};
+
+const port = (address: string) => Number(new URL(address).port);
+const processes = [
+  observe.process({ name: "shop", port: port(target) }),
+  ...(upstream ? [observe.process({ name: "upstream", port: port(upstream) })] : []),
+];
+const others = [
+  ...(provider ? [observe.process({ name: "provider", port: port(provider) })] : []),
+  ...(database ? [observe.postgres(database)] : []),
+  ...(redis ? [observe.redis(redis)] : []),
+  ...(metrics ? [observe.prometheus(metrics)] : []),
+  observe.host(),
+];
+
+export default test({
+  target,
+  load: visit.run(loads[load]),
+  observe: watch === "nothing" ? [] : watch === "process" ? processes : [...processes, ...others],
+  options: { requestTimeout: "10s", gracefulStop: "2s" },
+});

@@ -1,0 +1,133 @@
+//! Was it right? Holds what was said against what was planted.
+
+use super::catalogue::{AcceptedFinding, Catalogue, PlantedFault, Severity};
+use super::cell::Cell;
+use super::said::{Said, SaidFinding};
+
+/// The rule that speaks of the load generator, not of the system.
+const GENERATOR: &str = "generator";
+/// Findings that a reader looks at.
+const FIRST: usize = 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rating {
+    /// The cause came first; of a healthy system: nothing was accused.
+    Right,
+    /// The cause was the second or third finding.
+    InThree,
+    /// It said that it cannot tell, or only what happens and not why.
+    Abstained,
+    /// It said that nothing is wrong.
+    Denied,
+    /// It spoke of the load generator alone.
+    Generator,
+    /// It named another cause; of a healthy system: any.
+    Wrong,
+}
+
+impl Rating {
+    pub(super) const ALL: [Self; 6] = [Self::Right, Self::InThree, Self::Abstained, Self::Denied, Self::Generator, Self::Wrong];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::InThree => "in three",
+            Self::Abstained => "cannot tell",
+            Self::Denied => "denied",
+            Self::Generator => "generator",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+pub(super) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Severity, cell: &Cell, said: &Said) -> Rating {
+    let applies = |list: &[AcceptedFinding], finding: &SaidFinding| {
+        let mut meant = list.iter().filter(|one| one.is_for(&cell.stack, &cell.load, &cell.observe));
+        meant.any(|one| one.is_met_by(&finding.rule, &finding.claim))
+    };
+    match said.findings.iter().take(FIRST).position(|finding| applies(&severity.right, finding)) {
+        Some(0) => return Rating::Right,
+        Some(_) => return Rating::InThree,
+        None => {}
+    }
+    let names_no_cause = |finding: &SaidFinding| catalogue.symptoms.contains(&finding.rule) || applies(&severity.vague, finding);
+    let mut causes = said.findings.iter().filter(|finding| !names_no_cause(finding)).peekable();
+    if causes.peek().is_some() {
+        return if causes.all(|finding| finding.rule == GENERATOR) { Rating::Generator } else { Rating::Wrong };
+    }
+    if fault.is_healthy {
+        // Of a system that carries its load, "more comes in than goes out" is an accusation, too.
+        return if said.findings.is_empty() { Rating::Right } else { Rating::Wrong };
+    }
+    let tells_nothing = said.remark.to_lowercase().contains("cannot tell what");
+    if said.findings.is_empty() && !tells_nothing { Rating::Denied } else { Rating::Abstained }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn judged(cell: &str, findings: &[(&str, &str)], remark: &str) -> Rating {
+        let catalogue = Catalogue::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap();
+        let cell = Cell::parse(cell).unwrap();
+        let fault = catalogue.faults.iter().find(|fault| fault.name == cell.fault).unwrap();
+        let finding =
+            |(rule, claim): &(&str, &str)| SaidFinding { rule: (*rule).into(), confidence: "high".into(), claim: (*claim).into() };
+        let said = Said {
+            cell: cell.name(),
+            findings: findings.iter().map(finding).collect(),
+            remark: remark.into(),
+            grade: "valid".into(),
+            run: String::new(),
+            date: String::new(),
+            commit: String::new(),
+        };
+        judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &said)
+    }
+
+    const LOCK: (&str, &str) = ("database-waits", "\"Buy\": 19 database sessions wait for a row lock (Lock:transactionid)");
+    const OTHER: (&str, &str) = ("disk", "The disk vda is saturated: 4 requests are at it on average while work waits");
+
+    #[test]
+    fn the_first_finding_decides() {
+        let cell = "node/row-lock/plain/ramp/all/1";
+        assert_eq!(judged(cell, &[LOCK, OTHER], ""), Rating::Right);
+        assert_eq!(judged(cell, &[OTHER, LOCK], ""), Rating::InThree);
+        assert_eq!(judged(cell, &[OTHER], ""), Rating::Wrong);
+    }
+
+    #[test]
+    fn from_outside_a_lock_is_a_place_for_one() {
+        let one = ("effective-concurrency", "\"Buy\" is served about 1 at a time: a pool, a lock or a limit of that size is in its path");
+        let four = ("effective-concurrency", "\"Buy\" is served about 4 at a time: a pool, a lock or a limit of that size is in its path");
+        assert_eq!(judged("node/row-lock/plain/ramp/nothing/1", &[one], ""), Rating::Right);
+        assert_eq!(judged("node/row-lock/plain/ramp/nothing/1", &[four], ""), Rating::Wrong);
+        assert_eq!(judged("node/row-lock/plain/ramp/all/1", &[one], ""), Rating::Abstained, "the database was watched: it tells");
+    }
+
+    #[test]
+    fn saying_nothing_is_not_denying() {
+        let cell = "node/row-lock/plain/ramp/nothing/1";
+        let queue = ("unstable-queue", "More comes in than goes out: the backlog grows by 3 a second");
+        assert_eq!(judged(cell, &[], "Cannot tell what limits it: the load did not vary."), Rating::Abstained);
+        assert_eq!(judged(cell, &[], "Nothing limits it at this load."), Rating::Denied);
+        assert_eq!(
+            judged(cell, &[], "Nothing limits it at this load. This run cannot tell where the limit is."),
+            Rating::Denied,
+            "what it cannot tell is another thing"
+        );
+        assert_eq!(judged(cell, &[queue], ""), Rating::Abstained);
+        assert_eq!(judged(cell, &[("generator", "The load generator may have affected the results")], ""), Rating::Generator);
+    }
+
+    #[test]
+    fn a_healthy_system_is_accused_by_any_cause() {
+        let cell = "node/healthy/plain/ramp/all/1";
+        assert_eq!(judged(cell, &[], "Nothing limits it at this load."), Rating::Right);
+        assert_eq!(judged(cell, &[], "Cannot tell what limits it: …"), Rating::Right);
+        assert_eq!(judged(cell, &[OTHER], ""), Rating::Wrong);
+        assert_eq!(judged(cell, &[("unstable-queue", "More comes in than goes out")], ""), Rating::Wrong);
+        assert_eq!(judged(cell, &[("generator", "The load generator may have affected the results")], ""), Rating::Generator);
+    }
+}
