@@ -1,17 +1,19 @@
 // A program of the lab as a process of its own, in any language: it says `listening PORT` when it is up, and ends by SIGTERM.
+// One that was not written for the lab is told its port, and asked until it answers.
 
+import { connect } from "node:net";
 import { spawn } from "node:child_process";
 
 const START_LIMIT_MS = 60_000;
 const END_LIMIT_MS = 5_000;
 
 /** Starts it, and resolves to its port. With `descriptors`, it may not open more files and connections than that. */
-export async function startProgram(parts, [command, ...args], { environment, descriptors, folder } = {}) {
+export async function startProgram(parts, [command, ...args], { environment, descriptors, folder, port } = {}) {
   const line = descriptors ? ["sh", "-c", `ulimit -n ${descriptors}; exec "$@"`, "sh", command, ...args] : [command, ...args];
   const options = { env: { ...process.env, ...environment }, cwd: folder, stdio: ["ignore", "pipe", "inherit"], detached: true };
   const child = spawn(line[0], line.slice(1), options);
   parts.add(() => end(child));
-  return listening(child, command);
+  return port ? answering(child, command, port) : listening(child, command);
 }
 
 /** By SIGTERM; one that does not listen to it any more, by SIGKILL. */
@@ -22,6 +24,26 @@ export async function end(child) {
   const late = setTimeout(() => child.kill("SIGKILL"), END_LIMIT_MS);
   await ended;
   clearTimeout(late);
+}
+
+async function answering(child, name, port) {
+  child.stdout.resume();
+  const ends = Date.now() + START_LIMIT_MS;
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null || Date.now() > ends) throw new Error(`${name} does not answer on port ${port}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return port;
+}
+
+function accepts(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
 }
 
 function listening(child, name) {

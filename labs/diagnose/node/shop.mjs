@@ -55,7 +55,7 @@ function paid() {
     const call = http.get(`${process.env.PROVIDER_URL}/pay`, { agent: provider }, (answer) => {
       answer.resume().once("end", () => resolve(answer.statusCode === 200));
     });
-    if (settings.timeout) call.setTimeout(settings.timeout, () => resolve(false) || call.destroy());
+    if (settings.timeout) call.setTimeout(settings.timeout, () => call.destroy());
     call.once("error", (error) => (settings.timeout ? resolve(false) : reject(error)));
   });
 }

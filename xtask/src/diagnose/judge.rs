@@ -19,7 +19,7 @@ pub(super) enum Rating {
     Abstained,
     /// It said that nothing is wrong.
     Denied,
-    /// It spoke of the load generator alone.
+    /// It spoke of the load generator first, and named no other cause.
     Generator,
     /// It named another cause; of a healthy system: any.
     Wrong,
@@ -52,8 +52,12 @@ pub(super) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Seve
     }
     let names_no_cause = |finding: &SaidFinding| catalogue.symptoms.contains(&finding.rule) || applies(&severity.vague, finding);
     let mut causes = said.findings.iter().filter(|finding| !names_no_cause(finding)).peekable();
-    if causes.peek().is_some() {
-        return if causes.all(|finding| finding.rule == GENERATOR) { Rating::Generator } else { Rating::Wrong };
+    let speaks_of_itself = |finding: &SaidFinding| finding.rule == GENERATOR;
+    if causes.peek().is_some() && !causes.all(speaks_of_itself) {
+        return Rating::Wrong;
+    }
+    if said.findings.first().is_some_and(speaks_of_itself) {
+        return Rating::Generator;
     }
     if fault.is_healthy {
         // Of a system that carries its load, "more comes in than goes out" is an accusation, too.
@@ -89,6 +93,8 @@ mod tests {
     const LOCK: (&str, &str) = ("database-waits", "\"Buy\": 19 database sessions wait for a row lock (Lock:transactionid)");
     const OTHER: (&str, &str) = ("disk", "The disk vda is saturated: 4 requests are at it on average while work waits");
 
+    const ITSELF: (&str, &str) = ("generator", "The load generator may have affected the results");
+
     #[test]
     fn the_first_finding_decides() {
         let cell = "node/row-lock/plain/ramp/all/1";
@@ -118,7 +124,9 @@ mod tests {
             "what it cannot tell is another thing"
         );
         assert_eq!(judged(cell, &[queue], ""), Rating::Abstained);
-        assert_eq!(judged(cell, &[("generator", "The load generator may have affected the results")], ""), Rating::Generator);
+        assert_eq!(judged(cell, &[ITSELF], ""), Rating::Generator);
+        assert_eq!(judged(cell, &[queue, ITSELF], ""), Rating::Abstained);
+        assert_eq!(judged(cell, &[ITSELF, OTHER], ""), Rating::Wrong);
     }
 
     #[test]
@@ -128,6 +136,6 @@ mod tests {
         assert_eq!(judged(cell, &[], "Cannot tell what limits it: …"), Rating::Right);
         assert_eq!(judged(cell, &[OTHER], ""), Rating::Wrong);
         assert_eq!(judged(cell, &[("unstable-queue", "More comes in than goes out")], ""), Rating::Wrong);
-        assert_eq!(judged(cell, &[("generator", "The load generator may have affected the results")], ""), Rating::Generator);
+        assert_eq!(judged(cell, &[ITSELF], ""), Rating::Generator);
     }
 }
