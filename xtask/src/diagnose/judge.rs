@@ -78,15 +78,7 @@ mod tests {
         let fault = catalogue.faults.iter().find(|fault| fault.name == cell.fault).unwrap();
         let finding =
             |(rule, claim): &(&str, &str)| SaidFinding { rule: (*rule).into(), confidence: "high".into(), claim: (*claim).into() };
-        let said = Said {
-            cell: cell.name(),
-            findings: findings.iter().map(finding).collect(),
-            remark: remark.into(),
-            grade: "valid".into(),
-            run: String::new(),
-            date: String::new(),
-            commit: String::new(),
-        };
+        let said = Said { cell: cell.name(), findings: findings.iter().map(finding).collect(), remark: remark.into(), ..Said::default() };
         judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &said)
     }
 

@@ -6,8 +6,10 @@
 
 mod catalogue;
 mod cell;
+mod document;
 mod judge;
 mod phrase;
+mod quiet;
 mod said;
 mod score;
 mod trial;
@@ -64,6 +66,9 @@ pub(crate) struct DiagnoseOptions {
     /// Run nothing; let the binary conclude again from the runs that were kept, and judge that.
     #[arg(long)]
     again: bool,
+    /// Put the tables into docs/findings.md.
+    #[arg(long)]
+    write: bool,
     /// Use this binary instead of building one.
     #[arg(long, value_name = "FILE")]
     loadstone: Option<PathBuf>,
@@ -92,7 +97,10 @@ pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Resu
     let mut all = said::read(&results)?;
     all.retain(|said| cells.iter().any(|cell| cell.name() == said.cell));
     let judged = score::judged(&catalogue, &all);
-    println!("# Diagnosis, {}\n\n{}\n\n{}", machine::today()?, machine::facts()?, score::tables(&judged));
+    println!("{}\n\n{}\n{}", machine::facts()?, score::tables(&judged), score::misses(&judged));
+    if options.write {
+        document::write(workspace, &score::tables(&judged))?;
+    }
     println!("Results: {}; runs: {}.", results.display(), folder.join("runs").display());
     if failures > 0 {
         bail!("{failures} of {} cells did not run", cells.len());
@@ -145,9 +153,10 @@ fn run_all(
     let (date, commit, mut failures) = (machine::today()?, commit(workspace)?, 0);
     for (index, cell) in left.iter().enumerate() {
         eprintln!("{} of {}: {}", index + 1, left.len(), cell.name());
+        let busy = quiet::busy_share()?;
         match trial::carry_out(workspace, &binary, runs, catalogue, cell) {
             Ok(summary) => {
-                let said = Said::of(&cell.name(), &summary, &date, &commit);
+                let said = Said { busy, ..Said::of(&cell.name(), &summary, &date, &commit) };
                 let judged = score::judged(catalogue, std::slice::from_ref(&said));
                 eprintln!("  {}: {}", judged.first().map_or("?", |one| one.rating.name()), said.first());
                 said::append(results, &said)?;
@@ -168,7 +177,7 @@ fn conclude_again(workspace: &Workspace, options: &DiagnoseOptions, runs: &Path,
     let mut all = said::read(results)?;
     for said in all.iter_mut().filter(|said| cells.iter().any(|cell| cell.name() == said.cell)) {
         let summary = trial::conclude_again(&binary, runs, &said.run).with_context(|| format!("the run of {}", said.cell))?;
-        *said = Said::of(&said.cell, &summary, &date, &commit);
+        *said = Said { busy: said.busy, ..Said::of(&said.cell, &summary, &date, &commit) };
     }
     said::write(results, &all)
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 /// One run: where, under what, and what was said of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Said {
     /// `node/row-lock/plain/ramp/all/1`
     pub(super) cell: String,
@@ -21,6 +21,8 @@ pub(super) struct Said {
     pub(super) run: String,
     pub(super) date: String,
     pub(super) commit: String,
+    /// Share of the machine that others used before the system was started.
+    pub(super) busy: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +45,7 @@ impl Said {
             run: text(&summary["id"]),
             date: date.to_owned(),
             commit: commit.to_owned(),
+            busy: 0.0,
         }
     }
 
@@ -57,6 +60,7 @@ impl Said {
             run: text(&value["run"]),
             date: text(&value["date"]),
             commit: text(&value["commit"]),
+            busy: value["busy"].as_f64().unwrap_or_default(),
         })
     }
 
@@ -70,6 +74,7 @@ impl Said {
             "run": self.run,
             "date": self.date,
             "commit": self.commit,
+            "busy": self.busy,
         });
         format!("{value}\n")
     }

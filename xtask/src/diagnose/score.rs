@@ -1,10 +1,11 @@
 //! Shares with their intervals, and the tables of the benchmark.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::catalogue::Catalogue;
 use super::cell::Cell;
 use super::judge::{Rating, judge};
+use super::quiet::BUSY_MAX;
 use super::said::Said;
 
 /// Half width of a 95 % interval in standard deviations.
@@ -41,12 +42,12 @@ pub(super) fn wilson(hits: usize, of: usize) -> (f64, f64) {
     (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
 }
 
-/// The report: faults by observation, stack and fault; healthy systems; confidence; what was not right.
+/// The report: when and with what; faults by observation, stack and fault; confidence; healthy systems.
 pub(super) fn tables(judged: &[Judged<'_>]) -> String {
     let (healthy, faulty): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|one| one.is_healthy);
-    let mut text = String::new();
+    let mut text = origin(judged);
     if !faulty.is_empty() {
-        text += "### Planted faults\n\n";
+        text += "**Planted faults**\n\n";
         text += &by("observed", &faulty, |one| one.cell.observe.clone());
         text += &by("stack", &faulty, |one| one.cell.stack.clone());
         text += &by("load", &faulty, |one| one.cell.load.clone());
@@ -55,10 +56,26 @@ pub(super) fn tables(judged: &[Judged<'_>]) -> String {
         text += &confidence(&faulty);
     }
     if !healthy.is_empty() {
-        text += "### Healthy systems\n\n\"Wrong\" is a false accusation.\n\n";
+        text += "**Healthy systems** (wrong: a false accusation)\n\n";
         text += &by("stack", &healthy, |one| one.cell.stack.clone());
     }
-    text + &misses(judged)
+    text
+}
+
+/// When, of which state of the sources, and on how quiet a machine.
+fn origin(judged: &[Judged<'_>]) -> String {
+    let distinct = |value: fn(&Said) -> &str| {
+        let values: BTreeSet<&str> = judged.iter().map(|one| value(one.said)).collect();
+        values.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let busy = judged.iter().filter(|one| one.said.busy > BUSY_MAX).count();
+    let of = judged.len();
+    let warning = if busy > 0 {
+        format!(" Before {busy} of them the machine was busy with other things for more than a tenth.")
+    } else {
+        String::new()
+    };
+    format!("{of} runs of {}, commit {}.{warning}\n\n", distinct(|said| &said.date), distinct(|said| &said.commit))
 }
 
 /// One row for each value of a column, and one for all.
@@ -109,12 +126,13 @@ fn confidence(faulty: &[&Judged<'_>]) -> String {
     text + "\n"
 }
 
-fn misses(judged: &[Judged<'_>]) -> String {
+/// What was said where it was not right.
+pub(super) fn misses(judged: &[Judged<'_>]) -> String {
     let missed: Vec<&Judged<'_>> = judged.iter().filter(|one| one.rating != Rating::Right).collect();
     if missed.is_empty() {
         return String::new();
     }
-    let mut text = "### Not right\n\n| cell | judged | said first | run |\n|---|---|---|---|\n".to_owned();
+    let mut text = "**Not right**\n\n| cell | judged | said first | run |\n|---|---|---|---|\n".to_owned();
     for one in missed {
         let first = one.said.first().replace('|', "\\|");
         text += &format!("| {} | {} | {first} | {} |\n", one.cell.name(), one.rating.name(), one.said.run);
