@@ -9,6 +9,7 @@ use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 use crate::extract::cache::Compiled;
 use crate::extract::json::JsonValue;
 use crate::extract::{ExtractError, markup};
+use crate::nearest::check_options;
 
 /// Most values that `cssAll` and `xpathAll` give.
 const VALUES_MAX: usize = 1_000_000;
@@ -41,7 +42,13 @@ impl<'js> BodyReader<'_> {
 
     fn select(&self, ctx: &Ctx<'_>, selector: &str, options: Option<Object<'_>>, limit: usize) -> rquickjs::Result<Vec<String>> {
         let selector = self.compiled.borrow_mut().css(selector).map_err(|error| self.refused(ctx, &error))?;
-        let attribute = options.map_or(Ok(None), |options| options.get::<_, Option<String>>("attribute"))?;
+        let attribute = match options {
+            Some(options) => {
+                check_options(&options, "css(…)", &["attribute"])?;
+                options.get::<_, Option<String>>("attribute")?
+            }
+            None => None,
+        };
         Ok(markup::css(&self.text(), &selector, attribute.as_deref(), limit))
     }
 

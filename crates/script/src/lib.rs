@@ -18,6 +18,7 @@ mod load;
 mod loaded;
 mod module;
 mod natives;
+mod nearest;
 mod parameters;
 mod protocols;
 mod realm;

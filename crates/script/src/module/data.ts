@@ -1,6 +1,6 @@
 // Feeders, shared values, random draws, templates and files: the shapes that scripts see. Positions, values and files are Rust's; rows
 // made by functions and lists written in a script never leave their realm.
-import { known, name as nameOf, show } from "loadstone:values";
+import { known, name as nameOf, show, strict } from "loadstone:values";
 
 const native = __loadstone.data;
 
@@ -170,6 +170,8 @@ class Shared {
     return json === undefined ? undefined : JSON.parse(json);
   }
 }
+
+strict(Feeder, Source, Collection, Shared);
 
 export function shared(name: string, initial: unknown) {
   return new Shared(nameOf(name, "shared(name)"), initial);

@@ -1,5 +1,5 @@
 // Flows: journeys that start in one place and finish in another. What is built here is the data of `plan::FlowSpec`; events are Rust's.
-import { known, name as nameOf, nanoseconds, show } from "loadstone:values";
+import { known, name as nameOf, nanoseconds, show, strict } from "loadstone:values";
 
 const OPTIONS = ["timeout", "drain", "stages"];
 const START = -1, FINISH = -2;
@@ -48,6 +48,8 @@ export class Flow {
     __loadstone.flow(this.#number, FINISH, key(value, "finish(…)"), undefined);
   }
 }
+
+strict(Flow);
 
 /** All flows of the file, in the order of their declaration. */
 export const flows: Flow[] = [];

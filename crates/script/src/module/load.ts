@@ -1,5 +1,5 @@
 // Load profiles and the load tree. What is built here is the data of `plan::Load` as it serialises.
-import { name as nameOf, nanoseconds, number, perSecond, show, whole, known } from "loadstone:values";
+import { name as nameOf, nanoseconds, number, perSecond, show, strict, whole, known, knownIn } from "loadstone:values";
 
 interface StepRange { from: number; to: number; by: number }
 
@@ -188,6 +188,7 @@ export class Part {
   constructor(readonly node: any) {}
 }
 
+export const AUTH = ["bearer", "username", "password"];
 const SCENARIO_OPTIONS = ["target", "headers", "auth", "timeout", "fresh", "keep"];
 
 export class Scenario {
@@ -202,6 +203,8 @@ export class Scenario {
   }
 }
 
+strict(Profile, OpenShape, ClosedShape, Scenario, Part);
+
 /** All scenarios of the file, in the order of their declaration. */
 export const scenarios: Scenario[] = [];
 
@@ -210,6 +213,8 @@ export function scenario(name: string, iterate: (user: any) => unknown, options:
   if (typeof iterate !== "function") throw new TypeError(`scenario "${name}": the second argument is the function that one user runs, not ${show(iterate)}`);
   if (scenarios.some((other) => other.name === name)) throw new Error(`two scenarios are both named "${name}": results are kept by name, so rename one`);
   known(options, SCENARIO_OPTIONS, `scenario "${name}"`);
+  knownIn(options.keep, ["connections", "cookies", "state"], `scenario "${name}" keep`);
+  knownIn(options.auth, AUTH, `scenario "${name}" auth`);
   const made = new Scenario(name, iterate, options);
   scenarios.push(made);
   return made;

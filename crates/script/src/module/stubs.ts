@@ -1,10 +1,11 @@
 // Stubs: simulated endpoints. What is built here is the data of `stub::StubSpec`, with the vocabulary of `loadstone stub`; the servers are
 // Rust's, and functions of routes are called through `__loadstone.handle` in a realm of their own.
-import { known, show } from "loadstone:values";
+import { known, knownIn, show, strict } from "loadstone:values";
 
 const ANSWER = ["delay", "delaysMs", "delaysFrom", "stages", "status", "headers", "body", "json", "template", "size", "echo", "gzip",
   "faults", "limit", "bandwidth", "slow"];
 const STUB = ["listen", "name", "tls", "seed", ...ANSWER];
+const LIMIT = ["rate", "burst", "concurrent", "queue", "reject", "retryAfter"];
 const REPLY = ["status", "headers", "body", "json", "delay"];
 
 type Handler = (request: any) => any;
@@ -13,11 +14,21 @@ function answer(options: any, allowed: string[], what: string): any {
   if (options === null || typeof options !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(options)}`);
   known(options, allowed, what);
   const { faults, headers, ...rest } = options;
+  knownIn(rest.limit, LIMIT, `${what} limit`);
+  knownIn(rest.slow, ["bytes", "every"], `${what} slow`);
+  for (const stage of listed(rest.stages)) knownIn(stage, ["until", "delay"], `${what} stages`);
+  for (const fault of listed(faults)) knownIn(fault, ["share", "fault"], `${what} faults`);
   return {
     ...rest,
     ...(headers === undefined ? {} : { headers: pairs(headers, what) }),
     ...(faults === undefined ? {} : { faults: Array.isArray(faults) ? faults : [faults] }),
   };
+}
+
+/** What may be one object, a list of them, or left out. Texts and numbers are left to whoever reads them. */
+function listed(value: any): any[] {
+  const list = Array.isArray(value) ? value : [value];
+  return list.filter((item) => item !== null && typeof item === "object");
 }
 
 function pairs(headers: any, what: string): [string, string][] {
@@ -49,6 +60,8 @@ export class HttpStub {
     return of.#routes[route]?.handle;
   }
 }
+
+strict(HttpStub);
 
 /** All stubs of the file, in the order of their declaration. */
 export const stubs: HttpStub[] = [];

@@ -1,9 +1,9 @@
 // `test(…)`, parameters and observers: what a file declares beside its load.
 import { Flow, flows } from "loadstone:flows";
-import { loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
+import { AUTH, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
 import { HttpStub, stubs } from "loadstone:stubs";
 import { Threshold } from "loadstone:thresholds";
-import { known, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
+import { known, knownIn, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
@@ -76,6 +76,8 @@ export function test(definition: any): Test {
   const load = loadTree(definition.load, "load");
   const options = definition.options ?? {};
   known(options, OPTIONS, "options");
+  knownIn(options.clientCertificate, ["certificate", "key"], "clientCertificate");
+  knownIn(definition.auth, AUTH, "auth");
   const thresholds = (definition.thresholds ?? []).map((threshold: unknown) => {
     if (threshold instanceof Threshold) return threshold.plan;
     throw new TypeError(`thresholds: ${show(threshold)} has no bound: write \`responseTime().p99.below("200ms")\``);
@@ -131,7 +133,12 @@ __loadstone.describe = (made: unknown, file: string) => (made instanceof Test ? 
 /** The function of a scenario; called by the host in every realm. */
 __loadstone.scenario = (name: string) => scenarios.find((scenario) => scenario.name === name)?.iterate;
 
-const declare = (kind: string) => (name: string, options: any = {}) => __loadstone.parameter(kind, name, JSON.stringify(options));
+const PARAMETER = ["default", "help", "secret"];
+
+const declare = (kind: string, more: string[] = []) => (name: string, options: any = {}) => {
+  known(options, [...PARAMETER, ...more], `parameter "${name}"`);
+  return __loadstone.parameter(kind, name, JSON.stringify(options));
+};
 
 /** From now on, and until the run is over, no output shows this text. */
 export function secret<T extends string>(value: T): T {
@@ -141,13 +148,16 @@ export function secret<T extends string>(value: T): T {
 }
 
 export const param = {
-  number: declare("number"),
+  number: declare("number", ["min", "max"]),
   string: declare("string"),
   boolean: declare("boolean"),
   duration: declare("duration"),
   url: declare("url"),
   delay: declare("delay"),
-  choice: (name: string, options: readonly string[], more: any = {}) => __loadstone.parameter("choice", name, JSON.stringify({ ...more, options })),
+  choice(name: string, options: readonly string[], more: any = {}) {
+    known(more, PARAMETER, `parameter "${name}"`);
+    return __loadstone.parameter("choice", name, JSON.stringify({ ...more, options }));
+  },
 };
 
 class Observer {

@@ -1,5 +1,5 @@
 // Thresholds: a metric, what is taken of it, and a bound. What is built here is the data of `plan::Threshold`.
-import { name, nanoseconds, number, perSecond, share, show, whole, wholeSeconds, known } from "loadstone:values";
+import { name, nanoseconds, number, perSecond, share, show, whole, wholeSeconds, known, strict } from "loadstone:values";
 
 type Read = (bound: unknown, what: string) => number;
 const WORDS: Record<string, string> = { below: "below", at_most: "at most", above: "above", at_least: "at least", equals: "equal to" };
@@ -68,6 +68,8 @@ class CountMetric extends Metric {
 class SignalMetric extends Metric {
   get last() { return this.take("last", "last value"); }
 }
+
+strict(Threshold, Bounds, Metric);
 
 function select(of: unknown): any {
   if (of === undefined) return {};

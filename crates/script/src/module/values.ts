@@ -64,9 +64,36 @@ export function name(value: unknown, what: string): string {
 
 /** Rejects keys that mean nothing, so that a slip of the pen is not silence. */
 export function known(value: object, keys: readonly string[], what: string) {
+  if (value === null || typeof value !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(value)}`);
   for (const key of Object.keys(value)) {
-    if (!keys.includes(key)) throw new TypeError(`${what}: unknown option \`${key}\`; expected one of: ${keys.join(", ")}`);
+    if (!keys.includes(key)) throw new TypeError(__loadstone.unknownOption(what, key, keys));
   }
+}
+
+/** The same for options that may be left out. */
+export function knownIn(value: any, keys: readonly string[], what: string) {
+  if (value !== undefined && value !== null) known(value, keys, what);
+}
+
+/** Ends the prototype chain of classes: a name that their objects do not have is an error where it is read, not `undefined` that is called. */
+export function strict(...classes: (abstract new (...given: any[]) => object)[]) {
+  for (const { prototype } of classes) {
+    const end = new Proxy(Object.prototype, {
+      get(target, name, receiver) {
+        // `then` and `toJSON` are asked of any value, by `await` and `JSON.stringify`.
+        if (typeof name !== "string" || name in target || name === "then" || name === "toJSON") return Reflect.get(target, name, receiver);
+        throw new TypeError(missing(name, receiver));
+      },
+    });
+    Object.setPrototypeOf(prototype, end);
+  }
+}
+
+function missing(name: string, of: object): string {
+  const names: string[] = [];
+  for (let at = of; !Object.hasOwn(at, "hasOwnProperty"); at = Object.getPrototypeOf(at)) names.push(...Object.getOwnPropertyNames(at));
+  const meant = __loadstone.nearest(name, names);
+  return `there is no \`${name}\` here${meant === "" ? "" : ` (did you mean \`${meant}\`?)`}`;
 }
 
 export function milliseconds(duration: string): number {

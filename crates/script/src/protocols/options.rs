@@ -2,6 +2,8 @@
 
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
+use crate::nearest::unknown_option;
+
 /// Calls `take` for each option of `what`; those that are `undefined` were not given.
 pub(super) fn each<'js>(
     ctx: &Ctx<'js>,
@@ -21,8 +23,8 @@ pub(super) fn each<'js>(
 }
 
 /// `what` takes no such option.
-pub(super) fn unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &str) -> rquickjs::Error {
-    wrong(ctx, &format!("{what} has no option `{option}`; its options are: {known}"))
+pub(super) fn unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &[&str]) -> rquickjs::Error {
+    wrong(ctx, &unknown_option(what, option, known))
 }
 
 /// A mistake in what was given.

@@ -37,6 +37,7 @@ use crate::data::bindings::{self, RealmData};
 use crate::data::store::Store;
 use crate::error::ScriptError;
 use crate::globals::{self, console::ConsoleSink};
+use crate::nearest;
 
 /// Memory of one realm. Bytes.
 const MEMORY_BYTES_MAX: usize = 512 << 20;
@@ -109,6 +110,8 @@ impl Realm {
             native.set("duration", Function::new(ctx.clone(), duration)?)?;
             native.set("rate", Function::new(ctx.clone(), rate)?)?;
             native.set("share", Function::new(ctx.clone(), share)?)?;
+            native.set("unknownOption", Function::new(ctx.clone(), unknown_option)?)?;
+            native.set("nearest", Function::new(ctx.clone(), nearest_name)?)?;
             ctx.globals().set("__loadstone", native.clone())?;
             let for_folders = Rc::clone(&realm.world);
             let scope = bindings::install(ctx, &native, &realm.world.store, Box::new(move |ctx| caller_folder(ctx, &for_folders)))?;
@@ -226,6 +229,16 @@ fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Pro
         Ok(vec![factory, imports.into_value()])
     };
     native.set("commonjs", Function::new(ctx.clone(), load)?)
+}
+
+fn unknown_option(what: String, option: String, known: Vec<String>) -> String {
+    nearest::unknown_option(&what, &option, &known)
+}
+
+/// The name that was meant, or an empty text.
+fn nearest_name(written: String, known: Vec<String>) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    nearest::nearest(&written, &known).unwrap_or_default().to_owned()
 }
 
 /// Nanoseconds of a text. `what` names the option in the error.

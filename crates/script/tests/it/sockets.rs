@@ -389,12 +389,12 @@ await socket.request("echo x", { name: "Threw", match: () => { throw new Error("
     run(body, async |worker, _| {
         assert_eq!(worker.iterate(0).await, FAILED);
         let expected = [
-            "a WebSocket has no option `nme`; its options are: name, headers, auth, timeout, protocols, compression, unread, keep",
+            "a WebSocket has no option `nme` (did you mean `name`?); its options are: name, headers, auth, timeout, protocols, compression, unread, keep",
             "unread: expected \"keep\" or \"drop\"",
             "protocols: \"a b\" is not the name of a sub-protocol",
             "`ftp://h/` has the scheme `ftp`; requests go to http:// or https://, sockets to ws:// or wss://",
             "expected the message as a string or bytes (Uint8Array); write objects with JSON.stringify(…)",
-            "request(…) has no option `mtch`; its options are: name, match, within",
+            "request(…) has no option `mtch` (did you mean `match`?); its options are: name, match, within",
             "match: expected a string, a regular expression or a function",
             "within: \"\" is not a duration: expected a number and a unit, such as \"500ms\", \"30s\", \"1m30s\" or \"2h\"",
             "close(1006): the close code must be 1000, or from 3000 to 4999",

@@ -11,6 +11,7 @@ use rquickjs::{Class, Ctx, Exception, FromJs, JsLifetime, Object, Result, TypedA
 use super::RealmData;
 use crate::data::files::FileBytes;
 use crate::data::template::{Filling, Placeholder, TemplateError, TextTemplate};
+use crate::nearest::check_options;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<FileHandle>::define(data)?;
@@ -100,6 +101,7 @@ pub(crate) struct FileHandle {
 
 impl FileHandle {
     fn new(content: Arc<FileBytes>, options: Option<&Object<'_>>) -> Result<Self> {
+        options.map_or(Ok(()), |options| check_options(options, "file(…)", &["name", "type"]))?;
         let option = |key: &str| options.map_or(Ok(None), |options| options.get::<_, Option<String>>(key));
         Ok(Self { content, name: option("name")?, media_type: option("type")? })
     }

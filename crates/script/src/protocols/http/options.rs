@@ -7,7 +7,7 @@ use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 use super::expect::Expectation;
 use crate::data::bindings::texts::FileHandle;
 use crate::globals::bytes::bytes_of;
-use crate::protocols::options::{duration, pairs, text, unknown, wrong};
+use crate::protocols::options::{duration, each, pairs, text, unknown, wrong};
 use crate::runtime::user::UserState;
 use crate::settings::Auth;
 
@@ -29,17 +29,12 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) expect: Option<Box<Expectation>>,
 }
 
-const KNOWN: &str = "name, headers, query, auth, timeout, redirects, cookies, discardBody, expect, json, form, multipart, body";
+const KNOWN: &[&str] = &["name", "headers", "query", "auth", "timeout", "redirects", "cookies", "discardBody", "expect", "json", "form", "multipart", "body"];
 
 impl RequestOptions {
     pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Object<'js>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        for property in given.props::<String, Value<'js>>() {
-            let (key, value) = property?;
-            if !value.is_undefined() {
-                options.take(ctx, user, &key, value)?;
-            }
-        }
+        each(ctx, Some(given.as_value()), "a request", |key, value| options.take(ctx, user, key, value))?;
         Ok(options)
     }
 
@@ -118,9 +113,19 @@ pub(in crate::protocols) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js
         return Ok(None);
     }
     let given = value.as_object().ok_or_else(|| wrong(ctx, "auth: expected { username, password }, { bearer } or null"))?;
-    let part = |key: &str| given.get::<_, Option<String>>(key);
-    match (part("bearer")?, part("username")?, part("password")?) {
-        (Some(bearer), _, _) => Ok(Some(Auth::Bearer { bearer }.header())),
+    let (mut bearer, mut username, mut password) = (None, None, None);
+    each(ctx, Some(given.as_value()), "auth", |key, value| {
+        let part = match key {
+            "bearer" => &mut bearer,
+            "username" => &mut username,
+            "password" => &mut password,
+            other => return Err(unknown(ctx, "auth", other, &["bearer", "username", "password"])),
+        };
+        *part = Some(text(ctx, &value, &format!("auth.{key}"))?);
+        Ok(())
+    })?;
+    match (bearer, username, password) {
+        (Some(bearer), None, None) => Ok(Some(Auth::Bearer { bearer }.header())),
         (None, Some(username), Some(password)) => Ok(Some(Auth::Basic { username, password }.header())),
         _ => Err(wrong(ctx, "auth: expected { username, password }, { bearer } or null")),
     }

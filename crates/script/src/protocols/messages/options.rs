@@ -24,7 +24,7 @@ impl MessageOptions {
         each(ctx, given, what, |key, value| {
             match key {
                 key if !known.contains(&key) => {
-                    return Err(unknown(ctx, what, key, &known.join(", ")));
+                    return Err(unknown(ctx, what, key, known));
                 }
                 "name" => options.name = Some(text(ctx, &value, "name")?),
                 "within" => options.within_ns = Some(duration(ctx, &value, "within")?),

@@ -6,7 +6,7 @@ use crate::protocols::http::options::{RequestOptions, authorization};
 use crate::protocols::messages::options::drops_unread;
 use crate::protocols::options::{duration, each, pairs, switch, text, unknown, wrong};
 
-const KNOWN: &str = "name, headers, auth, timeout, protocols, compression, unread, keep";
+const KNOWN: &[&str] = &["name", "headers", "auth", "timeout", "protocols", "compression", "unread", "keep"];
 
 /// What `user.ws` was told beside the URL.
 #[derive(Default)]
