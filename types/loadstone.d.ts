@@ -134,7 +134,8 @@ declare module "loadstone" {
    * Declares what one virtual user does in one iteration. The name is how reports and thresholds call it, and is unique within the test.
    *
    * An iteration fails when the function throws or when one of its requests failed. A failed iteration is counted with
-   * its error; the run goes on.
+   * its error; the run goes on. Await every request: one that is still under way when the function returns is finished first, and the
+   * run warns of it.
    *
    * @example
    * const browse = scenario("Browse", async (user) => {
@@ -541,7 +542,7 @@ declare module "loadstone" {
      */
     group<T>(name: string, steps: (user: User) => T | Promise<T>): Promise<T>;
     /**
-     * Waits, as a person would between steps. The wait belongs to no request.
+     * Waits, as a person would between steps. The wait belongs to no request; pauses at the same time count once.
      *
      * @example
      * await user.pause("1s");

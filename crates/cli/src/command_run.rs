@@ -111,15 +111,17 @@ fn announce_metrics(address: SocketAddr) {
     let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
 }
 
-/// In the documented order: a run that broke, one that was interrupted, an unreachable target, an invalid measurement, failed thresholds.
+/// In the documented order: a run that broke, one that was interrupted, an unreachable target, a set-up that threw, an invalid measurement, failed thresholds.
 fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     match ending {
         LoadEnding::Broke(_) | LoadEnding::Stopped(StopReason::Failure(_)) => return Exit::Broken,
         LoadEnding::Stopped(StopReason::User) => return Exit::Interrupted,
-        LoadEnding::Stopped(StopReason::Threshold(_)) | LoadEnding::Completed => {}
+        LoadEnding::Stopped(StopReason::Threshold(_) | StopReason::SetUp(_)) | LoadEnding::Completed => {}
     }
     if nothing_answered(summary) {
         Exit::Unreachable
+    } else if matches!(ending, LoadEnding::Stopped(StopReason::SetUp(_))) {
+        Exit::Usage
     } else if summary.verdict.validity.grade == Grade::Invalid {
         Exit::Invalid
     } else if summary.verdict.thresholds_failed() {

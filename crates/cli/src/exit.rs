@@ -16,7 +16,7 @@ pub(crate) enum Exit {
     Passed = 0,
     /// Something broke that the user did not cause: disk full, a bug.
     Broken = 1,
-    /// The script, a parameter, a flag or a file is wrong. Nothing was loaded.
+    /// The script, a parameter, a flag or a file is wrong, or a set-up threw. The load did not run.
     Usage = 2,
     /// At least one threshold failed; for `try`, a request or an iteration.
     ThresholdsFailed = 3,
@@ -34,7 +34,7 @@ impl Exit {
 Exit codes:
   0    passed
   1    something broke (disk full, a bug)
-  2    script, parameter or usage error; nothing was loaded
+  2    script, parameter or usage error, or a set-up that threw; the load did not run
   3    a threshold failed (run), or a step failed (try)
   4    the measurement is invalid
   5    the target could not be reached

@@ -33,6 +33,8 @@ pub(crate) struct ActiveLeaf<C: UserFactory> {
     pub(crate) halted: Cell<bool>,
     /// Changes of the load's scale that the dispatcher has not yet taken: `(instant, factor)`.
     pub(crate) scales: RefCell<Vec<(Nanos, f64)>>,
+    /// An iteration was broken off by an error of its own.
+    pub(crate) threw: Cell<bool>,
     series: SeriesId,
     active: Cell<u64>,
     users_made: Cell<u64>,
@@ -55,6 +57,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
             stopping: Cell::new(false),
             halted: Cell::new(false),
             scales: RefCell::default(),
+            threw: Cell::new(false),
             series,
             active: Cell::new(0),
             users_made: Cell::new(0),
@@ -147,6 +150,10 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
         let mut recorder = leaf.context.recorder.borrow_mut();
         let outcome = match end {
             Some(IterationEnd::Ended(outcome)) => outcome,
+            Some(IterationEnd::Threw(outcome)) => {
+                leaf.threw.set(true);
+                outcome
+            }
             Some(IterationEnd::Exhausted) => {
                 let counts = recorder.leaf(leaf.number);
                 counts.ended += 1;

@@ -25,6 +25,8 @@ pub(crate) struct ActiveLoad<'a> {
     workers: Vec<mpsc::Sender<WorkerCommand>>,
     on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
     snapshots: SnapshotAssembly,
+    /// Leaves that prepare what comes after them, and the scenario of each.
+    set_ups: BTreeMap<u32, String>,
     /// Per leaf: workers that have not yet ended it.
     running: BTreeMap<u32, usize>,
     /// Workers that have ended.
@@ -53,6 +55,7 @@ impl<'a> ActiveLoad<'a> {
             snapshots: SnapshotAssembly::new(workers.len(), plan.options.series_max),
             workers,
             on_event,
+            set_ups: plan.set_ups(),
             running: BTreeMap::new(),
             done: 0,
             finishing: false,
@@ -139,7 +142,7 @@ impl<'a> ActiveLoad<'a> {
     fn report(&mut self, report: WorkerReport) {
         match report {
             WorkerReport::Snapshot(snapshot) => self.add(*snapshot),
-            WorkerReport::LeafEnded(leaf) => self.leaf_ended(leaf),
+            WorkerReport::LeafEnded { leaf, threw } => self.leaf_ended(leaf, threw),
             WorkerReport::Done => self.done += 1,
             WorkerReport::Broke(error) => {
                 self.done += 1;
@@ -161,7 +164,10 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    fn leaf_ended(&mut self, leaf: u32) {
+    fn leaf_ended(&mut self, leaf: u32, threw: bool) {
+        if threw && let Some(scenario) = self.set_ups.remove(&leaf) {
+            self.control(LoadControl::Stop(StopReason::SetUp(scenario)));
+        }
         let Some(left) = self.running.get_mut(&leaf) else { return };
         *left -= 1;
         if *left > 0 {

@@ -24,6 +24,8 @@ pub enum StopReason {
     User,
     /// A threshold with abort failed; its label.
     Threshold(String),
+    /// A set-up threw, so what it prepares cannot run; its scenario.
+    SetUp(String),
     /// Something outside the load broke (disk full, …).
     Failure(String),
 }

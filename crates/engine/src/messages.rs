@@ -33,7 +33,8 @@ pub(crate) enum WorkerCommand {
 #[derive(Debug)]
 pub(crate) enum WorkerReport {
     Snapshot(Box<Snapshot>),
-    LeafEnded(u32),
+    /// `threw`: an iteration of it was broken off by an error of its own.
+    LeafEnded { leaf: u32, threw: bool },
     /// The worker has ended; its last snapshot came before.
     Done,
     /// The worker could not go on.

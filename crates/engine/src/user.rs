@@ -36,6 +36,8 @@ pub struct Iteration {
 pub enum IterationEnd {
     /// `Passed`, or why it failed.
     Ended(Outcome),
+    /// It was broken off by an error that it did not handle; why it failed. A set-up that ends so ends the run.
+    Threw(Outcome),
     /// There was nothing left to do (a feeder ran out). The iteration is not recorded, and its leaf starts no more.
     Exhausted,
 }

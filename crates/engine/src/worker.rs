@@ -173,7 +173,7 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Ar
                 }
             }
         }
-        link.send(WorkerReport::LeafEnded(leaf.number));
+        link.send(WorkerReport::LeafEnded { leaf: leaf.number, threw: leaf.threw.get() });
     });
 }
 

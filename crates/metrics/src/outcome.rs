@@ -29,8 +29,10 @@ pub enum Outcome {
     Tls,
     /// The response broke the protocol or a limit of the tool (header size, body size).
     Protocol,
-    /// The script threw, or a group or iteration held a failed step.
+    /// The script threw, and no step had failed before.
     Script,
+    /// A group or an iteration held a failed step, such as a request.
+    Step,
     /// The generator ran out of local ports. The measurement suffers, not the target.
     PortsExhausted,
     /// The generator ran out of file descriptors. The measurement suffers, not the target.
@@ -40,7 +42,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 15] = [
+    pub const ALL: [Outcome; 16] = [
         Outcome::Passed,
         Outcome::Status,
         Outcome::Expect,
@@ -53,6 +55,7 @@ impl Outcome {
         Outcome::Tls,
         Outcome::Protocol,
         Outcome::Script,
+        Outcome::Step,
         Outcome::PortsExhausted,
         Outcome::DescriptorsExhausted,
         Outcome::Interrupted,
@@ -77,6 +80,7 @@ impl Outcome {
             Outcome::Tls => "TLS failed",
             Outcome::Protocol => "malformed response",
             Outcome::Script => "script error",
+            Outcome::Step => "a step failed",
             Outcome::PortsExhausted => "generator out of ports",
             Outcome::DescriptorsExhausted => "generator out of descriptors",
             Outcome::Interrupted => "interrupted",

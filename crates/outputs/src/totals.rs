@@ -262,6 +262,7 @@ pub(crate) fn name_of(outcome: Outcome) -> &'static str {
         Outcome::Tls => "tls",
         Outcome::Protocol => "protocol",
         Outcome::Script => "script",
+        Outcome::Step => "step",
         Outcome::PortsExhausted => "ports_exhausted",
         Outcome::DescriptorsExhausted => "descriptors_exhausted",
         Outcome::Interrupted => "interrupted",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::LoadProfile;
+use crate::{LoadProfile, OpenStage};
 
 /// Index into [`crate::TestPlan::scenarios`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,6 +25,25 @@ impl ScenarioRun {
     /// A leaf with the default bound on its users and the run's graceful stop.
     pub fn new(scenario: ScenarioId, profile: LoadProfile) -> Self {
         Self { scenario, profile, users_max: None, graceful_stop_ns: None }
+    }
+
+    fn users_planned(&self) -> u64 {
+        match &self.profile {
+            LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
+            LoadProfile::Iterations { users, .. } => *users,
+            LoadProfile::Open { stages } => {
+                let bursts = stages.iter().map(|stage| if let OpenStage::Burst { count } = stage { *count } else { 0 });
+                bursts.max().unwrap_or(0).min(self.users_max.unwrap_or(Self::DEFAULT_USERS_MAX))
+            }
+        }
+    }
+
+    /// It asks for a single iteration.
+    pub(crate) fn runs_once(&self) -> bool {
+        match &self.profile {
+            LoadProfile::Iterations { users, count, .. } => (*users, *count) == (1, 1),
+            profile => *profile == LoadProfile::burst(1),
+        }
     }
 
     /// Bound on the concurrent users of one open leaf when the test sets none.
@@ -56,6 +75,41 @@ impl Load {
                 }
             }
             Load::Run(run) => leaves.push(run),
+        }
+    }
+
+    /// The most users at once that it is certain to have. Open load has as many as the target makes wait, which no plan knows; of what starts
+    /// at once, each has its own.
+    pub fn users_planned(&self) -> u64 {
+        match self {
+            Load::Sequence(parts) => parts.iter().map(Load::users_planned).max().unwrap_or(0),
+            Load::Parallel(parts) => parts.iter().map(Load::users_planned).fold(0, u64::saturating_add),
+            Load::Run(run) => run.users_planned(),
+        }
+    }
+
+    /// Numbers of the leaves that prepare load: they run once, and in a sequence comes load after them.
+    pub(crate) fn set_ups(&self) -> Vec<u32> {
+        let (mut found, mut number) = (Vec::new(), 0);
+        self.find_set_ups(false, &mut number, &mut found);
+        found
+    }
+
+    fn find_set_ups(&self, prepares: bool, number: &mut u32, found: &mut Vec<u32>) {
+        match self {
+            Load::Sequence(parts) => {
+                for (index, part) in parts.iter().enumerate() {
+                    let prepares = prepares || parts[index + 1..].iter().any(|later| !later.leaves().iter().all(|run| run.runs_once()));
+                    part.find_set_ups(prepares, number, found);
+                }
+            }
+            Load::Parallel(parts) => parts.iter().for_each(|part| part.find_set_ups(prepares, number, found)),
+            Load::Run(run) => {
+                if prepares && run.runs_once() {
+                    found.push(*number);
+                }
+                *number += 1;
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! The plan itself: everything that was asked of a run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{FlowSpec, Load, LoadProfile, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
@@ -59,5 +61,32 @@ impl TestPlan {
     /// [`TestPlan::new`] with a single scenario under one load profile.
     pub fn of_scenario(name: impl Into<String>, scenario: impl Into<String>, profile: LoadProfile) -> Self {
         Self::new(name, [scenario], Load::Run(ScenarioRun::new(ScenarioId(0), profile)))
+    }
+
+    /// Leaves that prepare load, and the scenario of each: where one throws, what comes after it makes no sense.
+    pub fn set_ups(&self) -> BTreeMap<u32, String> {
+        let leaves = self.load.leaves();
+        let scenario = |leaf: u32| {
+            let run = leaves.get(leaf as usize)?;
+            Some((leaf, self.scenarios.get(run.scenario.0 as usize)?.name.clone()))
+        };
+        self.load.set_ups().into_iter().filter_map(scenario).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_once_before_load_in_a_sequence_is_a_set_up() {
+        let once = || Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::burst(1)));
+        let load = || Load::Run(ScenarioRun::new(ScenarioId(1), LoadProfile::rate(1.0, 1)));
+        let set_ups = |load: Load| TestPlan::new("t", ["once", "load"], load).set_ups().into_keys().collect::<Vec<_>>();
+        assert_eq!(set_ups(Load::Sequence(vec![once(), load(), once()])), [0]);
+        assert_eq!(set_ups(Load::Sequence(vec![Load::Parallel(vec![once(), once()]), Load::Parallel(vec![load(), once()])])), [0, 1]);
+        assert_eq!(set_ups(Load::Parallel(vec![once(), Load::Sequence(vec![once(), load()])])), [1]);
+        assert_eq!(set_ups(Load::Sequence(vec![once(), once()])), [] as [u32; 0]);
+        assert_eq!(set_ups(Load::Sequence(vec![load(), once(), load()])), [1]);
     }
 }

@@ -32,6 +32,7 @@ const USERS_PER_REALM: usize = 2_000;
 /// The users of one worker. Lives on the worker's thread.
 pub struct ScriptUsers {
     realms: Rc<WorkerRealms>,
+    workers: u32,
 }
 
 impl ScriptUsers {
@@ -53,9 +54,23 @@ impl ScriptUsers {
     pub fn with_network(loaded: &Arc<Loaded>, context: &WorkerContext, network: Rc<Network>, sinks: Sinks) -> Result<Self, ScriptError> {
         let (clock, recorder) = (context.clock.clone(), Rc::clone(&context.recorder));
         let worker = WorkerState::new(clock, recorder, network, Arc::clone(loaded), sinks, &user::capabilities())?;
-        let users = Self { realms: Rc::new(WorkerRealms::new(Rc::new(worker))) };
+        let users = Self { realms: Rc::new(WorkerRealms::new(Rc::new(worker))), workers: context.workers.max(1) };
         users.open_realm()?;
         Ok(users)
+    }
+
+    /// Opens the realms of this worker's share of the users that the plan is certain to have: evaluating the test file again, amid the
+    /// load, would keep the users that are there waiting.
+    ///
+    /// # Errors
+    /// As [`ScriptUsers::new`].
+    pub fn prepare(&self) -> Result<(), ScriptError> {
+        let planned = self.worker().loaded.plan.load.users_planned().div_ceil(self.workers.into());
+        let realms = planned.div_ceil(USERS_PER_REALM as u64);
+        while (self.realms.count() as u64) < realms {
+            self.open_realm()?;
+        }
+        Ok(())
     }
 
     /// The network of this worker, for the count of its connections.

@@ -70,7 +70,7 @@ impl ScriptedUser {
         let (own, epoch) = (Rc::clone(&self.state), self.state.epoch());
         let passed = Function::new(ctx.clone(), move || {
             if own.epoch() == epoch {
-                own.finish(IterationEnd::Ended(own.outcome()));
+                own.finish(false);
             }
         })?;
         let own = Rc::clone(&self.state);
@@ -116,7 +116,7 @@ impl PendingCall for ScriptedUser {
                 Ok(())
             }
             _ => {
-                self.state.finish(IterationEnd::Ended(self.state.outcome()));
+                self.state.finish(false);
                 Ok(())
             }
         }

@@ -1,6 +1,7 @@
 //! A test file that has been read: what every worker, and the realm of its stubs, is made from.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use metrics::Nanos;
 use plan::TestPlan;
@@ -27,6 +28,8 @@ pub struct Loaded {
     pub(crate) settings: Settings,
     pub(crate) store: Arc<Store>,
     pub(crate) stubs: Arc<[DeclaredStub]>,
+    /// The run has said that a step was not awaited.
+    pub(crate) warned_unawaited: AtomicBool,
     /// Longest turn of JavaScript. Nanoseconds.
     pub(crate) turn_ns_max: Nanos,
 }

@@ -3,7 +3,7 @@
 use rquickjs::{CaughtError, Coerced, Ctx, Exception, Value};
 
 use crate::compile::Program;
-use crate::error::{ScriptError, StackFrame};
+use crate::error::{ScriptError, SourcePlace, StackFrame};
 
 /// What was thrown, with its stack mapped to the source.
 pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>) -> ScriptError {
@@ -94,8 +94,8 @@ fn frame(program: &Program, line: &str) -> Option<StackFrame> {
     Some(StackFrame { function: if function == "<eval>" { "<module>".to_owned() } else { function.to_owned() }, place })
 }
 
-/// The file of the innermost frame that is not Loadstone's own.
-pub(crate) fn caller_file(ctx: &Ctx<'_>, program: &Program) -> Option<String> {
+/// The place of the innermost frame that is not Loadstone's own.
+pub(crate) fn caller_place(ctx: &Ctx<'_>, program: &Program) -> Option<SourcePlace> {
     let stack: String = ctx.eval("new Error().stack").ok()?;
-    frames(program, &stack).first().map(|frame| frame.place.file.to_string())
+    frames(program, &stack).into_iter().next().map(|frame| frame.place)
 }

@@ -24,7 +24,7 @@ use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value
 
 pub(crate) use awaited::{Awaited, AwaitsPromise, address_of, disregard};
 pub(crate) use constants::Constants;
-pub(crate) use failure::{caught, describe, name_of, thrown};
+pub(crate) use failure::{caller_place, caught, describe, name_of, thrown};
 pub(crate) use jobs::call_with;
 pub(crate) use watchdog::TURN_NS_MAX;
 
@@ -259,6 +259,6 @@ fn share(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
 
 /// The folder of the file that called a function of the module: what its relative paths are found from.
 pub(crate) fn caller_folder(ctx: &Ctx<'_>, world: &World) -> PathBuf {
-    let file = failure::caller_file(ctx, &world.program).map(|file| world.folder.join(file));
+    let file = caller_place(ctx, &world.program).map(|place| world.folder.join(&*place.file));
     file.and_then(|file| file.parent().map(std::path::Path::to_path_buf)).unwrap_or_else(|| world.folder.clone())
 }

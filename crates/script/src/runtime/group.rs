@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use metrics::{Nanos, Outcome, Phases, Sample};
 
+use super::pausing::Pausing;
+
 /// A group that is open.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -14,14 +16,6 @@ pub(crate) struct Group {
     began: Nanos,
     failed: Cell<bool>,
     pausing: Cell<Pausing>,
-}
-
-/// Pauses of one group; those that overlap count once.
-#[derive(Debug, Clone, Copy, Default)]
-struct Pausing {
-    running: u32,
-    since: Nanos,
-    over_ns: u64,
 }
 
 impl Group {
@@ -41,10 +35,8 @@ impl Group {
     pub(crate) fn pause_began(innermost: Option<&Rc<Group>>, now: Nanos) {
         for group in Self::chain(innermost) {
             let mut pausing = group.pausing.get();
-            if pausing.running == 0 {
-                pausing.since = now;
-            }
-            pausing.running += 1;
+            // A late timer is not the group's affair: its time goes on when its steps do.
+            pausing.began(now, Nanos::MAX);
             group.pausing.set(pausing);
         }
     }
@@ -52,27 +44,24 @@ impl Group {
     pub(crate) fn pause_ended(innermost: Option<&Rc<Group>>, now: Nanos) {
         for group in Self::chain(innermost) {
             let mut pausing = group.pausing.get();
-            pausing.running = pausing.running.saturating_sub(1);
-            if pausing.running == 0 {
-                pausing.over_ns += now.saturating_sub(pausing.since);
-            }
+            pausing.ended(now);
             group.pausing.set(pausing);
         }
     }
 
     /// What is recorded when it ends. `passed` means that its function did not throw.
     pub(crate) fn sample(&self, now: Nanos, ended: GroupEnd) -> Sample {
-        let pausing = self.pausing.get();
-        let running_ns = if pausing.running > 0 { now.saturating_sub(pausing.since) } else { 0 };
         let outcome = match ended {
             GroupEnd::Interrupted => Outcome::Interrupted,
             GroupEnd::Returned if !self.failed.get() => Outcome::Passed,
-            GroupEnd::Returned | GroupEnd::Threw => Outcome::Script,
+            GroupEnd::Returned => Outcome::Step,
+            GroupEnd::Threw if self.failed.get() => Outcome::Step,
+            GroupEnd::Threw => Outcome::Script,
         };
         Sample {
             scheduled: self.began,
             started: self.began,
-            ended: now.saturating_sub(pausing.over_ns + running_ns).max(self.began),
+            ended: now.saturating_sub(self.pausing.get().lasted_ns(now)).max(self.began),
             phases: Phases::default(),
             outcome,
             status: 0,
@@ -114,7 +103,7 @@ mod tests {
         let beside = Group::new("beside", Some(Rc::clone(&outer)), 0);
         Group::fail(Some(&inner));
         let outcome = |group: &Group| group.sample(1, GroupEnd::Returned).outcome;
-        assert_eq!((outcome(&inner), outcome(&outer), outcome(&beside)), (Outcome::Script, Outcome::Script, Outcome::Passed));
+        assert_eq!((outcome(&inner), outcome(&outer), outcome(&beside)), (Outcome::Step, Outcome::Step, Outcome::Passed));
         assert_eq!(beside.sample(1, GroupEnd::Interrupted).outcome, Outcome::Interrupted);
     }
 }

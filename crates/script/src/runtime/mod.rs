@@ -12,6 +12,7 @@ pub(crate) mod object;
 pub(crate) mod operation;
 pub(crate) mod owner;
 pub(crate) mod parts;
+mod pausing;
 pub(crate) mod promise;
 pub(crate) mod realm;
 pub(crate) mod scenario;

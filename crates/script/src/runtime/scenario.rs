@@ -6,11 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use metrics::{Recorder, SeriesId, SeriesKey, SeriesKind};
+use rquickjs::Ctx;
 
 use super::capability::Capability;
 use super::parts::StateParts;
+use crate::compile::Program;
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
+use crate::realm::caller_place;
 use crate::settings::Keep;
 
 /// Series by name.
@@ -28,6 +31,8 @@ pub(crate) struct ScenarioState {
     pub(crate) parts: StateParts,
     /// Series by kind and group, then by name.
     series: RefCell<HashMap<(SeriesKind, Arc<str>), SeriesByName>>,
+    /// Where the script first called what is measured under a series.
+    places: RefCell<HashMap<SeriesId, String>>,
     series_max: usize,
 }
 
@@ -52,8 +57,21 @@ impl ScenarioState {
             iterations,
             parts,
             series: RefCell::default(),
+            places: RefCell::default(),
             series_max: loaded.plan.options.series_max as usize,
         })
+    }
+
+    /// Remembers where the code that runs calls what is measured under a series; only once, since looking costs.
+    pub(crate) fn note_place(&self, ctx: &Ctx<'_>, program: &Program, series: SeriesId) {
+        let mut places = self.places.borrow_mut();
+        if places.len() < self.series_max && !places.contains_key(&series) {
+            places.insert(series, caller_place(ctx, program).map(|place| place.to_string()).unwrap_or_default());
+        }
+    }
+
+    pub(crate) fn place_of(&self, series: SeriesId) -> Option<String> {
+        self.places.borrow().get(&series).filter(|place| !place.is_empty()).cloned()
     }
 
     /// The series of a name in a group.

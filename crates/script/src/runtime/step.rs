@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
+use rquickjs::Ctx;
 
 use super::group::Group;
 use super::user::UserState;
@@ -47,14 +48,22 @@ impl MeasuredStep {
         user.worker.recorder.borrow().key(self.series).name.clone()
     }
 
-    /// Its time in flight, which is yet to begin.
+    /// Its time in flight, which is yet to begin. The iteration does not end before it.
     pub(crate) fn in_flight(&self, user: &Rc<UserState>) -> StepInFlight {
-        self.in_flight_due(user, self.due)
+        user.step_began();
+        let mut flight = self.in_background(user, self.due);
+        flight.is_awaited = true;
+        flight
     }
 
-    /// The same, due at another instant.
-    pub(crate) fn in_flight_due(&self, user: &Rc<UserState>, due: Option<Nanos>) -> StepInFlight {
-        StepInFlight { user: Rc::clone(user), series: self.series, due, began: 0, ended: false }
+    /// The same, for what goes on in the background, due at another instant.
+    pub(crate) fn in_background(&self, user: &Rc<UserState>, due: Option<Nanos>) -> StepInFlight {
+        StepInFlight { user: Rc::clone(user), series: self.series, due, began: 0, ended: false, is_awaited: false }
+    }
+
+    /// Remembers where the script calls it, for messages.
+    pub(crate) fn note_place(&self, ctx: &Ctx<'_>, user: &UserState) {
+        user.scenario.note_place(ctx, &user.worker.loaded.program, self.series);
     }
 
     /// A sample of it, without phases and bytes.
@@ -82,7 +91,7 @@ impl MeasuredStep {
         }
         drop(recorder);
         if sample.outcome.is_failure() {
-            user.note_failure(self.epoch, self.group.as_ref());
+            user.note_failure(sample.outcome, self.epoch, self.group.as_ref());
         }
     }
 }
@@ -94,6 +103,8 @@ pub(crate) struct StepInFlight {
     due: Option<Nanos>,
     began: Nanos,
     ended: bool,
+    /// The script can await it.
+    is_awaited: bool,
 }
 
 impl StepInFlight {
@@ -116,9 +127,17 @@ impl StepInFlight {
 
 impl Drop for StepInFlight {
     fn drop(&mut self) {
-        if self.ended || self.began == 0 {
-            return;
+        if !self.ended && self.began > 0 {
+            self.record_interruption();
         }
+        if self.is_awaited {
+            self.user.step_ended(self.series);
+        }
+    }
+}
+
+impl StepInFlight {
+    fn record_interruption(&self) {
         let now = self.user.now();
         let sample = Sample {
             scheduled: self.due.unwrap_or(self.began),

@@ -9,13 +9,14 @@ use std::task::Waker;
 use engine::{Iteration, IterationEnd};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use metrics::{Nanos, Outcome, SeriesKind};
+use metrics::{Nanos, Outcome, SeriesId, SeriesKind};
 use rquickjs::{Ctx, Exception, Value};
 
 use super::group::{Group, GroupEnd};
 use super::operation::{Background, Operation, OperationSlot};
-use super::owner::{Cancel, Owner};
+use super::owner::{Cancel, Owner, PendingCall};
 use super::parts::{KeptState, UserPart, UserParts};
+use super::pausing::Pausing;
 use super::realm::RealmState;
 use super::scenario::ScenarioState;
 use super::worker::WorkerState;
@@ -39,9 +40,17 @@ pub(crate) struct UserState {
     iteration: RefCell<Option<Iteration>>,
     /// Counts the iterations, so that what belongs to an earlier one is known.
     epoch: Cell<u32>,
-    /// When the first request of this iteration was due; taken by it.
+    /// When the first request of this iteration was due, but for pauses; taken by it.
     due: Cell<Option<Nanos>>,
-    failed: Cell<bool>,
+    pausing: Cell<Pausing>,
+    /// `Passed`, or the first thing that made the iteration fail.
+    outcome: Cell<Outcome>,
+    /// Its code threw something that nothing caught.
+    threw: Cell<bool>,
+    /// Steps that the script can await and that have not ended.
+    steps: Cell<u32>,
+    /// The scenario's function has returned while steps were under way.
+    leaving: Cell<Option<Leaving>>,
     end: Cell<Option<IterationEnd>>,
     waker: RefCell<Option<Waker>>,
     under_way: RefCell<Vec<Weak<dyn Cancel>>>,
@@ -63,7 +72,11 @@ impl UserState {
             iteration: RefCell::default(),
             epoch: Cell::default(),
             due: Cell::default(),
-            failed: Cell::default(),
+            pausing: Cell::default(),
+            outcome: Cell::new(Outcome::Passed),
+            threw: Cell::default(),
+            steps: Cell::default(),
+            leaving: Cell::default(),
             end: Cell::default(),
             waker: RefCell::default(),
             under_way: RefCell::default(),
@@ -146,7 +159,9 @@ impl UserState {
         self.epoch.set(self.epoch.get().wrapping_add(1));
         self.due.set(open.then_some(iteration.arrival.scheduled));
         *self.iteration.borrow_mut() = Some(iteration);
-        self.failed.set(false);
+        self.pausing.set(Pausing::default());
+        self.outcome.set(Outcome::Passed);
+        self.threw.set(false);
         self.end.set(None);
         self.groups.borrow_mut().clear();
         let stream = if open {
@@ -160,17 +175,47 @@ impl UserState {
         kept.state
     }
 
-    /// The iteration has ended by itself; it is over once what it does not keep is closed.
-    pub(crate) fn finish(self: &Rc<Self>, end: IterationEnd) {
+    /// The scenario's function has come to its end. The iteration is over once the steps that nobody awaited have ended, too, and what
+    /// it does not keep is closed.
+    pub(crate) fn finish(self: &Rc<Self>, is_exhausted: bool) {
         let Some(iteration) = self.iteration.borrow_mut().take() else { return };
-        let closings = self.parts.iteration_returned(self.kept(iteration.open));
+        let leaving = Leaving { open: iteration.open, is_exhausted };
+        if self.steps.get() > 0 {
+            self.leaving.set(Some(leaving));
+        } else {
+            self.close(leaving);
+        }
+    }
+
+    fn close(self: &Rc<Self>, leaving: Leaving) {
+        let closings = self.parts.iteration_returned(self.kept(leaving.open));
         if closings.is_empty() {
-            return self.be_over(end);
+            return self.be_over(leaving);
         }
         let user = Rc::clone(self);
-        match self.background(join_all(closings).map(move |_| user.be_over(end))) {
+        match self.background(join_all(closings).map(move |_| user.be_over(leaving))) {
             Some(slot) => self.track(Rc::downgrade(&slot) as _),
-            None => self.be_over(end),
+            None => self.be_over(leaving),
+        }
+    }
+
+    /// A step that the script can await begins.
+    pub(super) fn step_began(&self) {
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    /// It has ended, or was dropped; `series`: what it is measured under.
+    pub(super) fn step_ended(self: &Rc<Self>, series: SeriesId) {
+        self.steps.set(self.steps.get().saturating_sub(1));
+        let Some(leaving) = self.leaving.get() else { return };
+        self.worker.warn_unawaited(&self.scenario, series);
+        if self.steps.get() > 0 {
+            return;
+        }
+        // It has yet to be judged, which the driver does before this call.
+        match self.realm.upgrade() {
+            Some(realm) => self.worker.call(Rc::new(LastStep { user: Rc::clone(self), realm })),
+            None => self.be_over(leaving),
         }
     }
 
@@ -180,23 +225,21 @@ impl UserState {
             return; // Cut off: what it throws now is a consequence.
         }
         if name_of(thrown) == "Exhausted" {
-            return self.finish(IterationEnd::Exhausted);
+            return self.finish(true);
         }
-        let error = describe(ctx, &self.worker.loaded.program, thrown);
-        self.worker.report(self.scenario.iterations, &error);
-        self.finish(IterationEnd::Ended(Outcome::Script));
+        self.report(&describe(ctx, &self.worker.loaded.program, thrown));
+        self.finish(false);
     }
 
-    fn be_over(&self, end: IterationEnd) {
-        self.end.set(Some(end));
+    fn be_over(&self, leaving: Leaving) {
+        self.end.set(Some(match (leaving.is_exhausted, self.threw.get()) {
+            (true, _) => IterationEnd::Exhausted,
+            (false, true) => IterationEnd::Threw(self.outcome.get()),
+            (false, false) => IterationEnd::Ended(self.outcome.get()),
+        }));
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }
-    }
-
-    /// `Passed`, unless one of its requests failed.
-    pub(crate) fn outcome(&self) -> Outcome {
-        if self.failed.get() { Outcome::Script } else { Outcome::Passed }
     }
 
     pub(crate) fn take_end(&self) -> Option<IterationEnd> {
@@ -213,6 +256,7 @@ impl UserState {
     /// Ends the iteration from outside: everything under way is dropped and recorded as interrupted.
     pub(crate) fn interrupt(&self) {
         *self.iteration.borrow_mut() = None;
+        self.leaving.set(None);
         self.waker.borrow_mut().take();
         let under_way = std::mem::take(&mut *self.under_way.borrow_mut());
         under_way.iter().filter_map(Weak::upgrade).for_each(|operation| operation.cancel());
@@ -229,22 +273,42 @@ impl UserState {
 
 /// What its steps are measured by.
 impl UserState {
-    /// Moves the instant at which the first request is due.
-    pub(crate) fn postpone(&self, ns: u64) {
-        self.due.set(self.due.get().map(|due| due.saturating_add(ns)));
+    /// A declared pause begins.
+    pub(crate) fn pause_began(&self, now: Nanos, until: Nanos) {
+        let mut pausing = self.pausing.get();
+        pausing.began(now, until);
+        self.pausing.set(pausing);
     }
 
-    /// When the next request was due, if it is the first of an open iteration.
-    pub(crate) fn take_due(&self) -> Option<Nanos> {
-        self.due.take()
-    }
-
-    /// A request failed: so have its iteration and the groups around it.
-    pub(crate) fn note_failure(&self, epoch: u32, group: Option<&Rc<Group>>) {
+    pub(crate) fn pause_ended(&self, epoch: u32, now: Nanos) {
         if epoch == self.epoch.get() {
-            self.failed.set(true);
+            let mut pausing = self.pausing.get();
+            pausing.ended(now);
+            self.pausing.set(pausing);
+        }
+    }
+
+    /// When the next request was due, if it is the first of an open iteration. A declared pause before it is no lateness: it is due that
+    /// much later, and never later than now.
+    pub(crate) fn take_due(&self) -> Option<Nanos> {
+        let due = self.due.take()?;
+        let now = self.now();
+        Some(due.saturating_add(self.pausing.get().lasted_ns(now)).min(now))
+    }
+
+    /// A step failed, with this outcome: so have its iteration and the groups around it.
+    pub(crate) fn note_failure(&self, outcome: Outcome, epoch: u32, group: Option<&Rc<Group>>) {
+        if epoch == self.epoch.get() {
+            self.note_outcome(if outcome == Outcome::Script { Outcome::Script } else { Outcome::Step });
         }
         Group::fail(group);
+    }
+
+    /// The first cause stands: what a script throws over a response that failed is a consequence.
+    fn note_outcome(&self, outcome: Outcome) {
+        if self.outcome.get() == Outcome::Passed {
+            self.outcome.set(outcome);
+        }
     }
 
     /// The innermost group that is open.
@@ -280,11 +344,17 @@ impl Owner for UserState {
     }
 
     fn report(&self, error: &ScriptError) {
-        self.worker.report(self.scenario.iterations, error);
+        let is_present = self.iteration.borrow().is_some() || self.leaving.get().is_some();
+        if is_present {
+            self.threw.set(true);
+            self.note_outcome(Outcome::Script);
+        }
+        let outcome = if is_present { self.outcome.get() } else { Outcome::Script };
+        self.worker.report(self.scenario.iterations, outcome, error);
     }
 
     fn fail(self: Rc<Self>) {
-        self.finish(IterationEnd::Ended(Outcome::Script));
+        self.finish(false);
     }
 
     fn track(&self, operation: Weak<dyn Cancel>) {
@@ -300,9 +370,40 @@ impl Owner for UserState {
     }
 }
 
+/// How an iteration whose function has returned is left.
+#[derive(Debug, Clone, Copy)]
+struct Leaving {
+    open: bool,
+    is_exhausted: bool,
+}
+
+/// The last step of an iteration that is being left has ended.
+struct LastStep {
+    user: Rc<UserState>,
+    realm: Rc<RealmState>,
+}
+
+impl PendingCall for LastStep {
+    fn realm(&self) -> &Rc<RealmState> {
+        &self.realm
+    }
+
+    fn owner(&self) -> Option<Rc<dyn Owner>> {
+        Some(Rc::clone(&self.user) as _)
+    }
+
+    fn call(&self, _: &Ctx<'_>) -> rquickjs::Result<()> {
+        // Interrupted meanwhile: nothing is left to be waited for.
+        if let Some(leaving) = self.user.leaving.take() {
+            self.user.close(leaving);
+        }
+        Ok(())
+    }
+}
+
 impl AwaitsPromise for UserState {
     fn fulfilled(self: Rc<Self>) {
-        self.finish(IterationEnd::Ended(self.outcome()));
+        self.finish(false);
     }
 
     fn rejected<'js>(self: Rc<Self>, ctx: &Ctx<'js>, reason: &Value<'js>) {

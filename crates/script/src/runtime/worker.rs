@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use metrics::clock::Clock;
-use metrics::{Outcome, Recorder, SeriesId};
+use metrics::{MarkKind, Outcome, Recorder, SeriesId};
 use protocol::Network;
 
 use super::capability::Capability;
@@ -117,13 +118,29 @@ impl WorkerState {
         }
     }
 
-    /// Reports an error of a script, grouped under a series.
-    pub(crate) fn report(&self, series: SeriesId, error: &ScriptError) {
+    /// Reports an error of a script, grouped under a series. `outcome`: `Script`, or what it is a consequence of.
+    pub(crate) fn report(&self, series: SeriesId, outcome: Outcome, error: &ScriptError) {
         let message = match &error.place {
             Some(place) => format!("{} ({place})", error.message),
             None => error.message.clone(),
         };
-        self.recorder.borrow_mut().error(series, Outcome::Script, self.clock.now(), &message);
+        self.recorder.borrow_mut().error(series, outcome, self.clock.now(), &message);
         self.sinks.error(error);
+    }
+
+    /// An iteration returned while a step of it was under way. The run says so once.
+    pub(crate) fn warn_unawaited(&self, scenario: &ScenarioState, series: SeriesId) {
+        if self.loaded.warned_unawaited.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut recorder = self.recorder.borrow_mut();
+        let name = recorder.key(series).name.clone();
+        let place = scenario.place_of(series).map(|place| format!(" ({place})")).unwrap_or_default();
+        let text = format!(
+            "scenario \"{}\" does not await \"{name}\"{place}: the iteration ends when the request has ended; write `await` before it, \
+             or `await Promise.all([…])` for several",
+            scenario.name
+        );
+        recorder.mark(self.clock.now(), MarkKind::Warning, text);
     }
 }

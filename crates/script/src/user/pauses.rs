@@ -39,8 +39,6 @@ impl Verb for Pause {
         let delay: Delay = written.parse().map_err(|error: DelayError| Exception::throw_range(ctx, &error.to_string()))?;
         let state = &user.state;
         let ns = delay.sample_ns(|| state.random.draws().bits());
-        // A declared pause is no lateness: a first request behind it is due that much later.
-        state.postpone(ns);
         wait_until(ctx, user, state.now().saturating_add(ns), None)
     }
 }
@@ -91,11 +89,16 @@ fn wait_until<'js>(ctx: &Ctx<'js>, object: &UserObject, due: Nanos, value: Optio
     let user = &object.state;
     user.check_running(ctx, "await every step")?;
     let group = object.group();
-    Group::pause_began(group.as_ref(), user.now());
+    let began = user.now();
+    Group::pause_began(group.as_ref(), began);
+    user.pause_began(began, due);
+    let (paused, epoch) = (Rc::clone(user), user.epoch());
     let (worker, timer) = (Rc::clone(&user.worker), user.worker.clock.sleep_until(due));
     let work = async move {
         timer.await;
-        Group::pause_ended(group.as_ref(), worker.clock.now());
+        let now = worker.clock.now();
+        Group::pause_ended(group.as_ref(), now);
+        paused.pause_ended(epoch, now);
     };
     let value = value.map(|value| Persistent::save(ctx, value));
     let promise = user.promise(ctx, work, move |ctx, _, ()| match value {

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use engine::{IterationEnd, VirtualUser};
-use metrics::Outcome;
+use metrics::{MarkKind, Outcome};
 
 use crate::running::{TestWorker, run};
 
 const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
-const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Script);
+const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
+const THREW: IterationEnd = IterationEnd::Threw(Outcome::Script);
 
 /// A test whose scenario is this function.
 fn test_of(top: &str, function: &str) -> String {
@@ -49,7 +50,7 @@ fn one_rejection_that_many_wait_for_fails_each_of_them_once() {
         // More than are kept of rejections that nobody waits for.
         let all = (0..150).map(|number| worker.iterate(number));
         let ends = futures_util::future::join_all(all).await;
-        assert_eq!(ends.iter().filter(|end| **end == FAILED).count(), 149);
+        assert_eq!(ends.iter().filter(|end| **end == THREW).count(), 149);
         let errors = worker.drain().errors;
         assert_eq!((errors.len(), errors[0].count), (1, 149));
         assert!(errors[0].message.starts_with("no gate ("), "{}", errors[0].message);
@@ -59,7 +60,7 @@ fn one_rejection_that_many_wait_for_fails_each_of_them_once() {
 #[test]
 fn a_scenario_that_awaits_nothing_ends_at_once_and_fails_by_what_it_throws() {
     run(&test_of("", "async (user) => { if (user.number === 1) throw new Error('at once'); }"), async |worker| {
-        assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, FAILED, PASSED));
+        assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, THREW, PASSED));
         assert_eq!(messages(worker), ["at once (t.load.ts:3:76)"]);
     });
 }
@@ -93,5 +94,43 @@ fn what_an_interrupted_iteration_throws_later_is_no_news() {
         assert_eq!(worker.iterate(1).await, PASSED);
         tokio::time::sleep(Duration::from_millis(10)).await;
         assert!(messages(worker).is_empty());
+    });
+}
+
+#[test]
+fn an_iteration_ends_when_requests_have_that_nobody_awaited() {
+    let function = "(user) => { user.get('/a', { name: 'A' }); user.get('/status/500', { name: 'B' }); user.pause('1h'); }";
+    run(&test_of("", function), async |worker| {
+        let ends = futures_util::future::join_all((0..15).map(|number| worker.iterate(number))).await;
+        assert!(ends.iter().all(|end| *end == FAILED), "{ends:?}");
+        let snapshot = worker.drain();
+        let count = |name: &str| snapshot.series.iter().filter(|series| &*series.key.name == name).map(|series| series.count).sum::<u64>();
+        assert_eq!((count("A"), count("B")), (15, 15));
+        let [warning] = &snapshot.marks[..] else { panic!("one warning: {:?}", snapshot.marks) };
+        assert_eq!(warning.kind, MarkKind::Warning);
+        assert!(warning.text.contains("does not await \"") && warning.text.contains("(t.load.ts:3:"), "{}", warning.text);
+    });
+}
+
+#[test]
+fn what_goes_on_behind_an_iteration_makes_no_further_requests() {
+    let function = "(user) => { (async () => { await user.get('/a'); await user.get('/b'); })(); }";
+    run(&test_of("", function), async |worker| {
+        assert_eq!(worker.iterate(0).await, THREW);
+        let snapshot = worker.drain();
+        assert!(snapshot.errors[0].message.contains("the iteration has ended: await every request"), "{:?}", snapshot.errors);
+        assert!(!snapshot.series.iter().any(|series| &*series.key.name == "GET /b"));
+    });
+}
+
+#[test]
+fn an_interruption_also_ends_requests_that_nobody_awaited() {
+    run(&test_of("", "(user) => { user.get('/hang', { name: 'H' }); }"), async |worker| {
+        let mut user = worker.user(0);
+        let cut = tokio::time::timeout(Duration::from_millis(50), user.iterate(worker.iteration(0, None))).await;
+        assert!(cut.is_err());
+        let snapshot = worker.drain();
+        let hanging = snapshot.series.iter().find(|series| &*series.key.name == "H").unwrap();
+        assert_eq!(hanging.outcomes, [(Outcome::Interrupted, 1)]);
     });
 }

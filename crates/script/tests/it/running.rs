@@ -217,7 +217,8 @@ fn series<'s>(snapshot: &'s Snapshot, kind: SeriesKind, name: &str) -> &'s Serie
 }
 
 const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
-const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Script);
+const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
+const THREW: IterationEnd = IterationEnd::Threw(Outcome::Script);
 
 #[test]
 fn a_request_is_sent_answered_and_recorded() {
@@ -367,7 +368,7 @@ for (const expect of [
 fn what_is_thrown_names_the_line_of_the_typescript() {
     let text = scenario("const n: number = 1;\nawait user.get('/');\nif (n > 0) {\n  throw new Error('no luck');\n}");
     run(&text, async |worker| {
-        assert_eq!(worker.iterate(0).await, FAILED);
+        assert_eq!(worker.iterate(0).await, THREW);
         assert_eq!(&*worker.drain().errors[0].message, "no luck (t.load.ts:7:13)");
     });
 }
@@ -390,7 +391,7 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
         ("await user.group('G', async () => { await user.pause('1ms'); throw new TypeError('inside'); });", "TypeError: inside"),
     ] {
         run(&scenario(line), async |worker| {
-            assert_eq!(worker.iterate(0).await, FAILED, "{line}");
+            assert_eq!(worker.iterate(0).await, THREW, "{line}");
             let message = worker.drain().errors[0].message.clone();
             assert!(message.contains(part) && message.contains(" (t.load.ts:4:"), "{line}: {message}");
         });
@@ -401,7 +402,7 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
 fn a_forgotten_await_is_reported() {
     let text = scenario("(async () => { await user.pause('1ms'); throw new Error('lost'); })();\nawait user.pause('20ms');");
     run(&text, async |worker| {
-        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.iterate(0).await, THREW);
         assert_eq!(&*worker.drain().errors[0].message, "unhandled rejection: lost (t.load.ts:4:51)");
     });
 }
@@ -428,7 +429,7 @@ await user.get("/c", { name: "c" });
         assert_eq!(["A", "B", "Both"].map(|name| group_of(SeriesKind::Group, name)), ["Both", "Both", ""]);
         let outcomes = |name| series(&snapshot, SeriesKind::Group, name).outcomes.clone();
         assert_eq!(outcomes("A"), [(Outcome::Passed, 1)]);
-        assert_eq!((outcomes("B"), outcomes("Both")), (vec![(Outcome::Script, 1)], vec![(Outcome::Script, 1)]));
+        assert_eq!((outcomes("B"), outcomes("Both")), (vec![(Outcome::Step, 1)], vec![(Outcome::Step, 1)]));
         let poor = series(&snapshot, SeriesKind::Check, "poor");
         assert_eq!((poor.count, poor.failed), (1, 1));
     });
@@ -472,7 +473,7 @@ fn an_interrupted_iteration_closes_and_records_what_was_under_way() {
 fn an_endless_loop_fails_its_iteration_and_the_others_go_on() {
     let text = scenario("await user.pause('1ms');\nif (user.iteration === 0) {\n  let n = 0;\n  while (true) n++;\n}");
     run(&text, async |worker| {
-        assert_eq!(worker.iterate(0).await, FAILED);
+        assert_eq!(worker.iterate(0).await, THREW);
         assert_eq!(worker.iterate(1).await, PASSED);
         let message = worker.drain().errors[0].message.clone();
         assert!(message.contains("without yielding") && message.contains(" (t.load.ts:7:"), "{message}");
@@ -505,6 +506,51 @@ fn a_pause_before_the_first_request_is_no_lateness() {
         let first = series(&snapshot, SeriesKind::Request, "first");
         assert!(first.lag.max() < 100_000_000, "{}", first.lag.max());
         assert!(first.response.max() >= first.service.max());
+    });
+}
+
+#[test]
+fn no_request_is_due_before_it_could_begin() {
+    for pauses in [
+        // Not awaited before the request.
+        "const later = user.pause('200ms');\nawait user.get('/', { name: 'first' });\nawait later;",
+        // At the same time.
+        "await Promise.all([user.pause('60ms'), user.pause('60ms'), user.pause('20ms')]);\nawait user.get('/', { name: 'first' });",
+        "await Promise.race([user.pause('10ms'), user.pause('1h')]);\nawait user.get('/', { name: 'first' });",
+    ] {
+        run(&scenario(pauses), async |worker| {
+            let mut user = worker.user(0);
+            let due = worker.clock.now();
+            assert_eq!(user.iterate(worker.iteration(0, Some(due))).await, PASSED);
+            let snapshot = worker.drain();
+            let first = series(&snapshot, SeriesKind::Request, "first");
+            assert!(first.response.max() >= first.service.max(), "{pauses}: {} {}", first.response.max(), first.service.max());
+        });
+    }
+}
+
+#[test]
+fn what_a_script_throws_over_a_failed_request_is_a_consequence() {
+    run(&scenario("(await user.get('/status/500', { name: 'Down' })).json('$.gone');"), async |worker| {
+        assert_eq!(worker.iterate(0).await, IterationEnd::Threw(Outcome::Step));
+        assert!(worker.drain().errors.iter().all(|error| error.outcome != Outcome::Script));
+    });
+    run(&scenario("await user.get('/echo', { expect: { json: { '$.path': () => { throw new Error('mine'); } } } });"), async |worker| {
+        assert_eq!(worker.iterate(0).await, THREW);
+    });
+}
+
+#[test]
+fn the_file_is_evaluated_for_all_planned_users_before_the_load() {
+    let text = r#"import { param, scenario, test, users } from "loadstone";
+console.log("evaluated");
+const s = scenario("S", () => {});
+export default test({ target: param.url("target"), load: s.run(users(5000).for("1s")) });"#;
+    run(text, async |worker| {
+        worker.users.prepare().unwrap();
+        assert_eq!(worker.texts().len(), 3);
+        let users: Vec<ScriptUser> = (0..5_000).map(|number| worker.user(number)).collect();
+        assert_eq!((users.len(), worker.texts().len()), (5_000, 3));
     });
 }
 
@@ -604,7 +650,7 @@ const q = rows([1, 2]).queue();
 const s = scenario("S", (user) => { if (q.next() === 2) throw new Error("two"); });
 export default test({ target: param.url("target"), load: s.run(once()) });"#;
     run(text, async |worker| {
-        assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, FAILED, IterationEnd::Exhausted));
+        assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, THREW, IterationEnd::Exhausted));
         let messages: Vec<String> = worker.drain().errors.iter().map(|error| error.message.to_string()).collect();
         assert_eq!(messages, ["two (t.load.ts:3:67)"]);
     });

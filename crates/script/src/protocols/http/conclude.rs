@@ -66,7 +66,7 @@ pub(super) fn conclude<'js>(
     let (outcome, error) = match &judgement {
         Ok(None) => (Outcome::Passed, None),
         Ok(Some((outcome, error))) => (*outcome, Some(error.as_str())),
-        Err(_) => (Outcome::Expect, Some("the expectation threw")),
+        Err(_) => (Outcome::Script, Some("the expectation threw")),
     };
     let sample = sample(&exchange, &before, step.due, outcome);
     step.record(user, &sample, error);

@@ -61,6 +61,7 @@ pub(super) fn send<'js>(
         Some(name) => MeasuredStep::named(user, group, name),
         None => MeasuredStep::named(user, group, &name::of_request(&request.method, &request.path)),
     };
+    step.note_place(ctx, user);
     let expected = options.expect.map_or(ExpectedResponse::Status(0), ExpectedResponse::Full);
     let work = perform(step.in_flight(user), HttpUser::of(user), request, redirects, options.without_cookies);
     let issued = IssuedRequest { step, expected, prepared: None };

@@ -266,7 +266,7 @@ impl MessageChannel {
     pub(in crate::protocols) fn count_loss(&self, outcome: Outcome, message: &str) {
         let user = &self.identity.user;
         user.worker.recorder.borrow_mut().error(self.identity.series, outcome, user.now(), message);
-        user.note_failure(user.epoch(), None);
+        user.note_failure(outcome, user.epoch(), None);
     }
 
     /// Lets go of the connection.

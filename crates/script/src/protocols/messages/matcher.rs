@@ -7,7 +7,7 @@ use super::message::MessageObject;
 use crate::protocols::pattern::{is_pattern, test};
 
 /// Why a message could not be judged.
-pub(in crate::protocols) const THREW: (Outcome, &str) = (Outcome::Expect, "`match` threw");
+pub(in crate::protocols) const THREW: (Outcome, &str) = (Outcome::Script, "`match` threw");
 
 /// The `match` of a message's options.
 pub(in crate::protocols) enum MessageMatcher {

@@ -306,7 +306,7 @@ pub(in crate::protocols) fn record_failure(channel: &MessageChannel, step: Optio
         None => {
             let user = &channel.identity.user;
             user.worker.recorder.borrow_mut().error(channel.identity.series, failure.outcome, times.ended, &failure.message);
-            user.note_failure(user.epoch(), user.group().as_ref());
+            user.note_failure(failure.outcome, user.epoch(), user.group().as_ref());
         }
     }
 }

@@ -6,7 +6,7 @@ use rquickjs::{Class, Ctx, Value};
 
 use super::object::EventStreamObject;
 use super::options::EventOptions;
-use super::source::{EventConnection, EventSource, StreamOpening, follow};
+use super::source::{ConnectedBy, EventConnection, EventSource, StreamOpening, follow};
 use crate::protocols::http::build::{build, url_text};
 use crate::protocols::http::name;
 use crate::protocols::messages::channel::{ChannelConnection, ChannelIdentity, MessageChannel};
@@ -40,12 +40,12 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Valu
         None => name::of_request("SSE", &request.path),
     };
     let opening = MeasuredStep::named(user, object.group(), &opening_name);
+    opening.note_place(ctx, user);
     // The first event is due when the stream is.
     let first = opening.beside(user, &format!("{opening_name} first event"));
-    let due = opening.due;
     let reconnects = options.reconnects.unwrap_or(true);
     let source = EventSource { user: Rc::clone(user), request, opening, first, redirects_max, reconnects };
-    let opening = source.connect(due, "");
+    let opening = source.connect(ConnectedBy::Script, "");
     let work = async move { Box::new(opening.await) };
     let drops_unread = options.drops_unread;
     let promise = user.promise(ctx, work, move |ctx, user, opening| conclude(ctx, user, source, drops_unread, *opening))?;

@@ -32,6 +32,14 @@ pub(super) struct EventSource {
     pub(super) reconnects: bool,
 }
 
+/// Who has a connection opened.
+pub(super) enum ConnectedBy {
+    /// It can await the opening.
+    Script,
+    /// After a loss.
+    Reader,
+}
+
 /// A connection that was to be opened.
 pub(super) struct StreamOpening {
     hops: Hops,
@@ -59,9 +67,12 @@ impl ChannelConnection for EventConnection {
 
 impl EventSource {
     /// Opens a connection; its times run until they are judged.
-    pub(super) fn connect(&self, due: Option<Nanos>, last_id: &str) -> impl Future<Output = StreamOpening> + 'static {
-        let in_flight = |step: &MeasuredStep| step.in_flight_due(&self.user, due);
-        let (mut opening_flight, mut first) = (in_flight(&self.opening), in_flight(&self.first));
+    pub(super) fn connect(&self, by: ConnectedBy, last_id: &str) -> impl Future<Output = StreamOpening> + 'static {
+        let (mut opening_flight, due) = match by {
+            ConnectedBy::Script => (self.opening.in_flight(&self.user), self.opening.due),
+            ConnectedBy::Reader => (self.opening.in_background(&self.user, None), None),
+        };
+        let mut first = self.first.in_background(&self.user, due);
         let (network, http) = (Rc::clone(&self.user.worker.network), HttpUser::of(&self.user));
         let (request, last_id, redirects_max) = (self.request.clone(), last_id.to_owned(), self.redirects_max);
         async move {
@@ -110,7 +121,7 @@ impl EventSource {
         let clock = &self.user.worker.clock;
         loop {
             clock.sleep_until(clock.now().saturating_add(retry_ns)).await;
-            let tried = self.connect(None, last_id).await;
+            let tried = self.connect(ConnectedBy::Reader, last_id).await;
             let answered = tried.hops.last.exchange.result.as_ref().ok().map(|response| response.status);
             match (self.judge(tried), answered) {
                 (Ok(connected), _) => return Ok(connected),

@@ -51,6 +51,7 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Valu
         Some(name) => MeasuredStep::named(user, object.group(), name),
         None => MeasuredStep::named(user, object.group(), &name::of_request("WS", &request.path)),
     };
+    step.note_place(ctx, user);
     let mut flight = step.in_flight(user);
     let traced = user.worker.sinks.exchanges.is_some().then(|| request.clone());
     let handshake = Handshake { step, request: traced, drops_unread: options.drops_unread, keep: options.keep };

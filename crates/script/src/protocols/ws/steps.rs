@@ -110,6 +110,7 @@ pub(super) fn request<'js>(
         Some(name) => MeasuredStep::named(user, user.group(), &name),
         None => MeasuredStep::named(user, user.group(), &format!("{} request", socket.channel.identity.name)),
     };
+    step.note_place(ctx, user);
     let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));
     let wait = MeasuredWait::new(&socket.channel, waited_for, Some(&step), true, within_ns.unwrap_or(user.scenario.timeout_ns));
     wait_for_message(ctx, &socket.channel, Some(step), matcher, send_and_wait(socket.clone(), wait, message))
