@@ -16,7 +16,8 @@ pub(crate) enum Exit {
     Passed = 0,
     /// Something broke that the user did not cause: disk full, a bug.
     Broken = 1,
-    /// The script, a parameter, a flag or a file is wrong, or a set-up threw. The load did not run.
+    /// The script, a parameter, a flag or a file is wrong, or a set-up threw: the load did not run. Or the script threw where its file was evaluated
+    /// again.
     Usage = 2,
     /// At least one threshold failed; for `try`, a request or an iteration.
     ThresholdsFailed = 3,
@@ -34,7 +35,7 @@ impl Exit {
 Exit codes:
   0    passed
   1    something broke (disk full, a bug)
-  2    script, parameter or usage error, or a set-up that threw; the load did not run
+  2    script, parameter or usage error, or a set-up that threw
   3    a threshold failed (run), or a step failed (try)
   4    the measurement is invalid
   5    the target could not be reached
@@ -70,7 +71,7 @@ impl Exit {
             let by_user = cause.is::<UsageError>()
                 || cause.is::<ScriptError>()
                 || cause.is::<OutputError>()
-                || matches!(cause.downcast_ref(), Some(SessionError::Room(_)));
+                || matches!(cause.downcast_ref(), Some(SessionError::Room(_) | SessionError::Users(_)));
             by_user.then_some(Exit::Usage)
         };
         error.chain().find_map(of_cause).unwrap_or(Exit::Broken)

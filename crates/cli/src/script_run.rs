@@ -49,8 +49,7 @@ impl ScriptRun<'_> {
             printed,
         };
         let exit = CommandRun { output, stops_with_stdin, color }.perform(session, |context: &WorkerContext| {
-            let users = ScriptUsers::new(&loaded, context, sinks(&sender)).and_then(|users| users.prepare().map(|()| users));
-            users.map_err(|error| error.render())
+            ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())
         })?;
         for Collected { path, rows } in loaded.finish_collections().map_err(hiding)? {
             writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", secrets.hide(&path.display().to_string()))?;

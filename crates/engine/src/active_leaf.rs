@@ -11,6 +11,8 @@ use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{ScenarioRun, TestPlan};
 
 use crate::context::WorkerContext;
+use crate::control::WorkerError;
+use crate::failure::Failure;
 use crate::user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};
 use crate::wakeup::Wakeup;
 
@@ -38,14 +40,23 @@ pub(crate) struct ActiveLeaf<C: UserFactory> {
     series: SeriesId,
     active: Cell<u64>,
     users_made: Cell<u64>,
+    failure: Failure,
 }
 
 impl<C: UserFactory> ActiveLeaf<C> {
-    pub(crate) fn new(context: WorkerContext, factory: Rc<C>, plan: &TestPlan, number: u32, run: ScenarioRun, begin: Nanos) -> Self {
+    pub(crate) fn new(
+        context: WorkerContext,
+        factory: Rc<C>,
+        failure: Failure,
+        plan: &TestPlan,
+        number: u32,
+        begin: Nanos,
+    ) -> Option<Self> {
+        let run: ScenarioRun = (*plan.load.leaves().get(number as usize)?).clone();
         let name: std::sync::Arc<str> = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| &scenario.name).into();
         let key = SeriesKey { kind: SeriesKind::Iteration, scenario: name.clone(), group: "".into(), name };
         let series = context.recorder.borrow_mut().series(&key);
-        Self {
+        Some(Self {
             factory,
             number,
             seed: plan.options.seed.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
@@ -61,8 +72,9 @@ impl<C: UserFactory> ActiveLeaf<C> {
             series,
             active: Cell::new(0),
             users_made: Cell::new(0),
+            failure,
             context,
-        }
+        })
     }
 
     pub(crate) fn now(&self) -> Nanos {
@@ -87,11 +99,12 @@ impl<C: UserFactory> ActiveLeaf<C> {
         self.context.recorder.borrow().key(self.series).name.clone()
     }
 
-    /// A new user with a number of its own.
-    pub(crate) fn new_user(&self) -> C::User {
+    /// A new user with a number of its own; `None`: there can be no more, and the worker is about to end.
+    pub(crate) fn new_user(&self) -> Option<C::User> {
         let number = self.users_made.replace(self.users_made.get() + 1);
         let share = self.context.share();
-        self.factory.new_user(self.number, self.run.scenario, number * share.of + share.index)
+        let made = self.factory.new_user(self.number, self.run.scenario, number * share.of + share.index);
+        made.map_err(|error| self.failure.tell(WorkerError::Users(error))).ok()
     }
 
     /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when it ended; `None`:

@@ -68,14 +68,37 @@ impl<'a> ActiveLoad<'a> {
 
     /// Runs the load to its end, on what its workers report and others ask for.
     pub(crate) fn run(mut self, inputs: &Receiver<CoordinatorInput>) -> LoadEnding {
-        let first = self.tree.begin();
-        self.begin_leaves(first);
+        if self.prepare(inputs) {
+            self.tell(&WorkerCommand::Start);
+            let first = self.tree.begin();
+            self.begin_leaves(first);
+        } else {
+            self.finish();
+        }
         self.listen(inputs);
         match (self.broke, self.reason) {
             (Some(error), _) => LoadEnding::Broke(error),
             (None, Some(reason)) => LoadEnding::Stopped(reason),
             (None, None) => LoadEnding::Completed,
         }
+    }
+
+    /// Waits until every worker is ready. Returns whether the load can begin.
+    fn prepare(&mut self, inputs: &Receiver<CoordinatorInput>) -> bool {
+        let mut ready = 0;
+        while ready < self.workers.len() && self.broke.is_none() && self.reason.is_none() {
+            match inputs.recv() {
+                Ok(CoordinatorInput::Report(WorkerReport::Ready)) => ready += 1,
+                Ok(CoordinatorInput::Report(WorkerReport::Broke(error))) => {
+                    self.done += 1;
+                    self.broke = Some(error);
+                }
+                Ok(CoordinatorInput::Control(LoadControl::Stop(reason) | LoadControl::Halt(reason))) => self.reason = Some(reason),
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+        self.broke.is_none() && self.reason.is_none()
     }
 
     fn listen(&mut self, inputs: &Receiver<CoordinatorInput>) {
@@ -141,6 +164,8 @@ impl<'a> ActiveLoad<'a> {
 
     fn report(&mut self, report: WorkerReport) {
         match report {
+            // Of a worker that was not waited for, as another broke.
+            WorkerReport::Ready => {}
             WorkerReport::Snapshot(snapshot) => self.add(*snapshot),
             WorkerReport::LeafEnded { leaf, threw } => self.leaf_ended(leaf, threw),
             WorkerReport::Done => self.done += 1,

@@ -147,7 +147,7 @@ impl<C: UserFactory> UserLoops<C> {
 /// The task of one user: iteration after iteration, while it is wanted and has any left.
 async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>, mut quota: Quota) {
     let leaf = Rc::clone(&loops.leaf);
-    let mut user = leaf.new_user();
+    let Some(mut user) = leaf.new_user() else { return };
     // The end of an iteration is the start of the next.
     let mut now = leaf.now();
     while slot.wanted.get() && !leaf.is_stopping() {

@@ -5,6 +5,8 @@
 
 use metrics::{Nanos, Snapshot};
 
+use crate::user::UserError;
+
 /// What someone asks of a load under way.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadControl {
@@ -72,9 +74,9 @@ pub enum WorkerError {
     Descriptors { worker: u32, source: std::io::Error },
     #[error("cannot create the timer of worker {worker}: {source}")]
     Timer { worker: u32, source: std::io::Error },
-    /// What supplies the virtual users could not be made.
+    /// What supplies the virtual users, or a further one of them, could not be made.
     #[error("{0}")]
-    Factory(Box<dyn std::error::Error + Send + Sync>),
-    #[error("worker {worker} panicked: this is a bug in Loadstone")]
-    Panicked { worker: u32 },
+    Users(UserError),
+    #[error("worker {worker} panicked ({message}): this is a bug in Loadstone")]
+    Panicked { worker: u32, message: String },
 }

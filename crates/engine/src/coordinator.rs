@@ -89,3 +89,6 @@ impl Coordinator {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

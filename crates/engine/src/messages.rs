@@ -17,6 +17,8 @@ pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
 /// What the coordinator tells a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkerCommand {
+    /// All workers are ready: seconds are counted from now on.
+    Start,
     /// Start a leaf at an instant. `numbers` has the number of its next iteration in closed load, for all workers.
     Begin { leaf: u32, at: Nanos, numbers: Arc<AtomicU64> },
     /// Start no more iterations; let the running ones finish within their graceful stop.
@@ -32,6 +34,8 @@ pub(crate) enum WorkerCommand {
 /// What a worker tells the coordinator.
 #[derive(Debug)]
 pub(crate) enum WorkerReport {
+    /// The worker has made what its users need, and waits for the start.
+    Ready,
     Snapshot(Box<Snapshot>),
     /// `threw`: an iteration of it was broken off by an error of its own.
     LeafEnded { leaf: u32, threw: bool },

@@ -232,7 +232,7 @@ impl<C: UserFactory> UserPool<C> {
 /// The task of one user: iteration after iteration, as arrivals are handed to it.
 async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<PooledUser>) {
     let leaf = Rc::clone(&pool.leaf);
-    let mut user = leaf.new_user();
+    let Some(mut user) = leaf.new_user() else { return };
     loop {
         let Some(Assigned { due, queued }) = pooled.assigned.take() else {
             pooled.wakeup.wait().await;

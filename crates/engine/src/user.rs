@@ -51,12 +51,28 @@ pub trait VirtualUser {
     fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd>;
 }
 
+/// Why there can be no further user.
+pub type UserError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Supplies one worker with users. Lives on that worker's thread.
 pub trait UserFactory: 'static {
     type User: VirtualUser + 'static;
 
+    /// Does ahead of the load what its users will need. `users`: as many as this worker is certain to have at once, if not more. The load
+    /// begins when all workers have returned from here.
+    ///
+    /// # Errors
+    /// Nothing can be loaded, and the run ends.
+    fn prepare(&self, users: u64) -> Result<(), UserError> {
+        let _ = users;
+        Ok(())
+    }
+
     /// A new user. `number` counts the users of the leaf from 0 and is unique across workers.
-    fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Self::User;
+    ///
+    /// # Errors
+    /// The run ends with it.
+    fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Result<Self::User, UserError>;
 
     /// Writes down what the factory itself counts: its connections, and how late it read from them. Called at the end of each slice.
     fn count_into(&self, slice: &mut GeneratorSlice);

@@ -3,10 +3,14 @@
 //! Read [`work`] first, the body of its thread, then [`carry_out`], which is the same on a real and on a virtual clock. Deliberately
 //! absent: when a leaf's iterations start (`open`, `closed`), and which leaf comes next (`active_load`).
 
+use std::any::Any;
 use std::cell::RefCell;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::task::Poll;
 
 use metrics::clock::{Clock, Monotonic};
 use metrics::{MarkKind, Recorder};
@@ -19,6 +23,7 @@ use crate::context::WorkerContext;
 use crate::control::WorkerError;
 use crate::descriptors::{self, DescriptorTables};
 use crate::event_loop::EventLoop;
+use crate::failure::Failure;
 use crate::messages::{WorkerCommand, WorkerLink, WorkerReport};
 use crate::snapshots::SnapshotTicker;
 use crate::tasks::{Spawner, Tasks};
@@ -50,11 +55,19 @@ pub(crate) fn work<C: UserFactory, E>(plan: &Arc<TestPlan>, setup: WorkerSetup, 
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let link = setup.link.clone();
-    let _panic_report = PanicReport { worker: setup.index, link: link.clone() };
-    if let Err(error) = run(plan, setup, make_factory) {
+    let (link, worker) = (setup.link.clone(), setup.index);
+    // Unwind safe: nothing of what the thread owns is used after.
+    let ran = catch_unwind(AssertUnwindSafe(|| run(plan, setup, make_factory)));
+    let ended = ran.unwrap_or_else(|panic| Err(WorkerError::Panicked { worker, message: message_of(&*panic) }));
+    if let Err(error) = ended {
         link.send(WorkerReport::Broke(error));
     }
+}
+
+/// What a panic said.
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
 }
 
 fn run<C: UserFactory, E>(
@@ -65,7 +78,7 @@ fn run<C: UserFactory, E>(
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let WorkerSetup { index: worker, workers, runtime, tables, monotonic, commands, link } = setup;
+    let WorkerSetup { index: worker, workers, runtime, tables, monotonic, mut commands, link } = setup;
     if tables == DescriptorTables::OneEach {
         descriptors::split_off().map_err(|source| WorkerError::Descriptors { worker, source })?;
     }
@@ -74,26 +87,18 @@ where
     let recorder = Rc::new(RefCell::new(Recorder::new(worker, plan.options.series_max)));
     let context = WorkerContext { index: worker, workers, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let _inside = runtime.enter();
-    let factory = Rc::new(make_factory(&context).map_err(|error| WorkerError::Factory(error.into()))?);
+    let factory = Rc::new(make_factory(&context).map_err(|error| WorkerError::Users(error.into()))?);
+    factory.prepare(plan.load.users_certain().div_ceil(workers.into())).map_err(WorkerError::Users)?;
+    link.send(WorkerReport::Ready);
+    if !matches!(runtime.block_on(commands.recv()), Some(WorkerCommand::Start)) {
+        link.send(WorkerReport::Done);
+        return Ok(());
+    }
     let turns = Turns::default();
     let work = carry_out(Arc::clone(plan), context, factory, turns.clone(), commands, link);
     let event_loop = EventLoop::new(clock, recorder, turns, work).map_err(|source| WorkerError::Timer { worker, source })?;
     runtime.block_on(tokio::task::unconstrained(event_loop));
     Ok(())
-}
-
-/// Tells the coordinator when a worker's thread unwinds.
-struct PanicReport {
-    worker: u32,
-    link: WorkerLink,
-}
-
-impl Drop for PanicReport {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.link.send(WorkerReport::Broke(WorkerError::Panicked { worker: self.worker }));
-        }
-    }
 }
 
 /// Carries out the coordinator's commands until the last.
@@ -110,13 +115,15 @@ pub(crate) async fn carry_out<C: UserFactory>(
     spawner.spawn(factory.drive());
     let snapshots = Rc::new(SnapshotTicker::new(context.clone(), Rc::clone(&factory), link.clone()));
     spawner.spawn(Rc::clone(&snapshots).tick());
+    let failure = Failure::default();
     let lead = async {
         let mut leaves: Vec<Rc<ActiveLeaf<C>>> = Vec::new();
-        while let Some(command) = commands.recv().await {
+        while let Some(command) = next_command(&mut commands, &failure).await {
             match command {
+                WorkerCommand::Start => {}
                 WorkerCommand::Begin { leaf, at, numbers } => {
-                    if let Some(run) = plan.load.leaves().get(leaf as usize) {
-                        let leaf = Rc::new(ActiveLeaf::new(context.clone(), Rc::clone(&factory), &plan, leaf, (*run).clone(), at));
+                    if let Some(leaf) = ActiveLeaf::new(context.clone(), Rc::clone(&factory), failure.clone(), &plan, leaf, at) {
+                        let leaf = Rc::new(leaf);
                         leaves.push(Rc::clone(&leaf));
                         begin(&spawner, leaf, numbers, turns.clone(), link.clone());
                     }
@@ -131,7 +138,16 @@ pub(crate) async fn carry_out<C: UserFactory>(
     };
     tasks.beside(lead).await;
     snapshots.finish();
-    link.send(WorkerReport::Done);
+    link.send(failure.take().map_or(WorkerReport::Done, WorkerReport::Broke));
+}
+
+/// The coordinator's next command; `None` when there is none, or the worker cannot carry on.
+async fn next_command(commands: &mut Receiver<WorkerCommand>, failure: &Failure) -> Option<WorkerCommand> {
+    poll_fn(|context| match failure.poll_told(context) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => commands.poll_recv(context),
+    })
+    .await
 }
 
 fn each<C: UserFactory>(leaves: &[Rc<ActiveLeaf<C>>], change: impl Fn(&ActiveLeaf<C>)) {

@@ -27,7 +27,9 @@ impl ScenarioRun {
         Self { scenario, profile, users_max: None, graceful_stop_ns: None }
     }
 
-    fn users_planned(&self) -> u64 {
+    /// Users that the profile is certain to have at once. Open load has as many as the target makes wait, which no plan knows; of what starts at
+    /// once, each has its own.
+    pub fn users_certain(&self) -> u64 {
         match &self.profile {
             LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
             LoadProfile::Iterations { users, .. } => *users,
@@ -78,13 +80,17 @@ impl Load {
         }
     }
 
-    /// The most users at once that it is certain to have. Open load has as many as the target makes wait, which no plan knows; of what starts
-    /// at once, each has its own.
-    pub fn users_planned(&self) -> u64 {
+    /// Most users that the tree is certain to have at once. Open load may need any number, or one.
+    pub fn users_certain(&self) -> u64 {
+        self.users_at_once(&ScenarioRun::users_certain)
+    }
+
+    /// Most users that a tree has at once, of what each of its leaves has.
+    pub fn users_at_once(&self, of: &impl Fn(&ScenarioRun) -> u64) -> u64 {
         match self {
-            Load::Sequence(parts) => parts.iter().map(Load::users_planned).max().unwrap_or(0),
-            Load::Parallel(parts) => parts.iter().map(Load::users_planned).fold(0, u64::saturating_add),
-            Load::Run(run) => run.users_planned(),
+            Load::Sequence(parts) => parts.iter().map(|part| part.users_at_once(of)).max().unwrap_or(0),
+            Load::Parallel(parts) => parts.iter().map(|part| part.users_at_once(of)).fold(0, u64::saturating_add),
+            Load::Run(run) => of(run),
         }
     }
 

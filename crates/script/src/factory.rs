@@ -5,7 +5,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{UserFactory, WorkerContext};
+use engine::{UserError, UserFactory, WorkerContext};
 use metrics::GeneratorSlice;
 use plan::ScenarioId;
 use protocol::{Network, NetworkOptions, WorkerPosition};
@@ -32,7 +32,6 @@ const USERS_PER_REALM: usize = 2_000;
 /// The users of one worker. Lives on the worker's thread.
 pub struct ScriptUsers {
     realms: Rc<WorkerRealms>,
-    workers: u32,
 }
 
 impl ScriptUsers {
@@ -54,23 +53,9 @@ impl ScriptUsers {
     pub fn with_network(loaded: &Arc<Loaded>, context: &WorkerContext, network: Rc<Network>, sinks: Sinks) -> Result<Self, ScriptError> {
         let (clock, recorder) = (context.clock.clone(), Rc::clone(&context.recorder));
         let worker = WorkerState::new(clock, recorder, network, Arc::clone(loaded), sinks, &user::capabilities())?;
-        let users = Self { realms: Rc::new(WorkerRealms::new(Rc::new(worker))), workers: context.workers.max(1) };
+        let users = Self { realms: Rc::new(WorkerRealms::new(Rc::new(worker))) };
         users.open_realm()?;
         Ok(users)
-    }
-
-    /// Opens the realms of this worker's share of the users that the plan is certain to have: evaluating the test file again, amid the
-    /// load, would keep the users that are there waiting.
-    ///
-    /// # Errors
-    /// As [`ScriptUsers::new`].
-    pub fn prepare(&self) -> Result<(), ScriptError> {
-        let planned = self.worker().loaded.plan.load.users_planned().div_ceil(self.workers.into());
-        let realms = planned.div_ceil(USERS_PER_REALM as u64);
-        while (self.realms.count() as u64) < realms {
-            self.open_realm()?;
-        }
-        Ok(())
     }
 
     /// The network of this worker, for the count of its connections.
@@ -130,15 +115,23 @@ fn console(worker: &Rc<WorkerState>) -> ConsoleSink {
     })
 }
 
+fn of_script(error: ScriptError) -> UserError {
+    error.render().into()
+}
+
 impl UserFactory for ScriptUsers {
     type User = ScriptUser;
 
-    fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> ScriptUser {
-        match self.make_user(leaf, scenario, number) {
-            Ok(user) => user,
-            // The first realm was opened from the same program; only a machine without memory gets here.
-            Err(error) => panic!("a further realm could not be opened: {error}"),
+    /// Opens the realms of so many users: evaluating the test file again, amid the load, would keep the users that are there waiting.
+    fn prepare(&self, users: u64) -> Result<(), UserError> {
+        while ((self.realms.count() * USERS_PER_REALM) as u64) < users {
+            self.open_realm().map_err(of_script)?;
         }
+        Ok(())
+    }
+
+    fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Result<ScriptUser, UserError> {
+        self.make_user(leaf, scenario, number).map_err(of_script)
     }
 
     fn count_into(&self, slice: &mut GeneratorSlice) {

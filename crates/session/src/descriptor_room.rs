@@ -18,7 +18,7 @@ const SPARE: u64 = 100;
 /// # Errors
 /// [`RoomError`] when users that the plan is certain to have find no room even then; it says what to do.
 pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, RoomError> {
-    let (certain, possible) = (at_once(load, &certain), at_once(load, &possible));
+    let (certain, possible) = (load.users_certain(), load.users_at_once(&possible));
     if possible.saturating_add(SPARE) <= limit {
         return Ok(DescriptorTables::OneForAll);
     }
@@ -41,23 +41,6 @@ pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<Descriptor
     }))
 }
 
-/// Most users that a tree has at once, of what each of its leaves has.
-fn at_once(load: &Load, of: &impl Fn(&ScenarioRun) -> u64) -> u64 {
-    match load {
-        Load::Sequence(parts) => parts.iter().map(|part| at_once(part, of)).max().unwrap_or(0),
-        Load::Parallel(parts) => parts.iter().map(|part| at_once(part, of)).fold(0, u64::saturating_add),
-        Load::Run(run) => of(run),
-    }
-}
-
-fn certain(run: &ScenarioRun) -> u64 {
-    match &run.profile {
-        LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
-        LoadProfile::Iterations { users, .. } => *users,
-        LoadProfile::Open { .. } => 0,
-    }
-}
-
 /// Open load has as many users as the target makes wait: at most one for each arrival.
 fn possible(run: &ScenarioRun) -> u64 {
     match &run.profile {
@@ -65,7 +48,7 @@ fn possible(run: &ScenarioRun) -> u64 {
             let arrivals = stages.iter().map(OpenStage::arrivals).sum::<f64>().ceil() as u64;
             arrivals.min(run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX))
         }
-        _ => certain(run),
+        _ => run.users_certain(),
     }
 }
 

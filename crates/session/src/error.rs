@@ -24,6 +24,9 @@ pub enum SessionError {
     /// At the start, nothing was loaded; later, the run was halted.
     #[error("{0}")]
     Subscriber(#[source] SubscriberError),
+    /// What makes the users failed: the test's own file threw. What was measured until then is kept.
+    #[error("{0}")]
+    Users(String),
     /// A worker could not start, or broke.
     #[error("{0}")]
     Worker(String),

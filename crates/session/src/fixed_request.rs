@@ -5,7 +5,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use engine::{Iteration, IterationEnd, UserFactory, VirtualUser, WorkerContext};
+use engine::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{RunOptions, ScenarioId};
@@ -105,9 +105,9 @@ impl FixedRequestUsers {
 impl UserFactory for FixedRequestUsers {
     type User = FixedRequestUser;
 
-    fn new_user(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> FixedRequestUser {
+    fn new_user(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> Result<FixedRequestUser, UserError> {
         let options = ClientOptions { keep_alive: self.keep_alive, ..ClientOptions::default() };
-        FixedRequestUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) }
+        Ok(FixedRequestUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) })
     }
 
     fn count_into(&self, slice: &mut GeneratorSlice) {

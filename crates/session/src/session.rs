@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{Coordinator, LoadEnding, LoadEvent, StopReason, UserFactory, WorkerContext};
+use engine::{Coordinator, LoadEnding, LoadEvent, StopReason, UserFactory, WorkerContext, WorkerError};
 use metrics::clock::Monotonic;
 use observe::Observer;
 use plan::TestPlan;
@@ -92,6 +92,7 @@ impl Session {
         });
         let failed = feed.finish(monotonic.now(), &end_of(&ending)).map(SessionError::Subscriber);
         let failure = match &ending {
+            LoadEnding::Broke(WorkerError::Users(problem)) => Some(SessionError::Users(problem.to_string())),
             LoadEnding::Broke(problem) => Some(SessionError::Worker(problem.to_string())),
             _ => failed,
         };

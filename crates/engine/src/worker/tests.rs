@@ -8,7 +8,7 @@ use std::sync::mpsc::sync_channel;
 use super::*;
 use crate::event_loop::on_virtual_time;
 use crate::messages::CoordinatorInput;
-use crate::user::{Iteration, IterationEnd, VirtualUser};
+use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
 use metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
 use plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timing};
 
@@ -73,10 +73,10 @@ impl VirtualUser for TestUser {
 impl UserFactory for Target {
     type User = TestUser;
 
-    fn new_user(&self, leaf: u32, _: ScenarioId, _: u64) -> TestUser {
+    fn new_user(&self, leaf: u32, _: ScenarioId, _: u64) -> Result<TestUser, UserError> {
         self.users_made.set(self.users_made.get() + 1);
         self.generator.works(&self.clock, self.generator.user_ns);
-        TestUser { target: self.clone(), answer_ns: self.beside_ns.filter(|_| leaf == 1) }
+        Ok(TestUser { target: self.clone(), answer_ns: self.beside_ns.filter(|_| leaf == 1) })
     }
 
     fn count_into(&self, _: &mut GeneratorSlice) {}

@@ -45,7 +45,7 @@ impl TestWorker {
     }
 
     pub(crate) fn user(&self, number: u64) -> ScriptUser {
-        self.users.new_user(0, ScenarioId(0), number)
+        self.users.new_user(0, ScenarioId(0), number).unwrap()
     }
 
     pub(crate) fn iteration(&self, sequence: u64, scheduled: Option<Nanos>) -> Iteration {
@@ -547,7 +547,7 @@ console.log("evaluated");
 const s = scenario("S", () => {});
 export default test({ target: param.url("target"), load: s.run(users(5000).for("1s")) });"#;
     run(text, async |worker| {
-        worker.users.prepare().unwrap();
+        worker.users.prepare(5_000).unwrap();
         assert_eq!(worker.texts().len(), 3);
         let users: Vec<ScriptUser> = (0..5_000).map(|number| worker.user(number)).collect();
         assert_eq!((users.len(), worker.texts().len()), (5_000, 3));

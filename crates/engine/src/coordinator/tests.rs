@@ -1,0 +1,121 @@
+//! Real workers that are slow to get ready, run out of users, or panic.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::control::LoadEvent;
+use crate::user::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser};
+use metrics::clock::Clock;
+use metrics::{GeneratorSlice, Outcome};
+use plan::{ClosedStage, Load, LoadProfile, ScenarioId, ScenarioRun};
+
+const MS: u64 = 1_000_000;
+
+/// What happened on any worker, in order.
+type Log = Mutex<Vec<&'static str>>;
+
+#[derive(Clone, Copy)]
+enum Fault {
+    None,
+    /// There are no more than so many users.
+    Users(u64),
+    /// Iterations of the user of this number panic.
+    Panic(u64),
+}
+
+struct Users<'a> {
+    clock: Clock,
+    fault: Fault,
+    log: &'a Log,
+}
+
+struct User {
+    clock: Clock,
+    panics: bool,
+}
+
+impl VirtualUser for User {
+    async fn iterate(&mut self, _: Iteration) -> IterationEnd {
+        assert!(!self.panics, "a bug");
+        self.clock.sleep(MS).await;
+        IterationEnd::Ended(Outcome::Passed)
+    }
+}
+
+impl UserFactory for Users<'static> {
+    type User = User;
+
+    fn prepare(&self, users: u64) -> Result<(), UserError> {
+        assert_eq!(users, 2, "half of four users");
+        self.log.lock().unwrap().push("prepared");
+        Ok(())
+    }
+
+    fn new_user(&self, _: u32, _: ScenarioId, number: u64) -> Result<User, UserError> {
+        self.log.lock().unwrap().push("user");
+        match self.fault {
+            Fault::Users(most) if number >= most => Err("line 3 threw".into()),
+            Fault::Panic(bad) => Ok(User { clock: self.clock.clone(), panics: number == bad }),
+            Fault::Users(_) | Fault::None => Ok(User { clock: self.clock.clone(), panics: false }),
+        }
+    }
+
+    fn count_into(&self, _: &mut GeneratorSlice) {}
+
+    fn drive(&self) -> impl Future<Output = ()> + 'static {
+        std::future::ready(())
+    }
+}
+
+/// Four users, one more each 20 ms, on two workers. Returns the end, the iterations that were recorded, and what happened.
+fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
+    let stages = vec![ClosedStage { from: 0, to: 4, duration_ns: 80 * MS }, ClosedStage { from: 4, to: 4, duration_ns: 80 * MS }];
+    let load = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::Closed { stages }));
+    let coordinator = Coordinator::new(Arc::new(TestPlan::new("t", ["s"], load)), 2, Monotonic::start());
+    let mut total = metrics::Snapshot::default();
+    let mut has_last = false;
+    let ending = coordinator.run(
+        |context| {
+            if context.index == 1 {
+                // As a test file does that computes at its top level.
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            Ok::<_, UserError>(Users { clock: context.clock.clone(), fault, log })
+        },
+        |event| {
+            has_last |= matches!(event, LoadEvent::LastSnapshot(_));
+            if let LoadEvent::Snapshot(slice) | LoadEvent::LastSnapshot(slice) = event {
+                total.merge(*slice);
+            }
+            None
+        },
+    );
+    assert!(has_last, "the run is told to its end");
+    (ending, total.leaves.iter().map(|leaf| leaf.ended).sum())
+}
+
+#[test]
+fn the_load_begins_when_every_worker_is_ready() {
+    static LOG: Log = Log::new(Vec::new());
+    let (ending, ended) = run(Fault::None, &LOG);
+    assert!(matches!(ending, LoadEnding::Completed) && ended > 0, "{ending:?}");
+    let log = LOG.lock().unwrap();
+    assert_eq!(log[..], ["prepared", "prepared", "user", "user", "user", "user"]);
+}
+
+#[test]
+fn a_user_that_cannot_be_made_ends_the_run_and_keeps_what_was_measured() {
+    static LOG: Log = Log::new(Vec::new());
+    let (ending, ended) = run(Fault::Users(3), &LOG);
+    assert!(matches!(&ending, LoadEnding::Broke(WorkerError::Users(error)) if error.to_string() == "line 3 threw"), "{ending:?}");
+    assert!(ended > 0);
+}
+
+#[test]
+fn a_panic_of_a_worker_ends_the_run_and_not_the_process() {
+    static LOG: Log = Log::new(Vec::new());
+    let (ending, ended) = run(Fault::Panic(1), &LOG);
+    let panicked = |error: &WorkerError| matches!(error, WorkerError::Panicked { worker: 1, message } if message == "a bug");
+    assert!(matches!(&ending, LoadEnding::Broke(error) if panicked(error)), "{ending:?}");
+    assert!(ended > 0, "what the other worker measured is kept");
+}
