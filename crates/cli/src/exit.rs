@@ -71,7 +71,7 @@ impl Exit {
             let by_user = cause.is::<UsageError>()
                 || cause.is::<ScriptError>()
                 || cause.is::<OutputError>()
-                || matches!(cause.downcast_ref(), Some(SessionError::Room(_) | SessionError::Users(_)));
+                || matches!(cause.downcast_ref(), Some(SessionError::Room(_) | SessionError::Rate(_) | SessionError::Users(_)));
             by_user.then_some(Exit::Usage)
         };
         error.chain().find_map(of_cause).unwrap_or(Exit::Broken)

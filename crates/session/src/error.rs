@@ -4,6 +4,7 @@ use run_directory::RunError;
 
 use crate::descriptor_room::RoomError;
 use crate::event::SubscriberError;
+use crate::rate_room::RateError;
 use crate::reach::Unreachable;
 
 /// Messages may quote secrets of the plan.
@@ -12,6 +13,9 @@ pub enum SessionError {
     /// Nothing was loaded: the plan needs more connections than this process may open.
     #[error(transparent)]
     Room(#[from] RoomError),
+    /// Nothing was loaded: the plan asks for more arrivals than any worker can start.
+    #[error(transparent)]
+    Rate(#[from] RateError),
     /// Nothing was loaded.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),

@@ -21,6 +21,7 @@ use crate::flow_tracking::FlowTracking;
 use crate::judgement::LiveJudgement;
 use crate::machine;
 use crate::printed_lines::PrintedLines;
+use crate::rate_room;
 use crate::reach::reach;
 use crate::run_feed::{FeedPosition, RunFeed};
 use crate::stub_signals::StubSignals;
@@ -68,6 +69,7 @@ impl Session {
         subscribers: &mut [&mut dyn Subscriber],
     ) -> Result<FinishedRun, SessionError> {
         let tables = descriptor_room::tables(&self.plan.load, self.workers, machine::raise_descriptor_limit())?;
+        rate_room::check(&self.plan, self.workers)?;
         reach(&self.plan, &self.network)?;
         let secrets = self.plan.all_secrets();
         let writer = Writer::create(&self.folder, self.info(), &self.plan)?;

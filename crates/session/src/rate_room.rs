@@ -1,0 +1,60 @@
+//! Whether a plan's rates are such as its workers could ever make.
+
+use plan::{LoadProfile, OpenStage, TestPlan};
+use units::count;
+
+/// The plan asks for more arrivals per second than its workers can start.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct RateError(String);
+
+/// Arrivals per second that no worker can start: a core makes about a tenth of it (bench/README.md). What lies between is tried, and validity
+/// says where the generator reached its limit; what lies beyond is a slip of the pen.
+const RATE_MAX: u64 = 1_000_000;
+
+/// # Errors
+/// [`RateError`]; it names the rate and says what to do.
+pub(crate) fn check(plan: &TestPlan, workers: u32) -> Result<(), RateError> {
+    let possible = RATE_MAX * u64::from(workers);
+    for run in plan.load.leaves() {
+        let asked = rate_max(&run.profile).ceil() as u64;
+        if asked > possible {
+            let scenario = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str());
+            return Err(RateError(format!(
+                "scenario \"{scenario}\" asks for {} arrivals per second, and {workers} workers cannot start more than {}: ask for less",
+                count(asked),
+                count(possible)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The highest rate of a profile. Arrivals per second.
+fn rate_max(profile: &LoadProfile) -> f64 {
+    let LoadProfile::Open { stages } = profile else { return 0.0 };
+    let highest = |stage: &OpenStage| match stage {
+        OpenStage::Rate { from, to, .. } => from.max(*to),
+        OpenStage::Burst { .. } => 0.0,
+    };
+    stages.iter().map(highest).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Load, ScenarioId, ScenarioRun};
+
+    fn refused(per_second: f64, workers: u32) -> Option<String> {
+        let load = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::rate(per_second, 1_000_000_000)));
+        check(&TestPlan::new("t", ["buy"], load), workers).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_rate_that_no_core_can_make_is_refused_by_its_number() {
+        let said = refused(50e6, 2).unwrap();
+        assert!(said.contains("\"buy\" asks for 50.0 M arrivals per second") && said.contains("2,000,000"), "{said}");
+        assert_eq!(refused(2e6, 2), None);
+        assert!(refused(2e6, 1).is_some());
+    }
+}
