@@ -1204,8 +1204,11 @@ declare module "loadstone" {
     listen?: string;
     /** Name of its signals. Default: the port, or its number among the file's stubs when that is any free one. */
     name?: string;
-    /** Speak TLS, with a certificate made for the occasion, which callers must not verify. */
-    tls?: boolean;
+    /**
+     * Speak TLS: `true` with a certificate made for the occasion, which callers must not verify, or with your own: PEM files of a certificate
+     * chain and its key, relative to the test file. Default: false.
+     */
+    tls?: boolean | { certificate: string; key: string };
     /** Seed of its draws. Default: 1. */
     seed?: number;
   }

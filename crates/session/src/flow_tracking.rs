@@ -54,7 +54,12 @@ impl FlowTracking {
             if is_last {
                 stubs.stop();
             }
-            self.book.take(stubs.flow_events());
+            let mut events = stubs.flow_events();
+            if is_last {
+                // Stubs serve on for a while; what comes to them after the run is no part of it.
+                events.retain(|event| event.at <= snapshot.end);
+            }
+            self.book.take(events);
         }
         snapshot.flows = if is_last { self.book.close(snapshot.end) } else { self.book.drain(snapshot.end) };
         let Some(load_end) = self.load_end.filter(|_| !self.released) else { return false };

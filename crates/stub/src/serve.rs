@@ -13,6 +13,7 @@ use crate::behaviour::ContentEncoding;
 use crate::body::OutgoingBody;
 use crate::clock::now_ns;
 use crate::endpoint::{Endpoint, PreparedBody, gzip, header_map, mark_gzip, plain_text};
+use crate::held::{HeldCall, HeldCalls};
 use crate::limit::Permit;
 use crate::recording::CallRecorder;
 use crate::seconds::CallEnding;
@@ -28,6 +29,7 @@ pub(crate) struct ServerState {
     pub(crate) recorder: RefCell<CallRecorder>,
     pub(crate) random: RefCell<SeededRandom>,
     pub(crate) timer: DeadlineTimer,
+    pub(crate) held: Rc<HeldCalls>,
     pub(crate) started_ns: u64,
     /// Of this server, for whoever receives its calls.
     pub(crate) number: usize,
@@ -46,12 +48,14 @@ pub(crate) struct Visit {
     status: Cell<Option<u16>>,
     ending: Cell<CallEnding>,
     held_ns: Cell<u64>,
+    /// Its answer is waited for when the server stops.
+    held: Cell<Option<HeldCall>>,
 }
 
 impl Visit {
-    fn new(state: &Rc<ServerState>, route: usize, arrived_ns: u64) -> Self {
+    fn new(state: &Rc<ServerState>, route: usize, arrived_ns: u64, held: HeldCall) -> Self {
         let (status, ending, held_ns) = (Cell::new(None), Cell::new(CallEnding::Abandoned), Cell::new(0));
-        Self { state: Rc::clone(state), route, arrived_ns, status, ending, held_ns }
+        Self { state: Rc::clone(state), route, arrived_ns, status, ending, held_ns, held: Cell::new(Some(held)) }
     }
 
     fn ends(&self, status: u16, ending: CallEnding) {
@@ -75,6 +79,7 @@ pub(crate) type Answer = HttpResponse<OutgoingBody<Held>>;
 /// Serves one request. `reset` tells the socket to close with a reset.
 pub(crate) async fn serve(state: Rc<ServerState>, request: HttpRequest<Incoming>, reset: Rc<Cell<bool>>) -> Result<Answer, Reset> {
     let arrived_ns = now_ns();
+    let held = state.held.enter();
     let (head, incoming) = request.into_parts();
     let matched =
         state.endpoints.iter().enumerate().find_map(|(index, endpoint)| {
@@ -90,7 +95,7 @@ pub(crate) async fn serve(state: Rc<ServerState>, request: HttpRequest<Incoming>
         Err(status) => return Ok(finish(&state, status, HeaderMap::new(), Bytes::new(), None, (None, None))),
     };
     let sequence = state.recorder.borrow_mut().arrived(index, arrived_ns, body.len());
-    let visit = Visit::new(&state, index, arrived_ns);
+    let visit = Visit::new(&state, index, arrived_ns, held);
     let permit = match admit(endpoint, arrived_ns).await {
         Ok(permit) => permit,
         Err((status, headers)) => {
@@ -100,6 +105,7 @@ pub(crate) async fn serve(state: Rc<ServerState>, request: HttpRequest<Incoming>
     };
     let fault = endpoint.fault(&mut state.random.borrow_mut());
     if fault == Some(Fault::Silence) {
+        visit.held.take();
         std::future::pending::<()>().await;
     }
     // A wait begins when the request is served: on arrival, or when its place behind a concurrency limit came free.

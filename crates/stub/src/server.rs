@@ -23,6 +23,9 @@ use crate::serve::ServerState;
 use crate::timer::DeadlineTimer;
 use crate::{Behaviour, Recording, SecondCounts, SeededRandom, StubError, TlsOptions, tls};
 
+/// How long answered connections may take to say goodbye.
+const CLOSING: Duration = Duration::from_millis(200);
+
 /// Collects routes and options; [`ServerBuilder::start`] runs them.
 #[derive(Debug)]
 pub struct ServerBuilder {
@@ -37,7 +40,7 @@ pub struct ServerBuilder {
     number: usize,
 }
 
-/// A running server. Dropping it stops it: idle connections close at once, responses under way get the drain time.
+/// A running server. Dropping it stops it, see [`Server::stop`], and waits for that.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -84,7 +87,8 @@ impl ServerBuilder {
         self
     }
 
-    /// How long responses under way may take once the server stops; 200 ms unless set.
+    /// How long the server goes on for calls that it holds, once it is to stop, and then again for those that came meanwhile; 200 ms
+    /// unless set.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
@@ -144,6 +148,12 @@ impl Server {
         self.address
     }
 
+    /// Begins to stop. It serves on until it holds no call, at most for the drain time: whoever waits for an answer may need another one
+    /// soon. Then it takes nothing new, and what it still holds has the drain time again. Calls that are never answered are not waited for.
+    pub fn stop(&mut self) {
+        self.control = None;
+    }
+
     /// The server's URL with this path, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.certificate_pem.is_some() { "https" } else { "http" };
@@ -180,7 +190,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.control = None;
+        self.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -213,7 +223,7 @@ fn run(
         match set_up(builder) {
             Ok((listener, state, address)) => {
                 let _ = report.send(Ok(address));
-                accept(listener, acceptor, state, orders, drain).await;
+                serve_until_dropped(listener, acceptor, state, orders, drain).await;
             }
             Err(problem) => drop(report.send(Err(problem))),
         }
@@ -230,7 +240,8 @@ fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<ServerState>, Socke
     let recorder = RefCell::new(CallRecorder::new(started_ns, endpoints.iter().map(|endpoint| endpoint.route.text().to_owned())));
     let timer = DeadlineTimer::new(builder.spin_ns).map_err(StubError::Thread)?;
     let random = RefCell::new(SeededRandom::from_seed(builder.seed));
-    let state = Rc::new(ServerState { endpoints, recorder, random, timer, started_ns, number: builder.number });
+    let held = Rc::default();
+    let state = Rc::new(ServerState { endpoints, recorder, random, timer, held, started_ns, number: builder.number });
     if let Some(listener) = builder.listener {
         let taken = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
         let taken = taken.and_then(|listener| listener.local_addr().map(|address| (listener, address)));
@@ -250,21 +261,52 @@ fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<ServerState>, Socke
     Ok((listener, state, address))
 }
 
-async fn accept(
+/// Serves until nobody can give orders any more, then stops as [`Server::stop`] says.
+async fn serve_until_dropped(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
     state: Rc<ServerState>,
-    mut orders: mpsc::Receiver<ServerOrder>,
+    orders: mpsc::Receiver<ServerOrder>,
     drain: Duration,
 ) {
     let (stop, stopping) = watch::channel(false);
     let driver = tokio::task::spawn_local(state.timer.clone().drive());
-    loop {
+    let intake = Intake { listener, acceptor, state: Rc::clone(&state), stopping };
+    tokio::select! {
+        () = intake.take() => {}
+        () = obey(orders, &state) => {}
+    }
+    let quiet = async {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            () = intake.take() => {}
+            () = state.held.none() => {}
+        }
+    };
+    let _ = tokio::time::timeout(drain, quiet).await;
+    drop(intake);
+    let _ = stop.send(true);
+    let _ = tokio::time::timeout(drain, state.held.none()).await;
+    // Each connection holds a receiver until it ends.
+    let _ = tokio::time::timeout(CLOSING, stop.closed()).await;
+    driver.abort();
+}
+
+/// Where connections come in.
+struct Intake {
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    state: Rc<ServerState>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Intake {
+    /// Takes connections, for ever.
+    async fn take(&self) {
+        loop {
+            match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    state.recorder.borrow_mut().connected();
-                    let (acceptor, state, stopping) = (acceptor.clone(), Rc::clone(&state), stopping.clone());
+                    self.state.recorder.borrow_mut().connected();
+                    let (acceptor, state, stopping) = (self.acceptor.clone(), Rc::clone(&self.state), self.stopping.clone());
                     tokio::task::spawn_local(async move {
                         converse(stream, acceptor, Rc::clone(&state), stopping).await;
                         state.recorder.borrow_mut().disconnected();
@@ -272,18 +314,18 @@ async fn accept(
                 }
                 // Out of descriptors, usually: give the others a chance to close.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-            },
-            order = orders.recv() => match order {
-                Some(ServerOrder::Count(origin_ns)) => state.recorder.borrow_mut().count_seconds(origin_ns),
-                Some(ServerOrder::Seconds(reply)) => drop(reply.try_send(state.recorder.borrow_mut().seconds(now_ns()))),
-                Some(ServerOrder::Read(reply)) => drop(reply.try_send(state.recorder.borrow_mut().read(now_ns()))),
-                None => break,
-            },
+            }
         }
     }
-    drop((listener, stopping));
-    let _ = stop.send(true);
-    // Each connection holds a receiver until it ends.
-    let _ = tokio::time::timeout(drain, stop.closed()).await;
-    driver.abort();
+}
+
+/// Carries orders out until none can come any more.
+async fn obey(mut orders: mpsc::Receiver<ServerOrder>, state: &ServerState) {
+    while let Some(order) = orders.recv().await {
+        match order {
+            ServerOrder::Count(origin_ns) => state.recorder.borrow_mut().count_seconds(origin_ns),
+            ServerOrder::Seconds(reply) => drop(reply.try_send(state.recorder.borrow_mut().seconds(now_ns()))),
+            ServerOrder::Read(reply) => drop(reply.try_send(state.recorder.borrow_mut().read(now_ns()))),
+        }
+    }
 }

@@ -1,19 +1,34 @@
-//! Certificates that a server signs for itself.
+//! Certificates: of the user's own, or signed by the server itself.
 
 use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use crate::StubError;
 
-/// A certificate for these names, made when the server starts.
+/// A certificate for these names, made when the server starts, or one that is given.
 #[derive(Debug, Clone)]
 pub struct TlsOptions {
+    pub own: Option<OwnCertificate>,
     /// DNS names and IP addresses.
     pub names: Vec<String>,
     pub state: CertificateState,
+}
+
+/// A certificate chain and its key, as PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OwnCertificate {
+    pub certificate_pem: String,
+    pub key_pem: String,
+}
+
+impl std::fmt::Debug for OwnCertificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OwnCertificate(…)")
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +40,42 @@ pub enum CertificateState {
 
 impl Default for TlsOptions {
     fn default() -> Self {
-        Self { names: ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec(), state: CertificateState::Valid }
+        Self { own: None, names: ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec(), state: CertificateState::Valid }
     }
 }
 
 /// Returns the acceptor (offering HTTP/2 and HTTP/1.1) and the certificate as PEM.
 pub(crate) fn acceptor(options: &TlsOptions) -> Result<(TlsAcceptor, String), StubError> {
-    let wrong = |doing, problem: &dyn std::fmt::Display| StubError::Certificate { doing, problem: problem.to_string() };
+    let (chain, private, pem) = match &options.own {
+        Some(own) => own.read()?,
+        None => signed(options)?,
+    };
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map(|builder| builder.with_no_client_auth())
+        .and_then(|builder| builder.with_single_cert(chain, private))
+        .map_err(|problem| wrong("use its certificate and key", &problem))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok((TlsAcceptor::from(Arc::new(config)), pem))
+}
+
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>, String);
+
+impl OwnCertificate {
+    fn read(&self) -> Result<Identity, StubError> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(self.certificate_pem.as_bytes()).collect();
+        let chain = chain.map_err(|problem| wrong("read its certificate", &problem))?;
+        if chain.is_empty() {
+            return Err(wrong("read its certificate", &"there is none in the PEM file"));
+        }
+        let key = PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes()).map_err(|problem| wrong("read its key", &problem))?;
+        Ok((chain, key, self.certificate_pem.clone()))
+    }
+}
+
+/// Made and signed here.
+fn signed(options: &TlsOptions) -> Result<Identity, StubError> {
     let mut params =
         CertificateParams::new(options.names.clone()).map_err(|problem| wrong("make a certificate for these names", &problem))?;
     if options.state == CertificateState::Expired {
@@ -41,12 +85,9 @@ pub(crate) fn acceptor(options: &TlsOptions) -> Result<(TlsAcceptor, String), St
     let made = KeyPair::generate().and_then(|key| params.self_signed(&key).map(|certificate| (certificate, key)));
     let (certificate, key) = made.map_err(|problem| wrong("sign a certificate", &problem))?;
     let private = PrivateKeyDer::try_from(key.serialize_der()).map_err(|problem| wrong("use the generated key", &problem))?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map(|builder| builder.with_no_client_auth())
-        .and_then(|builder| builder.with_single_cert(vec![certificate.der().clone()], private))
-        .map_err(|problem| wrong("set up TLS", &problem))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok((TlsAcceptor::from(Arc::new(config)), certificate.pem()))
+    Ok((vec![certificate.der().clone()], private, certificate.pem()))
+}
+
+fn wrong(doing: &'static str, problem: &dyn std::fmt::Display) -> StubError {
+    StubError::Certificate { doing, problem: problem.to_string() }
 }

@@ -72,7 +72,7 @@ export const stub = {
     if (given.listen !== undefined && typeof given.listen !== "string") {
       throw new TypeError(`stub.http(…) listen: ${show(given.listen)} is not an address: write it as "127.0.0.1:9099"`);
     }
-    const made = new HttpStub(__loadstone.stub(stubs.length, given.listen ?? "", given.tls === true), given);
+    const made = new HttpStub(__loadstone.stub(stubs.length, given.listen ?? "", given.tls !== undefined && given.tls !== false), given);
     stubs.push(made);
     return made;
   },

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use metrics::FlowEvent;
 use metrics::clock::Monotonic;
@@ -25,6 +26,10 @@ use crate::sinks::ConsoleLine;
 const CALLS_MAX: usize = 4_096;
 /// Batches of flow events that wait to be taken.
 const BATCHES_MAX: usize = 1_024;
+
+/// How long a stub goes on for calls that it holds when the run is over, and then again for those that came meanwhile: ten seconds in all. A
+/// call that dies inside makes the system under test complain, and try again where nobody listens any more.
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// Receives what functions of stubs print, and their errors.
 pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
@@ -51,7 +56,7 @@ impl Stubs {
         let handlers = any_function.then(|| handlers::start(loaded, requests, batches, Arc::clone(&origin_ns), console)).transpose()?;
         let mut servers = Vec::new();
         for (number, declared) in loaded.stubs.iter().enumerate() {
-            let place = StubWiring { listener: declared.listener(), calls: Some(calls.clone()), number };
+            let place = StubWiring { listener: declared.listener(), calls: Some(calls.clone()), number, drain: Some(DRAIN) };
             let server = declared.spec.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
             servers.push((declared.name(number), server));
         }
@@ -79,8 +84,11 @@ impl Stubs {
         self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.recording())).collect()
     }
 
-    /// Stops the servers and their functions. What was still to be told of journeys can be taken afterwards.
+    /// Stops the servers, once they have answered the calls that they hold, and their functions. What was still to be told of journeys can
+    /// be taken afterwards.
     pub fn stop(&self) {
+        // Side by side: who waits for one stub may be about to call another.
+        self.servers.borrow_mut().iter_mut().for_each(|(_, server)| server.stop());
         // The functions' thread ends when nobody can call it any more.
         self.servers.borrow_mut().clear();
         if let Some(handlers) = self.handlers.borrow_mut().take() {

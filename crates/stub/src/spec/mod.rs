@@ -5,18 +5,21 @@
 //! stub passes the channel to it in [`StubWiring`].
 
 mod response;
+mod tls;
 
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 pub use response::{FaultSpec, LimitSpec, ResponseSpec, SlowSpec, StageSpec};
+pub use tls::{CertificateFiles, TlsSpec};
 
 use crate::endpoint::Endpoint;
 use crate::route::RoutePattern;
-use crate::{BehaviourError, Call, Empirical, Server, StubError, TlsOptions};
+use crate::{BehaviourError, Call, Empirical, Server, StubError, tls as certificates};
 
 /// A server. Without routes, its own response serves every request; with routes, it fills in what they leave out.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -26,7 +29,7 @@ pub struct StubSpec {
     pub name: Option<String>,
     /// `"127.0.0.1:9099"`; empty for 127.0.0.1 on any free port.
     pub listen: String,
-    pub tls: bool,
+    pub tls: TlsSpec,
     /// Seed of every draw; 0 counts as 1.
     pub seed: u64,
     pub response: ResponseSpec,
@@ -52,6 +55,8 @@ pub struct StubWiring {
     pub calls: Option<mpsc::Sender<Call>>,
     /// What [`Call::server`] says.
     pub number: usize,
+    /// See [`ServerBuilder::drain`](crate::ServerBuilder::drain); its own where there is none.
+    pub drain: Option<Duration>,
 }
 
 impl StubSpec {
@@ -69,8 +74,11 @@ impl StubSpec {
             Some(listener) => builder.listener(listener),
             None => builder.listen(self.address()?),
         };
-        if self.tls {
-            builder = builder.tls(TlsOptions::default());
+        if let Some(options) = self.tls.options()? {
+            builder = builder.tls(options);
+        }
+        if let Some(drain) = wiring.drain {
+            builder = builder.drain(drain);
         }
         for RouteSpec { route, response, handler } in &self.routes {
             let wrong = |problem| StubError::Endpoint { route: route.clone(), problem };
@@ -93,6 +101,7 @@ impl StubSpec {
     /// As [`StubSpec::start`].
     pub fn check(&self) -> Result<(), StubError> {
         self.address()?;
+        self.tls.options()?.as_ref().map(certificates::acceptor).transpose()?;
         let mut routes: Vec<(&str, ResponseSpec)> =
             self.routes.iter().map(|route| (route.route.as_str(), route.response.over(&self.response))).collect();
         routes.push(("* /*", self.response.clone()));
@@ -115,11 +124,13 @@ impl StubSpec {
         self.listen.parse().map_err(|_| StubError::Address { listen: self.listen.clone() })
     }
 
-    /// Replaces every `delaysFrom` by the delays in the file: one per line, in milliseconds.
+    /// Replaces every `delaysFrom` by the delays in the file: one per line, in milliseconds; and the files of a certificate by what is in
+    /// them.
     ///
     /// # Errors
     /// What `read` gives, or the line that is not a delay.
     pub fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
+        self.tls.read_files(&read)?;
         let responses = std::iter::once(&mut self.response).chain(self.routes.iter_mut().map(|route| &mut route.response));
         for response in responses {
             if let Some(file) = response.delays_from.take() {

@@ -5,7 +5,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stub::{Behaviour, BodySource, CertificateState, Fault, Reply, Server, StubError, StubResponse, TlsOptions, Wait, now_ns};
+use serde_json::json;
+use stub::{
+    Behaviour, BodySource, CertificateState, Fault, Reply, Server, StubError, StubResponse, StubSpec, StubWiring, TlsOptions, Wait, now_ns,
+};
 
 use crate::client;
 
@@ -168,7 +171,7 @@ fn http2_on_a_cleartext_connection() {
     assert_eq!(server.recording().connections, 1);
 }
 
-async fn tls_answer(server: &Server, name: &str, alpn: &[u8]) -> Result<(bool, String), std::io::Error> {
+pub(crate) async fn tls_answer(server: &Server, name: &str, alpn: &[u8]) -> Result<(bool, String), std::io::Error> {
     use rustls::pki_types::pem::PemObject;
     let mut roots = rustls::RootCertStore::empty();
     let pem = server.certificate_pem().unwrap();
@@ -227,6 +230,47 @@ fn stopping_lets_answers_under_way_finish() {
     assert!(answer.ends_with("late"), "{answer}");
     assert_eq!((&idle).read(&mut [0; 1]).unwrap(), 0);
     assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
+
+/// Sends a request whose answer ends the connection, and reads that.
+fn exchange(mut stream: &TcpStream, path: &str) -> String {
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_stopping_server_serves_on_while_it_holds_a_call() {
+    let (calls, mut received) = tokio::sync::mpsc::channel(1);
+    let routes = json!([{ "route": "GET /held", "handler": true, "body": "late" }, { "route": "GET /quick", "body": "quick" }]);
+    let spec: StubSpec = serde_json::from_value(json!({ "routes": routes })).unwrap();
+    let wiring = StubWiring { calls: Some(calls), drain: Some(Duration::from_secs(20)), ..StubWiring::default() };
+    let mut server = spec.start_at(wiring).unwrap();
+    let address = server.address();
+    let held = std::thread::spawn(move || exchange(&TcpStream::connect(address).unwrap(), "/held"));
+    let call = received.blocking_recv().unwrap();
+    server.stop();
+    let quick = exchange(&TcpStream::connect(address).unwrap(), "/quick");
+    assert!(quick.ends_with("quick"), "{quick}");
+    assert!(call.answer.send(Reply::default()).is_ok());
+    let late = held.join().unwrap();
+    assert!(late.ends_with("late"), "{late}");
+    drop(server);
+    assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_stopping_server_does_not_wait_for_calls_that_it_never_answers() {
+    let behaviour = Behaviour::new().fault(1.0, Fault::Silence);
+    let server = Server::builder().drain(Duration::from_secs(3_600)).route("GET /", behaviour).start().unwrap();
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    while server.recording().in_flight == 0 {
+        std::thread::yield_now();
+    }
+    drop(server);
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::json;
 use stub::StubSpec;
 
 use crate::client;
+use crate::server::tls_answer;
 
 fn spec(value: serde_json::Value) -> StubSpec {
     serde_json::from_value(value).unwrap()
@@ -36,4 +37,36 @@ fn a_wrong_description_says_where() {
     let problem = |value| spec(value).start().map(|_| ()).unwrap_err().to_string();
     assert!(problem(json!({ "listen": "here" })).contains("\"here\" is not an address"));
     assert!(problem(json!({ "routes": [{ "route": "GET /a", "delay": "1" }] })).contains("\"GET /a\""));
+}
+
+/// A certificate for this name, and its key, as PEM.
+fn certificate(name: &str) -> (String, String) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    (rcgen::CertificateParams::new([name.to_owned()]).unwrap().self_signed(&key).unwrap().pem(), key.serialize_pem())
+}
+
+#[test]
+fn a_certificate_of_ones_own_is_shown() {
+    let (mine, other) = (certificate("bank.example"), certificate("bank.example"));
+    let with_key = |key: &str| {
+        let mut spec = spec(json!({ "tls": { "certificate": "bank.pem", "key": "bank.key" }, "body": "hello" }));
+        spec.read_files(|file| match file {
+            "bank.pem" => Ok(mine.0.clone()),
+            "bank.key" => Ok(key.to_owned()),
+            file => Err(format!("there is no {file}")),
+        })
+        .unwrap();
+        spec
+    };
+    let server = with_key(&mine.1).start().unwrap();
+    assert_eq!(server.certificate_pem(), Some(mine.0.as_str()));
+    client::run(async {
+        assert_eq!(tls_answer(&server, "bank.example", b"h2").await.unwrap(), (true, "hello".to_owned()));
+        assert!(tls_answer(&server, "localhost", b"h2").await.is_err());
+    });
+    for key in [&*other.1, "no key"] {
+        let problem = with_key(key).check().unwrap_err().to_string();
+        assert!(problem.starts_with("stub: cannot ") && problem.contains("key"), "{problem}");
+    }
+    assert!(serde_json::from_value::<StubSpec>(json!({ "tls": { "certificate": "bank.pem" } })).is_err());
 }

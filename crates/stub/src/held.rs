@@ -1,0 +1,40 @@
+//! Calls that a server has taken and not yet answered: what it waits for before it stops.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tokio::sync::Notify;
+
+#[derive(Debug, Default)]
+pub(crate) struct HeldCalls {
+    count: Cell<usize>,
+    left: Notify,
+}
+
+impl HeldCalls {
+    pub(crate) fn enter(self: &Rc<Self>) -> HeldCall {
+        self.count.set(self.count.get() + 1);
+        HeldCall(Rc::clone(self))
+    }
+
+    /// Waits until none is held.
+    pub(crate) async fn none(&self) {
+        while self.count.get() > 0 {
+            self.left.notified().await;
+        }
+    }
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldCall(Rc<HeldCalls>);
+
+impl Drop for HeldCall {
+    fn drop(&mut self) {
+        let Self(calls) = self;
+        calls.count.set(calls.count.get() - 1);
+        if calls.count.get() == 0 {
+            calls.left.notify_one();
+        }
+    }
+}

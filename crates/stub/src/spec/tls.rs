@@ -1,0 +1,50 @@
+//! What a description says of TLS.
+
+use serde::Deserialize;
+
+use crate::{OwnCertificate, StubError, TlsOptions};
+
+/// `false`, `true` for a certificate made at the start, or the PEM files of one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum TlsSpec {
+    Made(bool),
+    Own(CertificateFiles),
+    #[serde(skip)]
+    Read(OwnCertificate),
+}
+
+/// PEM files of a certificate chain and its key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CertificateFiles {
+    pub certificate: String,
+    pub key: String,
+}
+
+impl Default for TlsSpec {
+    fn default() -> Self {
+        Self::Made(false)
+    }
+}
+
+impl TlsSpec {
+    /// Puts the content of its files in their place.
+    pub(super) fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
+        if let Self::Own(files) = self {
+            let read = |file: &str| read(file).map_err(|problem| StubError::File { problem: problem.to_string() });
+            *self = Self::Read(OwnCertificate { certificate_pem: read(&files.certificate)?, key_pem: read(&files.key)? });
+        }
+        Ok(())
+    }
+
+    /// For the server; `None` without TLS.
+    pub(super) fn options(&self) -> Result<Option<TlsOptions>, StubError> {
+        match self {
+            Self::Made(false) => Ok(None),
+            Self::Made(true) => Ok(Some(TlsOptions::default())),
+            Self::Own(files) => Err(StubError::File { problem: format!("the file {} was not read", files.certificate) }),
+            Self::Read(own) => Ok(Some(TlsOptions { own: Some(own.clone()), ..TlsOptions::default() })),
+        }
+    }
+}
