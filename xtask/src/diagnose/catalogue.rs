@@ -52,6 +52,8 @@ pub(super) struct AcceptedFinding {
     rules: Vec<String>,
     must: Vec<Phrase>,
     must_not: Vec<Phrase>,
+    /// Whether the remark may say it, where there is no finding: it is not a fault that somebody has to mend.
+    in_remark: bool,
     /// Only under these observations, loads and stacks; empty: all.
     observe: Vec<String>,
     loads: Vec<String>,
@@ -65,9 +67,15 @@ impl AcceptedFinding {
     }
 
     pub(super) fn is_met_by(&self, rule: &str, claim: &str) -> bool {
-        (self.rules.is_empty() || self.rules.iter().any(|wanted| wanted == rule))
-            && self.must.iter().all(|phrase| phrase.is_in(claim))
-            && !self.must_not.iter().any(|phrase| phrase.is_in(claim))
+        (self.rules.is_empty() || self.rules.iter().any(|wanted| wanted == rule)) && self.is_in(claim)
+    }
+
+    pub(super) fn is_met_by_remark(&self, remark: &str) -> bool {
+        self.in_remark && self.is_in(remark)
+    }
+
+    fn is_in(&self, claim: &str) -> bool {
+        self.must.iter().all(|phrase| phrase.is_in(claim)) && !self.must_not.iter().any(|phrase| phrase.is_in(claim))
     }
 }
 
@@ -128,7 +136,7 @@ fn fault(entry: &Value, all_stacks: &[String]) -> Result<PlantedFault> {
 }
 
 fn expectation(entry: &Value, settings: &Value) -> Result<AcceptedFinding> {
-    knows_only(entry, &["rules", "must", "mustNot", "observe", "loads", "stacks", "why"])?;
+    knows_only(entry, &["rules", "must", "mustNot", "inRemark", "observe", "loads", "stacks", "why"])?;
     let phrases = |list: &Value| texts(list)?.iter().map(|text| Phrase::parse(text, settings)).collect::<Result<Vec<_>>>();
     let optional = |list: &Value| if list.is_null() { Ok(Vec::new()) } else { texts(list) };
     let must = phrases(&entry["must"])?;
@@ -140,7 +148,16 @@ fn expectation(entry: &Value, settings: &Value) -> Result<AcceptedFinding> {
     let loads = optional(&entry["loads"])?;
     among("observation", &observe, OBSERVATIONS)?;
     among("load", &loads, LOADS)?;
-    Ok(AcceptedFinding { rules: optional(&entry["rules"])?, must, must_not, observe, loads, stacks: optional(&entry["stacks"])? })
+    let in_remark = entry["inRemark"].as_bool().unwrap_or_default();
+    Ok(AcceptedFinding {
+        rules: optional(&entry["rules"])?,
+        must,
+        must_not,
+        in_remark,
+        observe,
+        loads,
+        stacks: optional(&entry["stacks"])?,
+    })
 }
 
 fn list(value: &Value) -> Result<&Vec<Value>> {

@@ -63,6 +63,10 @@ pub(super) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Seve
         // Of a system that carries its load, "more comes in than goes out" is an accusation, too.
         return if said.findings.is_empty() { Rating::Right } else { Rating::Wrong };
     }
+    let mut meant = severity.right.iter().filter(|one| one.is_for(&cell.stack, &cell.load, &cell.observe));
+    if said.findings.is_empty() && meant.any(|one| one.is_met_by_remark(&said.remark)) {
+        return Rating::Right;
+    }
     let tells_nothing = said.remark.to_lowercase().contains("cannot tell what");
     if said.findings.is_empty() && !tells_nothing { Rating::Denied } else { Rating::Abstained }
 }
@@ -119,6 +123,14 @@ mod tests {
         assert_eq!(judged(cell, &[ITSELF], ""), Rating::Generator);
         assert_eq!(judged(cell, &[queue, ITSELF], ""), Rating::Abstained);
         assert_eq!(judged(cell, &[ITSELF, OTHER], ""), Rating::Wrong);
+    }
+
+    #[test]
+    fn a_warm_up_may_be_said_in_the_remark() {
+        let remark =
+            "Every arrival was served: no limit was reached. \"Buy\" was slower until 0:09 (180 ms instead of 9 ms): it warmed up.";
+        assert_eq!(judged("node/warm-up/plain/constant/nothing/1", &[], remark), Rating::Right);
+        assert_eq!(judged("node/row-lock/plain/ramp/nothing/1", &[], remark), Rating::Denied);
     }
 
     #[test]

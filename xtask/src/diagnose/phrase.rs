@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// How far from a number another may be to be the same.
 const NEAR: f64 = 0.15;
+/// How wide `3 to 5` may be to say a number at all.
+const SPAN_MAX: f64 = 2.0;
 
 /// One pattern.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,10 +39,14 @@ impl Phrase {
 
     pub(super) fn is_in(&self, sentence: &str) -> bool {
         let words = words(sentence);
-        self.alternatives.iter().any(|wanted| {
-            (0..words.len()).any(|start| wanted.iter().enumerate().all(|(offset, word)| word.matches(&words[start..], offset)))
-        })
+        self.alternatives.iter().any(|wanted| (0..words.len()).any(|start| follow(wanted, &words[start..])))
     }
+}
+
+/// Whether these words begin so.
+fn follow(wanted: &[PhraseWord], said: &[String]) -> bool {
+    let Some((first, rest)) = wanted.split_first() else { return true };
+    first.lengths(said).into_iter().any(|length| follow(rest, &said[length..]))
 }
 
 /// The settings of the fault in place of their names: `{stall.every}`.
@@ -87,18 +93,32 @@ fn word(text: &str) -> Result<PhraseWord> {
 }
 
 impl PhraseWord {
-    fn matches(&self, rest: &[String], offset: usize) -> bool {
-        let Some(said) = rest.get(offset) else { return false };
-        match self {
-            Self::Exact(wanted) => said == wanted,
-            Self::Prefix(start) => said.starts_with(start.as_str()),
-            Self::Number(low, high) => number(said).is_some_and(|number| (*low..=*high).contains(&number)),
+    /// How many of these words it can stand for: none, one, or three where a number is said as `3 to 5`.
+    fn lengths(&self, said: &[String]) -> Vec<usize> {
+        let Some(first) = said.first() else { return Vec::new() };
+        let one = match self {
+            Self::Exact(wanted) => first == wanted,
+            Self::Prefix(start) => first.starts_with(start.as_str()),
+            Self::Number(low, high) => number(first).is_some_and(|number| (*low..=*high).contains(&number)),
             Self::Instant(low, high) => {
-                let unit = rest.get(offset + 1).is_some_and(|unit| unit == "s" || unit == "seconds");
-                let plain = if unit { number(said) } else { None };
-                clock(said).or(plain).is_some_and(|seconds| (*low..=*high).contains(&seconds))
+                let unit = said.get(1).is_some_and(|unit| unit == "s" || unit == "seconds");
+                let plain = if unit { number(first) } else { None };
+                clock(first).or(plain).is_some_and(|seconds| (*low..=*high).contains(&seconds))
             }
+        };
+        let mut lengths = Vec::new();
+        if one {
+            lengths.push(1);
         }
+        if let (Self::Number(low, high), [from, to, until, ..]) = (self, said)
+            && let (Some(from), Some(until)) = (number(from), number(until))
+            && to == "to"
+            && until <= SPAN_MAX * from
+            && (from..=until).contains(&f64::midpoint(*low, *high))
+        {
+            lengths.push(3);
+        }
+        lengths
     }
 }
 
@@ -137,6 +157,13 @@ mod tests {
         assert!(says("3..5 at a time", "about 4 at a time"));
         assert!(!says("3..5 at a time", "about 6 at a time"));
         assert!(says("1000..2000", "1,200 failures"));
+    }
+
+    #[test]
+    fn a_narrow_span_says_its_number() {
+        assert!(says("~4 at a time", "served about 3 to 5 at a time"));
+        assert!(!says("~4 at a time", "served about 1 to 9 at a time"), "that says nothing");
+        assert!(!says("~4 at a time", "served about 5 to 7 at a time"));
     }
 
     #[test]
