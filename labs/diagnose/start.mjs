@@ -14,6 +14,9 @@ import { STACKS } from "./stacks.mjs";
 
 const here = import.meta.dirname;
 const parts = new Parts();
+// Whoever started it may be killed: what is left behind would be measured with the next stack.
+const parent = process.ppid;
+setInterval(() => process.ppid === parent || parts.stop(1), 1000).unref();
 await parts.run(async () => {
   const name = process.env.STACK ?? "node";
   const settings = JSON.parse(process.env.FAULT || "{}");

@@ -222,6 +222,34 @@ mod tests {
         }
     }
 
+    /// A setting that a stack does not read would leave it healthy, and whatever is said of it wrong.
+    #[test]
+    fn every_stack_reads_what_its_faults_set() {
+        /// The other runtimes compute on one core by nature.
+        const OF_ITSELF: &str = "cores";
+        let labs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../labs/diagnose"));
+        let sources = |stack: &str| -> String {
+            let own: &[&str] = match stack {
+                "nginx" | "chain" | "redis" => &["node", "chain"],
+                "jvm" => &["jvm/shop"],
+                other => &[other],
+            };
+            let all = own.iter().map(|folder| labs.join(folder)).chain([labs.to_path_buf()]);
+            let files = all.flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+            let is_source =
+                |file: &Path| file.extension().is_some_and(|end| ["mjs", "go", "py", "java"].iter().any(|source| end == *source));
+            files.filter(|file| is_source(file)).map(|file| fs::read_to_string(file).unwrap()).collect()
+        };
+        for fault in &catalogue().faults {
+            for stack in &fault.stacks {
+                let text = sources(stack);
+                for name in fault.severities.iter().flat_map(|severity| severity.settings.as_object().unwrap().keys()) {
+                    assert!(name == OF_ITSELF || text.contains(name.as_str()), "{stack} reads no {name}, which {} sets", fault.name);
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_misspelt_field_is_refused() {
         let text = r#"{ "stacks": ["node"], "symptoms": [], "slice": [], "faults": [
