@@ -3,9 +3,9 @@
 use run_directory::Run;
 
 use crate::facts::Facts;
-use crate::summary::Numbers;
+use crate::summary::{Numbers, Told};
 use crate::validity::{CheckInput, RunStage};
-use crate::{RunTally, Summary, Verdict, findings, moved, thresholds, validity};
+use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, thresholds, validity};
 
 /// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
@@ -15,8 +15,9 @@ pub fn conclude(run: &Run) -> Summary {
     let input =
         CheckInput { plan: &run.plan, host: &run.info.host, tally: &tally, notices: &run.notices, response: &numbers.response, stage };
     let validity = validity::judge(&input);
-    let findings = findings::find(&Facts::of(run, &tally, &validity));
+    let facts = Facts::of(run, &tally, &validity);
+    let (findings, changes) = (findings::find(&facts), change_rows::of(&facts));
     let thresholds = thresholds::evaluate(run);
     let signals = moved::rows(&run.signals, &findings);
-    numbers.into_summary(&run.info, &run.plan.name, signals, Verdict { validity, thresholds, findings })
+    numbers.into_summary(&run.info, &run.plan.name, Told { signals, changes, verdict: Verdict { validity, thresholds, findings } })
 }

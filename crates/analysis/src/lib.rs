@@ -5,28 +5,33 @@
 //! `findings` read facts, and nothing else, to say what limits it. Definitions: docs/metrics.md, docs/validity.md and docs/findings.md.
 
 mod censored;
+mod change_rows;
 mod conclude;
 mod facts;
 mod findings;
 mod flows;
+mod instant;
 mod interval;
 mod live;
 mod model;
 mod moved;
 mod percentile;
+mod robust;
+mod shift;
 mod summary;
 mod table;
 mod tally;
 mod thresholds;
 mod time_stats;
+mod trend;
 mod validity;
 
 pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, RequestRow, RunTotals, SignalRow, Summary, ThresholdResult,
-    ThresholdState, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, RequestRow, RunTotals, SignalRow, Summary,
+    ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;

@@ -8,7 +8,7 @@ use run_directory::{HostFacts, RunInfo, SignalSeries};
 
 use crate::censored::CensoredTimes;
 use crate::percentile::stats;
-use crate::summary::Numbers;
+use crate::summary::{Numbers, Told};
 use crate::thresholds::{ThresholdFailure, Thresholds};
 use crate::validity::{self, CheckInput, RunStage};
 use crate::{Findings, Grade, RunTally, RunTotals, Summary, ThresholdResult, TimeStats, Validity, Verdict};
@@ -163,7 +163,7 @@ impl LiveAnalysis {
     pub fn summary(&self, info: &RunInfo) -> Summary {
         let findings = Findings { findings: Vec::new(), remark: "Findings are made when the run is over.".to_owned() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
-        Numbers::so_far(&self.tally).into_summary(info, &self.plan.name, Vec::new(), verdict)
+        Numbers::so_far(&self.tally).into_summary(info, &self.plan.name, Told { signals: Vec::new(), changes: Vec::new(), verdict })
     }
 
     fn response(&self) -> TimeStats {

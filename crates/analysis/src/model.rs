@@ -160,6 +160,36 @@ pub struct SignalRow {
     pub max_at_seconds: f64,
 }
 
+/// What a [`ChangeRow`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangedThing {
+    Request,
+    Group,
+    Scenario,
+    Flow,
+    Signal,
+}
+
+/// Something that changed at an instant while the load stayed the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChangeRow {
+    pub of: ChangedThing,
+    pub name: String,
+    /// `service.p50` and `service.mean` in seconds, `failures.share`, or `value.p50` of a signal's readings as shown.
+    pub metric: String,
+    /// Seconds since the run began, and by how much that may be off either way.
+    pub at_seconds: f64,
+    pub at_error_seconds: f64,
+    /// When it was over; `None`: it lasted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_seconds: Option<f64>,
+    pub before: f64,
+    pub after: f64,
+    pub samples_before: u64,
+    pub samples_after: u64,
+}
+
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunTotals {
@@ -208,6 +238,9 @@ pub struct Summary {
     /// A few of the system's own signals. Absent from the files of earlier versions.
     #[serde(default)]
     pub signals: Vec<SignalRow>,
+    /// What changed in time. Absent from the files of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeRow>,
     pub verdict: Verdict,
 }
 

@@ -9,7 +9,7 @@ use crate::censored::CensoredTimes;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
-use crate::{CheckRow, ErrorRow, FlowRow, RequestRow, RunTotals, SignalRow, Summary, TimeStats, Verdict};
+use crate::{ChangeRow, CheckRow, ErrorRow, FlowRow, RequestRow, RunTotals, SignalRow, Summary, TimeStats, Verdict};
 
 /// Rows of the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
@@ -28,6 +28,13 @@ pub(crate) struct Numbers {
     flows: Vec<FlowRow>,
     checks: Vec<CheckRow>,
     errors: Vec<ErrorRow>,
+}
+
+/// What is told besides the numbers.
+pub(crate) struct Told {
+    pub(crate) signals: Vec<SignalRow>,
+    pub(crate) changes: Vec<ChangeRow>,
+    pub(crate) verdict: Verdict,
 }
 
 impl Numbers {
@@ -62,7 +69,7 @@ impl Numbers {
         }
     }
 
-    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, signals: Vec<SignalRow>, verdict: Verdict) -> Summary {
+    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, told: Told) -> Summary {
         Summary {
             schema: Summary::SCHEMA,
             id: info.id.clone(),
@@ -76,8 +83,9 @@ impl Numbers {
             flows: self.flows,
             checks: self.checks,
             errors: self.errors,
-            signals,
-            verdict,
+            signals: told.signals,
+            changes: told.changes,
+            verdict: told.verdict,
         }
     }
 }

@@ -8,17 +8,23 @@
 
 pub(crate) mod called;
 pub(crate) mod calls_at_once;
+pub(crate) mod changes;
 mod commits;
 pub(crate) mod exhausted;
+pub(crate) mod failures;
 pub(crate) mod generator;
 mod load_blocks;
 pub(crate) mod load_response;
+mod load_stretches;
 pub(crate) mod plateau;
 pub(crate) mod pools;
 pub(crate) mod readings;
 mod session_waits;
 pub(crate) mod sessions;
+pub(crate) mod signal_moves;
 pub(crate) mod signals;
+pub(crate) mod stalls;
+pub(crate) mod timeline;
 pub(crate) mod waiting;
 
 use run_directory::Run;
@@ -26,7 +32,9 @@ use run_directory::Run;
 use crate::{RunTally, Validity};
 use called::CalledEndpoint;
 use calls_at_once::CallCeiling;
+use changes::Changes;
 use exhausted::Exhausted;
+use failures::Failing;
 use generator::GeneratorChecks;
 use load_response::LoadResponse;
 use plateau::Plateaus;
@@ -34,6 +42,7 @@ use pools::PoolShortage;
 use session_waits::SessionWait;
 use sessions::DatabaseSessions;
 use signals::ObservedSignals;
+use stalls::PeriodicStalls;
 use waiting::WaitingStretch;
 
 /// Everything that rules read.
@@ -63,6 +72,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) session_wait: Option<SessionWait<'a>>,
     /// Pools whose members were all in use while somebody waited for one.
     pub(crate) pools: Vec<PoolShortage>,
+    /// What changed in time while the load stayed the same.
+    pub(crate) changes: Changes,
+    /// Pauses that come back at even distances.
+    pub(crate) stalls: Option<PeriodicStalls>,
+    /// What failed, how and when; most failures first.
+    pub(crate) failing: Vec<Failing<'a>>,
 }
 
 impl<'a> Facts<'a> {
@@ -78,6 +93,9 @@ impl<'a> Facts<'a> {
         let exhausted = exhausted::find(run, tally, &signals, &waiting, call_ceiling.as_ref());
         let session_wait = session_waits::find(run, &signals, &waiting, call_ceiling.as_ref());
         let pools = pools::find(&signals, tally.duration_seconds());
+        let changes = changes::find(run, &timeline::of(run, tally), &load_stretches::find(run));
+        let stalls = stalls::find(run);
+        let failing = failures::find(run, tally);
         Self {
             run,
             tally,
@@ -93,6 +111,9 @@ impl<'a> Facts<'a> {
             exhausted,
             session_wait,
             pools,
+            changes,
+            stalls,
+            failing,
         }
     }
 }

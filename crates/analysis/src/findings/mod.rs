@@ -4,17 +4,21 @@
 //! docs/findings.md, and tests in `tests/it` with as many systems that it must not accuse as systems that it must explain.
 
 mod call_ceiling;
+mod change;
 mod connection_pool;
 mod database_waits;
 mod effective_concurrency;
+mod failures;
 mod generator;
 mod memory_per_connection;
+mod observe_next;
 mod order;
 mod ranked;
 mod rate_limit;
 mod remark;
 mod saturation;
 mod slow_dependency;
+mod stall;
 mod two_kinds;
 mod unstable_queue;
 
@@ -31,6 +35,7 @@ const RULES: &[FindingRule] = &[
     order::find,
     memory_per_connection::find,
     two_kinds::find,
+    stall::find,
     rate_limit::find,
     saturation::find,
     database_waits::find,
@@ -40,10 +45,14 @@ const RULES: &[FindingRule] = &[
     unstable_queue::find,
 ];
 
+/// Rules that make one finding for each thing that failed or changed.
+const RULES_OF_EACH: &[fn(&Facts<'_>) -> Vec<RankedFinding>] = &[failures::find, change::find];
+
 /// What is said about the target means little while the generator is certain to be the limit. Then causes come before what follows from them, and the
 /// surest first.
 pub(crate) fn find(facts: &Facts<'_>) -> Findings {
-    let mut found: Vec<RankedFinding> = RULES.iter().filter_map(|rule| rule(facts)).collect();
+    let of_each = RULES_OF_EACH.iter().flat_map(|rule| rule(facts));
+    let mut found: Vec<RankedFinding> = of_each.chain(RULES.iter().filter_map(|rule| rule(facts))).collect();
     found.sort_by_key(|found| (found.doubt, found.standing, std::cmp::Reverse(found.finding.confidence)));
     let remark = if found.is_empty() { remark::of(facts) } else { String::new() };
     Findings { findings: found.into_iter().map(|found| found.finding).collect(), remark }

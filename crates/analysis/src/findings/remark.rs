@@ -1,29 +1,45 @@
-//! What to say when no rule finds anything: that nothing limits the target, where the evidence carries that, or what to observe next.
+//! What to say when no rule finds anything: that nothing limits the target, where each request and flow was looked at and carries it, or what to
+//! observe next. Each sentence is made of numbers that were just read; none is said by default.
 
-use plan::LoadProfile;
+use metrics::SeriesKind;
 use run_directory::RunEnd;
 
-use crate::Grade;
+use super::observe_next;
 use crate::facts::Facts;
+use crate::facts::changes::{Change, Kept};
 use crate::facts::load_response::LoadResponse;
-use crate::validity::is_steady;
+use crate::facts::timeline::TimelineOf;
+use crate::instant::{clock, named};
+use crate::{Grade, RunTotals};
 
 /// Failed share above which failures are the first thing to look at.
 const FAILED_MAX: f64 = 0.001;
-/// Growth of response times that "does not grow" allows.
+/// Growth of response times that "does not grow" allows, and how far medians may lie apart to be "kept".
 const GROWTH_MAX: f64 = 1.25;
+const KEPT_MAX: f64 = 0.25;
+/// A difference that nobody cares for, whatever part of the median it is. Seconds.
+const KEPT_BY_S: f64 = 0.001;
 /// Part of the throughput asked for that must have been reached.
 const REACHED_MIN: f64 = 0.95;
 const REQUESTS_MIN: u64 = 100;
+/// Part of the loaded time that a stretch of steady load must cover to speak for the run.
+const COVERED_MIN: f64 = 0.7;
 
 pub(super) fn of(facts: &Facts<'_>) -> String {
     let totals = crate::summary::totals(facts.tally);
+    let said = without_warm_up(facts, &totals);
+    match facts.changes.warm_ups.first() {
+        Some(warm_up) => format!("{said} {}", warming_up(warm_up)),
+        None => said,
+    }
+}
+
+fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if totals.requests < REQUESTS_MIN {
         return cannot_tell("too few requests ended", "Run longer or at a higher rate.");
     }
     if totals.failure_share > FAILED_MAX {
-        let failed = format!("{} of the requests failed", units::share(totals.failure_share));
-        return cannot_tell(&failed, "Look at the errors first.");
+        return cannot_tell(&failed(facts, totals), "Look at the errors first.");
     }
     if facts.run.end != Some(RunEnd::Completed) {
         return cannot_tell("the run did not complete", "Let it run to its end.");
@@ -31,39 +47,44 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
     if facts.validity.grade == Grade::Invalid {
         return cannot_tell("the measurement is not valid", "See the validity checks.");
     }
+    if let Some(waiting) = facts.waiting.first() {
+        let why = format!(
+            "{} waited from {} to {}, and nothing that was seen says for what",
+            waiting.what(),
+            clock(waiting.from),
+            clock(waiting.to)
+        );
+        return cannot_tell(&why, &observe_next::of(facts));
+    }
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
-        return shared(&grown, first);
+        return shared(facts, &grown, first);
     }
-    let followed: Vec<&LoadResponse> = facts.responses.iter().filter(|response| follows(response)).collect();
-    if !followed.is_empty() && followed.len() == facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN).count() {
+    if all_follow(facts) && is_all_at_ease(facts) {
         return format!(
             "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow \
-             with it, and nothing failed.",
-            units::number(top_rate(facts))
+             with it, and {}.",
+            units::number(top_rate(facts)),
+            failed(facts, totals)
         );
     }
-    if is_steady(facts.validity) && is_open(facts) {
-        return format!(
-            "Nothing limits it at this load: every arrival was served, nothing failed and response times stayed steady at {} requests \
-             per second. This run cannot tell where the limit is: raise the rate.",
-            units::number(totals.request_rate)
-        );
+    if let Some(steady) = kept_at_constant_load(facts, totals) {
+        return steady;
     }
     let varied = |response: &LoadResponse| matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= 2.0 * low.load);
     if facts.responses.iter().any(varied) {
         return cannot_tell(
             "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
-            "Raise the load further and hold it there, and observe the target's process.",
+            &format!("Raise the load further and hold it there. {}", observe_next::of(facts)),
         );
     }
     cannot_tell(
         "the load did not vary enough to see how the target responds to it",
-        "Ramp the load from low to high, and observe the target's process.",
+        &format!("Ramp the load from low to high. {}", observe_next::of(facts)),
     )
 }
 
-fn shared(grown: &[&LoadResponse], first: &LoadResponse) -> String {
+fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> String {
     let times = match (first.low, first.high) {
         (Some(low), Some(high)) => {
             format!(" (\"{}\" from {} to {})", first.name, units::seconds(low.service), units::seconds(high.service))
@@ -73,17 +94,47 @@ fn shared(grown: &[&LoadResponse], first: &LoadResponse) -> String {
     if grown.len() > 1 {
         return cannot_tell(
             &format!("{} requests slow down together as the load rises{times}, which points to something they share", grown.len()),
-            "Observe the target's process (CPU, threads) and its database.",
+            &observe_next::of(facts),
         );
     }
     cannot_tell(
         &format!("response times grow with the load{times}, but throughput still follows it"),
-        "Raise the load until throughput stops, and observe the target's process.",
+        &format!("Raise the load until throughput stops. {}", observe_next::of(facts)),
     )
 }
 
 fn cannot_tell(why: &str, next: &str) -> String {
     format!("Cannot tell what limits it: {why}. {next}")
+}
+
+/// `nothing failed`, or all that did.
+fn failed(facts: &Facts<'_>, totals: &RunTotals) -> String {
+    let of =
+        |count: u64, all: u64, what: &str| (count > 0).then(|| format!("{} of {} {what} failed", units::count(count), units::count(all)));
+    let most = facts.failing.first().and_then(|failing| failing.kinds.first());
+    let how = most.map_or_else(String::new, |kind| format!(" ({})", kind.text));
+    let requests = of(totals.requests_failed, totals.requests, "requests").map(|text| format!("{text}{how}"));
+    let iterations = if requests.is_none() { of(totals.iterations_failed, totals.iterations, "iterations") } else { None };
+    let checks = of(totals.checks_failed, totals.checks_passed + totals.checks_failed, "checks");
+    let flows = facts.tally.flows().iter().filter_map(|flow| {
+        let merged = &flow.merged;
+        (merged.timed_out > 0).then(|| format!("{} journeys of \"{}\" were given up", units::count(merged.timed_out), merged.name))
+    });
+    let all: Vec<String> = [requests, iterations, checks].into_iter().flatten().chain(flows).collect();
+    if all.is_empty() { "nothing failed".to_owned() } else { all.join(", ") }
+}
+
+/// Throughput of every request that says something followed the load.
+fn all_follow(facts: &Facts<'_>) -> bool {
+    let mut telling = facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN).peekable();
+    telling.peek().is_some() && telling.all(follows)
+}
+
+/// No time changed, no journey was lost or left, no arrival was late for lack of a user.
+fn is_all_at_ease(facts: &Facts<'_>) -> bool {
+    let is_lost = |flow: &crate::FlowTally| flow.merged.timed_out > 0 || flow.merged.backlog > 0;
+    let waited = facts.tally.leaves().iter().any(|leaf| leaf.waiting_max > 0);
+    facts.changes.found.is_empty() && !waited && !facts.tally.flows().iter().any(is_lost)
 }
 
 /// Throughput grew with a load that at least doubled, and times did not.
@@ -94,12 +145,52 @@ fn follows(response: &LoadResponse) -> bool {
     high.load >= 2.0 * low.load && high.throughput >= REACHED_MIN * asked - 2.0 * high.throughput_error && inflation <= GROWTH_MAX
 }
 
+/// Under a constant load of arrivals: that everything was served, and how far each request kept its median.
+fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String> {
+    let is_open = facts.run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
+    let first = facts.changes.kept.first()?;
+    let loaded = facts.tally.seconds().iter().filter(|second| second.arrivals_due > 0).count() as f64;
+    if !is_open || !is_all_at_ease(facts) || totals.arrivals_started < totals.arrivals_due || first.to - first.from < COVERED_MIN * loaded {
+        return None;
+    }
+    let was_looked_at = |key: &metrics::SeriesKey| facts.changes.kept.iter().any(|kept| kept.of == TimelineOf::Series(key.clone()));
+    if !facts.tally.of_kind(SeriesKind::Request).all(|series| was_looked_at(&series.merged.key)) {
+        return None;
+    }
+    let worst = facts.changes.kept.iter().max_by(|a, b| a.within.total_cmp(&b.within))?;
+    let median = |kept: &Kept| kept.slowest_s - kept.slowest_s / (1.0 + kept.within);
+    let is_kept = |kept: &Kept| kept.within <= KEPT_MAX || median(kept) <= KEPT_BY_S;
+    if !facts.changes.kept.iter().all(is_kept) {
+        return None;
+    }
+    let served = match totals.iterations_interrupted {
+        0 => "Every arrival was served".to_owned(),
+        cut => format!("Every arrival was started, {} cut off by the end of the run", units::count(cut)),
+    };
+    let kept = if worst.within <= KEPT_MAX {
+        format!("each request's median kept within {}", units::share(worst.within.max(0.001)))
+    } else {
+        "each request's median kept within 1 ms".to_owned()
+    };
+    Some(format!(
+        "{served}, {}, and {kept} at {} requests per second: no limit was reached. This run cannot tell where the limit is: raise the load to find it.",
+        failed(facts, totals),
+        units::number(totals.request_rate)
+    ))
+}
+
+fn warming_up(change: &Change) -> String {
+    let names = named(&[change.of.name()]);
+    format!(
+        "{names} was slower until {} ({} instead of {}): it warmed up.",
+        clock(change.at),
+        units::seconds(change.before.median),
+        units::seconds(change.after.median)
+    )
+}
+
 /// Highest requests per second over five seconds.
 fn top_rate(facts: &Facts<'_>) -> f64 {
     let windows = facts.tally.seconds().windows(5);
     windows.map(|window| window.iter().map(|second| second.requests).sum::<u64>() as f64 / 5.0).fold(0.0, f64::max)
-}
-
-fn is_open(facts: &Facts<'_>) -> bool {
-    facts.run.plan.load.leaves().iter().all(|leaf| matches!(leaf.profile, LoadProfile::Open { .. }))
 }

@@ -72,8 +72,3 @@ pub(crate) fn generator_checks(validity: &Validity) -> impl Iterator<Item = &Val
     let judged = CHECKS.iter().zip(&validity.checks);
     judged.filter(|((subject, _), _)| *subject == Subject::Generator).map(|(_, check)| check)
 }
-
-/// Whether response times were seen to stay where they were under constant load.
-pub(crate) fn is_steady(validity: &Validity) -> bool {
-    validity.checks.iter().any(|check| check.id == steady::INFO.id && check.grade.is_some() && check.advice.is_empty())
-}

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose run lacks what it made has failed")]
 
 mod causes;
+mod changes;
 mod coverage;
 mod findings;
 mod flows;

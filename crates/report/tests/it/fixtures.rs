@@ -319,6 +319,7 @@ pub(crate) fn summary() -> Summary {
         checks: vec![CheckRow { key: key(SeriesKind::Check, "Buy a ticket", "has a ticket id"), passed: 6000, failed: 0 }],
         errors: Vec::new(),
         signals: Vec::new(),
+        changes: Vec::new(),
         verdict: Verdict {
             validity: validity(Grade::Valid),
             thresholds: vec![

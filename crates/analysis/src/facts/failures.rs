@@ -1,0 +1,254 @@
+//! What failed: which request, how, when, how long it took, and what share of all.
+
+use metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice};
+use run_directory::Run;
+
+use super::load_stretches;
+use crate::robust::share_interval;
+use crate::{RunTally, SeriesTally};
+
+/// Parts into which a run is cut at most.
+const PARTS_MAX: usize = 400;
+/// Natural logarithm of how much likelier a stretch of its own must be than one share throughout, besides ln(n²) for the stretches to choose from:
+/// one in ten thousand.
+const LIKELIER: f64 = 9.2;
+/// How many times the share outside of it the share of a stretch must be.
+const TIMES_THE_REST: f64 = 3.0;
+/// How much more load there must be for it to be the load, and how much of the time before may have had as much.
+const MORE_LOAD: f64 = 1.2;
+const AS_MUCH_BEFORE: f64 = 0.05;
+/// Seconds over which the load is taken.
+const SMOOTHED: usize = 5;
+
+/// A request that failed, or a scenario whose script threw.
+pub(crate) struct Failing<'a> {
+    pub(crate) key: &'a SeriesKey,
+    /// Without what the generator failed at by itself.
+    pub(crate) failed: u64,
+    pub(crate) count: u64,
+    /// What became of them and how many, most first.
+    pub(crate) kinds: Vec<FailureKind>,
+    pub(crate) when: FailedWhen,
+    /// Failed and all of the stretch that `when` names, and the interval of the share.
+    pub(crate) while_failing: (u64, u64),
+    pub(crate) interval: (f64, f64),
+    pub(crate) times: Option<FailedTimes>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FailureKind {
+    pub(crate) outcome: Outcome,
+    /// `status 500`, `no response within 10 s`.
+    pub(crate) text: String,
+    pub(crate) count: u64,
+}
+
+/// Seconds since the run began.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum FailedWhen {
+    Throughout,
+    Since(f64),
+    Until(f64),
+    Between(f64, f64),
+    /// Ever since the load reached so much, at that instant, and never below.
+    AboveLoad {
+        load: f64,
+        is_open: bool,
+        at: f64,
+    },
+}
+
+/// How long failed ones took, and how long the others. Seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FailedTimes {
+    pub(crate) low: f64,
+    pub(crate) median: f64,
+    pub(crate) high: f64,
+    pub(crate) passed: Option<f64>,
+}
+
+impl FailedWhen {
+    pub(crate) fn onset(self) -> Option<f64> {
+        match self {
+            FailedWhen::Since(at) | FailedWhen::Between(at, _) | FailedWhen::AboveLoad { at, .. } => Some(at),
+            FailedWhen::Throughout | FailedWhen::Until(_) => None,
+        }
+    }
+}
+
+impl Failing<'_> {
+    pub(crate) fn share(&self) -> f64 {
+        self.while_failing.0 as f64 / self.while_failing.1.max(1) as f64
+    }
+
+    /// All of one status.
+    pub(crate) fn is_all(&self, text: &str) -> bool {
+        self.kinds.iter().filter(|kind| kind.text == text).map(|kind| kind.count).sum::<u64>() as f64 >= 0.9 * self.failed as f64
+    }
+}
+
+/// Requests, most failures first; then scenarios whose scripts threw.
+pub(super) fn find<'a>(run: &Run, tally: &'a RunTally) -> Vec<Failing<'a>> {
+    let requests = tally.of_kind(SeriesKind::Request).filter_map(|series| of_series(run, tally, series));
+    let mut found: Vec<Failing<'_>> = requests.collect();
+    found.sort_by(|a, b| b.failed.cmp(&a.failed).then_with(|| a.key.cmp(b.key)));
+    // A failed request fails its iteration, too; only what no request shows is the script's.
+    let threw = |series: &SeriesTally| tally.errors().iter().any(|error| error.key == series.merged.key);
+    let thrown = tally.of_kind(SeriesKind::Iteration).filter(|series| threw(series) && found.is_empty());
+    let thrown: Vec<Failing<'_>> = thrown.filter_map(|series| of_series(run, tally, series)).collect();
+    found.extend(thrown);
+    found
+}
+
+/// Failed and all.
+fn counted(series: &SeriesSlice) -> (u64, u64) {
+    let failed = series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !is_generators(*outcome));
+    (failed.map(|(_, count)| count).sum(), series.count)
+}
+
+pub(crate) fn is_generators(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::PortsExhausted | Outcome::DescriptorsExhausted)
+}
+
+fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option<Failing<'a>> {
+    let (failed, count) = counted(&series.merged);
+    if failed == 0 {
+        return None;
+    }
+    let key = &series.merged.key;
+    let stride = run.slices.len().div_ceil(PARTS_MAX).max(1);
+    let parts: Vec<(u64, u64)> = run
+        .slices
+        .chunks(stride)
+        .map(|slices| {
+            let mine = slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key == *key).map(counted);
+            mine.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+        })
+        .collect();
+    let (when, while_failing) = match stretch(&parts) {
+        Some((from, to)) => (named(run, &parts, stride, from, to), sum(&parts[from..to])),
+        None => (FailedWhen::Throughout, (failed, count)),
+    };
+    Some(Failing {
+        key,
+        failed,
+        count,
+        kinds: kinds(tally, &series.merged),
+        when,
+        while_failing,
+        interval: share_interval(while_failing.0, while_failing.1),
+        times: times(&series.merged),
+    })
+}
+
+fn sum(parts: &[(u64, u64)]) -> (u64, u64) {
+    parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+}
+
+/// The stretch with a failed share of its own, by the scan statistic (Kulldorff 1997): the one that makes the counts likeliest.
+fn stretch(parts: &[(u64, u64)]) -> Option<(usize, usize)> {
+    let all = sum(parts);
+    let alone = likelihood(all);
+    let sums: Vec<(u64, u64)> = std::iter::once((0, 0)).chain((1..=parts.len()).map(|to| sum(&parts[..to]))).collect();
+    // What nothing was counted in belongs to no end.
+    let last = parts.iter().rposition(|part| part.1 > 0)? + 1;
+    let first = parts.iter().position(|part| part.1 > 0)?;
+    let mut best: Option<(f64, (usize, usize))> = None;
+    for from in first..last {
+        for to in from + 1..=last {
+            let inside = (sums[to].0 - sums[from].0, sums[to].1 - sums[from].1);
+            let outside = (all.0 - inside.0, all.1 - inside.1);
+            if outside.1 == 0 || share(inside) < TIMES_THE_REST * share(outside) {
+                continue;
+            }
+            // A stretch with an end of its own on either side must be likelier than one that begins or ends with the run.
+            let ends = if from > first && to < last { (parts.len() as f64).ln() } else { 0.0 };
+            let gain = likelihood(inside) + likelihood(outside) - alone - ends;
+            if best.is_none_or(|(most, _)| gain > most) {
+                best = Some((gain, (from, to)));
+            }
+        }
+    }
+    let (gain, (from, to)) = best?;
+    (gain >= LIKELIER + (parts.len() as f64).ln())
+        .then_some((if from == first { 0 } else { from }, if to == last { parts.len() } else { to }))
+}
+
+fn share((failed, all): (u64, u64)) -> f64 {
+    failed as f64 / all.max(1) as f64
+}
+
+/// Log likelihood of so many failures at their own share.
+fn likelihood((failed, all): (u64, u64)) -> f64 {
+    let part = |count: u64| if count == 0 { 0.0 } else { count as f64 * (count as f64 / all as f64).ln() };
+    part(failed) + part(all - failed)
+}
+
+/// What is said of a stretch of parts.
+fn named(run: &Run, parts: &[(u64, u64)], stride: usize, from: usize, to: usize) -> FailedWhen {
+    let at = |part: usize| run.slices.get(part * stride).map_or(0.0, |slice| slice.start as f64 / 1e9);
+    if let Some(load) = load_above_which(run, parts, stride, from, to) {
+        let is_open = run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
+        return FailedWhen::AboveLoad { load, is_open, at: at(from) };
+    }
+    match (from, to == parts.len()) {
+        (0, _) => FailedWhen::Until(at(to)),
+        (_, true) => FailedWhen::Since(at(from)),
+        (_, false) => FailedWhen::Between(at(from), at(to)),
+    }
+}
+
+/// Where the load was never as high outside of the stretch, it may be the load and not the time.
+fn load_above_which(run: &Run, parts: &[(u64, u64)], stride: usize, from: usize, to: usize) -> Option<f64> {
+    let asked = load_stretches::asked_in_all(run);
+    let load = |part: usize| {
+        let middle = part * stride;
+        let around = &asked[middle.saturating_sub(SMOOTHED / 2)..(middle + stride + SMOOTHED / 2).min(asked.len())];
+        around.iter().sum::<f64>() / around.len().max(1) as f64
+    };
+    let reached = load(from);
+    let outside: Vec<f64> = (0..from).chain(to..parts.len()).filter(|part| parts[*part].1 > 0).map(load).collect();
+    let as_much = outside.iter().filter(|other| **other >= reached).count();
+    let lower = outside.iter().sum::<f64>() / outside.len().max(1) as f64;
+    let is_load =
+        from > 0 && !outside.is_empty() && as_much as f64 <= AS_MUCH_BEFORE * outside.len() as f64 && reached >= MORE_LOAD * lower;
+    is_load.then_some(reached)
+}
+
+/// By the words of the record, most first.
+fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
+    let mut kinds: Vec<FailureKind> = Vec::new();
+    for (outcome, count) in merged.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !is_generators(*outcome)) {
+        let errors = tally.errors().iter().filter(|error| error.key == merged.key && error.outcome == *outcome);
+        let told: Vec<FailureKind> =
+            errors.map(|error| FailureKind { outcome: *outcome, text: error.message.to_string(), count: error.count }).collect();
+        if !told.is_empty() {
+            kinds.extend(told);
+        } else if *outcome == Outcome::Status && merged.statuses.iter().any(|(status, _)| *status >= 400) {
+            let failed = merged.statuses.iter().filter(|(status, _)| *status >= 400);
+            kinds.extend(failed.map(|(status, count)| FailureKind { outcome: *outcome, text: format!("status {status}"), count: *count }));
+        } else {
+            kinds.push(FailureKind { outcome: *outcome, text: outcome.label().to_owned(), count: *count });
+        }
+    }
+    kinds.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
+    kinds
+}
+
+fn times(merged: &SeriesSlice) -> Option<FailedTimes> {
+    let failed = &merged.failed_response;
+    let at = |quantile: f64| failed.quantile(quantile).map(|ns| ns as f64 / 1e9);
+    Some(FailedTimes { low: at(0.1)?, median: at(0.5)?, high: at(0.9)?, passed: passed_median(merged) })
+}
+
+/// What remains of the response times without those of the failed ones.
+fn passed_median(merged: &SeriesSlice) -> Option<f64> {
+    let passed = merged.response.count().saturating_sub(merged.failed_response.count());
+    let mut failed = merged.failed_response.bars().peekable();
+    let mut seen = 0;
+    merged.response.bars().find_map(|(low, high, count)| {
+        let taken = failed.next_if(|bar| bar.0 == low).map_or(0, |bar| bar.2);
+        seen += count - taken.min(count);
+        (passed > 0 && seen * 2 >= passed).then(|| f64::midpoint(low as f64, high as f64) / 1e9)
+    })
+}

@@ -1,0 +1,123 @@
+//! The stretches of a run in which the load that is asked for stayed the same: only there is a change in time the system's own.
+
+use metrics::{MarkKind, Snapshot};
+use plan::{LoadProfile, OpenStage, Timing};
+use run_directory::Run;
+
+/// How much the load may vary and still be the same.
+const SAME: f64 = 0.03;
+/// How many standard deviations of a Poisson process it may vary besides, where somebody changed the load and the plan no longer tells it.
+const POISSON: f64 = 3.5;
+/// Seconds that a stretch needs.
+const SECONDS_MIN: usize = 15;
+
+/// Slices `from` up to, not including, `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SteadyStretch {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+}
+
+/// What one leaf was asked for, second by second, summed up.
+struct AskedLoad {
+    sums: Vec<f64>,
+    /// Arrivals come in whole numbers, and by chance where they are a Poisson process.
+    is_open: bool,
+    is_poisson: bool,
+}
+
+/// In order. The first and the last second of each are left out: they are seldom whole.
+pub(super) fn find(run: &Run) -> Vec<SteadyStretch> {
+    let leaves = run.plan.load.leaves();
+    let asked: Vec<AskedLoad> =
+        leaves.iter().enumerate().map(|(leaf, part)| AskedLoad::of(&run.slices, leaf as u32, &part.profile)).collect();
+    let mut found = Vec::new();
+    split(&asked, 0, run.slices.len(), &mut found);
+    let is_loaded = |stretch: &SteadyStretch| asked.iter().any(|load| load.mean(stretch.from, stretch.to) > 0.0);
+    found.retain(is_loaded);
+    found
+}
+
+/// Arrivals due or users wanted of all leaves, by second.
+pub(super) fn asked_in_all(run: &Run) -> Vec<f64> {
+    let leaves = run.plan.load.leaves();
+    let second = |slice: &Snapshot| {
+        let of_leaf = |leaf: &metrics::LeafSlice| leaves.get(leaf.leaf as usize).map_or(0.0, |part| asked(leaf, &part.profile));
+        slice.leaves.iter().map(of_leaf).sum()
+    };
+    run.slices.iter().map(second).collect()
+}
+
+fn asked(leaf: &metrics::LeafSlice, profile: &LoadProfile) -> f64 {
+    let asked = match profile {
+        LoadProfile::Open { .. } => leaf.arrivals_due,
+        LoadProfile::Closed { .. } => leaf.users_asked,
+        LoadProfile::Iterations { .. } => leaf.users_active,
+    };
+    asked as f64
+}
+
+/// Arrivals per second that a profile plans for an instant after its begin.
+fn planned(profile: &LoadProfile, at_ns: u64) -> f64 {
+    let LoadProfile::Open { stages } = profile else { return 0.0 };
+    let mut begin = 0;
+    for stage in stages {
+        let length = stage.duration_ns();
+        if let OpenStage::Rate { from, to, .. } = stage
+            && (begin..begin + length).contains(&at_ns)
+        {
+            return from + (to - from) * (at_ns - begin) as f64 / length as f64;
+        }
+        begin += length;
+    }
+    0.0
+}
+
+/// Cuts where the load differs most between before and after, until it is the same in every part.
+fn split(asked: &[AskedLoad], from: usize, to: usize, found: &mut Vec<SteadyStretch>) {
+    if to - from < SECONDS_MIN + 2 {
+        return;
+    }
+    let worst = (from + 1..to).flat_map(|at| asked.iter().map(move |load| (at, load.difference(from, at, to))));
+    match worst.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((at, difference)) if difference > 1.0 => {
+            split(asked, from, at, found);
+            split(asked, at, to, found);
+        }
+        _ => found.push(SteadyStretch { from: from + 1, to: to - 1 }),
+    }
+}
+
+impl AskedLoad {
+    fn of(slices: &[Snapshot], leaf: u32, profile: &LoadProfile) -> Self {
+        let poisson = |stage: &OpenStage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. });
+        let is_random = matches!(profile, LoadProfile::Open { stages } if stages.iter().any(poisson));
+        let was_adjusted = slices.iter().flat_map(|slice| &slice.marks).any(|mark| mark.kind == MarkKind::Adjusted);
+        let recorded = |slice: &Snapshot| slice.leaves.iter().find(|mine| mine.leaf == leaf).map_or(0.0, |mine| asked(mine, profile));
+        let begin = slices.iter().find(|slice| recorded(slice) > 0.0).map_or(0, |slice| slice.start);
+        let mut sum = 0.0;
+        let by_second = slices.iter().map(|slice| {
+            let middle = slice.start.midpoint(slice.end).saturating_sub(begin);
+            let is_planned = is_random && !was_adjusted && slice.end > begin;
+            sum += if is_planned { planned(profile, middle) } else { recorded(slice) };
+            sum
+        });
+        let sums = std::iter::once(0.0).chain(by_second).collect();
+        Self { sums, is_open: profile.is_open(), is_poisson: is_random && was_adjusted }
+    }
+
+    fn mean(&self, from: usize, to: usize) -> f64 {
+        (self.sums[to] - self.sums[from]) / (to - from).max(1) as f64
+    }
+
+    /// Between before and after `at`, as a multiple of what the same load may differ by.
+    fn difference(&self, from: usize, at: usize, to: usize) -> f64 {
+        let (before, after) = (self.mean(from, at), self.mean(at, to));
+        let shortness = 1.0 / (at - from) as f64 + 1.0 / (to - at) as f64;
+        let mean = self.mean(from, to);
+        let chance = if self.is_poisson { POISSON * (mean * shortness).sqrt() } else { 0.0 };
+        let whole = if self.is_open { shortness } else { 0.0 };
+        let allowed = SAME * mean + chance + whole;
+        if allowed > 0.0 { (after - before).abs() / allowed } else { 0.0 }
+    }
+}

@@ -1,0 +1,85 @@
+//! Which signals moved at an instant, and which did not.
+
+use metrics::{Role, Signal};
+use run_directory::SignalSeries;
+
+use super::readings::SignalReadings;
+use crate::robust::{median, spread};
+
+/// Seconds that are looked at on either side, and left out around the instant.
+const AROUND_S: f64 = 30.0;
+const EDGE_S: f64 = 1.0;
+const READINGS_MIN: usize = 3;
+/// From which score on a signal moved, and by what part of the larger level it must have.
+const SCORE_MIN: f64 = 4.0;
+const MOVED_MIN: f64 = 0.25;
+/// Below this part of its level a signal that was never seen to waver is taken to waver.
+const WAVERS: f64 = 0.02;
+
+/// A signal around an instant.
+#[derive(Debug, Clone)]
+pub(crate) struct SignalMove<'a> {
+    pub(crate) signal: &'a Signal,
+    /// Medians of its readings, as shown.
+    pub(crate) before: f64,
+    pub(crate) after: f64,
+    /// How many times its own wavering it moved: |median after − median before| / interquartile range before, after BARO's
+    /// score (Pham, Ha & Zhang 2024), which takes the maximum after.
+    pub(crate) score: f64,
+    /// Before and after.
+    pub(crate) readings: (u64, u64),
+}
+
+impl SignalMove<'_> {
+    pub(crate) fn has_moved(&self) -> bool {
+        let larger = self.before.abs().max(self.after.abs());
+        self.score >= SCORE_MIN && (self.after - self.before).abs() >= MOVED_MIN * larger
+    }
+
+    /// `process:8080/cpu from 0.2 to 0.99`.
+    pub(crate) fn phrase(&self) -> String {
+        let shown = |value: f64| units::in_unit(value, self.signal.unit_shown());
+        format!("{} from {} to {}", self.signal.name, shown(self.before), shown(self.after))
+    }
+}
+
+/// All that were read on both sides of an instant, those that moved most first. `from` and `to` bound what is looked at.
+pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> Vec<SignalMove<'_>> {
+    let mut moves: Vec<SignalMove<'_>> = signals.iter().filter_map(|series| of_signal(series, at, from, to)).collect();
+    moves.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.signal.name.cmp(&b.signal.name)));
+    moves
+}
+
+/// Signals that tell of a resource: worth saying that they did not move.
+pub(crate) fn is_of_resource(signal: &Signal) -> bool {
+    let roles = [
+        Role::ProcessCpu,
+        Role::MachineIdle,
+        Role::DiskBusy,
+        Role::GroupThrottled,
+        Role::PoolWaiting,
+        Role::SessionsActive,
+        Role::CallHold,
+        Role::GarbageCollection,
+        Role::QueueLength,
+    ];
+    signal.role.is_some_and(|role| roles.contains(&role))
+}
+
+fn of_signal(series: &SignalSeries, at: f64, from: f64, to: f64) -> Option<SignalMove<'_>> {
+    let readings = SignalReadings::of(series);
+    let between = |low: f64, high: f64| -> Vec<f64> {
+        readings.between(low.max(from), high.min(to)).map(|(_, value)| value).filter(|value| value.is_finite()).collect()
+    };
+    let (before, after) = (between(at - AROUND_S, at - EDGE_S), between(at + EDGE_S, at + AROUND_S));
+    if before.len() < READINGS_MIN || after.len() < READINGS_MIN {
+        return None;
+    }
+    let (low, high) = (median(&before), median(&after));
+    // What kept moving before did not move there: the shift between the halves of the time before counts as wavering.
+    let (early, late) = before.split_at(before.len() / 2);
+    let drift = (median(late) - median(early)).abs();
+    let wavering = spread(&before).max(drift).max(WAVERS * low.abs().max(high.abs()));
+    let score = if wavering > 0.0 { (high - low).abs() / wavering } else { 0.0 };
+    Some(SignalMove { signal: &series.signal, before: low, after: high, score, readings: (before.len() as u64, after.len() as u64) })
+}

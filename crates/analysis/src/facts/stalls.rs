@@ -1,0 +1,189 @@
+//! Pauses that come back: seconds in which requests take much longer than in others, at even distances.
+
+use metrics::{SeriesKind, Snapshot};
+use run_directory::Run;
+
+use super::load_stretches;
+use super::readings::SignalReadings;
+use crate::robust::{median, spread};
+
+/// How many times the usual longest time of a second the longest must be, and by how much longer.
+const LONGER: f64 = 4.0;
+const LONGER_BY_S: f64 = 0.02;
+/// Pauses that are needed, and the part of the seconds that they may take.
+const PAUSES_MIN: usize = 4;
+const SECONDS_SHARE_MAX: f64 = 0.4;
+const PERIOD_MIN_S: f64 = 3.0;
+/// How far a distance may be off: a second, since seconds are what is kept, or a tenth.
+const OFF_S: f64 = 1.0;
+const OFF_SHARE: f64 = 0.1;
+/// Chance that pauses at random would come as evenly.
+const CHANCE_MAX: f64 = 1e-3;
+/// Load in the slow seconds over that in the others, from which it explains them.
+const MORE_LOAD: f64 = 1.2;
+/// A signal goes along when it is this many of its own spreads away in the slow seconds, and this part of the larger level.
+const SIGNAL_SCORE: f64 = 3.0;
+const SIGNAL_MOVED: f64 = 0.25;
+
+/// Seconds by which a reading may come late and still tell of a second.
+const LATE_S: f64 = 0.3;
+
+/// Pauses at even distances.
+pub(crate) struct PeriodicStalls {
+    pub(crate) period_s: f64,
+    /// Begin of each pause. Seconds since the run began.
+    pub(crate) at: Vec<f64>,
+    /// The longest request of a pause: the median of all pauses, and of the seconds without one.
+    pub(crate) longest_s: f64,
+    pub(crate) usual_longest_s: f64,
+    /// Requests that took longer than any usual one, in the slow seconds.
+    pub(crate) slow: u64,
+    pub(crate) requests: u64,
+    /// Names of the requests that were held up in most pauses, and of those that were not.
+    pub(crate) held_up: Vec<String>,
+    pub(crate) spared: Vec<String>,
+    /// Chance of so even distances.
+    pub(crate) chance: f64,
+    /// Signals that go along: name, level in the slow seconds, level in the others, both as shown.
+    pub(crate) along: Vec<(String, String, String)>,
+}
+
+struct Second<'a> {
+    slice: &'a Snapshot,
+    longest_s: f64,
+}
+
+pub(super) fn find(run: &Run) -> Option<PeriodicStalls> {
+    let seconds: Vec<Second<'_>> = run.slices.iter().filter_map(|slice| Some(Second { slice, longest_s: longest(slice)? })).collect();
+    let all: Vec<f64> = seconds.iter().map(|second| second.longest_s).collect();
+    let usual = median(&all);
+    let limit = f64::max(LONGER * usual, usual + LONGER_BY_S);
+    let slow: Vec<usize> = (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect();
+    if slow.len() < PAUSES_MIN || slow.len() as f64 > SECONDS_SHARE_MAX * seconds.len() as f64 {
+        return None;
+    }
+    let pauses: Vec<&[usize]> = slow.chunk_by(|a, b| b - a == 1).collect();
+    let at: Vec<f64> = pauses.iter().map(|pause| seconds[pause[0]].slice.start as f64 / 1e9).collect();
+    let (period_s, chance) = even(&at)?;
+    let slow_seconds: Vec<&Second<'_>> = slow.iter().map(|index| &seconds[*index]).collect();
+    if is_of_load(run, &slow_seconds) || is_of_generator(&slow_seconds) {
+        return None;
+    }
+    let of_pause = |pause: &&[usize]| pause.iter().map(|index| seconds[*index].longest_s).fold(0.0, f64::max);
+    let longest: Vec<f64> = pauses.iter().map(of_pause).collect();
+    let (held_up, spared) = requests(&seconds, &pauses, limit);
+    let beyond = |second: &&Second<'_>| {
+        let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
+        requests.map(|series| series.service.count() - series.service.count_at_or_below((usual * 1e9) as u64)).sum::<u64>()
+    };
+    Some(PeriodicStalls {
+        period_s,
+        longest_s: median(&longest),
+        usual_longest_s: usual,
+        slow: slow_seconds.iter().map(beyond).sum(),
+        requests: slow_seconds.iter().map(|second| count(second.slice)).sum(),
+        held_up,
+        spared,
+        chance,
+        along: along(run, &slow_seconds),
+        at,
+    })
+}
+
+fn longest(slice: &Snapshot) -> Option<f64> {
+    let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && !series.service.is_empty());
+    requests.map(|series| series.service.max() as f64 / 1e9).reduce(f64::max)
+}
+
+fn count(slice: &Snapshot) -> u64 {
+    slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum()
+}
+
+/// The period, and the chance that pauses which come at random would keep it as well: a distance of a Poisson process lies within `off` of its mean
+/// with probability 2 · off / mean / e. One distance is spent on fitting the period; one that was missed makes a distance of two.
+fn even(at: &[f64]) -> Option<(f64, f64)> {
+    let distances: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if at.len() < PAUSES_MIN {
+        return None;
+    }
+    let period = median(&distances);
+    let off = f64::max(OFF_S, OFF_SHARE * period);
+    let keeps = |distance: &&f64| (**distance - period).abs() <= off;
+    let missed = |distance: &&f64| (**distance - 2.0 * period).abs() <= off;
+    let (kept, twice) = (distances.iter().filter(keeps).count(), distances.iter().filter(missed).count());
+    let one = (2.0 * off / period / std::f64::consts::E).min(1.0);
+    let chance = one.powi(kept as i32 - 1);
+    let is_even = kept + twice == distances.len() && kept * 4 >= distances.len() * 3;
+    // More exactly than to a second: over all of them.
+    let exact = (at.last()? - at.first()?) / (kept + 2 * twice) as f64;
+    (is_even && period >= PERIOD_MIN_S && chance <= CHANCE_MAX).then_some((exact, chance))
+}
+
+/// Bursts of load make slow seconds that are no fault of the target's.
+fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
+    let asked = load_stretches::asked_in_all(run);
+    let is_slow = |slice: &Snapshot| slow.iter().any(|second| second.slice.slice == slice.slice);
+    let mean = |wanted: bool| {
+        let values: Vec<f64> =
+            run.slices.iter().zip(&asked).filter(|(slice, load)| **load > 0.0 && is_slow(slice) == wanted).map(|(_, load)| *load).collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    mean(true) >= MORE_LOAD * mean(false)
+}
+
+/// Whether the generator itself stood still for as long.
+fn is_of_generator(slow: &[&Second<'_>]) -> bool {
+    let stood = |second: &&&Second<'_>| {
+        let workers = second.slice.generator.iter();
+        let stall = workers.map(|worker| worker.stalls.max().max(worker.read_lag.max())).max().unwrap_or(0);
+        stall as f64 / 1e9 >= second.longest_s / 2.0
+    };
+    slow.iter().filter(stood).count() * 2 >= slow.len()
+}
+
+/// Names of the requests with a slow one in most pauses, and of the others.
+fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<String>, Vec<String>) {
+    let mut names: Vec<&str> = Vec::new();
+    for series in seconds.iter().flat_map(|second| &second.slice.series) {
+        if series.key.kind == SeriesKind::Request && !names.contains(&&*series.key.name) {
+            names.push(&series.key.name);
+        }
+    }
+    let is_held_up = |name: &&str| {
+        let slow = |index: &usize| {
+            let mut mine = seconds[*index].slice.series.iter().filter(|series| *series.key.name == **name);
+            mine.any(|series| series.key.kind == SeriesKind::Request && series.service.max() as f64 / 1e9 >= limit)
+        };
+        pauses.iter().filter(|pause| pause.iter().any(slow)).count() * 2 > pauses.len()
+    };
+    let (held_up, spared): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_held_up);
+    (held_up.into_iter().map(str::to_owned).collect(), spared.into_iter().map(str::to_owned).collect())
+}
+
+/// Signals that are elsewhere in the slow seconds than in the others.
+fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
+    let is_slow = |at: f64| {
+        // A reading tells of the time before it.
+        slow.iter().any(|second| (second.slice.start as f64 / 1e9 + LATE_S..second.slice.end as f64 / 1e9 + LATE_S).contains(&at))
+    };
+    let mut found: Vec<(f64, (String, String, String))> = Vec::new();
+    for series in &run.signals {
+        let readings = SignalReadings::of(series);
+        let (during, others): (Vec<(f64, f64)>, Vec<(f64, f64)>) =
+            readings.between(0.0, f64::INFINITY).filter(|(_, value)| value.is_finite()).partition(|(at, _)| is_slow(*at));
+        let values = |points: &[(f64, f64)]| points.iter().map(|(_, value)| *value).collect::<Vec<f64>>();
+        let (during, others) = (values(&during), values(&others));
+        if during.len() < PAUSES_MIN || others.len() < PAUSES_MIN {
+            continue;
+        }
+        let (high, low) = (median(&during), median(&others));
+        let larger = high.abs().max(low.abs());
+        let score = (high - low).abs() / spread(&others).max(0.02 * larger).max(1e-12);
+        if score >= SIGNAL_SCORE && (high - low).abs() >= SIGNAL_MOVED * larger {
+            let shown = |value: f64| units::in_unit(value, series.signal.unit_shown());
+            found.push((score, (series.signal.name.clone(), shown(high), shown(low))));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().map(|(_, signal)| signal).collect()
+}

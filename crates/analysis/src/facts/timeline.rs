@@ -1,0 +1,140 @@
+//! Each request, group, scenario and flow over time, in few points however long the run was.
+
+use std::collections::HashMap;
+
+use metrics::{Histogram, SeriesKey, SeriesKind, SeriesSlice};
+use run_directory::Run;
+
+use crate::RunTally;
+
+/// Points into which a run is cut at most.
+const POINTS_MAX: usize = 300;
+/// Samples that a point should have, so that its median says something, and the points that a series keeps nevertheless.
+const SAMPLES_MIN: f64 = 5.0;
+const POINTS_MIN: usize = 24;
+
+/// What a timeline is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TimelineOf {
+    Series(SeriesKey),
+    Flow(String),
+}
+
+/// One of them over time.
+pub(crate) struct Timeline {
+    pub(crate) of: TimelineOf,
+    /// Slices that a point stands for.
+    pub(crate) stride: usize,
+    /// Only those in which something ended.
+    pub(crate) points: Vec<TimelinePoint>,
+}
+
+/// What ended in some seconds. Times are service times, or those of journeys, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimelinePoint {
+    /// Its slices: from, and up to, not including.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) median: f64,
+    pub(crate) p90: f64,
+    pub(crate) mean: f64,
+}
+
+impl TimelineOf {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            TimelineOf::Series(key) => &key.name,
+            TimelineOf::Flow(name) => name,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Option<SeriesKind> {
+        match self {
+            TimelineOf::Series(key) => Some(key.kind),
+            TimelineOf::Flow(_) => None,
+        }
+    }
+
+    /// Its times in a stretch of slices.
+    pub(crate) fn times(&self, run: &Run, from: usize, to: usize) -> Histogram {
+        let mut times = Histogram::new();
+        for slice in &run.slices[from.min(run.slices.len())..to.min(run.slices.len())] {
+            match self {
+                TimelineOf::Series(key) => {
+                    slice.series.iter().filter(|series| series.key == *key).for_each(|series| times.merge(&series.service));
+                }
+                TimelineOf::Flow(name) => {
+                    slice.flows.iter().filter(|flow| *flow.name == **name).for_each(|flow| times.merge(&flow.time));
+                }
+            }
+        }
+        times
+    }
+}
+
+/// All of a run: requests, groups and scenarios in the order of the tally, then flows.
+pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<Timeline> {
+    let slices = run.slices.len();
+    let timed = tally.series().iter().filter(|series| series.merged.key.kind != SeriesKind::Check);
+    let mut found: Vec<Growing> = timed
+        .map(|series| Growing::new(TimelineOf::Series(series.merged.key.clone()), series.merged.service.count(), slices))
+        .chain(tally.flows().iter().map(|flow| Growing::new(TimelineOf::Flow(flow.merged.name.to_string()), flow.merged.finished, slices)))
+        .collect();
+    let places: HashMap<SeriesKey, usize> = found
+        .iter()
+        .enumerate()
+        .filter_map(|(place, growing)| match &growing.timeline.of {
+            TimelineOf::Series(key) => Some((key.clone(), place)),
+            TimelineOf::Flow(_) => None,
+        })
+        .collect();
+    for (index, slice) in run.slices.iter().enumerate() {
+        let series = slice.series.iter().filter(|series: &&SeriesSlice| series.key.kind != SeriesKind::Check);
+        series.filter_map(|series| Some((*places.get(&series.key)?, series))).for_each(|(place, series)| {
+            found[place].take(index, &series.service);
+        });
+        for flow in &slice.flows {
+            let same = |growing: &&mut Growing| matches!(&growing.timeline.of, TimelineOf::Flow(name) if **name == *flow.name);
+            found.iter_mut().filter(same).for_each(|growing| growing.take(index, &flow.time));
+        }
+    }
+    found.into_iter().map(Growing::done).collect()
+}
+
+/// A timeline and the point that is not complete yet.
+struct Growing {
+    timeline: Timeline,
+    place: usize,
+    times: Histogram,
+}
+
+impl Growing {
+    fn new(of: TimelineOf, samples: u64, slices: usize) -> Self {
+        let for_samples = (SAMPLES_MIN * slices as f64 / samples.max(1) as f64).ceil() as usize;
+        let stride = for_samples.min(slices / POINTS_MIN).max(slices.div_ceil(POINTS_MAX)).max(1);
+        Self { timeline: Timeline { of, stride, points: Vec::new() }, place: 0, times: Histogram::new() }
+    }
+
+    fn take(&mut self, slice: usize, times: &Histogram) {
+        let place = slice / self.timeline.stride;
+        if place != self.place {
+            self.close();
+            self.place = place;
+        }
+        self.times.merge(times);
+    }
+
+    fn close(&mut self) {
+        let at = |quantile: f64| self.times.quantile(quantile).map(|ns| ns as f64 / 1e9);
+        if let (Some(median), Some(p90), Some(mean)) = (at(0.5), at(0.9), self.times.mean()) {
+            let from = self.place * self.timeline.stride;
+            self.timeline.points.push(TimelinePoint { from, to: from + self.timeline.stride, median, p90, mean: mean / 1e9 });
+        }
+        self.times.clear();
+    }
+
+    fn done(mut self) -> Timeline {
+        self.close();
+        self.timeline
+    }
+}

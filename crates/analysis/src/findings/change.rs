@@ -1,0 +1,267 @@
+//! Times that changed while the load stayed the same: a step, a drift, or a part of the requests, from an instant on.
+
+use metrics::{MarkKind, SeriesKind, SeriesSlice};
+
+use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::facts::Facts;
+use crate::facts::changes::{Change, Shape};
+use crate::facts::signal_moves::{self, SignalMove};
+use crate::facts::timeline::TimelineOf;
+use crate::instant::{clock, named};
+use crate::{Confidence, Grade};
+
+/// Findings that are made, and signals that are named in each.
+const FINDINGS_MAX: usize = 3;
+const SIGNALS_MAX: usize = 3;
+/// Seconds between instants that are taken for the same.
+const TOGETHER_S: f64 = 3.0;
+/// How many times as much makes a change sure.
+const SURE: f64 = 1.5;
+const SURE_P: f64 = 1e-3;
+/// How many times the generator's p99 of lag a change must be to rule the generator out.
+const DWARFED: f64 = 10.0;
+/// Part of the arrivals that does not leave, from which work piles up.
+const PILES_UP: f64 = 0.04;
+/// Part of the added time that a phase must hold to be named.
+const PHASE_SHARE: f64 = 0.6;
+
+pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
+    let mut left: Vec<&Change> =
+        facts.changes.found.iter().filter(|change| !is_of_failures(facts, change) && !is_of_backlog(facts, change)).collect();
+    let mut found = Vec::new();
+    while found.len() < FINDINGS_MAX && !left.is_empty() {
+        // Groups, scenarios and journeys change with the requests in them.
+        let lead = left.iter().position(|change| change.of.kind() == Some(SeriesKind::Request)).unwrap_or(0);
+        let lead = left.remove(lead);
+        let (with, others): (Vec<&Change>, Vec<&Change>) = left.into_iter().partition(|other| are_together(lead, other));
+        left = others;
+        found.push(told(facts, lead, &with));
+    }
+    found
+}
+
+fn are_together(a: &Change, b: &Change) -> bool {
+    let both_drift = a.shape == Shape::Drift && b.shape == Shape::Drift;
+    a.is_slower() == b.is_slower() && (both_drift || (a.at - b.at).abs() <= TOGETHER_S + a.at_error + b.at_error)
+}
+
+/// Failures that begin at the same instant are the finding; they say how times changed with them.
+pub(super) fn is_of_failures(facts: &Facts<'_>, change: &Change) -> bool {
+    let onsets = facts.failing.iter().filter_map(|failing| failing.when.onset());
+    onsets.into_iter().any(|at| (at - change.at).abs() <= TOGETHER_S + change.at_error)
+}
+
+/// Journeys that take longer because they queue: other rules say what holds the queue up.
+fn is_of_backlog(facts: &Facts<'_>, change: &Change) -> bool {
+    let TimelineOf::Flow(name) = &change.of else { return false };
+    facts.waiting.iter().any(|waiting| waiting.flow.as_ref() == Some(name) && waiting.from < change.to && change.from < waiting.to)
+}
+
+fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
+    let requests: Vec<&Change> = with.iter().copied().filter(|other| other.of.kind() == Some(SeriesKind::Request)).collect();
+    let names: Vec<&str> = requests.iter().map(|other| other.of.name()).collect();
+    let beside = if names.is_empty() { String::new() } else { format!(", and {} with it,", named(&names)) };
+    let load = load(facts, change);
+    let claim = format!("{}{beside} while the load stayed the same ({load})", what(change));
+    let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change);
+    let standing = match (change.is_slower(), piles_up) {
+        (true, false) => Standing::Fault,
+        (true, true) => Standing::Consequence,
+        (false, _) => Standing::Passing,
+    };
+    let dwarfs = dwarfs_generator(facts, change);
+    let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs;
+    let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
+    let mut found = RankedFinding::new(standing, "change", confidence, claim).rests_on(numbers(change), columns(change), span(change));
+    for other in with {
+        found = found.rests_on(format!("{}: {}", what(other), numbers(other)), columns(other), span(other));
+    }
+    if let Some(phase) = phase(facts, change) {
+        found = found.rests_on(phase, vec!["phases/wait".to_owned()], span(change));
+    }
+    found = beside_it(facts, change, with, found);
+    if piles_up {
+        found = found.rests_on("meanwhile more iterations started than ended: work piled up".to_owned(), Vec::new(), span(change));
+    }
+    found = found.or(format!("The load. Ruled out: it stayed at {load}.")).or(if dwarfs {
+        "The load generator. Ruled out: it was late by far less than that.".to_owned()
+    } else {
+        "The load generator. Not ruled out: it was late by about as much; see the validity checks.".to_owned()
+    });
+    let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
+    let found = found.try_next(next(change, moved));
+    let doubt = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
+    RankedFinding { doubt, ..found }
+}
+
+fn what(change: &Change) -> String {
+    let name = change.of.name();
+    let (before, after) = (units::seconds(change.before.median), units::seconds(change.after.median));
+    let when = match change.until {
+        Some(until) => format!("from {} to {}", clock(change.at), clock(until)),
+        None => format!("at {}", clock(change.at)),
+    };
+    match (change.shape, change.until) {
+        (Shape::Step, None) => format!("\"{name}\" went from {before} to {after} {when}"),
+        (Shape::Step, Some(_)) => format!("\"{name}\" took {after} instead of {before} {when}"),
+        (Shape::Drift, _) => {
+            let verb = if change.is_slower() { "grew" } else { "fell" };
+            format!("\"{name}\" {verb} steadily from {before} to {after} between {} and {}", clock(change.from), clock(change.to))
+        }
+        (Shape::Part { from_s, before, after, typical_s }, until) => {
+            let since = if until.is_some() { when } else { format!("from {} on", clock(change.at)) };
+            format!(
+                "{} of \"{name}\" took {} or longer {since} (about {}), {} before,",
+                units::share(after),
+                units::seconds(from_s),
+                units::seconds(typical_s),
+                units::share(before)
+            )
+        }
+    }
+}
+
+fn numbers(change: &Change) -> String {
+    let (before, after) = (change.before, change.after);
+    let when = if change.shape == Shape::Drift {
+        "in the first quarter and the last".to_owned()
+    } else if change.at_error > 0.0 {
+        format!("before and after {} ± {}", clock(change.at), units::seconds(change.at_error))
+    } else {
+        format!("before and after {}", clock(change.at))
+    };
+    format!(
+        "p50 {} → {}, mean {} → {}, of {} and {} samples {when}",
+        units::seconds(before.median),
+        units::seconds(after.median),
+        units::seconds(before.mean),
+        units::seconds(after.mean),
+        units::count(before.count),
+        units::count(after.count)
+    )
+}
+
+fn columns(change: &Change) -> Vec<String> {
+    match &change.of {
+        TimelineOf::Flow(name) => vec![format!("flow/{name}/p50")],
+        TimelineOf::Series(_) => vec!["response/p50".to_owned()],
+    }
+}
+
+/// What the evidence rests on: the changed stretch.
+fn span(change: &Change) -> (f64, f64) {
+    (change.at, change.until.unwrap_or(change.to))
+}
+
+/// Arrivals per second or users of the stretch.
+fn load(facts: &Facts<'_>, change: &Change) -> String {
+    let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= change.from && slice.end as f64 / 1e9 <= change.to);
+    let leaves: Vec<&metrics::LeafSlice> = inside.flat_map(|slice| &slice.leaves).collect();
+    let length = (change.to - change.from).max(1.0);
+    let arrivals: u64 = leaves.iter().map(|leaf| leaf.arrivals_due).sum();
+    let users: u64 = leaves.iter().map(|leaf| leaf.users_asked.max(if arrivals > 0 { 0 } else { leaf.users_active })).sum();
+    if arrivals > 0 { units::rate(arrivals as f64 / length) } else { units::counted((users as f64 / length).round() as u64, "user") }
+}
+
+fn piles_up(facts: &Facts<'_>, change: &Change) -> bool {
+    let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= change.from && slice.end as f64 / 1e9 <= change.to);
+    let (mut due, mut ended) = (0, 0);
+    for leaf in inside.flat_map(|slice| &slice.leaves) {
+        due += leaf.arrivals_due;
+        ended += leaf.ended;
+    }
+    due > 0 && due.saturating_sub(ended) as f64 >= PILES_UP * due as f64
+}
+
+/// Whether the change is too large to have been made by a generator this late.
+fn dwarfs_generator(facts: &Facts<'_>, change: &Change) -> bool {
+    let read_lag = facts.tally.workers().iter().filter_map(|worker| worker.read_lag.quantile(0.99)).max().unwrap_or(0);
+    let lag = facts.tally.together(SeriesKind::Request).and_then(|all| all.merged.lag.quantile(0.99)).unwrap_or(0);
+    let by = match change.shape {
+        Shape::Part { typical_s, .. } => typical_s,
+        Shape::Step | Shape::Drift => (change.after.median - change.before.median).abs(),
+    };
+    by >= DWARFED * lag.max(read_lag) as f64 / 1e9
+}
+
+/// The phase that holds most of the added time.
+fn phase(facts: &Facts<'_>, change: &Change) -> Option<String> {
+    let TimelineOf::Series(key) = &change.of else { return None };
+    let mean = |from: f64, to: f64, outside: bool| {
+        let mut sums = [0.0_f64; 5];
+        let mut count = 0;
+        for slice in &facts.run.slices {
+            let (start, end) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
+            let inside = start >= from && end <= to;
+            if inside == outside || start < change.from || end > change.to {
+                continue;
+            }
+            for series in slice.series.iter().filter(|series: &&SeriesSlice| series.key == *key) {
+                count += series.count;
+                series.phases.all().iter().zip(&mut sums).for_each(|((_, times), sum)| *sum += times.sum() as f64 / 1e9);
+            }
+        }
+        (count > 0).then(|| sums.map(|sum| sum / count as f64))
+    };
+    let (from, to) = span(change);
+    let (before, after) = (mean(from, to, true)?, mean(from, to, false)?);
+    let added = change.after.mean - change.before.mean;
+    let words = ["resolving the name", "connecting", "the TLS handshake", "waiting for the first byte", "the body"];
+    let most = (0..5).max_by(|a, b| ((after[*a] - before[*a]) * added.signum()).total_cmp(&((after[*b] - before[*b]) * added.signum())))?;
+    let by = after[most] - before[most];
+    (by / added >= PHASE_SHARE).then(|| {
+        format!("{} went from {} to {} per request on average", words[most], units::seconds(before[most]), units::seconds(after[most]))
+    })
+}
+
+fn moves<'a>(facts: &'a Facts<'_>, change: &Change) -> Vec<SignalMove<'a>> {
+    signal_moves::around(&facts.run.signals, change.at, change.from, change.until.unwrap_or(change.to))
+}
+
+/// What else changed there, and what did not.
+fn beside_it(facts: &Facts<'_>, change: &Change, with: &[&Change], mut found: RankedFinding) -> RankedFinding {
+    let changed = |of: &TimelineOf| *of == change.of || with.iter().any(|other| other.of == *of);
+    let is_request = |of: &&TimelineOf| of.kind() == Some(SeriesKind::Request) && !changed(of);
+    let kept: Vec<&str> = facts.changes.looked_at.iter().filter(is_request).map(TimelineOf::name).collect();
+    let steady = |name: &&str| !facts.changes.found.iter().any(|other| other.of.name() == *name);
+    let kept: Vec<&str> = kept.into_iter().filter(steady).collect();
+    if !kept.is_empty() {
+        found = found.rests_on(format!("{} did not change", named(&kept)), Vec::new(), span(change));
+    }
+    for slice in &facts.run.slices {
+        let near = slice.marks.iter().filter(|mark| (mark.at as f64 / 1e9 - change.at).abs() <= TOGETHER_S);
+        for mark in near.filter(|mark| matches!(mark.kind, MarkKind::Adjusted | MarkKind::Warning)) {
+            found = found.rests_on(format!("at {}: {}", clock(mark.at as f64 / 1e9), mark.text), Vec::new(), span(change));
+        }
+    }
+    if change.shape == Shape::Drift {
+        return found;
+    }
+    let moves = moves(facts, change);
+    for moved in moves.iter().filter(|moved| moved.has_moved()).take(SIGNALS_MAX) {
+        found = found.rests_on(format!("{} at the same time", moved.phrase()), vec![moved.signal.name.clone()], span(change));
+    }
+    let still = moves.iter().filter(|moved| !moved.has_moved() && signal_moves::is_of_resource(moved.signal));
+    let still: Vec<String> = still.take(SIGNALS_MAX).map(SignalMove::phrase).collect();
+    if !still.is_empty() {
+        found = found.rests_on(format!("not moved: {}", still.join("; ")), Vec::new(), span(change));
+    }
+    found
+}
+
+fn next(change: &Change, nothing_moved: bool) -> String {
+    let when = clock(change.at);
+    match (change.shape, change.is_slower()) {
+        (Shape::Drift, true) => {
+            "Something fills up or grows as the run goes on: a table without an index, a cache, a queue, memory. Compare what a \
+             request does at the end with what it does at the beginning."
+                .to_owned()
+        }
+        (_, false) => format!("Look for what held it up until {when}: a job, a lock, a cold cache."),
+        (_, true) if nothing_moved => format!(
+            "Look for what happened in the system at {when}: a deployment, a job, a lock, a dependency, a cache that ran out. None of the signals that \
+             were read moved with it; observe what this request uses."
+        ),
+        (_, true) => format!("Look for what happened in the system at {when}; begin with what moved at the same time."),
+    }
+}

@@ -1,0 +1,240 @@
+//! What fails: which request, how, since when, what share, and whether failures sit at a limit.
+
+use metrics::{Outcome, SeriesKind};
+
+use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::facts::Facts;
+use crate::facts::changes::Change;
+use crate::facts::failures::{FailedWhen, Failing};
+use crate::instant::{clock, named};
+use crate::{Confidence, Grade};
+
+/// Findings that are made, and requests that each lists by themselves.
+const FINDINGS_MAX: usize = 3;
+const LISTED_MAX: usize = 5;
+/// Failures that are a pattern; with fewer, the share that makes them one.
+const FAILED_MIN: u64 = 3;
+const SHARE_MIN: f64 = 0.01;
+/// Share from which failing is what the system mostly does wrong.
+const LARGE: f64 = 0.05;
+/// Seconds between instants that are taken for the same.
+const TOGETHER_S: f64 = 3.0;
+/// Failed ones sit at a limit where their tenth and their ninetieth percentile lie this close together.
+const AT_LIMIT: f64 = 1.05;
+/// How much shorter than others failed ones are when they were turned away, and how much longer when they waited in vain.
+const SHORTER: f64 = 0.5;
+const LONGER: f64 = 3.0;
+
+pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
+    let is_pattern = |failing: &&Failing<'_>| {
+        let share = failing.failed as f64 / failing.count.max(1) as f64;
+        failing.failed >= FAILED_MIN || share >= SHARE_MIN
+    };
+    // Another rule says what a limit of requests rejects.
+    let is_limited = |failing: &&Failing<'_>| failing.is_all("status 429");
+    let mut left: Vec<&Failing<'_>> = facts.failing.iter().filter(is_pattern).filter(|failing| !is_limited(failing)).collect();
+    let mut found = Vec::new();
+    while found.len() < FINDINGS_MAX && !left.is_empty() {
+        let lead = left.remove(0);
+        let (with, others): (Vec<&Failing<'_>>, Vec<&Failing<'_>>) = left.into_iter().partition(|other| are_together(lead, other));
+        left = others;
+        found.push(told(facts, lead, &with));
+    }
+    found.extend(lost_journeys(facts));
+    found
+}
+
+fn are_together(a: &Failing<'_>, b: &Failing<'_>) -> bool {
+    let at = |failing: &Failing<'_>| failing.when.onset();
+    match (at(a), at(b)) {
+        (Some(a), Some(b)) => (a - b).abs() <= TOGETHER_S,
+        (None, None) => a.when == b.when && a.kinds.first().map(|kind| &kind.text) == b.kinds.first().map(|kind| &kind.text),
+        _ => false,
+    }
+}
+
+fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> RankedFinding {
+    let names: Vec<&str> = with.iter().map(|other| &*other.key.name).collect();
+    let beside = if names.is_empty() { String::new() } else { format!("; {} with it", named(&names)) };
+    let claim = format!("{}{beside}", claim(failing));
+    let (standing, share) = (standing(facts, failing), failing.share());
+    let span = span(facts, failing);
+    let (low, high) = failing.interval;
+    let mut found = RankedFinding::new(standing, "failures", Confidence::High, claim).rests_on(
+        format!(
+            "{} of {} \"{}\" failed{}: {} (95 % interval {}–{})",
+            units::count(failing.while_failing.0),
+            units::count(failing.while_failing.1),
+            failing.key.name,
+            when(failing.when),
+            units::share(share),
+            units::share(low),
+            units::share(high)
+        ),
+        columns(failing),
+        span,
+    );
+    if failing.kinds.len() > 1 {
+        let kinds: Vec<String> =
+            failing.kinds.iter().take(LISTED_MAX).map(|kind| format!("{} × {}", units::count(kind.count), kind.text)).collect();
+        found = found.rests_on(kinds.join(", "), columns(failing), span);
+    }
+    if let Some(text) = times(failing) {
+        found = found.rests_on(text, vec!["response/p50".to_owned()], span);
+    }
+    for other in with.iter().take(LISTED_MAX) {
+        found = found.rests_on(claim_of_other(other), columns(other), span);
+    }
+    for change in changed_with(facts, failing).into_iter().take(LISTED_MAX) {
+        let text = format!(
+            "\"{}\" went from {} to {} with it",
+            change.of.name(),
+            units::seconds(change.before.median),
+            units::seconds(change.after.median)
+        );
+        found = found.rests_on(text, vec!["response/p50".to_owned()], span);
+    }
+    found = signals(facts, failing, found, span);
+    let failed = |name: &str| facts.failing.iter().any(|other| &*other.key.name == name);
+    let requests = facts.tally.of_kind(SeriesKind::Request).map(|series| &*series.merged.key.name);
+    let mut kept: Vec<&str> = requests.filter(|name| !failed(name)).collect();
+    kept.dedup();
+    if !kept.is_empty() {
+        found = found.rests_on(format!("none of {} failed", named(&kept)), Vec::new(), span);
+    }
+    if !matches!(failing.when, FailedWhen::AboveLoad { .. } | FailedWhen::Throughout) {
+        found = found.or("The load. Ruled out: there was as much of it while nothing failed.");
+    }
+    let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
+    RankedFinding { doubt, ..found.try_next(next(failing)) }
+}
+
+/// Time-outs and refusals above a load that the system cannot carry follow from what limits it.
+fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
+    let is_held_up = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
+    match failing.when {
+        FailedWhen::AboveLoad { .. } if is_held_up => Standing::Consequence,
+        FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Cause,
+        FailedWhen::Throughout if failing.share() >= LARGE => Standing::Cause,
+        FailedWhen::Throughout => Standing::Fault,
+        FailedWhen::Between(..) | FailedWhen::Until(_) => Standing::Passing,
+    }
+}
+
+fn claim(failing: &Failing<'_>) -> String {
+    let how = failing.kinds.first().map_or_else(String::new, |kind| {
+        let most = if failing.kinds.len() > 1 { "mostly " } else { "" };
+        format!(" ({most}{})", kind.text)
+    });
+    let share = units::share(failing.share());
+    let of = if failing.key.kind == SeriesKind::Iteration { "the iterations of " } else { "" };
+    format!("{share} of {of}\"{}\" failed{}{how}", failing.key.name, when(failing.when))
+}
+
+fn claim_of_other(failing: &Failing<'_>) -> String {
+    format!("{}: {} of {}", claim(failing), units::count(failing.while_failing.0), units::count(failing.while_failing.1))
+}
+
+fn when(when: FailedWhen) -> String {
+    match when {
+        FailedWhen::Throughout => " throughout the run".to_owned(),
+        FailedWhen::Since(at) => format!(" from {} on", clock(at)),
+        FailedWhen::Until(to) => format!(" until {}", clock(to)),
+        FailedWhen::Between(from, to) => format!(" from {} to {}", clock(from), clock(to)),
+        FailedWhen::AboveLoad { load, is_open: true, at } => format!(" above {}, from {} on", units::rate(load), clock(at)),
+        FailedWhen::AboveLoad { load, is_open: false, at } => {
+            format!(" above {}, from {} on", units::counted(load.round() as u64, "user"), clock(at))
+        }
+    }
+}
+
+fn span(facts: &Facts<'_>, failing: &Failing<'_>) -> (f64, f64) {
+    let end = facts.tally.duration_seconds();
+    match failing.when {
+        FailedWhen::Throughout => (0.0, end),
+        FailedWhen::Since(at) | FailedWhen::AboveLoad { at, .. } => (at, end),
+        FailedWhen::Until(to) => (0.0, to),
+        FailedWhen::Between(from, to) => (from, to),
+    }
+}
+
+fn columns(failing: &Failing<'_>) -> Vec<String> {
+    let outcome = failing.kinds.first().map(|kind| kind.outcome);
+    // The names of outcomes are those of the record.
+    let name = outcome.map(|outcome| format!("{outcome:?}").to_lowercase());
+    name.map(|name| format!("failures/{name}")).into_iter().chain(std::iter::once("rate/failures".to_owned())).collect()
+}
+
+/// Whether failed ones sit at a time limit, were turned away at once, or waited in vain.
+fn times(failing: &Failing<'_>) -> Option<String> {
+    let times = failing.times?;
+    let median = units::seconds(times.median);
+    let timeouts = failing.kinds.iter().filter(|kind| kind.outcome == Outcome::Timeout).map(|kind| kind.count).sum::<u64>();
+    if timeouts * 2 > failing.failed && times.high <= AT_LIMIT * times.low {
+        return Some(format!("all were given up after {median}: they sit at the time limit, and would have taken longer"));
+    }
+    let passed = times.passed?;
+    let others = units::seconds(passed);
+    if times.median <= SHORTER * passed {
+        return Some(format!("failed ones took {median}, the others {others}: they are turned away before the work is done"));
+    }
+    if times.median >= LONGER * passed && times.high <= AT_LIMIT * times.low {
+        return Some(format!("failed ones all took {median}, the others {others}: a time limit inside the system"));
+    }
+    (times.median >= LONGER * passed).then(|| format!("failed ones took {median}, the others {others}: they waited in vain"))
+}
+
+fn changed_with<'a>(facts: &'a Facts<'_>, failing: &Failing<'_>) -> Vec<&'a Change> {
+    let Some(at) = failing.when.onset() else { return Vec::new() };
+    let requests = facts.changes.found.iter().filter(|change| change.of.kind() == Some(SeriesKind::Request));
+    requests.filter(|change| (change.at - at).abs() <= TOGETHER_S + change.at_error).collect()
+}
+
+fn signals(facts: &Facts<'_>, failing: &Failing<'_>, found: RankedFinding, (from, to): (f64, f64)) -> RankedFinding {
+    const SIGNALS_MAX: usize = 3;
+    let Some(at) = failing.when.onset() else { return found };
+    let moves = crate::facts::signal_moves::around(&facts.run.signals, at, 0.0, to);
+    moves.iter().filter(|moved| moved.has_moved()).take(SIGNALS_MAX).fold(found, |found, moved| {
+        found.rests_on(format!("{} at the same time", moved.phrase()), vec![moved.signal.name.clone()], (from, to))
+    })
+}
+
+fn next(failing: &Failing<'_>) -> String {
+    let when = failing.when.onset().map_or_else(String::new, |at| format!(" at {}", clock(at)));
+    match failing.kinds.first().map(|kind| kind.outcome) {
+        Some(Outcome::Status | Outcome::Expect) => {
+            format!("Read the system's log of the first of them{when}: the errors of the report say what it answered.")
+        }
+        Some(Outcome::Timeout) => format!("Find what it waits for{when}: its sessions, its dependencies, its threads at that moment."),
+        Some(Outcome::Refused | Outcome::Connect | Outcome::Dns | Outcome::Tls) => {
+            format!("See whether it was up and listening{when}: no connection was made.")
+        }
+        Some(Outcome::Reset | Outcome::Closed) => {
+            format!("See who closed the connection{when}: a process that ended, an idle limit shorter than the client's, a full backlog.")
+        }
+        Some(Outcome::Script) => "The test's own script threw: mend it first.".to_owned(),
+        _ => "The errors of the report have the details.".to_owned(),
+    }
+}
+
+/// Journeys that were given up.
+fn lost_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let flow = facts.tally.flows().iter().filter(|flow| flow.merged.timed_out > 0).max_by_key(|flow| flow.merged.timed_out)?;
+    let (lost, started) = (flow.merged.timed_out, flow.merged.started);
+    let share = lost as f64 / started.max(1) as f64;
+    if lost < FAILED_MIN && share < SHARE_MIN {
+        return None;
+    }
+    let name = &flow.merged.name;
+    let claim =
+        format!("{} of {} \"{name}\" were given up: their time limit passed without a finish", units::count(lost), units::count(started));
+    let standing =
+        if facts.waiting.iter().any(|waiting| waiting.flow.as_deref() == Some(&**name)) { Standing::Consequence } else { Standing::Cause };
+    let late = flow.merged.late;
+    let text = format!("{} of those that started; {} of them finished later", units::share(share), units::count(late));
+    Some(
+        RankedFinding::new(standing, "lost-journeys", Confidence::High, claim)
+            .rests_on(text, vec![format!("flow/{name}/rate/finished")], (0.0, facts.tally.duration_seconds()))
+            .try_next("Follow one of them: its stages show where it was last seen."),
+    )
+}

@@ -1,0 +1,284 @@
+//! What changed in time and what failed: planted steps, drifts, pauses and failures, and as many systems in which nothing did.
+
+use analysis::{Confidence, Finding, Summary, conclude};
+use metrics::{Outcome, Role, SeriesKind};
+use plan::{LoadProfile, OpenStage, Timing};
+use run_directory::Run;
+
+use crate::coverage::Draws;
+use crate::made::{self, MS, SECOND, Slice, counter, gauge, open, plan};
+use crate::simulation::{Service, Target, ramp, simulate, step};
+
+/// A request of a made-up service: how long one takes that begins in this second, and how it ends.
+pub(crate) struct Request<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) time: &'a dyn Fn(u32, &mut Draws) -> f64,
+    pub(crate) outcome: &'a dyn Fn(u32, &mut Draws) -> Outcome,
+}
+
+pub(crate) fn passes(_: u32, _: &mut Draws) -> Outcome {
+    Outcome::Passed
+}
+
+/// Lognormal noise: a factor whose logarithm has this deviation.
+pub(crate) fn noise(sigma: f64, draws: &mut Draws) -> f64 {
+    (sigma * (-2.0 * draws.uniform().max(1e-12).ln()).sqrt() * (2.0 * std::f64::consts::PI * draws.uniform()).cos()).exp()
+}
+
+/// `seconds` at a constant rate, each arrival making each request once.
+pub(crate) fn constant(seconds: u32, rate: u64, requests: &[Request<'_>], seed: u64) -> Run {
+    let mut draws = Draws::new(seed);
+    let slices = (0..seconds).map(|second| {
+        let mut slice = Slice::new(second).arrivals(rate);
+        for request in requests {
+            for _ in 0..rate {
+                let outcome = (request.outcome)(second, &mut draws);
+                let time = ((request.time)(second, &mut draws) * 1e9) as u64;
+                slice.record(SeriesKind::Request, request.name, 20_000, time, outcome);
+            }
+        }
+        slice.done()
+    });
+    made::run_of(plan(open(rate as f64, u64::from(seconds))), slices.collect())
+}
+
+fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+fn rules(found: &[Finding]) -> Vec<&str> {
+    found.iter().map(|finding| finding.rule.as_str()).collect()
+}
+
+fn shown(found: &[Finding]) -> String {
+    found.iter().map(|finding| format!("{finding:#?}\n")).collect()
+}
+
+/// The steps that a run is said to have: `(name, second)`.
+fn instants(summary: &Summary) -> Vec<(String, f64)> {
+    summary.changes.iter().map(|change| (change.name.clone(), change.at_seconds)).collect()
+}
+
+#[test]
+fn a_step_of_one_request_under_constant_load_is_named_with_its_instant_and_numbers() {
+    let (list, other): (&dyn Fn(u32, &mut Draws) -> f64, &dyn Fn(u32, &mut Draws) -> f64) =
+        (&|second, draws| 0.000_4 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 }, &|_, draws| 0.003 * noise(0.3, draws));
+    let requests =
+        [Request { name: "Ingredients", time: list, outcome: &passes }, Request { name: "Other", time: other, outcome: &passes }];
+    let mut run = constant(60, 30, &requests, 1);
+    counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.2 + (second % 5) as f64 / 100.0);
+    gauge("db", "locks").each_second(&mut run, |second| if second >= 20 { 6.0 } else { (second % 2) as f64 });
+    let found = findings(&run);
+    let first = &found[0];
+    assert!(first.rule == "change" && first.confidence == Confidence::High, "{}", shown(&found));
+    assert!(first.claim.starts_with("\"Ingredients\" went from ") && first.claim.contains(" µs to 40"), "{}", first.claim);
+    assert!(first.claim.ends_with(" at 0:20 while the load stayed the same (30/s)"), "{}", first.claim);
+    let evidence: Vec<&str> = first.evidence.iter().map(|evidence| evidence.text.as_str()).collect();
+    assert!(evidence.contains(&"\"Other\" did not change"), "{evidence:?}");
+    assert!(evidence.iter().any(|text| text.starts_with("db/locks from") && text.ends_with("at the same time")), "{evidence:?}");
+    assert!(evidence.iter().any(|text| text.starts_with("not moved: process:8080/cpu")), "{evidence:?}");
+    assert!(evidence.iter().any(|text| text.starts_with("waiting for the first byte went from")), "{evidence:?}");
+    assert_eq!(instants(&conclude(&run)), [("Ingredients".to_owned(), 20.0), ("db/locks".to_owned(), 20.0)]);
+}
+
+#[test]
+fn a_stretch_in_which_a_table_is_locked_is_told_with_both_ends() {
+    let time = |second: u32, draws: &mut Draws| 0.005 * noise(0.3, draws) + if (25..35).contains(&second) { 0.2 } else { 0.0 };
+    let found = findings(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 3));
+    assert!(found[0].claim.contains(" from 0:25 to 0:35 while the load stayed the same"), "{}", shown(&found));
+}
+
+#[test]
+fn a_step_in_a_tenth_of_a_request_is_told_as_such() {
+    let time = |second: u32, draws: &mut Draws| {
+        let slow = second >= 30 && draws.uniform() < 0.1;
+        0.004 * noise(0.3, draws) + if slow { 0.4 } else { 0.0 }
+    };
+    let found = findings(&constant(90, 30, &[Request { name: "List", time: &time, outcome: &passes }], 5));
+    let first = found.iter().find(|finding| finding.rule == "change").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(first.claim.contains("% of \"List\" took 40") && first.claim.contains(" from 0:3"), "{}", first.claim);
+}
+
+#[test]
+fn times_that_keep_growing_are_a_drift() {
+    let time = |second: u32, draws: &mut Draws| (0.010 + f64::from(second) * 0.000_5) * noise(0.3, draws);
+    let found = findings(&constant(90, 30, &[Request { name: "Add", time: &time, outcome: &passes }], 5));
+    assert!(found[0].rule == "change" && found[0].claim.contains("\"Add\" grew steadily from 1"), "{}", shown(&found));
+}
+
+#[test]
+fn pauses_that_come_back_are_told_with_their_period_and_what_goes_along() {
+    let stalled = |seed: u64, stalls: &dyn Fn(u32) -> bool| {
+        let time = |second: u32, draws: &mut Draws| {
+            0.003 * noise(0.3, draws) + if stalls(second) && draws.uniform() < 0.4 { draws.uniform() * 0.4 } else { 0.0 }
+        };
+        let requests = [Request { name: "A", time: &time, outcome: &passes }, Request { name: "B", time: &time, outcome: &passes }];
+        let mut run = constant(70, 30, &requests, seed);
+        let at = |second: u64| stalls(second as u32);
+        gauge("runtime", "gc").each_second(&mut run, |second| if at(second) { 0.4 } else { 0.01 * (second % 3) as f64 });
+        findings(&run)
+    };
+    for seed in 0..10 {
+        let found = stalled(seed, &|second| second % 10 == 7);
+        let first = &found[0];
+        assert!(first.rule == "periodic-stall" && first.claim.starts_with("Every 10.0 s requests take up to"), "{}", shown(&found));
+        assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("runtime/gc goes along")), "{}", shown(&found));
+        // As many pauses, without a period.
+        let uneven = [3, 9, 12, 31, 38, 57, 61];
+        let found = stalled(seed, &|second| uneven.contains(&second));
+        assert!(!rules(&found).contains(&"periodic-stall"), "{}", shown(&found));
+    }
+}
+
+#[test]
+fn a_load_that_rises_explains_times_that_rise_with_it() {
+    // The load doubles half-way, and a request takes longer by it.
+    let mut draws = Draws::new(4);
+    let slices = (0..80u32).map(|second| {
+        let (rate, time) = if second < 40 { (20, 0.010) } else { (40, 0.020) };
+        let mut slice = Slice::new(second).arrivals(rate);
+        for _ in 0..rate {
+            slice.record(SeriesKind::Request, "Pay", 0, (time * noise(0.2, &mut draws) * 1e9) as u64, Outcome::Passed);
+        }
+        slice.done()
+    });
+    let stage = |rate: f64| OpenStage::Rate { from: rate, to: rate, duration_ns: 40 * SECOND, timing: Timing::Even };
+    let run = made::run_of(plan(LoadProfile::Open { stages: vec![stage(20.0), stage(40.0)] }), slices.collect());
+    assert!(!rules(&findings(&run)).contains(&"change"), "{}", shown(&findings(&run)));
+}
+
+#[test]
+fn a_slow_beginning_is_a_warm_up_and_no_fault() {
+    let time = |second: u32, draws: &mut Draws| 0.012 * noise(0.3, draws) + if second < 8 { 0.03 } else { 0.0 };
+    let found = conclude(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 3)).verdict.findings;
+    assert!(found.findings.is_empty(), "{}", shown(&found.findings));
+    assert!(found.remark.contains("\"Pay\" was slower until 0:08 (4"), "{}", found.remark);
+}
+
+/// Failures from an instant on, all along, above a load, and who is named.
+#[test]
+fn failures_come_first_with_who_how_since_when_and_how_many() {
+    let healthy = |_: u32, draws: &mut Draws| 0.003 * noise(0.3, draws);
+    let share = |from: u32, part: f64| {
+        move |second: u32, draws: &mut Draws| if second >= from && draws.uniform() < part { Outcome::Reset } else { Outcome::Passed }
+    };
+    for (from, part, says) in [
+        (20, 0.1, "% of \"Pay\" failed from 0:2"),
+        (20, 1.0, "100 % of \"Pay\" failed from 0:20 on (connection reset)"),
+        (0, 0.19, "% of \"Pay\" failed throughout the run (connection reset)"),
+    ] {
+        let outcome = share(from, part);
+        let requests =
+            [Request { name: "Pay", time: &healthy, outcome: &outcome }, Request { name: "List", time: &healthy, outcome: &passes }];
+        for seed in 0..5 {
+            let mut run = constant(40, 30, &requests, seed);
+            // Whatever the generator did.
+            run.slices.iter_mut().for_each(|slice| slice.generator[0].busy_ns = SECOND / 100 * 99);
+            let found = findings(&run);
+            assert!(found[0].rule == "failures" && found[0].claim.contains(says), "{says}: {}", shown(&found));
+            assert!(found[0].evidence.iter().any(|evidence| evidence.text == "none of \"List\" failed"), "{}", shown(&found));
+        }
+    }
+}
+
+#[test]
+fn failures_that_begin_with_a_change_are_one_finding() {
+    let time = |second: u32, draws: &mut Draws| if second >= 20 { 0.000_2 } else { 0.02 * noise(0.3, draws) };
+    let outcome = |second: u32, _: &mut Draws| if second >= 20 { Outcome::Refused } else { Outcome::Passed };
+    let found = findings(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &outcome }], 2));
+    assert_eq!(rules(&found), ["failures"], "{}", shown(&found));
+    assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains("turned away")), "{}", shown(&found));
+}
+
+#[test]
+fn failures_that_come_only_with_the_load_are_told_with_that_load() {
+    let slices = (0..60u32).map(|second| {
+        let rate = 10 + u64::from(second);
+        let mut slice = Slice::new(second).arrivals(rate);
+        for n in 0..rate {
+            let outcome = if rate > 50 && n % 3 == 0 { Outcome::Timeout } else { Outcome::Passed };
+            slice.record(SeriesKind::Request, "Pay", 0, if outcome == Outcome::Timeout { 2 * SECOND } else { 3 * MS }, outcome);
+        }
+        slice.done()
+    });
+    let stage = OpenStage::Rate { from: 10.0, to: 70.0, duration_ns: 60 * SECOND, timing: Timing::Even };
+    let found = findings(&made::run_of(plan(LoadProfile::Open { stages: vec![stage] }), slices.collect()));
+    let first = found.iter().find(|finding| finding.rule == "failures").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(first.claim.contains(" failed above 5") && first.claim.contains("timed out"), "{}", first.claim);
+    assert!(first.evidence.iter().any(|evidence| evidence.text.contains("sit at the time limit")), "{}", shown(&found));
+}
+
+/// Healthy services of many kinds. A finding in one of them is a false accusation.
+fn healthy(seed: u64) -> Run {
+    let mut draws = Draws::new(seed ^ 0x5eed);
+    let rate = [5, 10, 30, 60][(draws.uniform() * 4.0) as usize];
+    let seconds = 40 + (draws.uniform() * 40.0) as u32;
+    let (median, sigma) = (0.001 * 100.0_f64.powf(draws.uniform()), 0.1 + 0.9 * draws.uniform());
+    // Some remember: a level that wanders slowly by itself.
+    let memory = [0.0, 0.0, 0.5, 0.8][(draws.uniform() * 4.0) as usize];
+    let mut level = 0.0;
+    let levels: Vec<f64> = (0..seconds)
+        .map(|_| {
+            level = memory * level + (1.0 - memory) * noise(0.25, &mut draws).ln();
+            level
+        })
+        .collect();
+    let outlier = (draws.uniform() * f64::from(seconds)) as u32;
+    let has_outlier = draws.uniform() < 0.3;
+    let time = |second: u32, draws: &mut Draws| {
+        let paused = has_outlier && second == outlier && draws.uniform() < 0.3;
+        median * noise(sigma, draws) * levels[second as usize].exp() + if paused { 0.3 } else { 0.0 }
+    };
+    let other = |_: u32, draws: &mut Draws| 0.002 * noise(0.5, draws);
+    let requests = [Request { name: "A", time: &time, outcome: &passes }, Request { name: "B", time: &other, outcome: &passes }];
+    constant(seconds, rate, &requests, seed)
+}
+
+#[test]
+fn healthy_services_are_accused_in_no_more_than_one_run_of_a_hundred() {
+    const RUNS: u64 = 500;
+    let accused: Vec<String> = (0..RUNS)
+        .filter_map(|seed| {
+            let found = findings(&healthy(seed));
+            (!found.is_empty()).then(|| format!("{seed}: {}", found[0].claim))
+        })
+        .collect();
+    assert!(accused.len() as u64 * 100 <= RUNS, "{} of {RUNS}:\n{}", accused.len(), accused.join("\n"));
+}
+
+/// A queue wanders by itself, the more the fuller its server is.
+#[test]
+fn queues_near_their_limit_wander_without_being_accused() {
+    const RUNS: u64 = 60;
+    let steps = vec![step("GET /", 0, Service::Exponential(0.02)), step("POST /", 0, Service::Exponential(0.02))];
+    let target = Target { slots: vec![2], steps };
+    let mut accused = Vec::new();
+    for (utilisation, timing) in [(0.5, Timing::Poisson), (0.8, Timing::Poisson), (0.9, Timing::Even)] {
+        let rate = utilisation * 2.0 / 0.04;
+        for seed in 0..RUNS {
+            let run = simulate(&target, ramp(rate, rate, 90, timing), seed);
+            let found = findings(&run).into_iter().filter(|finding| finding.rule == "change" || finding.rule == "periodic-stall");
+            accused.extend(found.map(|finding| format!("{utilisation} {timing:?} {seed}: {} {:?}", finding.claim, finding.confidence)));
+        }
+    }
+    assert!(accused.len() as u64 <= 3, "{} of {}:\n{}", accused.len(), 3 * RUNS, accused.join("\n"));
+}
+
+#[test]
+fn doubled_medians_are_found_within_two_seconds_of_their_instant() {
+    const RUNS: u64 = 100;
+    let missed: Vec<String> = (0..RUNS)
+        .filter_map(|seed| {
+            let mut draws = Draws::new(seed + 7);
+            let at = 15 + (draws.uniform() * 30.0) as u32;
+            let sigma = 0.2 + 0.5 * draws.uniform();
+            let rate = [10, 30, 60][(draws.uniform() * 3.0) as usize];
+            let time = |second: u32, draws: &mut Draws| 0.010 * noise(sigma, draws) * if second >= at { 2.0 } else { 1.0 };
+            let summary = conclude(&constant(60, rate, &[Request { name: "A", time: &time, outcome: &passes }], seed));
+            let hit = summary.changes.iter().any(|change| (change.at_seconds - f64::from(at)).abs() <= 2.0);
+            let told = summary.verdict.findings.findings.iter().any(|finding| finding.rule == "change");
+            (!hit || !told).then(|| format!("{seed}, at {at}, {rate}/s, σ {sigma:.2}: {:?}", instants(&summary)))
+        })
+        .collect();
+    assert!(missed.len() as u64 * 20 <= RUNS, "{} of {RUNS}:\n{}", missed.len(), missed.join("\n"));
+}
