@@ -30,8 +30,6 @@ pub(crate) struct Changes {
     pub(crate) found: Vec<Change>,
     /// What was slower only in the beginning.
     pub(crate) warm_ups: Vec<Change>,
-    /// Everything that was looked at.
-    pub(crate) looked_at: Vec<TimelineOf>,
     /// How far the medians of the thirds of the steadiest load lie apart, by timeline; see [`Kept`].
     pub(crate) kept: Vec<Kept>,
 }
@@ -88,6 +86,13 @@ pub(crate) struct Kept {
     pub(crate) to: f64,
 }
 
+impl Kept {
+    /// Whether the medians lie so close together that nobody would care.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.within <= RATIO_MIN - 1.0 || self.slowest_s * self.within / (1.0 + self.within) <= BY_MIN_S
+    }
+}
+
 impl Change {
     pub(crate) fn is_slower(&self) -> bool {
         match self.shape {
@@ -132,16 +137,12 @@ const NUMBERS: [fn(&TimelinePoint) -> f64; 3] = [|point| point.median, |point| p
 
 pub(super) fn find(run: &Run, timelines: &[Timeline], stretches: &[SteadyStretch]) -> Changes {
     let mut tests = Vec::new();
-    let mut looked_at: Vec<TimelineOf> = Vec::new();
     for timeline in timelines {
         for stretch in stretches {
             let first = timeline.points.partition_point(|point| point.from < stretch.from);
             let last = timeline.points.partition_point(|point| point.to <= stretch.to);
             let points = timeline.points.get(first..last).unwrap_or(&[]);
             if points.len() >= shift::VALUES_MIN {
-                if !looked_at.contains(&timeline.of) {
-                    looked_at.push(timeline.of.clone());
-                }
                 tests.extend(NUMBERS.into_iter().enumerate().map(|(place, number)| tested(timeline, points, *stretch, place, number)));
             }
         }
@@ -168,7 +169,7 @@ pub(super) fn find(run: &Run, timelines: &[Timeline], stretches: &[SteadyStretch
         warm_ups.extend(more);
     }
     let kept = kept(run, timelines, stretches, &warm_ups);
-    Changes { found, warm_ups, looked_at, kept }
+    Changes { found, warm_ups, kept }
 }
 
 /// Start of a slice. Seconds since the run began.

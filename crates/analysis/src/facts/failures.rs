@@ -17,6 +17,8 @@ const TIMES_THE_REST: f64 = 3.0;
 /// How much more load there must be for it to be the load, and how much of the time before may have had as much.
 const MORE_LOAD: f64 = 1.2;
 const AS_MUCH_BEFORE: f64 = 0.05;
+/// Part of a load that counts as the same.
+const SAME_LOAD: f64 = 0.98;
 /// Seconds over which the load is taken.
 const SMOOTHED: usize = 5;
 
@@ -32,6 +34,8 @@ pub(crate) struct Failing<'a> {
     /// Failed and all of the stretch that `when` names, and the interval of the share.
     pub(crate) while_failing: (u64, u64),
     pub(crate) interval: (f64, f64),
+    /// There was as much load at other times, when it did not fail as much.
+    pub(crate) is_not_load: bool,
     pub(crate) times: Option<FailedTimes>,
 }
 
@@ -125,8 +129,10 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
             mine.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
         })
         .collect();
-    let (when, while_failing) = match stretch(&parts) {
-        Some((from, to)) => (named(run, &parts, stride, from, to), sum(&parts[from..to])),
+    let found = stretch(&parts);
+    let load = found.and_then(|found| LoadOfStretch::of(run, &parts, stride, found));
+    let (when, while_failing) = match found {
+        Some((from, to)) => (named(run, parts.len(), stride, (from, to), load.as_ref()), sum(&parts[from..to])),
         None => (FailedWhen::Throughout, (failed, count)),
     };
     Some(Failing {
@@ -137,6 +143,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         when,
         while_failing,
         interval: share_interval(while_failing.0, while_failing.1),
+        is_not_load: load.is_some_and(|load| load.as_much_outside > AS_MUCH_BEFORE),
         times: times(&series.merged),
     })
 }
@@ -185,34 +192,46 @@ fn likelihood((failed, all): (u64, u64)) -> f64 {
 }
 
 /// What is said of a stretch of parts.
-fn named(run: &Run, parts: &[(u64, u64)], stride: usize, from: usize, to: usize) -> FailedWhen {
+fn named(run: &Run, parts: usize, stride: usize, (from, to): (usize, usize), load: Option<&LoadOfStretch>) -> FailedWhen {
     let at = |part: usize| run.slices.get(part * stride).map_or(0.0, |slice| slice.start as f64 / 1e9);
-    if let Some(load) = load_above_which(run, parts, stride, from, to) {
+    if let Some(load) = load.filter(|load| from > 0 && load.explains()) {
         let is_open = run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
-        return FailedWhen::AboveLoad { load, is_open, at: at(from) };
+        return FailedWhen::AboveLoad { load: load.reached, is_open, at: at(from) };
     }
-    match (from, to == parts.len()) {
+    match (from, to == parts) {
         (0, _) => FailedWhen::Until(at(to)),
         (_, true) => FailedWhen::Since(at(from)),
         (_, false) => FailedWhen::Between(at(from), at(to)),
     }
 }
 
-/// Where the load was never as high outside of the stretch, it may be the load and not the time.
-fn load_above_which(run: &Run, parts: &[(u64, u64)], stride: usize, from: usize, to: usize) -> Option<f64> {
-    let asked = load_stretches::asked_in_all(run);
-    let load = |part: usize| {
-        let middle = part * stride;
-        let around = &asked[middle.saturating_sub(SMOOTHED / 2)..(middle + stride + SMOOTHED / 2).min(asked.len())];
-        around.iter().sum::<f64>() / around.len().max(1) as f64
-    };
-    let reached = load(from);
-    let outside: Vec<f64> = (0..from).chain(to..parts.len()).filter(|part| parts[*part].1 > 0).map(load).collect();
-    let as_much = outside.iter().filter(|other| **other >= reached).count();
-    let lower = outside.iter().sum::<f64>() / outside.len().max(1) as f64;
-    let is_load =
-        from > 0 && !outside.is_empty() && as_much as f64 <= AS_MUCH_BEFORE * outside.len() as f64 && reached >= MORE_LOAD * lower;
-    is_load.then_some(reached)
+/// The load as a stretch begins, and outside of it.
+struct LoadOfStretch {
+    reached: f64,
+    /// Mean, and the share of the time with as much as in the stretch.
+    outside: f64,
+    as_much_outside: f64,
+}
+
+impl LoadOfStretch {
+    fn of(run: &Run, parts: &[(u64, u64)], stride: usize, (from, to): (usize, usize)) -> Option<Self> {
+        let asked = load_stretches::asked_in_all(run);
+        let load = |part: usize| {
+            let middle = part * stride;
+            let around = &asked[middle.saturating_sub(SMOOTHED / 2)..(middle + stride + SMOOTHED / 2).min(asked.len())];
+            around.iter().sum::<f64>() / around.len().max(1) as f64
+        };
+        let reached = load(from);
+        let outside: Vec<f64> = (0..from).chain(to..parts.len()).filter(|part| parts[*part].1 > 0).map(load).collect();
+        let as_much = outside.iter().filter(|other| **other >= SAME_LOAD * reached).count() as f64;
+        let all = outside.len() as f64;
+        (!outside.is_empty()).then(|| Self { reached, outside: outside.iter().sum::<f64>() / all, as_much_outside: as_much / all })
+    }
+
+    /// Where the load was never as high outside of the stretch, it may be the load and not the time.
+    fn explains(&self) -> bool {
+        self.as_much_outside <= AS_MUCH_BEFORE && self.reached >= MORE_LOAD * self.outside
+    }
 }
 
 /// By the words of the record, most first.

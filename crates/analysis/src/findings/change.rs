@@ -79,7 +79,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     if let Some(phase) = phase(facts, change) {
         found = found.rests_on(phase, vec!["phases/wait".to_owned()], span(change));
     }
-    found = beside_it(facts, change, with, found);
+    found = beside_it(facts, change, found);
     if piles_up {
         found = found.rests_on("meanwhile more iterations started than ended: work piled up".to_owned(), Vec::new(), span(change));
     }
@@ -219,14 +219,12 @@ fn moves<'a>(facts: &'a Facts<'_>, change: &Change) -> Vec<SignalMove<'a>> {
 }
 
 /// What else changed there, and what did not.
-fn beside_it(facts: &Facts<'_>, change: &Change, with: &[&Change], mut found: RankedFinding) -> RankedFinding {
-    let changed = |of: &TimelineOf| *of == change.of || with.iter().any(|other| other.of == *of);
-    let is_request = |of: &&TimelineOf| of.kind() == Some(SeriesKind::Request) && !changed(of);
-    let kept: Vec<&str> = facts.changes.looked_at.iter().filter(is_request).map(TimelineOf::name).collect();
-    let steady = |name: &&str| !facts.changes.found.iter().any(|other| other.of.name() == *name);
-    let kept: Vec<&str> = kept.into_iter().filter(steady).collect();
+fn beside_it(facts: &Facts<'_>, change: &Change, mut found: RankedFinding) -> RankedFinding {
+    let has_changed = |of: &TimelineOf| facts.changes.found.iter().chain(&facts.changes.warm_ups).any(|other| other.of == *of);
+    let requests = facts.changes.kept.iter().filter(|kept| kept.of.kind() == Some(SeriesKind::Request) && kept.is_kept());
+    let kept: Vec<&str> = requests.map(|kept| &kept.of).filter(|of| !has_changed(of)).map(TimelineOf::name).collect();
     if !kept.is_empty() {
-        found = found.rests_on(format!("{} did not change", named(&kept)), Vec::new(), span(change));
+        found = found.rests_on(format!("{} kept the same times", named(&kept)), Vec::new(), span(change));
     }
     for slice in &facts.run.slices {
         let near = slice.marks.iter().filter(|mark| (mark.at as f64 / 1e9 - change.at).abs() <= TOGETHER_S);

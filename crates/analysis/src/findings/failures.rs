@@ -102,8 +102,8 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
     if !kept.is_empty() {
         found = found.rests_on(format!("none of {} failed", named(&kept)), Vec::new(), span);
     }
-    if !matches!(failing.when, FailedWhen::AboveLoad { .. } | FailedWhen::Throughout) {
-        found = found.or("The load. Ruled out: there was as much of it while nothing failed.");
+    if failing.is_not_load {
+        found = found.or("The load. Ruled out: there was as much of it at other times.");
     }
     let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     RankedFinding { doubt, ..found.try_next(next(failing)) }

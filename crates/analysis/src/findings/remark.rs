@@ -14,11 +14,8 @@ use crate::{Grade, RunTotals};
 
 /// Failed share above which failures are the first thing to look at.
 const FAILED_MAX: f64 = 0.001;
-/// Growth of response times that "does not grow" allows, and how far medians may lie apart to be "kept".
+/// Growth of response times that "does not grow" allows.
 const GROWTH_MAX: f64 = 1.25;
-const KEPT_MAX: f64 = 0.25;
-/// A difference that nobody cares for, whatever part of the median it is. Seconds.
-const KEPT_BY_S: f64 = 0.001;
 /// Part of the throughput asked for that must have been reached.
 const REACHED_MIN: f64 = 0.95;
 const REQUESTS_MIN: u64 = 100;
@@ -158,16 +155,14 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
         return None;
     }
     let worst = facts.changes.kept.iter().max_by(|a, b| a.within.total_cmp(&b.within))?;
-    let median = |kept: &Kept| kept.slowest_s - kept.slowest_s / (1.0 + kept.within);
-    let is_kept = |kept: &Kept| kept.within <= KEPT_MAX || median(kept) <= KEPT_BY_S;
-    if !facts.changes.kept.iter().all(is_kept) {
+    if !facts.changes.kept.iter().all(Kept::is_kept) {
         return None;
     }
     let served = match totals.iterations_interrupted {
         0 => "Every arrival was served".to_owned(),
         cut => format!("Every arrival was started, {} cut off by the end of the run", units::count(cut)),
     };
-    let kept = if worst.within <= KEPT_MAX {
+    let kept = if worst.within <= GROWTH_MAX - 1.0 {
         format!("each request's median kept within {}", units::share(worst.within.max(0.001)))
     } else {
         "each request's median kept within 1 ms".to_owned()

@@ -4,6 +4,7 @@
 
 mod causes;
 mod changes;
+mod contradictions;
 mod coverage;
 mod findings;
 mod flows;

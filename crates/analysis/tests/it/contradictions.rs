@@ -1,0 +1,178 @@
+//! No sentence says other than the numbers of the same report, whatever the run.
+
+use analysis::{Finding, Summary, conclude};
+use metrics::{Histogram, Outcome, Role, SeriesKind};
+use plan::{LoadProfile, OpenStage, Timing};
+use run_directory::Run;
+
+use crate::changes::noise;
+use crate::coverage::Draws;
+use crate::made::{self, SECOND, Slice, gauge};
+
+/// What one request of a random run does.
+struct Behaviour {
+    name: &'static str,
+    median: f64,
+    sigma: f64,
+    /// From when on, until when, and how many times as long.
+    step: (f64, f64, f64),
+    failing: (f64, f64),
+    drift: f64,
+}
+
+fn behaviour(name: &'static str, seconds: f64, draws: &mut Draws) -> Behaviour {
+    let maybe = |chance: f64, draws: &mut Draws| draws.uniform() < chance;
+    let from = draws.uniform() * seconds;
+    let until = if maybe(0.5, draws) { from + 3.0 + draws.uniform() * seconds } else { seconds };
+    let factor = if maybe(0.4, draws) { 1.0 + 50.0 * draws.uniform().powi(3) } else { 1.0 };
+    let share = match (draws.uniform() * 6.0) as u32 {
+        0 => 0.001,
+        1 => 0.05,
+        2 => 1.0,
+        _ => 0.0,
+    };
+    Behaviour {
+        name,
+        median: 0.001 * 200.0_f64.powf(draws.uniform()),
+        sigma: 0.1 + 0.8 * draws.uniform(),
+        step: (from, until, factor),
+        failing: (if maybe(0.5, draws) { from } else { 0.0 }, share),
+        drift: if maybe(0.1, draws) { draws.uniform() * 2.0 } else { 0.0 },
+    }
+}
+
+fn random_run(seed: u64) -> Run {
+    let mut draws = Draws::new(seed ^ 0xc0de);
+    let seconds = 25 + (draws.uniform() * 60.0) as u32;
+    let (low, high) = (5.0 + 20.0 * draws.uniform(), 10.0 + 40.0 * draws.uniform());
+    let stage =
+        |from: f64, to: f64, seconds: u32| OpenStage::Rate { from, to, duration_ns: u64::from(seconds) * SECOND, timing: Timing::Even };
+    let half = seconds / 2;
+    let (stages, rate): (Vec<OpenStage>, Box<dyn Fn(u32) -> f64>) = match (draws.uniform() * 3.0) as u32 {
+        0 => (vec![stage(low, low, seconds)], Box::new(move |_| low)),
+        1 => (vec![stage(low, high, seconds)], Box::new(move |second| low + (high - low) * f64::from(second) / f64::from(seconds))),
+        _ => {
+            let stages = vec![stage(low, low, half), stage(high, high, seconds - half)];
+            (stages, Box::new(move |second| if second < half { low } else { high }))
+        }
+    };
+    let requests: Vec<Behaviour> = ["A", "B", "C"].into_iter().map(|name| behaviour(name, f64::from(seconds), &mut draws)).collect();
+    let outcomes = [Outcome::Status, Outcome::Timeout, Outcome::Refused, Outcome::Expect];
+    let slices = (0..seconds).map(|second| {
+        let count = rate(second).round() as u64;
+        let at = f64::from(second);
+        let mut slice = Slice::new(second).arrivals(count);
+        for (request, outcome) in requests.iter().zip(outcomes) {
+            for _ in 0..count {
+                let (from, until, factor) = request.step;
+                let factor = if (from..until).contains(&at) { factor } else { 1.0 } * (1.0 + request.drift * at / f64::from(seconds));
+                let time = request.median * factor * noise(request.sigma, &mut draws);
+                let fails = at >= request.failing.0 && draws.uniform() < request.failing.1;
+                slice.record(SeriesKind::Request, request.name, 0, (time * 1e9) as u64, if fails { outcome } else { Outcome::Passed });
+            }
+        }
+        slice.done()
+    });
+    let slices = slices.collect();
+    let mut run = made::run_of(made::plan(LoadProfile::Open { stages }), slices);
+    let (from, level) = (draws.uniform() * f64::from(seconds), 5.0 * draws.uniform());
+    gauge("process", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second as f64 >= from { level } else { 0.2 });
+    run
+}
+
+fn times(run: &Run, name: &str, from: f64, to: f64) -> Histogram {
+    let mut times = Histogram::new();
+    let inside = run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);
+    for series in inside.flat_map(|slice| &slice.series).filter(|series| &*series.key.name == name) {
+        times.merge(&series.service);
+    }
+    times
+}
+
+fn median(times: &Histogram) -> f64 {
+    times.quantile(0.5).unwrap_or(0) as f64 / 1e9
+}
+
+/// Everything that a person reads.
+fn sentences(summary: &Summary) -> Vec<String> {
+    let findings = &summary.verdict.findings;
+    let of = |finding: &Finding| {
+        let evidence = finding.evidence.iter().map(|evidence| evidence.text.clone());
+        std::iter::once(finding.claim.clone()).chain(evidence).chain(finding.alternatives.clone()).collect::<Vec<String>>()
+    };
+    findings.findings.iter().flat_map(of).chain(std::iter::once(findings.remark.clone())).collect()
+}
+
+fn failed(summary: &Summary, name: &str) -> u64 {
+    summary.requests.iter().filter(|row| &*row.key.name == name).map(|row| row.failed).sum()
+}
+
+fn number(text: &str) -> u64 {
+    text.replace(',', "").parse().unwrap()
+}
+
+/// The contradictions of one run.
+fn contradictions(run: &Run) -> Vec<String> {
+    let summary = conclude(run);
+    let mut found = Vec::new();
+    let mut hold = |holds: bool, what: String| {
+        if !holds {
+            found.push(what);
+        }
+    };
+    for sentence in sentences(&summary) {
+        hold(
+            !sentence.contains("nothing failed") || summary.totals.requests_failed == 0,
+            format!("{} failed: {sentence}", summary.totals.requests_failed),
+        );
+        if let Some(names) = sentence.strip_prefix("none of ").and_then(|rest| rest.strip_suffix(" failed")) {
+            let named = ["A", "B", "C"].into_iter().filter(|name| names.contains(&format!("\"{name}\"")));
+            named.for_each(|name| hold(failed(&summary, name) == 0, format!("{name} failed: {sentence}")));
+        }
+        if let Some((_, rest)) = sentence.split_once("median kept within ") {
+            let within: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+            let third = run.slices.len() as f64 / 3.0;
+            for name in ["A", "B", "C"] {
+                let thirds: Vec<f64> =
+                    (0..3).map(|part| median(&times(run, name, f64::from(part) * third, f64::from(part + 1) * third))).collect();
+                let (low, high) = (thirds.iter().copied().fold(f64::INFINITY, f64::min), thirds.iter().copied().fold(0.0, f64::max));
+                // The thirds of the report leave out the first and the last second.
+                let holds = rest.contains(" ms at") || high / low - 1.0 <= 0.3 && high / low - 1.0 <= within / 100.0 + 0.1;
+                hold(holds || high - low <= 0.001, format!("{name} {low} to {high}: {sentence}"));
+            }
+        }
+        if let Some(names) = sentence.strip_suffix(" kept the same times") {
+            let named = summary.requests.iter().filter(|row| names.contains(&format!("\"{}\"", row.key.name)));
+            let changed = |name: &str| summary.changes.iter().any(|change| change.name == name && change.metric.starts_with("service"));
+            named.for_each(|row| hold(!changed(&row.key.name), format!("it did: {sentence}")));
+        }
+    }
+    for change in summary.changes.iter().filter(|change| change.metric == "service.p50" && change.until_seconds.is_none()) {
+        let around = |from: f64, to: f64| median(&times(run, &change.name, from, to));
+        let (before, after) = (around(change.at_seconds - 6.0, change.at_seconds), around(change.at_seconds, change.at_seconds + 6.0));
+        let is_drift = change.before.max(change.after) < 4.0 * change.before.min(change.after);
+        hold(is_drift || (after > before) == (change.after > change.before), format!("{before} to {after}: {change:?}"));
+    }
+    for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "failures") {
+        let words: Vec<&str> = finding.evidence[0].text.split(' ').collect();
+        let (count, all, name) = (number(words[0]), number(words[2]), words[3].trim_matches('"'));
+        let row = summary.requests.iter().find(|row| &*row.key.name == name).unwrap();
+        hold(
+            count <= row.failed && all <= row.count && count * 2 >= row.failed,
+            format!("{} of {}: {:?}", row.failed, row.count, finding.evidence[0]),
+        );
+    }
+    let told: Vec<String> = sentences(&summary);
+    for row in summary.requests.iter().filter(|row| row.failed >= 3) {
+        let is_named = told.iter().any(|sentence| sentence.contains(&format!("\"{}\"", row.key.name)) && sentence.contains("failed"));
+        hold(is_named, format!("{} of \"{}\" failed and nobody says so: {told:#?}", row.failed, row.key.name));
+    }
+    found
+}
+
+#[test]
+fn no_sentence_contradicts_a_number_of_the_same_report() {
+    let all: Vec<String> =
+        (0..300).flat_map(|seed| contradictions(&random_run(seed)).into_iter().map(move |what| format!("{seed}: {what}"))).collect();
+    assert!(all.is_empty(), "{}:\n{}", all.len(), all.join("\n"));
+}
