@@ -12,6 +12,7 @@ pub(crate) mod changes;
 mod commits;
 pub(crate) mod exhausted;
 pub(crate) mod failures;
+pub(crate) mod faulted_calls;
 pub(crate) mod generator;
 mod load_blocks;
 pub(crate) mod load_response;
@@ -35,6 +36,7 @@ use calls_at_once::CallCeiling;
 use changes::Changes;
 use exhausted::Exhausted;
 use failures::Failing;
+use faulted_calls::FaultedCalls;
 use generator::GeneratorChecks;
 use load_response::LoadResponse;
 use plateau::Plateaus;
@@ -72,6 +74,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) session_wait: Option<SessionWait<'a>>,
     /// Pools whose members were all in use while somebody waited for one.
     pub(crate) pools: Vec<PoolShortage>,
+    /// Calls of the system that failed at the called side.
+    pub(crate) faulted_calls: Vec<FaultedCalls<'a>>,
     /// What changed in time while the load stayed the same.
     pub(crate) changes: Changes,
     /// Pauses that come back at even distances.
@@ -93,6 +97,7 @@ impl<'a> Facts<'a> {
         let exhausted = exhausted::find(run, tally, &signals, &waiting, call_ceiling.as_ref());
         let session_wait = session_waits::find(run, &signals, &waiting, call_ceiling.as_ref());
         let pools = pools::find(&signals, tally.duration_seconds());
+        let faulted_calls = faulted_calls::find(&signals);
         let changes = changes::find(run, &timeline::of(run, tally), &load_stretches::find(run));
         let stalls = stalls::find(run);
         let failing = failures::find(run, tally);
@@ -111,6 +116,7 @@ impl<'a> Facts<'a> {
             exhausted,
             session_wait,
             pools,
+            faulted_calls,
             changes,
             stalls,
             failing,

@@ -41,6 +41,8 @@ pub(crate) struct WaitingStretch {
     pub(crate) backlog: f64,
     /// Finished per second while anything waited, the time after the load included.
     pub(crate) throughput: f64,
+    /// Journeys or requests times the seconds that they were open.
+    pub(crate) waited: f64,
     /// Under closed load.
     pub(crate) closed: Option<ClosedLoad>,
 }
@@ -98,13 +100,16 @@ struct WorkInSecond {
     users: u64,
 }
 
-/// Of each flow, and of the requests, the longest stretch in which work waited; the flows first, since they see what users see.
+/// Of each flow, and of the requests, the stretches in which work waited, where most waited first; the flows first, since they see what users see.
 pub(super) fn find(run: &run_directory::Run, tally: &RunTally) -> Vec<WaitingStretch> {
     let load_end = tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     let names: Vec<String> = tally.flows().iter().map(|flow| flow.merged.name.to_string()).collect();
-    let mut all: Vec<WaitingStretch> = names.iter().filter_map(|name| stretch(Some(name), &of_flow(run, name), load_end)).collect();
-    all.sort_by(|a, b| (b.to - b.from).total_cmp(&(a.to - a.from)));
-    all.extend(stretch(None, &of_requests(run), load_end));
+    let mut all: Vec<WaitingStretch> = names.iter().flat_map(|name| stretches(Some(name), &of_flow(run, name), load_end)).collect();
+    let most_first = |a: &WaitingStretch, b: &WaitingStretch| b.waited.total_cmp(&a.waited);
+    all.sort_by(most_first);
+    let mut requests = stretches(None, &of_requests(run), load_end);
+    requests.sort_by(most_first);
+    all.extend(requests);
     all
 }
 
@@ -147,7 +152,7 @@ fn of_requests(run: &run_directory::Run) -> Vec<WorkInSecond> {
 }
 
 /// By Little's law, what is open over what finishes per second is the time in the system, whatever the load: it grows only where work waits.
-fn stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Option<WaitingStretch> {
+fn stretches(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Vec<WaitingStretch> {
     let rate = |index: usize| {
         let around = &seconds[index.saturating_sub(SMOOTHED / 2)..(index + SMOOTHED / 2).min(seconds.len())];
         around.iter().map(|second| second.finished).sum::<f64>() / around.len().max(1) as f64
@@ -156,13 +161,14 @@ fn stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Op
     let during_load = seconds.iter().zip(&times).filter(|(second, _)| second.to <= load_end + 1.0 && second.finished > 0.0);
     let mut sorted: Vec<f64> = during_load.map(|(_, time)| *time).collect();
     sorted.sort_by(f64::total_cmp);
-    let base = *sorted.get(sorted.len() / 10)?;
+    let Some(base) = sorted.get(sorted.len() / 10).copied() else { return Vec::new() };
     let grown_by = if flow.is_some() { GROWN_BY_S } else { REQUESTS_GROWN_BY_S };
     let waits = |index: &usize| seconds[*index].open >= BACKLOG_MIN && times[*index] >= GROWN * base + grown_by;
-    let (first, last) = longest((0..seconds.len()).filter(waits))?;
-    if last + 1 - first < STRETCH_MIN_S {
-        return None;
-    }
+    let long = runs((0..seconds.len()).filter(waits)).into_iter().filter(|(first, last)| last + 1 - first >= STRETCH_MIN_S);
+    long.map(|(first, last)| of_stretch(flow, seconds, load_end, base, (first, last))).collect()
+}
+
+fn of_stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64, base: f64, (first, last): (usize, usize)) -> WaitingStretch {
     let loaded: Vec<&WorkInSecond> = seconds[first..=last].iter().filter(|second| second.to <= load_end + 0.5).collect();
     let growths: Vec<f64> = loaded.iter().map(|second| second.started - second.finished).collect();
     let mean =
@@ -173,7 +179,7 @@ fn stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Op
     let users = seconds[first].users;
     // A queue that has drained by itself while load went on is not growing, however it grew before.
     let is_over = loaded.last().zip(seconds.iter().rfind(|second| second.to <= load_end + 0.5)).is_some_and(|(a, b)| a.to + 5.0 < b.to);
-    Some(WaitingStretch {
+    WaitingStretch {
         flow: flow.cloned(),
         from: seconds[first].from,
         to: seconds[last].to,
@@ -183,24 +189,19 @@ fn stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Op
         growth: if is_over || flow.is_none() { (0.0, f64::INFINITY) } else { mean_of_batches(&growths) },
         backlog: loaded.last().map_or(0.0, |second| second.open),
         throughput,
+        waited: whole.iter().map(|second| second.open * (second.to - second.from)).sum(),
         closed: (users > 0).then_some(ClosedLoad { users, before_s: base, during_s }),
-    })
+    }
 }
 
-/// First and last of the longest run of indices, short pauses allowed.
-fn longest(indices: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
-    let mut best: Option<(usize, usize)> = None;
-    let mut open: Option<(usize, usize)> = None;
+/// First and last of each run of indices, short pauses allowed.
+fn runs(indices: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
     for index in indices {
-        open = match open {
-            Some((first, last)) if index - last <= DIP_MAX_S + 1 => Some((first, index)),
-            _ => Some((index, index)),
-        };
-        if let Some((first, last)) = open
-            && best.is_none_or(|(a, b)| last - first > b - a)
-        {
-            best = open;
+        match found.last_mut() {
+            Some((_, last)) if index - *last <= DIP_MAX_S + 1 => *last = index,
+            _ => found.push((index, index)),
         }
     }
-    best
+    found
 }

@@ -16,6 +16,7 @@ mod order;
 mod ranked;
 mod rate_limit;
 mod remark;
+mod retries;
 mod saturation;
 mod slow_dependency;
 mod stall;
@@ -33,6 +34,7 @@ const RULES: &[FindingRule] = &[
     call_ceiling::find,
     connection_pool::find,
     order::find,
+    retries::find,
     memory_per_connection::find,
     two_kinds::find,
     stall::find,

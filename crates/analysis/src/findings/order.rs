@@ -2,22 +2,25 @@
 //!
 //! In a queue that is served in order, all wait alike. Where the next one is picked otherwise, later ones overtake, and the oldest wait far longer
 //! than the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
+//!
+//! Where the calls that serve a journey were seen, their mean length is the measure: in order, next to nobody is overtaken by one that started eight of
+//! them later. The median is none then, as it grows with the backlog.
 
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
-/// A journey was starved when one that started so much later finished first: five medians, and two seconds at least.
+/// A journey was starved when one that started so much later finished first: this many mean hold times of the calls that serve it, since calls differ in
+/// length by themselves; where none were seen, five medians. Two seconds at least.
+const HOLDS: f64 = 8.0;
 const MEDIANS: f64 = 5.0;
 const LATER_MIN_S: f64 = 2.0;
-/// It must also be this many mean hold times of the calls that serve it: calls differ in length by themselves.
-const HOLDS: f64 = 8.0;
-/// How much longer the longest must have waited than it would have in order.
+/// How much longer the longest must have waited than it would have in order, where only the medians tell.
 const LONGER_THAN_IN_ORDER: f64 = 1.5;
-/// Starved journeys needed to call it a pattern, and their share of all.
+/// Starved journeys needed to call it a pattern, and their share of all: by hold times, and by medians. Without an order, it is a sixth and more.
 const STARVED_MIN: u64 = 5;
-const STARVED_SHARE_MIN: f64 = 0.01;
+const STARVED_SHARE_MIN: (f64, f64) = (0.05, 0.01);
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.waiting.iter().find_map(|waiting| {
@@ -31,16 +34,19 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     let median = slice.time.quantile(0.5)? as f64 / 1e9;
     let holds = facts.called.iter().filter_map(|endpoint| endpoint.hold.as_ref()?.mean(waiting.from, waiting.to));
     let hold = holds.fold(0.0, f64::max);
-    let least = f64::max(MEDIANS * median, LATER_MIN_S).max(HOLDS * hold);
+    let (least, share) = if hold > 0.0 { (HOLDS * hold, STARVED_SHARE_MIN.0) } else { (MEDIANS * median, STARVED_SHARE_MIN.1) };
+    let least = least.max(LATER_MIN_S);
     let starved = slice.overtaken.count() - slice.overtaken.count_at_or_below((least * 1e9) as u64);
-    if starved < STARVED_MIN || (starved as f64) < STARVED_SHARE_MIN * slice.finished as f64 {
+    // Those whose call failed were not passed over: they wait until it is made again.
+    let starved = starved.saturating_sub(facts.faulted_calls.iter().map(|faulted| faulted.count).sum());
+    if starved < STARVED_MIN || (starved as f64) < share * slice.finished as f64 {
         return None;
     }
     let name = &slice.name;
     let oldest = flow.oldest_max_ns as f64 / 1e9;
     let longest = f64::max(slice.time.max() as f64 / 1e9, oldest);
     let in_order = flow.backlog_max as f64 / waiting.throughput.max(1e-9);
-    if longest < LONGER_THAN_IN_ORDER * in_order {
+    if hold == 0.0 && longest < LONGER_THAN_IN_ORDER * in_order {
         return None;
     }
     let claim = format!(

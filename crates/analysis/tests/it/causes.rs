@@ -128,6 +128,42 @@ fn a_burst_that_is_worked_off_is_no_lasting_cause() {
     }
 }
 
+/// A backlog that grows until the end makes the median grow with it; the order is seen all the same, and only where there is none.
+#[test]
+fn the_order_is_seen_under_a_lasting_overload() {
+    for seed in 0..SEEDS {
+        for rate in [40.0, 60.0] {
+            let of = |order| find(&Pipeline { order, load: vec![(rate, 60)], ..healthy() }, seed);
+            let told = |findings: &Findings| findings.findings.iter().any(|finding| finding.rule == "order");
+            let (random, oldest) = (of(Order::Random), of(Order::Oldest));
+            assert!(told(&random) && !told(&oldest), "{rate}, seed {seed}: {}\n{}", shown(&random), shown(&oldest));
+        }
+    }
+}
+
+/// Fifteen calls failed, and their journeys took a minute longer. Nobody was passed over.
+#[test]
+fn journeys_whose_call_failed_are_told_as_such_and_not_as_starved() {
+    for failed in [15, 0] {
+        let mut run = simulate(&healthy(), 4);
+        let slices = run.slices.len();
+        for number in 0..15_usize {
+            let flow = &mut run.slices[slices / 2 + number % 5].flows[0];
+            flow.time.record((60 * SECOND) + number as u64 * 40 * MS);
+            flow.overtaken.record(58 * SECOND);
+            (flow.started, flow.finished) = (flow.started + 1, flow.finished + 1);
+        }
+        let faulted = gauge("stub:subscriber", "faulted").role(Role::CallsFaulted);
+        faulted.each_second(&mut run, |second| if second < failed { 1.0 } else { 0.0 });
+        let found = conclude(&run).verdict.findings;
+        let claims: Vec<&str> = found.findings.iter().map(|finding| finding.claim.as_str()).collect();
+        let expected =
+            "15 journeys of \"Time to send\" took 1 min longer: 15 calls to \"subscriber\" failed there and had to be made again";
+        assert_eq!(claims.contains(&expected), failed > 0, "{}", shown(&found));
+        assert!(failed == 0 || found.findings.iter().all(|finding| finding.rule != "order"), "{}", shown(&found));
+    }
+}
+
 /// What people read of each planted cause.
 #[test]
 fn the_causes_read_well() {
