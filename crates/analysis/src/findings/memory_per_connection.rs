@@ -17,6 +17,11 @@ const EXPLAINED_MIN: f64 = 0.8;
 /// Part of the growth that may go on once the number of connections stands still: more would be a leak.
 const AFTERWARDS_MAX: f64 = 0.3;
 
+/// Readings after that which tell.
+const LEVEL_MIN: usize = 8;
+/// Part of the connections with a request in progress from which they may be what takes the memory.
+const BUSY_MIN: f64 = 0.5;
+
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let mut processes = facts.signals.parts_with(Role::ProcessMemory);
     processes.find_map(|process| judge(facts, process.observer, &facts.signals.read(process, Role::ProcessMemory)?))
@@ -36,12 +41,16 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     let (each, explained) = line(ramp)?;
     let (first, full) = (ramp.first()?, ramp.last()?);
     let all = each * (most - least);
-    let afterwards = points.iter().filter(|point| point.1 >= 0.99 * most).map(|point| point.2 - full.2).fold(0.0, f64::max);
+    // Once the number of connections stands still, a leak goes on. Where it never stands still, nothing tells the two apart.
+    let level: Vec<&(f64, f64, f64)> = points[risen..].iter().filter(|point| point.1 >= 0.99 * most).collect();
+    let afterwards = level.iter().map(|point| point.2 - full.2).fold(0.0, f64::max);
     if most - least < CONNECTIONS_MIN
         || each < EACH_MIN_BYTES
         || all < ALL_MIN_BYTES
         || explained < EXPLAINED_MIN
+        || level.len() < LEVEL_MIN
         || afterwards > AFTERWARDS_MAX * all
+        || are_busy(facts, &level)
     {
         return None;
     }
@@ -62,11 +71,24 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
                 (first.0, full.0),
             )
             .or("A leak would go on after all have connected. Ruled out: memory then stayed level.")
+            .or("Requests in progress, which a backlog piles up. Ruled out: most connections had none.")
             .try_next(
                 "Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run \
              again: it should fall to tens of kilobytes.",
             ),
     )
+}
+
+/// Whether most connections had a request in progress: memory may then be that of the requests.
+fn are_busy(facts: &Facts<'_>, level: &[&(f64, f64, f64)]) -> bool {
+    let is_level = |slice: &&metrics::Snapshot| level.iter().any(|point| (point.0 - slice.end as f64 / 1e9).abs() < 1e-6);
+    let (mut in_flight, mut connections) = (0.0, 0.0);
+    for slice in facts.run.slices.iter().filter(is_level) {
+        let length = (slice.end - slice.start).max(1) as f64;
+        in_flight += slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length;
+        connections += slice.generator.iter().map(|worker| worker.connections).sum::<u64>() as f64;
+    }
+    in_flight >= BUSY_MIN * connections
 }
 
 /// Slope of memory over connections by least squares, and the part of the variance that it explains.

@@ -29,6 +29,8 @@ const VALLEY_SHARE_MAX: f64 = 0.1;
 const SPREAD_MIN: f64 = 0.7;
 /// Part of the slow ones that groups must hold to be named, and part of those groups' requests that must be slow; part that timeouts must be.
 const NAMED_MIN: f64 = 0.9;
+/// Part of a slow request's time that connecting must have taken.
+const CONNECTING: f64 = 0.8;
 /// Groups that are named one by one.
 const NAMES_MAX: usize = 5;
 
@@ -56,6 +58,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let share = units::share(hump.count as f64 / all as f64);
     let slow = seconds(hump.median_ns);
     let others = seconds(hump.others_ns);
+    if let Some(connecting) = connecting(facts, &request, &hump) {
+        return Some(connecting);
+    }
     let known = slow_groups(&request, &hump);
     let claim = match &known {
         Some((groups, _)) => format!("{share} of \"{name}\" take {slow}, the others {others}: those of {groups}"),
@@ -84,6 +89,34 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
              suspect, `user.group(product, …)`, and run again: the slow group is then named.",
         ),
     })
+}
+
+/// What a connection of its own takes is no second kind of request: a lost SYN is sent again after 1 s, then 2 s and 4 s more (RFC 6298).
+fn connecting(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Option<RankedFinding> {
+    let long = (hump.from_ns as f64 * CONNECTING) as u64;
+    let slow: u64 = request.groups.iter().map(|series| between(&series.merged.phases.connect, long, u64::MAX)).sum();
+    if (slow as f64) < NAMED_MIN * hump.count as f64 {
+        return None;
+    }
+    let (took, others) = (units::seconds(hump.median_ns as f64 / 1e9), units::seconds(hump.others_ns as f64 / 1e9));
+    let share = units::share(hump.count as f64 / request.times.count() as f64);
+    let claim = format!("{share} of \"{}\" take {took}, the others {others}: they wait for a connection", request.name);
+    let resent = facts.tally.syn_retransmits();
+    let whole = (0.0, facts.tally.duration_seconds());
+    let found = RankedFinding::new(Standing::Fault, "slow-connect", Confidence::High, claim).rests_on(
+        format!("{} of the {} slow ones spent that time connecting", units::count(slow.min(hump.count)), units::count(hump.count)),
+        vec!["phases/connect".to_owned(), "response/max".to_owned()],
+        whole,
+    );
+    let found = if resent > 0 {
+        let text = format!("the machine sent {} again meanwhile: the first was lost or turned away", units::counted(resent, "SYN"));
+        found.rests_on(text, Vec::new(), whole)
+    } else {
+        found
+    };
+    Some(found.or("The target's own work. Ruled out: those requests had not been sent yet.").try_next(
+        "Look at the listener's backlog (somaxconn, the accept loop), and at what drops packets on the way; keep connections open.",
+    ))
 }
 
 fn requests<'a>(facts: &'a Facts<'_>) -> Vec<RequestTimes<'a>> {

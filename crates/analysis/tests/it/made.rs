@@ -63,6 +63,26 @@ impl Slice {
         self
     }
 
+    /// A passed request that first waits for its connection.
+    pub(crate) fn request_connecting(mut self, name: &str, connect: u64, service: u64) -> Self {
+        let id = self.recorder.series(&key(SeriesKind::Request, name));
+        let started = self.begin() + 1_000 * SECOND;
+        let phases = Phases { connect, wait: service - connect, ..Phases::default() };
+        let times = Sample {
+            scheduled: started,
+            started,
+            ended: started + service,
+            phases,
+            outcome: Outcome::Passed,
+            status: 200,
+            bytes_sent: 100,
+            bytes_received: 1000,
+            trace: None,
+        };
+        self.recorder.record(id, &times);
+        self
+    }
+
     /// `count` passed requests of equal time.
     pub(crate) fn requests(mut self, name: &str, count: u64, service: u64) -> Self {
         (0..count).for_each(|_| self.record(SeriesKind::Request, name, 0, service, Outcome::Passed));

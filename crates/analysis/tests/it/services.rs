@@ -111,6 +111,39 @@ fn small_connections_and_leaks_are_not_blamed_on_connections() {
     }
 }
 
+#[test]
+fn memory_that_grows_while_connections_do_is_only_theirs_where_they_stood_still() {
+    // A leak, and connections that are added until the end: nothing tells the two apart.
+    let mut leak = minute(usual, |second| u64::from(second) * 30);
+    gauge("process:8081", "memory").role(Role::ProcessMemory).each_second(&mut leak, |second| 80e6 + second as f64 * 36e6);
+    // An overload: each connection has a request that waits, and the memory is the backlog's.
+    let mut overload = minute(usual, |second| u64::from(second.min(30)) * 2000 / 30);
+    for (second, slice) in overload.slices.iter_mut().enumerate() {
+        slice.generator[0].in_flight_ns = second.min(30) as u64 * 2000 / 30 * SECOND;
+    }
+    gauge("process:8081", "memory").role(Role::ProcessMemory).each_second(&mut overload, |second| 80e6 + second.min(30) as f64 * 13e6);
+    for run in [leak, overload] {
+        assert!(findings(&run).iter().all(|finding| finding.rule != "memory-per-connection"), "{:?}", findings(&run));
+    }
+}
+
+#[test]
+fn a_connection_that_takes_a_second_is_no_second_kind_of_request() {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(100);
+        for n in (0..100).map(|n| u64::from(second) * 100 + n) {
+            let connect = if n * 7919 % 6000 < 60 { SECOND + n * 31 % 10 * MS } else { MS / 5 };
+            slice = slice.request_connecting("Tap", connect, connect + usual(n));
+        }
+        slice.generator(|worker| worker.syn_retransmits = 1).done()
+    };
+    let found = findings(&made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect()));
+    assert_eq!(found[0].rule, "slow-connect", "{found:?}");
+    assert!(found[0].claim.ends_with("they wait for a connection"), "{}", found[0].claim);
+    assert!(found[0].evidence[1].text.starts_with("the machine sent 60 SYNs again"), "{:?}", found[0].evidence);
+    assert!(found.iter().all(|finding| finding.rule != "two-kinds"), "{found:?}");
+}
+
 fn pooled(size: f64, idle: f64, waiting: f64) -> Run {
     let mut run = minute(usual, |_| 10);
     let gauge = |metric, role| gauge("prometheus", metric).role(role).part("db_pool");
