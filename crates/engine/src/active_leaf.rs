@@ -7,7 +7,7 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
-use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKey, SeriesKind};
+use metrics::{LeafChange, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{ScenarioRun, TestPlan};
 
 use crate::context::WorkerContext;
@@ -31,6 +31,7 @@ pub(crate) struct ActiveLeaf<C: UserFactory> {
     /// No iteration starts any more; running ones may finish.
     stopping: Cell<bool>,
     pub(crate) load_end: Rc<Cell<Nanos>>,
+    load_end_told: Cell<bool>,
     /// Running iterations are interrupted.
     pub(crate) halted: Cell<bool>,
     /// Changes of the load's scale that the dispatcher has not yet taken: `(instant, factor)`.
@@ -66,6 +67,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
             run,
             changed: Wakeup::default(),
             stopping: Cell::new(false),
+            load_end_told: Cell::new(false),
             halted: Cell::new(false),
             scales: RefCell::default(),
             threw: Cell::new(false),
@@ -89,6 +91,23 @@ impl<C: UserFactory> ActiveLeaf<C> {
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
         self.load_end.set(self.load_end.get().min(self.now()));
+        self.tell_load_end();
+    }
+
+    /// Writes down when the load ended, once.
+    pub(crate) fn tell_load_end(&self) {
+        if self.context.index == 0 && !self.load_end_told.replace(true) {
+            let at = self.load_end.get();
+            self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::LoadEnded { at });
+        }
+    }
+
+    /// Multiplies what the profile asks for, from an instant on.
+    pub(crate) fn scale(&self, at: Nanos, factor: f64) {
+        self.scales.borrow_mut().push((at, factor));
+        if self.context.index == 0 {
+            self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::Scaled { at, factor });
+        }
     }
 
     pub(crate) fn active(&self) -> u64 {

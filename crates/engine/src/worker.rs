@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
 use metrics::clock::{Clock, Monotonic};
-use metrics::{MarkKind, Recorder};
+use metrics::{LeafChange, MarkKind, Nanos, Recorder};
 use plan::{IterationSplit, LoadProfile, TestPlan};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
@@ -130,7 +130,7 @@ pub(crate) async fn carry_out<C: UserFactory>(
                 }
                 WorkerCommand::Stop => each(&leaves, |leaf| leaf.stop()),
                 WorkerCommand::Halt => each(&leaves, |leaf| leaf.halted.set(true)),
-                WorkerCommand::Scale { at, factor } => each(&leaves, |leaf| leaf.scales.borrow_mut().push((at, factor))),
+                WorkerCommand::Scale { at, factor } => each(&leaves, |leaf| leaf.scale(at, factor)),
                 WorkerCommand::Finish => break,
             }
         }
@@ -168,6 +168,10 @@ async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>) {
         }
         leaf.context.recorder.borrow_mut().mark(at, MarkKind::Stage, format!("{name}: {text}"));
     }
+    if leaf.load_end.get() < Nanos::MAX {
+        leaf.context.clock.sleep_until(leaf.load_end.get()).await;
+        leaf.tell_load_end();
+    }
 }
 
 fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Arc<AtomicU64>, turns: Turns, link: WorkerLink) {
@@ -177,8 +181,10 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Ar
     spawner.spawn(async move {
         leaf.context.clock.sleep_until(leaf.begin).await;
         if leaf.context.index == 0 {
-            let text = leaf.scenario_name().to_string();
-            leaf.context.recorder.borrow_mut().mark(leaf.begin, MarkKind::LeafBegan, text);
+            let scenario = leaf.scenario_name();
+            let mut recorder = leaf.context.recorder.borrow_mut();
+            recorder.mark(leaf.begin, MarkKind::LeafBegan, scenario.to_string());
+            recorder.leaf_changed(leaf.number, LeafChange::Began { at: leaf.begin, scenario });
         }
         match leaf.run.profile.clone() {
             LoadProfile::Open { stages } => open::run(Rc::clone(&leaf), &stages, turns).await,
@@ -189,6 +195,7 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Ar
                 }
             }
         }
+        leaf.stop();
         link.send(WorkerReport::LeafEnded { leaf: leaf.number, threw: leaf.threw.get() });
     });
 }

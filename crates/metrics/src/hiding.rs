@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use secrets::Secrets;
 
-use crate::{SeriesKey, Signal, SignalNotice, Snapshot};
+use crate::{LeafChange, SeriesKey, Signal, SignalNotice, Snapshot};
 
 impl Snapshot {
     /// The snapshot as everything but the load itself may see it. Series whose names differed by secrets alone become one.
@@ -20,6 +20,11 @@ impl Snapshot {
         let hide = |text: &mut Arc<str>| hide_shared(text, secrets);
         let hide_key = |key: &mut SeriesKey| [&mut key.scenario, &mut key.group, &mut key.name].into_iter().for_each(hide);
         hidden.slow.iter_mut().for_each(|slow| hide_key(&mut slow.key));
+        for change in hidden.leaves.iter_mut().flat_map(|leaf| &mut leaf.changes) {
+            if let LeafChange::Began { scenario, .. } = change {
+                hide(scenario);
+            }
+        }
         hidden.marks.iter_mut().for_each(|mark| mark.text = secrets.hide(&mark.text).into_owned());
         for flow in &mut hidden.flows {
             hide(&mut flow.name);
@@ -78,7 +83,11 @@ fn quotes_any(snapshot: &Snapshot, secrets: &Secrets) -> bool {
     let keys = snapshot.series.iter().map(|series| &series.key).chain(snapshot.slow.iter().map(|slow| &slow.key));
     let keys = keys.chain(snapshot.errors.iter().map(|error| &error.key));
     let flows = snapshot.flows.iter().flat_map(|flow| std::iter::once(&flow.name).chain(flow.stages.iter().map(|stage| &stage.name)));
-    let names = keys.flat_map(|key| [&key.scenario, &key.group, &key.name]).chain(flows);
+    let begun = snapshot.leaves.iter().flat_map(|leaf| &leaf.changes).filter_map(|change| match change {
+        LeafChange::Began { scenario, .. } => Some(scenario),
+        LeafChange::Scaled { .. } | LeafChange::LoadEnded { .. } => None,
+    });
+    let names = keys.flat_map(|key| [&key.scenario, &key.group, &key.name]).chain(flows).chain(begun);
     let texts = names.chain(snapshot.errors.iter().map(|error| &error.message)).map(|text| &**text);
     let mut texts = texts.chain(snapshot.marks.iter().map(|mark| mark.text.as_str()));
     texts.any(|text| matches!(secrets.hide(text), Cow::Owned(_)))

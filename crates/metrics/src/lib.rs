@@ -25,5 +25,5 @@ pub use recorder::{Recorder, SeriesId};
 pub use sample::{Phases, Sample};
 pub use series::{SeriesKey, SeriesKind};
 pub use signal::{NoticeKind, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, unit};
-pub use snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
+pub use snapshot::{ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
 pub use trace::{NotATraceId, TraceId};

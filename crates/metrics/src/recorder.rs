@@ -8,7 +8,7 @@ use crate::histogram::Histogram;
 use crate::outcome::Outcome;
 use crate::sample::Sample;
 use crate::series::{SeriesKey, SeriesKind};
-use crate::snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, Mark, MarkKind, SeriesSlice, SlowSample, Snapshot, add_to};
+use crate::snapshot::{ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, SeriesSlice, SlowSample, Snapshot, add_to};
 use crate::trace::TraceId;
 
 /// A series of one recorder. Keep it: looking it up by key hashes strings.
@@ -85,6 +85,7 @@ impl Recorder {
         if sample.outcome == Outcome::Interrupted {
             add_to(&mut series.outcomes, Outcome::Interrupted, 1);
             series.censored.record(response_ns);
+            series.service_censored.record(sample.service_ns());
             return;
         }
         series.count += 1;
@@ -106,6 +107,8 @@ impl Recorder {
             series.failed_response.record(response_ns);
             if sample.outcome == Outcome::Timeout {
                 series.censored.record(response_ns);
+                series.service_timed_out.record(sample.service_ns());
+                series.service_censored.record(sample.service_ns());
             }
         }
         if response_ns > self.slow_floor_ns && series.key.kind == SeriesKind::Request {
@@ -144,6 +147,11 @@ impl Recorder {
         series.count += 1;
         series.failed += u64::from(!passed);
         add_to(&mut series.outcomes, if passed { Outcome::Passed } else { Outcome::Expect }, 1);
+    }
+
+    /// Counts a script error of an iteration; [`Recorder::error`] keeps its text.
+    pub fn script_error(&mut self, id: SeriesId) {
+        self.series[id.0 as usize].script_errors += 1;
     }
 
     /// Keeps an error for the list of errors. `message` leaves out what differs from case to case.
@@ -222,6 +230,11 @@ impl Recorder {
         &mut self.leaves[index]
     }
 
+    /// What the leaf asks for changes. Told by one worker, for all.
+    pub fn leaf_changed(&mut self, leaf: u32, change: LeafChange) {
+        self.leaf(leaf).changes.push(change);
+    }
+
     /// Sets how many users of the leaf have an iteration running from `at` on.
     pub fn users_active(&mut self, leaf: u32, at: Nanos, active: u64) {
         self.leaf(leaf);
@@ -296,6 +309,9 @@ impl SeriesSlice {
             bytes_sent: std::mem::take(&mut self.bytes_sent),
             bytes_received: std::mem::take(&mut self.bytes_received),
             retried: std::mem::take(&mut self.retried),
+            service_timed_out: self.service_timed_out.to_packed(),
+            service_censored: self.service_censored.to_packed(),
+            script_errors: std::mem::take(&mut self.script_errors),
         };
         self.histograms().into_iter().for_each(Histogram::clear);
         taken

@@ -77,6 +77,15 @@ pub struct SeriesSlice {
     /// Requests sent again, since the connection they went out on was being closed as idle.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
+    /// Of `service`, what timed out.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub service_timed_out: Histogram,
+    /// Lower bounds of service times: what timed out, and interrupted ones (which are not in `service`).
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub service_censored: Histogram,
+    /// Of iterations: errors that scripts threw and nothing caught. Without one, a failed iteration held a failed step.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub script_errors: u64,
 }
 
 /// Time per phase; only requests that had the phase are in its histogram.
@@ -94,10 +103,6 @@ pub struct PhaseSlice {
     pub wait: Histogram,
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub body: Histogram,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// How one leaf of the load tree kept up with what was asked of it.
@@ -129,6 +134,21 @@ pub struct LeafSlice {
     /// An iteration found its data used up, and the leaf ended for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exhausted: bool,
+    /// In the order in which they happened; told by one worker for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<LeafChange>,
+}
+
+/// A change of what a leaf asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeafChange {
+    /// Its load begins.
+    Began { at: Nanos, scenario: Arc<str> },
+    /// From here on it asks for `factor` times its profile; 0 is a pause.
+    Scaled { at: Nanos, factor: f64 },
+    /// It asks for nothing more: its profile is over, or it was stopped.
+    LoadEnded { at: Nanos },
 }
 
 /// What one worker of the generator did with its slice: the ground of every validity check.
@@ -318,6 +338,9 @@ impl SeriesSlice {
             bytes_sent: 0,
             bytes_received: 0,
             retried: 0,
+            service_timed_out: Histogram::new(),
+            service_censored: Histogram::new(),
+            script_errors: 0,
         }
     }
 
@@ -335,9 +358,12 @@ impl SeriesSlice {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.retried += other.retried;
+        self.service_timed_out.merge(&other.service_timed_out);
+        self.service_censored.merge(&other.service_censored);
+        self.script_errors += other.script_errors;
     }
 
-    pub(crate) fn histograms(&mut self) -> [&mut Histogram; 11] {
+    pub(crate) fn histograms(&mut self) -> [&mut Histogram; 13] {
         let phases = &mut self.phases;
         [
             &mut self.response,
@@ -345,6 +371,8 @@ impl SeriesSlice {
             &mut self.lag,
             &mut self.failed_response,
             &mut self.censored,
+            &mut self.service_timed_out,
+            &mut self.service_censored,
             &mut phases.queue,
             &mut phases.dns,
             &mut phases.connect,
@@ -355,7 +383,7 @@ impl SeriesSlice {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0 && self.censored.is_empty() && self.outcomes.is_empty()
+        self.count == 0 && self.censored.is_empty() && self.outcomes.is_empty() && self.script_errors == 0
     }
 }
 
@@ -445,5 +473,6 @@ impl LeafSlice {
         self.held_back += other.held_back;
         self.active_ns += other.active_ns;
         self.exhausted |= other.exhausted;
+        self.changes.extend_from_slice(&other.changes);
     }
 }

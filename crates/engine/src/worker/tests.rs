@@ -343,3 +343,23 @@ fn a_burst_with_nothing_after_it_runs_to_its_end() {
         assert_eq!((iterations(&all).count, iterations(&all).response.max()), (5, 300 * MS));
     }
 }
+
+#[test]
+fn what_a_leaf_asks_for_is_told_once_with_its_instants() {
+    let changes = |asked: &Asked, workers| {
+        let (all, _) = measured(asked, workers);
+        all.leaves[0].changes.clone()
+    };
+    let began = || LeafChange::Began { at: 0, scenario: "s".into() };
+    let mut asked = Asked::new(rate(10.0, 20), |_| MS);
+    asked.commands = [(5, 0.0), (10, 2.0)].map(|(at, factor)| (at * S, WorkerCommand::Scale { at: at * S, factor })).to_vec();
+    let scaled = |at, factor| LeafChange::Scaled { at: at * S, factor };
+    for workers in [1, 3] {
+        assert_eq!(changes(&asked, workers), [began(), scaled(5, 0.0), scaled(10, 2.0), LeafChange::LoadEnded { at: 20 * S }]);
+    }
+    // Answers that come later do not prolong the load, and a stop shortens it.
+    assert_eq!(changes(&Asked::new(rate(10.0, 2), |_| 7 * S), 2), [began(), LeafChange::LoadEnded { at: 2 * S }]);
+    let mut stopped = Asked::new(rate(10.0, 20), |_| MS);
+    stopped.commands = vec![(3 * S, WorkerCommand::Stop)];
+    assert_eq!(changes(&stopped, 2), [began(), LeafChange::LoadEnded { at: 3 * S }]);
+}

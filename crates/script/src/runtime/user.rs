@@ -51,6 +51,8 @@ pub(crate) struct UserState {
     steps: Cell<u32>,
     /// The scenario's function has returned while steps were under way.
     leaving: Cell<Option<Leaving>>,
+    /// The script itself declared the iteration failed.
+    given_up: Cell<bool>,
     end: Cell<Option<IterationEnd>>,
     waker: RefCell<Option<Waker>>,
     under_way: RefCell<Vec<Weak<dyn Cancel>>>,
@@ -77,6 +79,7 @@ impl UserState {
             threw: Cell::default(),
             steps: Cell::default(),
             leaving: Cell::default(),
+            given_up: Cell::default(),
             end: Cell::default(),
             waker: RefCell::default(),
             under_way: RefCell::default(),
@@ -162,6 +165,7 @@ impl UserState {
         self.pausing.set(Pausing::default());
         self.outcome.set(Outcome::Passed);
         self.threw.set(false);
+        self.given_up.set(false);
         self.end.set(None);
         self.groups.borrow_mut().clear();
         let stream = if open {
@@ -229,6 +233,11 @@ impl UserState {
         }
         self.report(&describe(ctx, &self.worker.loaded.program, thrown));
         self.finish(false);
+    }
+
+    /// What the script throws next is its verdict on the target, and no error of its own.
+    pub(crate) fn give_up(&self) {
+        self.given_up.set(true);
     }
 
     fn be_over(&self, leaving: Leaving) {
@@ -348,6 +357,9 @@ impl Owner for UserState {
         if is_present {
             self.threw.set(true);
             self.note_outcome(Outcome::Script);
+        }
+        if is_present && !self.given_up.take() && self.outcome.get() == Outcome::Script {
+            self.worker.recorder.borrow_mut().script_error(self.scenario.iterations);
         }
         let outcome = if is_present { self.outcome.get() } else { Outcome::Script };
         self.worker.report(self.scenario.iterations, outcome, error);

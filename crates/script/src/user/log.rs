@@ -44,7 +44,8 @@ impl Verb for Fail {
     const NAME: &'static str = "fail";
     const ARGUMENTS: usize = 1;
 
-    fn call<'js>(ctx: &Ctx<'js>, _: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        user.state.give_up();
         let message = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
         Err(Exception::throw_message(ctx, &message))
     }
