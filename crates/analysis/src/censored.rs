@@ -51,6 +51,22 @@ impl<'a> CensoredTimes<'a> {
         Self { ended: &series.response, censored: &series.censored, failed: &series.failed_response }
     }
 
+    /// Service times of a series. `failed` only tells which of a bucket timed out, so those stand for it.
+    pub(crate) fn service(series: &'a SeriesSlice) -> Self {
+        Self { ended: &series.service, censored: &series.service_censored, failed: &series.service_timed_out }
+    }
+
+    /// The longest, which is only a bound where the longest wait was cut off.
+    pub(crate) fn longest(&self) -> Quantile {
+        match (self.ended.is_empty(), self.censored.is_empty()) {
+            (true, true) => Quantile::NoData,
+            (false, _) if self.censored.is_empty() || self.ended.max() > self.censored.max() => {
+                Quantile::Known(self.ended.max() as f64 / 1e9)
+            }
+            _ => Quantile::Beyond(self.censored.max() as f64 / 1e9),
+        }
+    }
+
     /// Samples that the quantile rests on.
     pub(crate) fn count(&self) -> u64 {
         self.ended.count()

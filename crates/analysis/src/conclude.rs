@@ -12,12 +12,19 @@ pub fn conclude(run: &Run) -> Summary {
     let tally = RunTally::of(&run.slices);
     let numbers = Numbers::of(run, &tally);
     let stage = RunStage::Over(run.end.as_ref());
-    let input =
-        CheckInput { plan: &run.plan, host: &run.info.host, tally: &tally, notices: &run.notices, response: &numbers.response, stage };
+    let (thresholds, threshold_samples) = thresholds::judged(run);
+    let input = CheckInput {
+        plan: &run.plan,
+        host: &run.info.host,
+        tally: &tally,
+        notices: &run.notices,
+        response: &numbers.response,
+        threshold_samples: &threshold_samples,
+        stage,
+    };
     let validity = validity::judge(&input);
     let facts = Facts::of(run, &tally, &validity);
     let (findings, changes) = (findings::find(&facts), change_rows::of(&facts));
-    let thresholds = thresholds::evaluate(run);
     let signals = moved::rows(&run.signals, &findings);
     numbers.into_summary(&run.info, &run.plan.name, Told { signals, changes, verdict: Verdict { validity, thresholds, findings } })
 }

@@ -13,6 +13,7 @@ mod flows;
 mod instant;
 mod interval;
 mod live;
+mod load_time;
 mod model;
 mod moved;
 mod percentile;

@@ -128,6 +128,7 @@ impl LiveAnalysis {
             tally: &self.tally,
             notices: &self.notices,
             response: &response,
+            threshold_samples: &self.thresholds.samples(),
             stage: RunStage::Running,
         };
         validity::judge(&input)
@@ -151,7 +152,7 @@ impl LiveAnalysis {
             users_asked: leaves.iter().map(|leaf| leaf.users_asked).sum(),
             waiting: leaves.iter().map(|leaf| leaf.waiting).sum(),
             recent: LiveTimes::of(&response),
-            whole: self.tally.together(SeriesKind::Request).map_or_else(LiveTimes::default, |all| LiveTimes::of(&all.merged.response)),
+            whole: self.tally.together(SeriesKind::Request).map_or_else(LiveTimes::default, |all| LiveTimes::of(&all.response)),
             failure_share: if requests > 0 { sum(|recent| recent.failed) as f64 / requests as f64 } else { 0.0 },
             totals: crate::summary::totals(&self.tally),
             grade: self.validity().grade,
@@ -168,7 +169,7 @@ impl LiveAnalysis {
 
     fn response(&self) -> TimeStats {
         let all = self.tally.together(SeriesKind::Request);
-        all.map_or_else(TimeStats::default, |all| stats(CensoredTimes::response(&all.merged), |_| (None, None)))
+        all.map_or_else(TimeStats::default, |all| stats(CensoredTimes::response(&all), |_| (None, None)))
     }
 
     fn is_open(&self, leaf: u32) -> bool {

@@ -58,6 +58,9 @@ pub struct ThresholdResult {
     pub measured: Option<f64>,
     /// For windows: where the worst window began. Seconds since the run began.
     pub at_seconds: Option<f64>,
+    /// While running: it does not hold with what was measured so far, and may yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failing: bool,
     /// One sentence: `p99 was 38.2 ms (95 % interval 37.1–40.0 ms), bound 50 ms`.
     pub detail: String,
 }

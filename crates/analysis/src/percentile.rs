@@ -32,11 +32,17 @@ pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<
         return TimeStats::default();
     }
     let listed = LISTED.iter().map(|quantile| percentile(times, *quantile, interval(*quantile))).collect();
+    let (max, max_is_bound) = match times.longest() {
+        Quantile::Known(max) => (Some(max), false),
+        Quantile::Beyond(max) => (Some(max), true),
+        Quantile::NoData => (None, false),
+    };
     TimeStats {
         count,
         mean: times.ended.mean().map(|ns| ns / 1e9),
         min: (count > 0).then(|| times.ended.min() as f64 / 1e9),
-        max: (count > 0).then(|| times.ended.max() as f64 / 1e9),
+        max,
+        max_is_bound,
         percentiles: listed,
     }
 }
@@ -60,6 +66,7 @@ pub(crate) fn flow_stats(finished: &Histogram, open: &Histogram) -> TimeStats {
         mean: finished.mean().map(|ns| ns / 1e9),
         min: (!finished.is_empty()).then(|| finished.min() as f64 / 1e9),
         max: (!finished.is_empty()).then(|| finished.max() as f64 / 1e9),
+        max_is_bound: false,
         percentiles: LISTED.iter().map(listed).collect(),
     }
 }

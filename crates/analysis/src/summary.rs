@@ -47,7 +47,7 @@ impl Numbers {
     /// The numbers while a run goes on: without intervals, which need the single seconds.
     pub(crate) fn so_far(tally: &RunTally) -> Self {
         let times = |merged: &SeriesSlice| stats(CensoredTimes::response(merged), |_| (None, None));
-        let response = tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| times(&all.merged));
+        let response = tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| times(&all));
         Self::with(tally, times, response)
     }
 
@@ -123,7 +123,7 @@ fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
         failed: merged.failed,
         rate: series.rate(),
         response,
-        service: stats_of(&merged.service),
+        service: stats(CensoredTimes::service(merged), |_| (None, None)),
         lag: stats_of(&merged.lag),
         phases: merged
             .phases
@@ -152,7 +152,7 @@ fn with_intervals(merged: &SeriesSlice, seconds: &[Vec<&Histogram>]) -> TimeStat
 
 /// All requests together: what the headline and the validity checks are about.
 fn response_of_all(tally: &RunTally, histories: &Histories<'_>) -> TimeStats {
-    tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| with_intervals(&all.merged, &histories.requests))
+    tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| with_intervals(&all, &histories.requests))
 }
 
 pub(crate) fn totals(tally: &RunTally) -> RunTotals {
@@ -160,9 +160,9 @@ pub(crate) fn totals(tally: &RunTally) -> RunTotals {
         duration_seconds: tally.duration_seconds(),
         users_max: tally.users_max(),
         connections_opened: tally.connections_opened(),
+        request_rate: tally.request_rate(),
         ..RunTotals::default()
     };
-    let mut span: Option<(u64, u64)> = None;
     for series in tally.series() {
         let merged = &series.merged;
         match merged.key.kind {
@@ -172,7 +172,6 @@ pub(crate) fn totals(tally: &RunTally) -> RunTotals {
                 totals.retried += merged.retried;
                 totals.bytes_sent += merged.bytes_sent;
                 totals.bytes_received += merged.bytes_received;
-                span = Some(span.map_or((series.start, series.end), |(start, end)| (start.min(series.start), end.max(series.end))));
             }
             SeriesKind::Iteration => {
                 totals.iterations += merged.count;
@@ -185,11 +184,6 @@ pub(crate) fn totals(tally: &RunTally) -> RunTotals {
             }
             SeriesKind::Group => {}
         }
-    }
-    if let Some((start, end)) = span
-        && end > start
-    {
-        totals.request_rate = totals.requests as f64 / ((end - start) as f64 / 1e9);
     }
     if totals.requests > 0 {
         totals.failure_share = totals.requests_failed as f64 / totals.requests as f64;

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
-use metrics::{ErrorGroup, GeneratorSlice, Histogram, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 
 use crate::flows::FlowTally;
+use crate::load_time::{LoadTime, LoadTimes, RateSpan};
 
 /// Everything measured so far.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,9 @@ pub struct RunTally {
     errors: Vec<ErrorGroup>,
     flows: Vec<FlowTally>,
     load_end: Option<Nanos>,
+    load_times: LoadTimes,
+    /// Of all requests together.
+    requests: RateSpan,
     seconds: Vec<SliceTotals>,
     users_max: u64,
     end: Nanos,
@@ -32,9 +36,7 @@ pub struct RunTally {
 #[derive(Debug, Clone)]
 pub struct SeriesTally {
     pub merged: SeriesSlice,
-    /// Start of its first slice and end of its last.
-    pub start: Nanos,
-    pub end: Nanos,
+    ended: RateSpan,
 }
 
 /// One leaf of the load tree over the whole run.
@@ -60,6 +62,10 @@ pub struct LeafTally {
     pub slices_asked: u64,
     /// End of the first slice in which an iteration found its data used up.
     pub exhausted_at: Option<Nanos>,
+    /// When its load began, where that is known.
+    pub began: Option<Nanos>,
+    /// Changes of its scale while it ran: `(instant, factor)`.
+    pub scales: Vec<(Nanos, f64)>,
 }
 
 /// One worker of the generator over the whole run.
@@ -104,6 +110,7 @@ impl RunTally {
     const ERRORS_MAX: usize = 1000;
 
     pub fn push(&mut self, slice: &Snapshot) {
+        self.load_times.push(slice);
         let mut second = SliceTotals { slice: slice.slice, start: slice.start, end: slice.end, ..SliceTotals::default() };
         for series in &slice.series {
             if series.key.kind == SeriesKind::Request {
@@ -111,8 +118,9 @@ impl RunTally {
                 second.failed += series.failed;
                 second.response_sum_ns += u64::try_from(series.response.sum()).unwrap_or(u64::MAX);
             }
-            self.push_series(series, slice.start, slice.end);
+            self.push_series(series, (slice.start, slice.end), self.load_times.of(Some(&series.key.scenario)));
         }
+        self.requests.push((slice.start, slice.end), second.requests, self.load_times.of(None));
         let mut peak = 0;
         for leaf in &slice.leaves {
             peak += leaf.users_peak.max(leaf.users_active);
@@ -150,19 +158,19 @@ impl RunTally {
         tally
     }
 
-    fn push_series(&mut self, series: &SeriesSlice, start: Nanos, end: Nanos) {
-        match self.index.get(&series.key) {
+    fn push_series(&mut self, series: &SeriesSlice, span: (Nanos, Nanos), load: LoadTime) {
+        let index = match self.index.get(&series.key) {
             Some(index) => {
-                let mine = &mut self.series[*index];
-                mine.merged.merge(series);
-                mine.end = mine.end.max(end);
-                mine.start = mine.start.min(start);
+                self.series[*index].merged.merge(series);
+                *index
             }
             None => {
                 self.index.insert(series.key.clone(), self.series.len());
-                self.series.push(SeriesTally { merged: series.clone(), start, end });
+                self.series.push(SeriesTally { merged: series.clone(), ended: RateSpan::default() });
+                self.series.len() - 1
             }
-        }
+        };
+        self.series[index].ended.push(span, series.count, load);
     }
 
     fn push_error(&mut self, error: &ErrorGroup) {
@@ -268,25 +276,28 @@ impl RunTally {
     }
 
     /// All series of a kind together; `None` when there is none.
-    pub fn together(&self, kind: SeriesKind) -> Option<SeriesTally> {
+    pub fn together(&self, kind: SeriesKind) -> Option<SeriesSlice> {
         let mut all = self.of_kind(kind);
-        let mut together = all.next()?.clone();
-        for series in all {
-            together.merged.merge(&series.merged);
-            together.start = together.start.min(series.start);
-            together.end = together.end.max(series.end);
-        }
+        let mut together = all.next()?.merged.clone();
+        all.for_each(|series| together.merge(&series.merged));
         Some(together)
+    }
+
+    /// Requests ended per second; 0 without any.
+    pub fn request_rate(&self) -> f64 {
+        let (count, sum) = self
+            .of_kind(SeriesKind::Request)
+            .fold((0, 0), |(count, sum), series| (count + series.merged.count, sum + series.merged.response.sum()));
+        self.requests.rate(sum as f64 / count.max(1) as f64).unwrap_or(0.0)
     }
 }
 
 const OTHER_ERRORS: &str = "(other errors)";
 
 impl SeriesTally {
-    /// Ended per second, from the start of its first slice to the end of its last.
+    /// Ended per second, over the time that docs/metrics.md says.
     pub fn rate(&self) -> f64 {
-        let seconds = self.end.saturating_sub(self.start) as f64 / 1e9;
-        if seconds > 0.0 { self.merged.count as f64 / seconds } else { 0.0 }
+        self.ended.rate(self.merged.response.mean().unwrap_or(0.0)).unwrap_or(0.0)
     }
 }
 
@@ -308,6 +319,13 @@ impl LeafTally {
         }
         if slice.exhausted {
             self.exhausted_at = Some(self.exhausted_at.map_or(end, |at| at.min(end)));
+        }
+        for change in &slice.changes {
+            match change {
+                LeafChange::Began { at, .. } => self.began = Some(*at),
+                LeafChange::Scaled { at, factor } => self.scales.push((*at, *factor)),
+                LeafChange::LoadEnded { .. } => {}
+            }
         }
     }
 }

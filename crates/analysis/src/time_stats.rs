@@ -23,6 +23,9 @@ pub struct TimeStats {
     pub mean: Option<f64>,
     pub min: Option<f64>,
     pub max: Option<f64>,
+    /// The longest wait was cut off, by a time limit or the end of the run: the true maximum is `max` or more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub max_is_bound: bool,
     /// 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999 in this order.
     pub percentiles: Vec<Percentile>,
 }

@@ -18,8 +18,16 @@ pub enum Metric {
     Failures,
     /// Iterations that ended.
     Iterations,
-    /// Checks made with `check`; its rate is the share that *failed*, 0 to 1.
+    /// Iterations that failed; its rate is their *share*, 0 to 1.
+    FailedIterations,
+    /// Errors that iterations threw and nothing caught; its rate is relative to the iterations that ended.
+    ScriptErrors,
+    /// Checks made with `check`. Its rate, in the plans of earlier versions, is the share that *failed*, 0 to 1.
     Checks,
+    /// Checks that held; its rate is their *share*, 0 to 1.
+    PassedChecks,
+    /// Checks that did not hold; its rate is their *share*, 0 to 1.
+    FailedChecks,
     /// Elapsed time of a group, declared pauses left out.
     GroupTime,
     /// Time of a flow's journeys from start to finish, or until they reached a stage.
@@ -31,6 +39,22 @@ pub enum Metric {
     FlowLost,
     /// A signal of an observer, by its full name.
     Signal { name: String },
+}
+
+impl Metric {
+    /// Whether its rate is a share, from 0 to 1, and not per second.
+    pub fn rate_is_share(&self) -> bool {
+        matches!(
+            self,
+            Metric::Failures
+                | Metric::FailedIterations
+                | Metric::ScriptErrors
+                | Metric::Checks
+                | Metric::PassedChecks
+                | Metric::FailedChecks
+                | Metric::FlowLost
+        )
+    }
 }
 
 /// Which series count. Empty fields match everything.
@@ -47,7 +71,7 @@ pub struct Selector {
 #[serde(rename_all = "snake_case")]
 pub enum Aggregate {
     Count,
-    /// Per second; for failures and checks a share from 0 to 1.
+    /// Per second, or a share from 0 to 1: see [`Metric::rate_is_share`].
     Rate,
     Mean,
     Min,

@@ -125,7 +125,7 @@ fn times(title: &str, rows: &[RequestRow], out: &mut String) {
             at(0.5),
             at(0.95),
             at(0.99),
-            units::seconds_or_none(row.response.max),
+            words::longest(&row.response),
         );
     }
     out.push('\n');

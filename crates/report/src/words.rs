@@ -97,6 +97,12 @@ pub(crate) fn host(facts: &HostFacts) -> String {
     parts.join(" · ")
 }
 
+/// The maximum: `3.2 s`, or `≥ 3.2 s` where the longest wait was cut off.
+pub(crate) fn longest(times: &TimeStats) -> String {
+    let bound = if times.max_is_bound { "≥ " } else { "" };
+    times.max.map_or_else(|| units::NONE.to_owned(), |max| format!("{bound}{}", units::seconds(max)))
+}
+
 /// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` where it lies among journeys that did not finish.
 pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return units::NONE.to_owned() };

@@ -70,7 +70,7 @@ impl WaitingStretch {
 
     /// Whether the wait is too long to have been made by a generator this late.
     pub(crate) fn dwarfs_generator(&self, tally: &RunTally) -> bool {
-        let lag = tally.together(SeriesKind::Request).and_then(|all| all.merged.lag.quantile(0.99));
+        let lag = tally.together(SeriesKind::Request).and_then(|all| all.lag.quantile(0.99));
         self.flow.is_some() && self.is_unstable() && self.wait() >= DWARFED * lag.unwrap_or(0) as f64 / 1e9
     }
 

@@ -6,8 +6,9 @@ use metrics::{SignalKind, SignalPoint, Snapshot};
 use plan::{Aggregate, Comparison, Metric, Threshold, Window};
 use run_directory::SignalSeries;
 
-use super::samples::{MeasuredValue, ThresholdSamples, WorstWindow, measure_points};
+use super::samples::{self, MeasuredValue, ThresholdSamples, WorstWindow, measure_points};
 use super::wording;
+use crate::load_time::LoadTime;
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::{ThresholdResult, ThresholdState};
 
@@ -28,6 +29,10 @@ pub(super) struct Judge {
     worst: Option<WorstWindow>,
     windows_judged: u32,
     windows_failed: u32,
+    /// The first slice in which anything selected ended, be it in the warm-up.
+    first_ended: Option<u32>,
+    /// It is known when the load began.
+    knows_load: bool,
     failing_seconds: u32,
     certain: bool,
     /// Readings of the signal; of a counter its growth per second from one reading to the next.
@@ -44,6 +49,17 @@ struct OpenWindow {
     last_slice: u32,
 }
 
+/// Which seconds form windows, where it is known when the load began and ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Edges {
+    /// All in which there was anything.
+    Any,
+    /// Those of the load. The first may be a part of one: its window can hold, but not fail.
+    LoadOnly,
+    /// Those of the load that are whole.
+    WholeOnly,
+}
+
 impl Judge {
     pub(super) fn new(threshold: Threshold) -> Self {
         Self {
@@ -53,6 +69,8 @@ impl Judge {
             worst: None,
             windows_judged: 0,
             windows_failed: 0,
+            first_ended: None,
+            knows_load: false,
             failing_seconds: 0,
             certain: false,
             points: Vec::new(),
@@ -64,17 +82,40 @@ impl Judge {
         &self.threshold
     }
 
-    /// Returns true when the slice has made the failure certain.
-    pub(super) fn push(&mut self, slice: &Snapshot) -> bool {
-        if slice.slice < self.threshold.after_seconds || matches!(self.threshold.metric, Metric::Signal { .. }) {
+    /// Returns true when the slice has made the failure certain. `load`: of what the threshold selects.
+    pub(super) fn push(&mut self, slice: &Snapshot, load: LoadTime) -> bool {
+        if matches!(self.threshold.metric, Metric::Signal { .. }) {
+            return false;
+        }
+        let mut samples = ThresholdSamples::default();
+        let any = samples.add(&self.threshold, slice, load);
+        self.knows_load |= load.began.is_some();
+        if samples.count > 0 {
+            self.first_ended.get_or_insert(slice.slice);
+        }
+        if slice.slice < self.threshold.after_seconds {
             return false;
         }
         match self.threshold.window {
             Window::WholeRun => {
-                let any = self.samples.add(&self.threshold, slice);
+                self.samples.add(&self.threshold, slice, load);
                 self.count_failing(any);
             }
-            Window::Every { seconds } => self.push_window(slice, seconds.max(1)),
+            Window::Every { seconds } => {
+                let fills = match self.edges() {
+                    Edges::Any => any,
+                    Edges::LoadOnly => {
+                        samples.count > 0 && (load.began.is_none() || load.covers(slice) || self.first_ended == Some(slice.slice))
+                    }
+                    // In the second in which the first one ends, none could end before it.
+                    Edges::WholeOnly => {
+                        samples.count > 0 && (load.began.is_none() || load.covers(slice) && self.first_ended != Some(slice.slice))
+                    }
+                };
+                if fills {
+                    self.push_window(slice, load, seconds.max(1));
+                }
+            }
         }
         let now = !self.certain && self.is_certain();
         self.certain |= now;
@@ -83,11 +124,7 @@ impl Judge {
 
     /// Windows follow back to back from the first slice that holds anything the selector picks. A window is judged when a later one
     /// begins to fill, so that seconds after the last such slice never count as empty windows.
-    fn push_window(&mut self, slice: &Snapshot, seconds: u32) {
-        let mut probe = ThresholdSamples::default();
-        if !probe.add(&self.threshold, slice) {
-            return;
-        }
+    fn push_window(&mut self, slice: &Snapshot, load: LoadTime, seconds: u32) {
         while let Some(open) = self.window
             && slice.slice >= open.first_slice + seconds
         {
@@ -98,13 +135,27 @@ impl Judge {
         }
         let open = self.window.get_or_insert(OpenWindow { first_slice: slice.slice, last_slice: slice.slice });
         open.last_slice = slice.slice;
-        self.samples.add(&self.threshold, slice);
+        self.samples.add(&self.threshold, slice, load);
+    }
+
+    /// What the edges of the load do to a window: a part of a second can hold too little, never too much.
+    fn edges(&self) -> Edges {
+        let is_upper = matches!(self.threshold.bound.comparison, Comparison::Below | Comparison::AtMost);
+        match self.threshold.aggregate {
+            Aggregate::Rate if !self.threshold.metric.rate_is_share() => Edges::WholeOnly,
+            Aggregate::Count if !is_upper => Edges::LoadOnly,
+            _ => Edges::Any,
+        }
     }
 
     fn judge_window(&mut self, open: OpenWindow, seconds: f64) {
-        let measured = self.samples.measure(&self.threshold.metric, self.threshold.aggregate, seconds);
+        let measured = self.samples.measure(&self.threshold.metric, self.threshold.aggregate, Some(seconds));
         // Times of a window in which nothing ended say nothing; counts and rates of it are zero.
         let Some(holds) = self.holds(measured) else { return };
+        let is_cut = self.edges() == Edges::LoadOnly && self.first_ended == Some(open.first_slice) && self.knows_load;
+        if is_cut && !holds {
+            return;
+        }
         self.windows_judged += 1;
         self.windows_failed += u32::from(!holds);
         let window =
@@ -170,7 +221,12 @@ impl Judge {
         if matches!(self.threshold.metric, Metric::Signal { .. }) {
             return measure_points(&self.points, self.threshold.aggregate);
         }
-        self.samples.measure(&self.threshold.metric, self.threshold.aggregate, self.samples.seconds())
+        self.samples.measure(&self.threshold.metric, self.threshold.aggregate, None)
+    }
+
+    /// Samples that a threshold on times rests on; `None` for what is not a time.
+    pub(super) fn samples_of_time(&self) -> Option<u64> {
+        samples::is_time(&self.threshold.metric).then(|| self.samples.samples(&self.threshold.metric))
     }
 
     fn count_failing(&mut self, any: bool) {
@@ -188,7 +244,7 @@ impl Judge {
         }
         let samples = self.samples.samples(&self.threshold.metric);
         match (&self.threshold.metric, self.threshold.aggregate) {
-            (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => samples >= SHARE_SAMPLES_MIN,
+            (metric, Aggregate::Rate) if metric.rate_is_share() => samples >= SHARE_SAMPLES_MIN,
             (_, Aggregate::Quantile(q)) => samples_beyond(samples, q) >= SAMPLES_BEYOND_MIN,
             _ => samples >= MEAN_SAMPLES_MIN,
         }
@@ -203,16 +259,18 @@ impl Judge {
         let upper = matches!(bound.comparison, Comparison::Below | Comparison::AtMost);
         let equals = bound.comparison == Comparison::Equals;
         match (&self.threshold.metric, self.threshold.aggregate) {
-            // These only ever grow, a minimum only ever falls.
+            // A count only ever grows, and so does a maximum; a minimum only ever falls.
             (_, Aggregate::Max) => failing && (upper || (equals && self.exceeds())),
             (_, Aggregate::Count) => failing && (upper || (equals && self.exceeds())),
             (_, Aggregate::Min) => failing && (!upper && !equals || (equals && !self.exceeds())),
-            // One failure is enough against "none".
-            (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) if (upper || equals) && bound.value == 0.0 => failing,
+            // One is enough against "all" and against "none".
+            (Metric::PassedChecks, Aggregate::Rate) if !upper && bound.value >= 1.0 => failing,
+            (Metric::PassedChecks, Aggregate::Rate) => self.failing_seconds >= FAILING_SECONDS,
+            (metric, Aggregate::Rate) if metric.rate_is_share() && (upper || equals) && bound.value == 0.0 => failing,
             // The last value may be another one yet.
             (_, Aggregate::Last) => false,
             // A throughput can still be reached later.
-            (Metric::Requests | Metric::Iterations, Aggregate::Rate) if !upper => false,
+            (metric, Aggregate::Rate) if !metric.rate_is_share() && !upper => false,
             _ => self.failing_seconds >= FAILING_SECONDS,
         }
     }
@@ -265,6 +323,7 @@ impl Judge {
             None if ended => ThresholdState::NoData,
             _ => ThresholdState::Pending,
         };
+        let failing = state == ThresholdState::Pending && worst.as_ref().is_some_and(|worst| !worst.holds);
         let is_window = self.threshold.window != Window::WholeRun;
         let value = worst.as_ref().and_then(|worst| match worst.measured {
             MeasuredValue::Value(value) | MeasuredValue::AtLeast(value) => Some(value),
@@ -273,7 +332,8 @@ impl Judge {
         let detail = match &worst {
             Some(worst) => {
                 let windows = (self.windows_failed, self.windows_judged);
-                wording::detail(&self.threshold, worst, interval, windows, self.samples.is_cut_off())
+                let text = wording::detail(&self.threshold, worst, interval, windows, self.samples.is_cut_off());
+                if ended { text } else { wording::so_far(&text, state, failing) }
             }
             None => String::from("nothing measured yet"),
         };
@@ -281,14 +341,21 @@ impl Judge {
             threshold: self.threshold.clone(),
             state,
             measured: value,
+            failing,
             at_seconds: worst.filter(|_| is_window).map(|worst| worst.at_seconds),
             detail,
         }
     }
 
-    /// A count of nothing is zero only where something could have been counted: a selector that fits no series has no data.
+    /// A count of nothing is zero only where something could have been counted: a selector that fits no series has no data. Scripts that never ended
+    /// an iteration have thrown no errors.
     fn whole_run_holds(&self, measured: MeasuredValue, ended: bool) -> Option<bool> {
-        let nothing = self.samples.seconds() == 0.0 && !matches!(self.threshold.metric, Metric::Signal { .. });
+        let is_known = match self.threshold.metric {
+            Metric::Signal { .. } => true,
+            Metric::ScriptErrors => self.threshold.selector.scenario.is_none(),
+            _ => false,
+        };
+        let nothing = !self.samples.any() && !is_known;
         if nothing && (ended || self.threshold.aggregate != Aggregate::Count) { None } else { self.holds(measured) }
     }
 

@@ -13,14 +13,17 @@ use metrics::{Histogram, SeriesKey, Snapshot};
 use plan::{Aggregate, Metric, Threshold, Window};
 use run_directory::{Run, SignalSeries};
 
+use crate::censored::CensoredTimes;
 use crate::interval::Intervals;
-use crate::{RunTally, ThresholdResult, ThresholdState};
+use crate::load_time::LoadTimes;
+use crate::{ThresholdResult, ThresholdState};
 use judge::Judge;
 
 /// Evaluates the thresholds of a plan slice by slice.
 #[derive(Debug)]
 pub struct Thresholds {
     judges: Vec<Judge>,
+    load_times: LoadTimes,
     known: BTreeSet<SeriesKey>,
     /// Names of signals, where a threshold speaks of one; at most [`Thresholds::SIGNALS_MAX`].
     known_signals: BTreeSet<String>,
@@ -43,7 +46,12 @@ impl Thresholds {
     const SIGNALS_MAX: usize = 2_000;
 
     pub fn new(thresholds: &[Threshold]) -> Self {
-        Self { judges: thresholds.iter().cloned().map(Judge::new).collect(), known: BTreeSet::new(), known_signals: BTreeSet::new() }
+        Self {
+            judges: thresholds.iter().cloned().map(Judge::new).collect(),
+            load_times: LoadTimes::default(),
+            known: BTreeSet::new(),
+            known_signals: BTreeSet::new(),
+        }
     }
 
     /// Takes one merged slice; returns what has become certain to fail with it.
@@ -53,9 +61,11 @@ impl Thresholds {
                 self.known.insert(series.key.clone());
             }
         }
+        self.load_times.push(slice);
         let mut failures = Vec::new();
         for (index, judge) in self.judges.iter_mut().enumerate() {
-            if judge.push(slice) {
+            let load = self.load_times.of(judge.threshold().selector.scenario.as_deref());
+            if judge.push(slice, load) {
                 failures.push(ThresholdFailure { index, result: judge.result(false, None), abort: judge.threshold().abort });
             }
         }
@@ -86,6 +96,11 @@ impl Thresholds {
         self.judges.iter().map(|judge| judge.result(false, None)).collect()
     }
 
+    /// Per threshold on times: the samples that it rests on, warm-up apart. `None` for what is not a time.
+    pub(crate) fn samples(&self) -> Vec<Option<u64>> {
+        self.judges.iter().map(Judge::samples_of_time).collect()
+    }
+
     /// The verdict, when no slice follows.
     pub fn finish(self) -> Vec<ThresholdResult> {
         self.finish_with(|_| None)
@@ -104,34 +119,20 @@ impl Thresholds {
     }
 }
 
-/// Samples that a threshold on times rests on, warm-up apart; `None` for what is not a time.
-pub(crate) fn samples_for(threshold: &Threshold, tally: &RunTally) -> Option<u64> {
-    if !samples::is_time(&threshold.metric) {
-        return None;
-    }
-    if let Metric::FlowTime { stage } = &threshold.metric {
-        let flow = tally.flows().iter().find(|flow| threshold.selector.name.as_deref() == Some(&flow.merged.name));
-        let of_stage = |flow: &crate::FlowTally, name: &str| {
-            flow.merged.stages.iter().find(|stage| *stage.name == *name).map_or(0, |stage| stage.time.count() + stage.censored.count())
-        };
-        return Some(flow.map_or(0, |flow| match stage {
-            Some(name) => of_stage(flow, name),
-            None => flow.merged.time.count() + flow.merged.censored.count(),
-        }));
-    }
-    let selected = tally.series().iter().filter(|series| samples::selects(threshold, &series.merged.key));
-    let lag = threshold.metric == Metric::ScheduleLag;
-    Some(selected.map(|series| if lag { series.merged.lag.count() } else { series.merged.count }).sum())
-}
-
 /// The verdict on a run.
 pub fn evaluate(run: &Run) -> Vec<ThresholdResult> {
+    judged(run).0
+}
+
+/// The verdict on a run, and what [`Thresholds::samples`] says at its end.
+pub(crate) fn judged(run: &Run) -> (Vec<ThresholdResult>, Vec<Option<u64>>) {
     let mut thresholds = Thresholds::new(&run.plan.thresholds);
     for slice in &run.slices {
         thresholds.push(slice);
     }
     thresholds.push_signals(&run.signals);
-    thresholds.finish_with(|threshold| interval_of(run, threshold))
+    let samples = thresholds.samples();
+    (thresholds.finish_with(|threshold| interval_of(run, threshold)), samples)
 }
 
 /// The 95 % interval of a percentile of response or service times over the whole run, where it has two ends.
@@ -146,12 +147,12 @@ fn interval_of(run: &Run, threshold: &Threshold) -> Option<(f64, f64)> {
     for slice in run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds) {
         let mut second = Vec::new();
         for series in slice.series.iter().filter(|series| samples::selects(threshold, &series.key)) {
-            if !series.censored.is_empty() && !is_service {
+            let times = if is_service { CensoredTimes::service(series) } else { CensoredTimes::response(series) };
+            if !times.censored.is_empty() {
                 return None;
             }
-            let times = if is_service { &series.service } else { &series.response };
-            merged.merge(times);
-            second.push(times);
+            merged.merge(times.ended);
+            second.push(times.ended);
         }
         if !second.is_empty() {
             seconds.push(second);

@@ -4,19 +4,24 @@ use metrics::{FlowSlice, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice,
 use plan::{Aggregate, Metric, Selector, Threshold};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
+use crate::load_time::{LoadTime, RateSpan};
 
 /// Gathered from the series that a threshold selects. Memory is bounded: one set of histograms.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThresholdSamples {
     pub(crate) count: u64,
-    pub(crate) failed: u64,
+    failed: u64,
+    script_errors: u64,
     times: Histogram,
     censored: Histogram,
     failed_times: Histogram,
     /// Of a flow's backlog, second by second.
     levels: Levels,
-    /// Instants of the first and last slice that held anything. Nanoseconds.
-    span: Option<(u64, u64)>,
+    /// Something was there, be it that it was only interrupted.
+    any: bool,
+    span: RateSpan,
+    /// Of the response times of all that ended. Nanoseconds.
+    response_sum: u128,
 }
 
 /// A level that was read again and again.
@@ -60,6 +65,16 @@ pub(crate) enum MeasuredValue {
     NoData,
 }
 
+impl From<Quantile> for MeasuredValue {
+    fn from(quantile: Quantile) -> Self {
+        match quantile {
+            Quantile::Known(value) => MeasuredValue::Value(value),
+            Quantile::Beyond(bound) => MeasuredValue::AtLeast(bound),
+            Quantile::NoData => MeasuredValue::NoData,
+        }
+    }
+}
+
 /// The worst that was measured over the windows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WorstWindow {
@@ -73,8 +88,8 @@ pub(super) struct WorstWindow {
 pub(crate) fn kind_of(metric: &Metric) -> Option<SeriesKind> {
     match metric {
         Metric::ResponseTime | Metric::ServiceTime | Metric::ScheduleLag | Metric::Requests | Metric::Failures => Some(SeriesKind::Request),
-        Metric::Iterations => Some(SeriesKind::Iteration),
-        Metric::Checks => Some(SeriesKind::Check),
+        Metric::Iterations | Metric::FailedIterations | Metric::ScriptErrors => Some(SeriesKind::Iteration),
+        Metric::Checks | Metric::PassedChecks | Metric::FailedChecks => Some(SeriesKind::Check),
         Metric::GroupTime => Some(SeriesKind::Group),
         Metric::FlowTime { .. } | Metric::FlowBacklog | Metric::FlowLost | Metric::Signal { .. } => None,
     }
@@ -88,9 +103,9 @@ pub(crate) fn selects(threshold: &Threshold, key: &SeriesKey) -> bool {
 }
 
 impl ThresholdSamples {
-    /// Adds what the slice holds for the threshold; whether there was anything.
-    pub(crate) fn add(&mut self, threshold: &Threshold, slice: &Snapshot) -> bool {
-        let mut any = false;
+    /// Adds what the slice holds for the threshold; whether there was anything. `load`: of what the threshold selects, as known by the slice's end.
+    pub(crate) fn add(&mut self, threshold: &Threshold, slice: &Snapshot, load: LoadTime) -> bool {
+        let (mut any, before) = (false, self.count);
         for series in slice.series.iter().filter(|series| selects(threshold, &series.key)) {
             any = true;
             self.add_series(&threshold.metric, series);
@@ -98,11 +113,14 @@ impl ThresholdSamples {
         for flow in slice.flows.iter().filter(|flow| threshold.selector.name.as_deref() == Some(&flow.name)) {
             any |= self.add_flow(&threshold.metric, flow);
         }
-        if any {
-            let (start, _) = self.span.unwrap_or((slice.start, slice.end));
-            self.span = Some((start.min(slice.start), slice.end));
-        }
+        self.span.push((slice.start, slice.end), self.count - before, load);
+        self.any |= any;
         any
+    }
+
+    /// Whether there ever was anything.
+    pub(crate) fn any(&self) -> bool {
+        self.any
     }
 
     /// Whether there was anything to add.
@@ -136,27 +154,34 @@ impl ThresholdSamples {
     fn add_series(&mut self, metric: &Metric, series: &SeriesSlice) {
         self.count += series.count;
         self.failed += series.failed;
+        self.script_errors += series.script_errors;
+        self.response_sum += series.response.sum();
         match metric {
-            Metric::ResponseTime | Metric::GroupTime | Metric::Iterations => {
+            Metric::ResponseTime | Metric::GroupTime => {
                 self.times.merge(&series.response);
                 self.censored.merge(&series.censored);
                 self.failed_times.merge(&series.failed_response);
             }
-            Metric::ServiceTime => self.times.merge(&series.service),
+            Metric::ServiceTime => {
+                let CensoredTimes { ended, censored, failed } = CensoredTimes::service(series);
+                self.times.merge(ended);
+                self.censored.merge(censored);
+                self.failed_times.merge(failed);
+            }
             Metric::ScheduleLag => self.times.merge(&series.lag),
             Metric::Requests
             | Metric::Failures
+            | Metric::Iterations
+            | Metric::FailedIterations
+            | Metric::ScriptErrors
             | Metric::Checks
+            | Metric::PassedChecks
+            | Metric::FailedChecks
             | Metric::FlowTime { .. }
             | Metric::FlowBacklog
             | Metric::FlowLost
             | Metric::Signal { .. } => {}
         }
-    }
-
-    /// Seconds from the first slice that held anything to the end of the last.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.span.map_or(0.0, |(start, end)| end.saturating_sub(start) as f64 / 1e9)
     }
 
     /// Samples behind a time, or things counted.
@@ -169,16 +194,34 @@ impl ThresholdSamples {
         }
     }
 
-    /// Per second over `seconds`; times in seconds.
-    pub(crate) fn measure(&self, metric: &Metric, aggregate: Aggregate, seconds: f64) -> MeasuredValue {
-        let per_second = |count: u64| if seconds > 0.0 { MeasuredValue::Value(count as f64 / seconds) } else { MeasuredValue::NoData };
+    /// What a share is of.
+    fn part(&self, metric: &Metric) -> u64 {
+        match metric {
+            Metric::PassedChecks => self.count - self.failed,
+            Metric::ScriptErrors => self.script_errors,
+            _ => self.failed,
+        }
+    }
+
+    /// Of a window its rate is per second of its length, given here in seconds; of the run, over the time that docs/metrics.md says.
+    fn per_second(&self, window_seconds: Option<f64>) -> MeasuredValue {
+        let rate = match window_seconds {
+            Some(seconds) => (seconds > 0.0).then(|| self.count as f64 / seconds),
+            None => self.span.rate(self.response_sum as f64 / self.count.max(1) as f64),
+        };
+        rate.map_or(MeasuredValue::NoData, MeasuredValue::Value)
+    }
+
+    /// Times in seconds.
+    pub(crate) fn measure(&self, metric: &Metric, aggregate: Aggregate, window_seconds: Option<f64>) -> MeasuredValue {
         let share = |part: u64| if self.count > 0 { MeasuredValue::Value(part as f64 / self.count as f64) } else { MeasuredValue::NoData };
         match (metric, aggregate) {
             (Metric::FlowBacklog, aggregate) => self.levels.measure(aggregate),
-            (Metric::Failures | Metric::FlowLost, Aggregate::Count) => MeasuredValue::Value(self.failed as f64),
-            (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => share(self.failed),
+            (Metric::Checks, Aggregate::Count) => MeasuredValue::Value(self.count as f64),
+            (metric, Aggregate::Count) if metric.rate_is_share() => MeasuredValue::Value(self.part(metric) as f64),
+            (metric, Aggregate::Rate) if metric.rate_is_share() => share(self.part(metric)),
             (_, Aggregate::Count) => MeasuredValue::Value(self.count as f64),
-            (_, Aggregate::Rate) => per_second(self.count),
+            (_, Aggregate::Rate) => self.per_second(window_seconds),
             (_, Aggregate::Last) => MeasuredValue::NoData,
             (Metric::FlowTime { .. }, Aggregate::Mean | Aggregate::Max) if !self.censored.is_empty() => {
                 let (finished, open) = (&self.times, &self.censored);
@@ -186,19 +229,16 @@ impl ThresholdSamples {
                 MeasuredValue::AtLeast(if aggregate == Aggregate::Mean { mean } else { finished.max().max(open.max()) as f64 } / 1e9)
             }
             (_, Aggregate::Mean) => self.times.mean().map_or(MeasuredValue::NoData, |ns| MeasuredValue::Value(ns / 1e9)),
-            (_, Aggregate::Min | Aggregate::Max) if self.times.is_empty() => MeasuredValue::NoData,
+            (_, Aggregate::Min) if self.times.is_empty() => MeasuredValue::NoData,
             (_, Aggregate::Min) => MeasuredValue::Value(self.times.min() as f64 / 1e9),
-            (_, Aggregate::Max) => MeasuredValue::Value(self.times.max() as f64 / 1e9),
-            (_, Aggregate::Quantile(q)) => {
-                let times = CensoredTimes { ended: &self.times, censored: &self.censored, failed: &self.failed_times };
-                let is_flow = matches!(metric, Metric::FlowTime { .. });
-                match if is_flow { behind(times.ended, times.censored, q) } else { times.quantile(q) } {
-                    Quantile::Known(value) => MeasuredValue::Value(value),
-                    Quantile::Beyond(bound) => MeasuredValue::AtLeast(bound),
-                    Quantile::NoData => MeasuredValue::NoData,
-                }
-            }
+            (_, Aggregate::Max) => self.censored_times().longest().into(),
+            (Metric::FlowTime { .. }, Aggregate::Quantile(q)) => behind(&self.times, &self.censored, q).into(),
+            (_, Aggregate::Quantile(q)) => self.censored_times().quantile(q).into(),
         }
+    }
+
+    fn censored_times(&self) -> CensoredTimes<'_> {
+        CensoredTimes { ended: &self.times, censored: &self.censored, failed: &self.failed_times }
     }
 
     /// Whether some got no response in time.

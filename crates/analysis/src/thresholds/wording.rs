@@ -6,6 +6,7 @@ use metrics::SeriesKey;
 use plan::{Aggregate, Comparison, Metric, Selector, Threshold};
 
 use super::samples::{self, MeasuredValue, WorstWindow};
+use crate::ThresholdState;
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 
 /// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms); bound below 50 ms (12,000 samples, 120 beyond it)`.
@@ -46,6 +47,16 @@ pub(super) fn detail(
         text.push_str(&format!(" ({} samples, {} beyond it{few}{cut})", units::count(worst.samples), units::count(beyond)));
     }
     text
+}
+
+/// The same sentence while the run goes on.
+pub(super) fn so_far(detail: &str, state: ThresholdState, failing: bool) -> String {
+    let stands = match (state, failing) {
+        (ThresholdState::Failed, _) => "; it can no longer be met",
+        (_, true) => "; it fails at the moment",
+        _ => "",
+    };
+    format!("so far {detail}{stands}")
 }
 
 /// Why there was nothing to judge, with the names that were seen.
@@ -115,7 +126,10 @@ fn subject(threshold: &Threshold) -> String {
     match (&threshold.metric, threshold.aggregate) {
         (_, Aggregate::Quantile(q)) => units::percentile(q),
         (Metric::Failures, Aggregate::Rate) => "the failed share".to_owned(),
-        (Metric::Checks, Aggregate::Rate) => "the share of failed checks".to_owned(),
+        (Metric::FailedIterations, Aggregate::Rate) => "the failed share".to_owned(),
+        (Metric::ScriptErrors, Aggregate::Rate) => "the share of script errors".to_owned(),
+        (Metric::PassedChecks, Aggregate::Rate) => "the share of passed checks".to_owned(),
+        (Metric::Checks | Metric::FailedChecks, Aggregate::Rate) => "the share of failed checks".to_owned(),
         (Metric::FlowLost, Aggregate::Rate) => "the lost share".to_owned(),
         (_, Aggregate::Count) => "the count".to_owned(),
         (_, Aggregate::Rate) => "the rate".to_owned(),
@@ -140,7 +154,7 @@ fn in_unit(threshold: &Threshold, value: f64) -> String {
     match (&threshold.metric, threshold.aggregate) {
         (Metric::Signal { .. } | Metric::FlowBacklog, _) => units::number(value),
         (_, Aggregate::Count) => units::number(value),
-        (Metric::Failures | Metric::Checks | Metric::FlowLost, Aggregate::Rate) => units::share(value),
+        (metric, Aggregate::Rate) if metric.rate_is_share() => units::share(value),
         (_, Aggregate::Rate) => units::rate(value),
         _ => units::seconds(value),
     }

@@ -15,6 +15,8 @@ pub(crate) struct CheckInput<'a> {
     pub(crate) notices: &'a [SignalNotice],
     /// Response times of all requests.
     pub(crate) response: &'a TimeStats,
+    /// Per threshold on times: the samples that it rests on. `None` for what is not a time.
+    pub(crate) threshold_samples: &'a [Option<u64>],
     pub(crate) stage: RunStage<'a>,
 }
 

@@ -12,6 +12,7 @@ mod lateness;
 mod observers;
 mod offered_rate;
 mod read_lag;
+mod requests;
 mod run_queue;
 mod samples;
 mod schedule_lag;
@@ -39,6 +40,7 @@ type Check = fn(&CheckInput<'_>) -> ValidityCheck;
 
 /// In the order in which they are shown.
 const CHECKS: &[(Subject, Check)] = &[
+    (Subject::Other, requests::check),
     (Subject::Generator, offered_rate::check),
     (Subject::Other, users::open),
     (Subject::Generator, users::closed),

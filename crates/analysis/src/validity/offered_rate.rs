@@ -1,7 +1,7 @@
 //! Open load: did as many arrivals start as came due, and as many come due as the plan asks for?
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
-use crate::{Grade, ValidityCheck};
+use crate::{Grade, LeafTally, ValidityCheck};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::RunEnd;
 
@@ -17,7 +17,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let mut worst: Option<(f64, u64, u64, &str)> = None;
     for leaf in input.tally.leaves() {
         let Some(LoadProfile::Open { stages }) = leaves.get(leaf.leaf as usize).map(|run| &run.profile) else { continue };
-        let due = leaf.arrivals_due.max(if leaf.exhausted_at.is_some() { 0 } else { asked(input, stages) });
+        let due = leaf.arrivals_due.max(if leaf.exhausted_at.is_some() { 0 } else { asked(input, leaf, stages) });
         if due == 0 {
             continue;
         }
@@ -29,7 +29,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         }
     }
     let Some((share, due, started, scenario)) = worst else { return INFO.nothing("no open load") };
-    let total = |of: fn(&crate::LeafTally) -> u64| input.tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0).map(of).sum::<u64>();
+    let total = |of: fn(&LeafTally) -> u64| input.tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0).map(of).sum::<u64>();
     let evidence = match grade_of(share, 0.01, 0.05) {
         Grade::Valid => format!(
             "{} of {} arrivals that came due were started",
@@ -54,13 +54,67 @@ fn used_up(input: &CheckInput<'_>) -> Option<(String, String)> {
     Some((format!("the data of scenario \"{scenario}\" was used up by {at} and its load ended there"), advice.to_owned()))
 }
 
-/// What the plan asks for in a run that completed; a Poisson process may fall short by four standard deviations.
-fn asked(input: &CheckInput<'_>, stages: &[OpenStage]) -> u64 {
+/// What the plan asks for in a run that completed, pauses and changes of scale taken into account; a Poisson process may fall short by four
+/// standard deviations.
+fn asked(input: &CheckInput<'_>, leaf: &LeafTally, stages: &[OpenStage]) -> u64 {
     if input.stage != RunStage::Over(Some(&RunEnd::Completed)) {
         return 0;
     }
-    let arrivals: f64 = stages.iter().map(OpenStage::arrivals).sum();
+    let began = leaf.began.unwrap_or(0);
+    let scales: Vec<(f64, f64)> = leaf.scales.iter().map(|(at, factor)| (at.saturating_sub(began) as f64 / 1e9, *factor)).collect();
+    let arrivals = scaled_arrivals(stages, &scales);
     let is_poisson = stages.iter().any(|stage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. }));
     let slack = if is_poisson { 4.0 * arrivals.sqrt() } else { 1.0 };
     (arrivals - slack).max(0.0).floor() as u64
+}
+
+/// Arrivals of all stages: the integral of rate × scale, with each change of scale from its instant on. `scales`: `(seconds since the leaf began, factor)`,
+/// ascending. Bursts keep their size, as they do in the engine.
+fn scaled_arrivals(stages: &[OpenStage], scales: &[(f64, f64)]) -> f64 {
+    let mut begin = 0.0;
+    let mut arrivals = 0.0;
+    for stage in stages {
+        let OpenStage::Rate { from, to, duration_ns, .. } = stage else {
+            arrivals += stage.arrivals();
+            continue;
+        };
+        let length = *duration_ns as f64 / 1e9;
+        let up_to = |seconds: f64| {
+            let t = (seconds - begin).clamp(0.0, length);
+            if length > 0.0 { from * t + (to - from) * t * t / (2.0 * length) } else { 0.0 }
+        };
+        let mut factor = 1.0;
+        let mut counted = 0.0;
+        for (at, next) in scales {
+            arrivals += factor * (up_to(*at) - counted);
+            (counted, factor) = (up_to(*at), *next);
+        }
+        arrivals += factor * (up_to(begin + length) - counted);
+        begin += length;
+    }
+    arrivals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn rate(from: f64, to: f64, seconds: u64) -> OpenStage {
+        OpenStage::Rate { from, to, duration_ns: seconds * S, timing: Timing::Even }
+    }
+
+    #[test]
+    fn what_is_asked_knows_every_pause_and_scale() {
+        let stages = [rate(10.0, 10.0, 10), OpenStage::Burst { count: 7 }, rate(0.0, 10.0, 10)];
+        assert_eq!(scaled_arrivals(&stages, &[]), 157.0);
+        // Paused for four seconds of the first stage.
+        assert_eq!(scaled_arrivals(&stages, &[(3.0, 0.0), (7.0, 1.0)]), 117.0);
+        // Twice the load in the second half of the ramp, whose area is three quarters of it.
+        assert_eq!(scaled_arrivals(&stages, &[(15.0, 2.0)]), 157.0 + 37.5);
+        // A pause over the border of two stages, and one that nobody ends.
+        assert_eq!(scaled_arrivals(&stages, &[(8.0, 0.0), (12.0, 1.0)]), 157.0 - 20.0 - 2.0);
+        assert_eq!(scaled_arrivals(&stages, &[(0.0, 0.0)]), 7.0);
+    }
 }

@@ -2,7 +2,6 @@
 
 use super::check::{CheckInfo, CheckInput};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
-use crate::thresholds::samples_for;
 use crate::{Grade, ValidityCheck};
 use plan::{Aggregate, Window};
 
@@ -14,9 +13,9 @@ const INFO: CheckInfo = CheckInfo {
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let mut judged = 0;
-    for threshold in &input.plan.thresholds {
+    for (threshold, samples) in input.plan.thresholds.iter().zip(input.threshold_samples) {
         let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { continue };
-        let Some(samples) = samples_for(threshold, input.tally) else { continue };
+        let Some(samples) = *samples else { continue };
         judged += 1;
         if quantile >= 0.5 && samples > 0 && samples_beyond(samples, quantile) < SAMPLES_BEYOND_MIN {
             let needed = samples_needed(quantile).max((SAMPLES_BEYOND_MIN as f64 / (1.0 - quantile)).ceil() as u64);

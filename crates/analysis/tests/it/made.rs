@@ -128,6 +128,13 @@ impl Slice {
         self
     }
 
+    /// An iteration's function threw.
+    pub(crate) fn script_error(mut self) -> Self {
+        let id = self.recorder.series(&key(SeriesKind::Iteration, "Buy"));
+        self.recorder.script_error(id);
+        self
+    }
+
     pub(crate) fn leaf(mut self, set: impl FnOnce(&mut LeafSlice)) -> Self {
         set(self.recorder.leaf(0));
         self

@@ -1,7 +1,7 @@
 //! The numbers of a summary against the samples they were made from.
 
 use analysis::conclude;
-use metrics::{Outcome, SeriesKind, Snapshot};
+use metrics::{LeafChange, Outcome, SeriesKind, Snapshot};
 use run_directory::RunEnd;
 
 use crate::made::{self, MS, SECOND, Slice};
@@ -44,6 +44,34 @@ fn timeouts_are_bounds_and_never_made_up_values() {
     let p99 = summary.response.percentiles[4];
     assert!((p90.value.unwrap() - 0.01).abs() < 0.0001);
     assert_eq!((p99.value, p99.low, p99.high, p99.samples_beyond), (None, Some(30.0), None, 20));
+    let service = &summary.requests[0].service;
+    assert_eq!((service.percentiles[4].value, service.percentiles[4].low), (None, Some(30.0)));
+    assert_eq!((summary.response.max, summary.response.max_is_bound, service.max_is_bound), (Some(30.0), true, true));
+}
+
+/// 50/s for ten seconds, and one that hangs until it is cut off, or times out, fourteen seconds after the load.
+#[test]
+fn a_straggler_does_not_stretch_the_rate() {
+    for outcome in [Outcome::Interrupted, Outcome::Timeout] {
+        let slices: Vec<Snapshot> = (0..25u32)
+            .map(|second| match second {
+                0..10 => {
+                    let slice = Slice::new(second).requests("A", 50, MS);
+                    slice.leaf(|leaf| match second {
+                        0 => leaf.changes.push(LeafChange::Began { at: 0, scenario: "Buy".into() }),
+                        9 => leaf.changes.push(LeafChange::LoadEnded { at: 10 * SECOND }),
+                        _ => {}
+                    })
+                }
+                24 => Slice::new(second).request("A", 0, 14 * SECOND, outcome),
+                _ => Slice::new(second),
+            })
+            .map(Slice::done)
+            .collect();
+        let summary = conclude(&made::run_of(made::plan(made::open(50.0, 10)), slices));
+        assert_eq!((summary.requests[0].rate, summary.totals.request_rate), (50.0, 50.0), "{outcome:?}");
+        assert_eq!((summary.requests[0].response.max, summary.requests[0].response.max_is_bound), (Some(14.0), true));
+    }
 }
 
 #[test]

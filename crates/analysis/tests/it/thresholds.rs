@@ -1,14 +1,14 @@
 //! Thresholds judge what they say they judge.
 
 use analysis::{ThresholdResult, ThresholdState, Thresholds, evaluate};
-use metrics::{Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
+use metrics::{LeafChange, Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
 use plan::{Aggregate, Comparison, Metric, Selector, Threshold, Window};
 use run_directory::SignalSeries;
 
 use crate::made::{self, MS, SECOND, Slice, threshold};
 use Aggregate::{Count, Max, Mean, Min, Quantile, Rate};
 use Comparison::{Above, AtLeast, AtMost, Below, Equals};
-use Metric::{Checks, Failures, Requests, ResponseTime};
+use Metric::{Checks, FailedChecks, FailedIterations, Failures, PassedChecks, Requests, ResponseTime, ScriptErrors, ServiceTime};
 use ThresholdState::{Failed, NoData, Passed, Pending};
 
 /// 30 seconds of 100 requests "A" each: 1 ms to 100 ms, and one "B" of 500 ms that fails, once every ten seconds.
@@ -60,6 +60,10 @@ fn whole_run_over_every_metric() {
         (ResponseTime, Quantile(0.99), Below, 0.05, Failed, 0.1),
         (Checks, Count, AtLeast, 30.0, Passed, 30.0),
         (Checks, Rate, AtMost, 0.0, Failed, 1.0 / 30.0),
+        (FailedChecks, Count, AtMost, 1.0, Passed, 1.0),
+        (FailedChecks, Rate, Equals, 0.0, Failed, 1.0 / 30.0),
+        (PassedChecks, Count, Equals, 29.0, Passed, 29.0),
+        (PassedChecks, Rate, AtLeast, 0.97, Failed, 29.0 / 30.0),
     ] {
         let result = judge(threshold(metric.clone(), aggregate, comparison, value), slices());
         assert_eq!(result.state, state, "{metric:?} {aggregate:?}: {}", result.detail);
@@ -194,6 +198,29 @@ fn while_running_nothing_has_passed_yet() {
 }
 
 #[test]
+fn while_running_a_threshold_says_how_it_stands() {
+    let mut thresholds = Thresholds::new(&[
+        threshold(ResponseTime, Quantile(0.5), Below, 0.06),
+        threshold(ResponseTime, Quantile(0.5), Below, 0.04),
+        threshold(Requests, Count, AtLeast, 150.0),
+        threshold(Requests, Count, AtMost, 50.0),
+        named(threshold(ResponseTime, Max, Below, 1.0), "none of this name"),
+    ]);
+    thresholds.push(&slices()[0]);
+    let so_far = thresholds.so_far();
+    let stands: Vec<_> = so_far.iter().map(|result| (result.state, result.failing)).collect();
+    assert_eq!(stands, [(Pending, false), (Pending, true), (Pending, true), (Failed, false), (Pending, false)]);
+    assert!(so_far[0].detail.starts_with("so far p50 was 50.0 ms; bound below 60.0 ms"), "{}", so_far[0].detail);
+    assert!(so_far[1].detail.ends_with("; it fails at the moment"), "{}", so_far[1].detail);
+    assert_eq!(so_far[3].detail, "so far the count was 100; bound at most 50; it can no longer be met");
+    assert_eq!((so_far[4].measured, so_far[4].detail.as_str()), (None, "nothing measured yet"));
+    thresholds.push(&slices()[1]);
+    let ended = thresholds.finish();
+    assert!(ended.iter().all(|result| !result.failing && !result.detail.starts_with("so far")), "{ended:?}");
+    assert_eq!(ended[2].state, Passed);
+}
+
+#[test]
 fn a_percentile_beyond_the_time_limit_fails_with_the_bound() {
     let slices: Vec<Snapshot> = (0..20)
         .map(|second| {
@@ -205,6 +232,102 @@ fn a_percentile_beyond_the_time_limit_fails_with_the_bound() {
     assert_eq!((result.state, result.measured), (Failed, Some(2.0)));
     assert!(result.detail.starts_with("p99 was at least 2.00 s (longer responses were cut off by a time limit)"), "{}", result.detail);
     assert_eq!(judge(threshold(ResponseTime, Quantile(0.9), Below, 0.05), slices).state, Passed);
+}
+
+#[test]
+fn service_times_and_maxima_know_what_was_cut_off() {
+    // 9 of 100 time out after 1 s of service; 2 more are interrupted after 3 s, at the very end. Each waited 500 ms for its start.
+    let slices: Vec<Snapshot> = (0..20)
+        .map(|second| {
+            let slice = (0..91).fold(Slice::new(second), |slice, n| slice.request("A", 500 * MS, (10 + n) * MS, Outcome::Passed));
+            let slice = (0..9).fold(slice, |slice, _| slice.request("A", 500 * MS, SECOND, Outcome::Timeout));
+            let cut_off = if second == 19 { 2 } else { 0 };
+            (0..cut_off).fold(slice, |slice, _| slice.request("A", 500 * MS, 3 * SECOND, Outcome::Interrupted)).done()
+        })
+        .collect();
+    for (metric, aggregate, bound, state, measured) in [
+        (ServiceTime, Quantile(0.95), 2.0, Failed, 3.0),
+        (ServiceTime, Quantile(0.9), 2.0, Passed, 0.099),
+        (ResponseTime, Quantile(0.9), 2.0, Passed, 0.599),
+        (ServiceTime, Max, 10.0, Failed, 3.0),
+        (ResponseTime, Max, 10.0, Failed, 3.5),
+    ] {
+        let result = judge(threshold(metric.clone(), aggregate, Below, bound), slices.clone());
+        assert_eq!(result.state, state, "{metric:?} {aggregate:?}: {}", result.detail);
+        assert!((result.measured.unwrap() - measured).abs() < 0.005, "{metric:?} {aggregate:?}: {}", result.detail);
+    }
+    let longest = judge(threshold(ServiceTime, Max, Below, 10.0), slices);
+    assert!(longest.detail.starts_with("the maximum was at least 3.00 s"), "{}", longest.detail);
+    // What was cut off early says nothing against a longer time that was seen to its end.
+    let early = vec![Slice::new(0).requests("A", 10, 900 * MS).request("A", 0, 100 * MS, Outcome::Interrupted).done()];
+    assert_eq!(judge(threshold(ResponseTime, Max, Below, 1.0), early).state, Passed);
+}
+
+/// Iterations that end at 10/s for 20 s; every second one of them fails, every fourth throws.
+#[test]
+fn iterations_that_fail_and_scripts_that_throw_are_told_apart() {
+    let slices: Vec<Snapshot> = (0..20)
+        .map(|second| {
+            let mut slice = Slice::new(second);
+            for n in 0..10 {
+                let outcome = if n % 2 == 0 { Outcome::Script } else { Outcome::Passed };
+                slice.record(SeriesKind::Iteration, "Buy", 0, MS, outcome);
+            }
+            slice.script_error().script_error().done()
+        })
+        .collect();
+    for (metric, aggregate, comparison, value, state, measured) in [
+        (Metric::Iterations, Count, Equals, 200.0, Passed, 200.0),
+        (Metric::Iterations, Rate, AtLeast, 10.0, Passed, 10.0),
+        (FailedIterations, Count, AtMost, 100.0, Passed, 100.0),
+        (FailedIterations, Rate, Below, 0.5, Failed, 0.5),
+        (ScriptErrors, Count, Equals, 0.0, Failed, 40.0),
+        (ScriptErrors, Rate, AtMost, 0.2, Passed, 0.2),
+    ] {
+        let result = judge(threshold(metric.clone(), aggregate, comparison, value), slices.clone());
+        assert_eq!((result.state, result.measured), (state, Some(measured)), "{metric:?} {aggregate:?}: {}", result.detail);
+    }
+    // Scripts that never ended an iteration have thrown nothing; those of a scenario that does not exist have no data.
+    let none = || threshold(ScriptErrors, Count, Equals, 0.0);
+    assert_eq!(judge(none(), vec![Slice::new(0).done()]).state, Passed);
+    let of_scenario = Selector { scenario: Some("Bye".to_owned()), ..Selector::default() };
+    assert_eq!(judge(Threshold { selector: of_scenario, ..none() }, slices).state, NoData);
+}
+
+/// Open load at 50/s whose requests take 300 ms: it begins at 0.002 s, ends ten seconds later, and one request hangs until 24.5 s.
+fn edges() -> Vec<Snapshot> {
+    let second = |number: u32| {
+        let slice = Slice::new(number);
+        match number {
+            0 => slice.requests("A", 35, 300 * MS).leaf(|leaf| leaf.changes.push(LeafChange::Began { at: 2 * MS, scenario: "Buy".into() })),
+            1..10 => slice.requests("A", 50, 300 * MS),
+            10 => slice.requests("A", 14, 300 * MS).leaf(|leaf| leaf.changes.push(LeafChange::LoadEnded { at: 10 * SECOND + 2 * MS })),
+            24 => slice.request("A", 0, 14 * SECOND, Outcome::Interrupted),
+            _ => slice,
+        }
+    };
+    (0..25).map(|number| second(number).done()).collect()
+}
+
+#[test]
+fn parts_of_seconds_at_the_edges_of_the_load_are_no_windows() {
+    for (seconds, state) in [(1, Passed), (2, Passed), (3, Passed), (9, Passed)] {
+        let result = judge(over(threshold(Requests, Rate, AtLeast, 40.0), seconds), edges());
+        assert_eq!((result.state, result.measured), (state, Some(50.0)), "{seconds} s: {}", result.detail);
+    }
+    assert_eq!(judge(over(threshold(Requests, Count, AtLeast, 50.0), 1), edges()).state, Passed);
+    // A part of a second that holds too many is no excuse.
+    let mut burst = edges();
+    burst[10] =
+        Slice::new(10).requests("A", 60, MS).leaf(|leaf| leaf.changes.push(LeafChange::LoadEnded { at: 10 * SECOND + 2 * MS })).done();
+    assert_eq!(judge(over(threshold(Requests, Count, AtMost, 55.0), 1), burst).state, Failed);
+    // A second within the load that is really slow still counts.
+    let mut slow = edges();
+    slow[5] = Slice::new(5).requests("A", 30, MS).done();
+    assert_eq!(judge(over(threshold(Requests, Rate, AtLeast, 40.0), 1), slow).state, Failed);
+    // The rate of the run: 499 in 10.3 s.
+    let whole = judge(threshold(Requests, Rate, AtLeast, 48.0), edges());
+    assert_eq!(whole.state, Passed, "{}", whole.detail);
 }
 
 #[test]

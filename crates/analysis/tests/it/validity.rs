@@ -1,7 +1,7 @@
 //! Every check against runs that break it by a known amount, and against runs that do not.
 
 use analysis::{Grade, ValidityCheck, conclude};
-use metrics::{NoticeKind, Outcome, SeriesKind, SignalNotice};
+use metrics::{LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
 use plan::{Aggregate, Comparison, LoadProfile, Metric, TestPlan};
 use run_directory::Run;
 
@@ -36,7 +36,7 @@ fn a_healthy_run_is_valid_in_every_check() {
     for check in &validity.checks {
         assert!(check.grade.is_none_or(|grade| grade == Valid), "{}: {}", check.id, check.evidence);
     }
-    assert_eq!((validity.grade, validity.checks.len()), (Valid, 19));
+    assert_eq!((validity.grade, validity.checks.len()), (Valid, 20));
 }
 
 #[test]
@@ -52,6 +52,61 @@ fn offered_rate() {
     // Fewer came due than the plan asks for.
     assert_grade(&run_with(made::plan(made::open(120.0, 60)), healthy), "offered-rate", Some(Invalid));
     assert_grade(&run_with(made::plan(made::closed(5, 60)), healthy), "offered-rate", None);
+}
+
+/// 100/s for a minute, paused from 0:10.5 to 0:20.5.
+#[test]
+fn a_load_that_was_paused_is_held_against_what_was_then_asked() {
+    let run = |told: bool, lost: u64| {
+        run_with(made::plan(made::open(100.0, 60)), |second| {
+            let due = match second {
+                10 | 20 => 50,
+                11..20 => 0,
+                _ => 100,
+            };
+            let slice = (0..due).fold(Slice::new(second).arrivals(due), |slice, _| slice.request("A", 0, 10 * MS, Outcome::Passed));
+            let scaled = |factor| LeafChange::Scaled { at: u64::from(second) * SECOND + SECOND / 2, factor };
+            slice.leaf(|leaf| match second {
+                0 => leaf.changes.push(LeafChange::Began { at: 2 * MS, scenario: "Buy".into() }),
+                10 if told => leaf.changes.push(scaled(0.0)),
+                20 if told => leaf.changes.push(scaled(1.0)),
+                30 => {
+                    leaf.arrivals_due -= lost.min(100);
+                    leaf.started -= lost.min(100);
+                }
+                _ => {}
+            })
+        })
+    };
+    assert_grade(&run(true, 0), "offered-rate", Some(Valid));
+    assert_grade(&run(true, 60), "offered-rate", Some(Suspect));
+    assert_grade(&run(false, 0), "offered-rate", Some(Invalid));
+    let findings = conclude(&run(true, 0)).verdict.findings.findings;
+    assert!(findings.iter().all(|finding| finding.rule != "generator"), "{findings:?}");
+}
+
+#[test]
+fn a_run_without_a_completed_request_is_invalid_unless_it_makes_none_by_design() {
+    let run = |second: fn(Slice) -> Slice| run_with(made::plan(made::open(1.0, 60)), move |number| second(Slice::new(number).arrivals(1)));
+    fn iteration(mut slice: Slice) -> Slice {
+        slice.record(SeriesKind::Iteration, "Buy", 0, MS, Outcome::Passed);
+        slice
+    }
+    let check = check_of(&run(iteration), "requests");
+    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "60 iterations ended, and not one made a request"));
+    let thrown = |slice: Slice| iteration(slice).script_error();
+    let check = check_of(&run(thrown), "requests");
+    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "no request was made; 60 script errors thrown"));
+    let cut_off = |slice: Slice| slice.request("A", 0, SECOND, Outcome::Interrupted);
+    assert!(check_of(&run(cut_off), "requests").evidence.starts_with("60 requests begun, and none ended"));
+    assert_grade(&run(|slice| slice), "requests", Some(Invalid));
+    assert_grade(&run(|slice| iteration(slice).check("held", true)), "requests", Some(Valid));
+    assert_grade(&run(|slice| slice.request("A", 0, MS, Outcome::Status)), "requests", Some(Valid));
+    let group = |mut slice: Slice| {
+        slice.record(SeriesKind::Group, "Pay", 0, MS, Outcome::Passed);
+        slice
+    };
+    assert_grade(&run(group), "requests", Some(Valid));
 }
 
 #[test]
@@ -332,6 +387,13 @@ fn samples_behind_thresholds() {
     for (quantile, grade) in [(0.99, Valid), (0.995, Valid), (0.999, Suspect)] {
         let mut plan = made::plan(made::open(100.0, 60));
         plan.thresholds = vec![threshold(Metric::ResponseTime, Aggregate::Quantile(quantile), Comparison::Below, 1.0)];
+        assert_grade(&run_with(plan, healthy), "samples", Some(grade));
+    }
+    // Of 6,000 requests p99 has 60 beyond it; of the last ten seconds' 1,000 it has 10, and of nine seconds' it has 9.
+    for (after_seconds, grade) in [(50, Valid), (51, Suspect)] {
+        let mut plan = made::plan(made::open(100.0, 60));
+        let p99 = threshold(Metric::ResponseTime, Aggregate::Quantile(0.99), Comparison::Below, 1.0);
+        plan.thresholds = vec![plan::Threshold { after_seconds, ..p99 }];
         assert_grade(&run_with(plan, healthy), "samples", Some(grade));
     }
     assert_grade(&run_with(made::plan(made::open(100.0, 60)), healthy), "samples", None);

@@ -29,7 +29,25 @@ pub struct Progress {
     grade: Option<Grade>,
     /// The worst validity check in short.
     doubt: String,
-    thresholds: Vec<(ThresholdState, String)>,
+    thresholds: Vec<ThresholdProgress>,
+}
+
+/// One threshold in the middle of a run.
+#[derive(Debug)]
+struct ThresholdProgress {
+    stands: Standing,
+    label: String,
+    /// `p99 was 38.2 ms`; empty before anything was measured.
+    value: String,
+}
+
+/// How a threshold stands, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Failed,
+    Failing,
+    Holding,
+    Unmeasured,
 }
 
 impl Progress {
@@ -71,10 +89,11 @@ impl Progress {
         self.grade = Some(validity.grade);
         let worst = validity.checks.iter().find(|check| check.grade == Some(validity.grade) && validity.grade > Grade::Valid);
         self.doubt = worst.map_or_else(String::new, |check| format!("{}: {}", check.title, check.evidence));
-        self.thresholds = thresholds.iter().map(|result| (result.state, result.threshold.label.clone())).collect();
+        self.thresholds = thresholds.iter().map(ThresholdProgress::of).collect();
+        self.thresholds.sort_by_key(|threshold| threshold.stands);
     }
 
-    /// A block of at most seven lines, none wider than the terminal. `elapsed` is the time on the run's clock.
+    /// A block of at most seven lines and one for each of the first few thresholds, none wider than the terminal. `elapsed` is the time on the run's clock.
     pub fn block(&self, elapsed: Nanos, style: &Style) -> Vec<String> {
         let window = self.window();
         let mut lines = vec![self.bar(elapsed, style)];
@@ -93,6 +112,7 @@ impl Progress {
         }
         if !self.thresholds.is_empty() {
             lines.push(self.threshold_line(style));
+            lines.extend(self.thresholds.iter().take(THRESHOLDS_MAX).map(|threshold| threshold.line(style)));
         }
         lines
     }
@@ -103,9 +123,11 @@ impl Progress {
         let mut parts = vec![self.clock(elapsed), self.rates(&window), self.users(), percentiles(&window.response), self.failures()];
         parts.extend(self.flows(&window));
         parts.extend(self.grade.map(|grade| grade_sign(grade).1.to_owned()));
-        let failed = self.thresholds.iter().filter(|(state, _)| *state == ThresholdState::Failed).count();
-        if failed > 0 {
-            parts.push(format!("{} failed", units::counted(failed as u64, "threshold")));
+        for (stands, word) in [(Standing::Failed, "failed"), (Standing::Failing, "failing so far")] {
+            let count = self.thresholds.iter().filter(|threshold| threshold.stands == stands).count();
+            if count > 0 {
+                parts.push(format!("{} {word}", units::counted(count as u64, "threshold")));
+            }
         }
         parts.join(" · ")
     }
@@ -179,13 +201,11 @@ impl Progress {
     }
 
     fn threshold_line(&self, style: &Style) -> String {
-        let is_failed = |state: ThresholdState| matches!(state, ThresholdState::Failed | ThresholdState::NoData);
-        let count = |wanted: fn(ThresholdState) -> bool| self.thresholds.iter().filter(|(state, _)| wanted(*state)).count();
-        let parts = [
-            ("✓", "met", Paint::Good, count(|state| state == ThresholdState::Passed)),
-            ("…", "open", Paint::Dim, count(|state| state == ThresholdState::Pending)),
-            ("✗", "failed", Paint::Bad, count(|state| matches!(state, ThresholdState::Failed | ThresholdState::NoData))),
-        ];
+        let count = |wanted: Standing| self.thresholds.iter().filter(|threshold| threshold.stands == wanted).count();
+        let parts = [Standing::Holding, Standing::Unmeasured, Standing::Failing, Standing::Failed].map(|stands| {
+            let (sign, word, paint) = stands.sign();
+            (sign, word, paint, count(stands))
+        });
         let mut line = label("thresholds", style);
         let mut used = LABEL;
         for (sign, word, paint, number) in parts.into_iter().filter(|(.., number)| *number > 0) {
@@ -194,10 +214,42 @@ impl Progress {
             used += width_of(&text);
             line.push_str(&style.paint(paint, &text));
         }
-        if let Some((_, name)) = self.thresholds.iter().find(|(state, _)| is_failed(*state)) {
-            line.push_str(&cut(&format!(": {name}"), style.width.saturating_sub(used)));
-        }
         line
+    }
+}
+
+/// Thresholds that have a line of their own: those that stand worst.
+const THRESHOLDS_MAX: usize = 4;
+
+impl ThresholdProgress {
+    fn of(result: &ThresholdResult) -> Self {
+        let stands = match result.state {
+            ThresholdState::Failed | ThresholdState::NoData => Standing::Failed,
+            _ if result.failing => Standing::Failing,
+            _ if result.measured.is_some() => Standing::Holding,
+            _ => Standing::Unmeasured,
+        };
+        let value = if result.measured.is_some() { result.detail.split(';').next().unwrap_or_default() } else { "" };
+        Self { stands, label: result.threshold.label.clone(), value: value.to_owned() }
+    }
+
+    fn line(&self, style: &Style) -> String {
+        let (sign, _, paint) = self.stands.sign();
+        let indent = " ".repeat(LABEL);
+        let value = if self.value.is_empty() { String::new() } else { format!(" · {}", self.value) };
+        let text = cut(&format!(" {}{value}", self.label), style.width.saturating_sub(LABEL + 1));
+        format!("{indent}{}{text}", style.paint(paint, sign))
+    }
+}
+
+impl Standing {
+    fn sign(self) -> (&'static str, &'static str, Paint) {
+        match self {
+            Standing::Failed => ("✗", "failed", Paint::Bad),
+            Standing::Failing => ("!", "failing so far", Paint::Doubt),
+            Standing::Holding => ("✓", "holding", Paint::Good),
+            Standing::Unmeasured => ("…", "open", Paint::Dim),
+        }
     }
 }
 

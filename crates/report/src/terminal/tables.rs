@@ -4,6 +4,7 @@ use analysis::{Percentile, RequestRow, Summary, TimeStats};
 
 use super::style::{Paint, Style};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
+use crate::words;
 
 /// Rows of each kind that are shown; the report has them all.
 const ROWS_MAX: usize = 20;
@@ -102,7 +103,7 @@ fn cells(row: &RequestRow, indented: bool) -> Vec<TextCell> {
         at(0.95),
         at(0.99),
         p99.map_or_else(String::new, interval).into(),
-        units::seconds_or_none(row.response.max).into(),
+        words::longest(&row.response).into(),
     ]
 }
 

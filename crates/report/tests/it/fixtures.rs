@@ -189,6 +189,7 @@ pub(crate) fn times(histogram: &Histogram) -> TimeStats {
         mean: histogram.mean().map(|ns| ns / 1e9),
         min: some(histogram.min()),
         max: some(histogram.max()),
+        max_is_bound: false,
         percentiles: [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].map(percentile).to_vec(),
     }
 }
@@ -275,6 +276,7 @@ pub(crate) fn threshold(label: &str, state: ThresholdState, measured: Option<f64
         state,
         measured,
         at_seconds: None,
+        failing: false,
         detail: detail.to_owned(),
     }
 }

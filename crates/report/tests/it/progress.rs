@@ -18,6 +18,21 @@ fn the_block_at_80_columns() {
     let thresholds = [
         fixtures::threshold("requests at least 1,000", ThresholdState::Pending, None, ""),
         fixtures::threshold(
+            "failures below 1 %",
+            ThresholdState::Pending,
+            Some(0.0),
+            "so far the failed share was 0 %; bound below 1.00 %",
+        ),
+        analysis::ThresholdResult {
+            failing: true,
+            ..fixtures::threshold(
+                "response time p50 below 10 ms",
+                ThresholdState::Pending,
+                Some(0.014),
+                "so far p50 was 14.0 ms; bound below 10.0 ms",
+            )
+        },
+        fixtures::threshold(
             "response time p99 of \"Create ticket\" below 15 ms over 10 s, after the first 10 s",
             ThresholdState::Failed,
             None,
@@ -36,12 +51,12 @@ fn the_block_before_anything_happened() {
 }
 
 #[test]
-fn the_block_fits_any_width_and_six_lines() {
+fn the_block_fits_any_width_and_a_few_lines() {
     let mut progress = after(3);
     progress.judge(&fixtures::validity(Grade::Invalid), &fixtures::failed_summary().verdict.thresholds);
     for width in [20, 40, 60, 80, 140] {
         let block = progress.block(3 * SECOND, &Style::plain(width));
-        assert!(block.len() <= 6);
+        assert!(block.len() <= 6 + 3, "a line for each threshold");
         assert_fits(&block.join("\n"), width);
     }
 }

@@ -1,0 +1,170 @@
+//! When the load began and ended, and the time over which a rate is taken. Definitions: docs/metrics.md, "Counts" and "Thresholds".
+
+use std::sync::Arc;
+
+use metrics::{LeafChange, Nanos, Snapshot};
+
+/// What is known of when each leaf asked for anything. Runs of earlier versions say nothing of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LoadTimes {
+    leaves: Vec<LeafTime>,
+}
+
+#[derive(Debug, Clone)]
+struct LeafTime {
+    leaf: u32,
+    scenario: Arc<str>,
+    began: Nanos,
+    ended: Option<Nanos>,
+}
+
+/// The load of one scenario, or of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LoadTime {
+    /// `None`: not known.
+    pub(crate) began: Option<Nanos>,
+    /// When the last of it ended; `None` while any goes on, or when it is not known.
+    pub(crate) ended: Option<Nanos>,
+}
+
+impl LoadTimes {
+    /// Takes the next slice, before anything that it holds is judged.
+    pub(crate) fn push(&mut self, slice: &Snapshot) {
+        for leaf in &slice.leaves {
+            for change in &leaf.changes {
+                match change {
+                    LeafChange::Began { at, scenario } => {
+                        self.leaves.push(LeafTime { leaf: leaf.leaf, scenario: Arc::clone(scenario), began: *at, ended: None });
+                    }
+                    LeafChange::LoadEnded { at } => {
+                        if let Some(known) = self.leaves.iter_mut().rfind(|known| known.leaf == leaf.leaf) {
+                            known.ended = Some(*at);
+                        }
+                    }
+                    LeafChange::Scaled { .. } => {}
+                }
+            }
+        }
+    }
+
+    /// `None` is all scenarios together.
+    pub(crate) fn of(&self, scenario: Option<&str>) -> LoadTime {
+        let leaves = || self.leaves.iter().filter(|leaf| scenario.is_none_or(|name| *leaf.scenario == *name));
+        let over = leaves().all(|leaf| leaf.ended.is_some());
+        let ended = if over { leaves().filter_map(|leaf| leaf.ended).max() } else { None };
+        LoadTime { began: leaves().map(|leaf| leaf.began).min(), ended }
+    }
+}
+
+impl LoadTime {
+    /// Whether the load went on through the whole slice.
+    pub(crate) fn covers(self, slice: &Snapshot) -> bool {
+        self.began.is_some_and(|began| began <= slice.start) && self.ended.is_none_or(|ended| slice.end <= ended)
+    }
+}
+
+/// The time over which a rate is taken, and what ended in it: from the first second in which anything ended to the end of the load, and on for as
+/// long as something ended in every second. What came later, after a gap, was a straggler: its waiting says nothing of a rate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RateSpan {
+    start: Option<Nanos>,
+    last: SpanEnd,
+    counted: u64,
+    /// Came after a gap behind the load; it counts once more load follows.
+    stray: u64,
+}
+
+/// The last second that counts.
+#[derive(Debug, Clone, Copy, Default)]
+struct SpanEnd {
+    start: Nanos,
+    end: Nanos,
+    /// Where the load ended, if it did by then.
+    load_ended: Option<Nanos>,
+}
+
+impl RateSpan {
+    /// Adds a slice in which `count` ended. `load`: as known by its end.
+    pub(crate) fn push(&mut self, (start, end): (Nanos, Nanos), count: u64, load: LoadTime) {
+        if count == 0 {
+            return;
+        }
+        let is_behind = load.ended.is_some_and(|ended| ended <= start);
+        if is_behind && self.start.is_some() && start > self.last.end {
+            self.stray += count;
+            return;
+        }
+        self.start.get_or_insert_with(|| load.began.filter(|began| (start..end).contains(began)).unwrap_or(start));
+        self.counted += count + std::mem::take(&mut self.stray);
+        self.last = SpanEnd { start, end, load_ended: load.ended };
+    }
+
+    /// Per second; `None` without a time to divide by. `mean_ns`: what one of them took on average. What was under way when the load ended took about
+    /// that long: the rest of its second was idle.
+    pub(crate) fn rate(&self, mean_ns: f64) -> Option<f64> {
+        let SpanEnd { start, end, load_ended } = self.last;
+        let idle_from = load_ended.filter(|ended| *ended >= start).map_or(end, |ended| ended.saturating_add(mean_ns.max(0.0) as Nanos));
+        let ns = end.min(idle_from).checked_sub(self.start?).filter(|ns| *ns > 0)?;
+        Some(self.counted as f64 / (ns as f64 / 1e9))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Nanos = 1_000_000_000;
+
+    fn second(number: u64) -> (Nanos, Nanos) {
+        (number * S, (number + 1) * S)
+    }
+
+    fn load(from: Nanos, to: Option<Nanos>) -> LoadTime {
+        LoadTime { began: Some(from), ended: to }
+    }
+
+    /// 50/s from second 0 to 9; what `rest` says ends later.
+    fn rate_of(rest: &[(u64, u64)]) -> f64 {
+        let mut span = RateSpan::default();
+        (0..10).for_each(|number| span.push(second(number), 50, load(0, (number == 9).then_some(10 * S))));
+        rest.iter().for_each(|(number, count)| span.push(second(*number), *count, load(0, Some(10 * S))));
+        span.rate(10e6).unwrap()
+    }
+
+    #[test]
+    fn a_straggler_does_not_stretch_a_rate_and_what_drains_does() {
+        assert_eq!(rate_of(&[]), 50.0);
+        assert_eq!(rate_of(&[(24, 1)]), 50.0);
+        // Half the rate: the rest of the load takes ten seconds more.
+        assert_eq!(rate_of(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map(|number| (number, 50))), 50.0);
+        assert_eq!(rate_of(&[(10, 100), (11, 100)]), 700.0 / 12.0);
+    }
+
+    #[test]
+    fn the_second_in_which_the_load_ends_counts_as_far_as_it_was_used() {
+        let mut span = RateSpan::default();
+        span.push(second(0), 49, load(S / 50, None));
+        span.push(second(1), 1, load(S / 50, Some(S + S / 50)));
+        assert_eq!(span.rate(0.0), Some(50.0));
+        assert_eq!(span.rate(0.5e9), Some(50.0 / 1.5));
+        // Never beyond what was measured.
+        assert_eq!(span.rate(5e9), Some(50.0 / 1.98));
+    }
+
+    #[test]
+    fn what_ends_when_more_load_came_counts_again() {
+        let mut span = RateSpan::default();
+        span.push(second(0), 10, load(0, Some(S)));
+        span.push(second(5), 10, load(0, Some(S)));
+        span.push(second(9), 10, load(0, None));
+        assert_eq!(span.rate(0.0), Some(3.0));
+    }
+
+    #[test]
+    fn without_the_load_s_times_it_is_from_the_first_to_the_last() {
+        let mut span = RateSpan::default();
+        span.push(second(2), 10, LoadTime::default());
+        span.push(second(5), 10, LoadTime::default());
+        assert_eq!((span.rate(0.0), RateSpan::default().rate(0.0)), (Some(5.0), None));
+    }
+}
