@@ -326,6 +326,14 @@ declare module "loadstone" {
    * iterations(1000).users(20).for("10m")       // the same, but for ten minutes at most
    */
   export function iterations(count: number): IterationsProfile;
+  /**
+   * For thresholds: iterations that ended, of one scenario or all. Their count, their rate per second, and the part of them that failed.
+   *
+   * @example
+   * iterations().count.atLeast(1000)
+   * iterations("Buy").failed.rate.below("1%")
+   */
+  export function iterations(of?: string | { scenario?: string }): IterationMetric;
 
   /** A profile that is bounded by a count. */
   export interface IterationsProfile {
@@ -565,7 +573,7 @@ declare module "loadstone" {
      * user.check("has products", list.json("$.products").length > 0);
      */
     check(name: string, holds: boolean): boolean;
-    /** Ends the iteration as failed, with a message. */
+    /** Ends the iteration as failed, with a message. It is the script's verdict, and not one of {@link scriptErrors}. */
     fail(message: string): never;
     /** Writes a line to the console with the scenario's and user's name in front. Kept out of the way of live progress. */
     log(...values: unknown[]): void;
@@ -1440,7 +1448,7 @@ declare module "loadstone" {
   // ───────────────────────────────────────────────────────────────────────────
   // # Thresholds
   // Objectives: a metric, what is taken of it, and a bound. The whole run counts unless `over` or `after` say otherwise. A threshold
-  // over nothing measured fails, except `atMost` and `equals(0)` on a count.
+  // over nothing measured fails. A run in which a script threw fails unless {@link scriptErrors} is given more room.
 
   /**
    * Which measurements count: all, those of one request or group by name, or a combination.
@@ -1464,10 +1472,24 @@ declare module "loadstone" {
   export function requests(of?: Selection): CountMetric<number, Rate>;
   /** Requests that failed: their count, and as `rate` their share of all. */
   export function failures(of?: Selection): CountMetric<number, Share>;
-  /** Iterations that ended, of one scenario or all: their count, and their rate per second. */
-  export function iterationCount(scenario?: string): CountMetric<number, Rate>;
-  /** Checks, of one name or all: how many were made, and as `rate` the share of them that failed. */
-  export function checks(name?: string): CountMetric<number, Share>;
+  /** The earlier name of {@link iterations} for thresholds. */
+  export function iterationCount(of?: string | { scenario?: string }): IterationMetric;
+  /**
+   * Errors that iterations threw and nothing caught, of one scenario or all: their count, and as `rate` relative to the iterations that ended. A test
+   * without a threshold on them has `scriptErrors().count.equals(0)`; one with it says itself how many may be.
+   *
+   * @example
+   * scriptErrors().rate.below("1%")
+   */
+  export function scriptErrors(of?: string | { scenario?: string }): CountMetric<number, Share>;
+  /**
+   * Checks, of one name or all: how many were made, and which part of them passed or failed.
+   *
+   * @example
+   * checks().failed.count.equals(0)
+   * checks("a ticket came").passed.rate.atLeast("99%")
+   */
+  export function checks(of?: Selection): CheckMetric;
 
   /**
    * A signal of an observer, by its full name as the report shows it. A counter (CPU time, commits) counts by its growth per second. Where the
@@ -1509,6 +1531,22 @@ declare module "loadstone" {
     readonly count: Bounds<Count>;
     /** Relative to time or to the whole: per second, or as a share. */
     readonly rate: Bounds<Relative>;
+  }
+
+  /** What can be taken of iterations. */
+  export interface IterationMetric extends CountMetric<number, Rate> {
+    /** Those that failed: a script error, or a failed request. Their count, and as `rate` their share. */
+    readonly failed: CountMetric<number, Share>;
+  }
+
+  /** What can be taken of checks. */
+  export interface CheckMetric {
+    /** How many were made. */
+    readonly count: Bounds<number>;
+    /** Those that held: their count, and as `rate` their share. */
+    readonly passed: CountMetric<number, Share>;
+    /** Those that did not hold: their count, and as `rate` their share. */
+    readonly failed: CountMetric<number, Share>;
   }
 
   /** What can be taken of a signal. Bounds are in the signal's own unit. */

@@ -1,7 +1,7 @@
 // Every load profile, parameter, feeder and threshold once: these must type-check.
 import {
   arrivals, atOnce, base64, checks, csv, failures, file, generator, groupTime, hash, hex, hmac, iterationCount, iterations, json, jsonl, milliseconds, once,
-  parallel, param, random, requests, responseTime, rows, scenario, scheduleLag, sequence, serviceTime, shared, template, test, uniqueId, users,
+  parallel, param, random, requests, responseTime, rows, scenario, scheduleLag, scriptErrors, sequence, serviceTime, shared, template, test, uniqueId, users,
 } from "loadstone";
 import type { Duration, Load, OpenProfile } from "loadstone";
 
@@ -73,7 +73,10 @@ export default test({
     groupTime("Group").mean.below("1s"),
     requests().rate.atLeast("600/m"),
     failures("GET /a").rate.below("1%"),
-    checks("both").rate.equals(0),
+    checks("both").failed.count.equals(0),
+    checks({ scenario: "All" }).passed.rate.atLeast("99%"),
+    iterations("All").failed.rate.below("1%"),
+    scriptErrors().rate.below("1%"),
     iterationCount("All").count.above(10),
   ],
 });

@@ -36,8 +36,8 @@ Exit codes:
   0    passed
   1    something broke (disk full, a bug)
   2    script, parameter or usage error, or a set-up that threw
-  3    a threshold failed (run), or a step failed (try)
-  4    the measurement is invalid
+  3    a threshold failed or a script threw (run), or a step failed (try)
+  4    the measurement is invalid, or no request ended
   5    the target could not be reached
   130  interrupted";
 }

@@ -101,7 +101,7 @@ export default test({{ target: "{}", load: odd.run(arrivals(20).for("500ms")) }}
 "#,
         server::nginx()
     );
-    let ended = Folder::new().file("a.load.ts", &script).run(&["run", "a.load.ts"]).passes().says("an odd one");
+    let ended = Folder::new().file("a.load.ts", &script).run(&["run", "a.load.ts"]).fails_a_threshold().says("an odd one");
     let summary = ended.summary();
     assert_eq!(summary["totals"]["iterations"], 10, "{}", ended.everything());
     assert_eq!(summary["totals"]["iterations_failed"], 5, "{}", ended.everything());
@@ -114,8 +114,8 @@ export default test({{ target: "{}", load: odd.run(arrivals(20).for("500ms")) }}
 
 #[test]
 fn a_missing_value_ends_the_iteration_and_says_which() {
-    let ended =
-        once(server::nginx(), r#"const r = await user.get("/data.json"); r.json("$.items[7].name"); user.fail("not reached");"#).passes();
+    let ended = once(server::nginx(), r#"const r = await user.get("/data.json"); r.json("$.items[7].name"); user.fail("not reached");"#)
+        .fails_a_threshold();
     assert!(ended.errors().contains("$.items[7].name"), "{}", ended.everything());
     assert!(!ended.errors().contains("not reached"), "{}", ended.everything());
 }

@@ -38,7 +38,7 @@ export default test({ target: "TARGET", load: take.run(users(6).for("60s")) });"
 #[test]
 fn circular_rows_come_in_turn_exactly() {
     let script = r#"const numbers = csv("numbers.csv").circular();
-const take = scenario("Take", async (user) => { const { n } = numbers.next(); console.log("row", n); await user.pause("2ms"); });
+const take = scenario("Take", async (user) => { const { n } = numbers.next(); console.log("row", n); user.check("given", true); await user.pause("2ms"); });
 export default test({ target: "TARGET", load: take.run(iterations(120).users(6)) });"#;
     for workers in ["2", "3"] {
         let ended = run_on(workers, script).passes();
@@ -54,7 +54,7 @@ export default test({ target: "TARGET", load: take.run(iterations(120).users(6))
 fn shuffled_and_random_rows_are_the_same_ones_on_any_number_of_workers() {
     let rows = |workers: &str, feeder: &str, seed: &str| {
         let script = r#"const numbers = csv("numbers.csv").FEEDER();
-const take = scenario("Take", async (user) => { console.log("row", numbers.next().n); await user.pause("5ms"); });
+const take = scenario("Take", async (user) => { console.log("row", numbers.next().n); user.check("given", true); await user.pause("5ms"); });
 export default test({ target: "TARGET", load: take.run(iterations(40).users(6)), options: { seed: SEED } });"#;
         let mut rows = run_on(workers, &script.replace("FEEDER", feeder).replace("SEED", seed)).passes().printed();
         rows.sort();

@@ -22,7 +22,7 @@ export default test({{ target: "{target}", load: {load}, thresholds: [{threshold
 #[test]
 fn thresholds_that_hold_pass_and_those_that_do_not_have_their_exit_code() {
     let hold = "requests().count.equals(20), failures().rate.equals(0), responseTime().max.below(\"5s\"), \
-                iterationCount(\"S\").count.atLeast(20), checks().rate.equals(0)";
+                iterationCount(\"S\").count.atLeast(20), iterations(\"S\").failed.count.equals(0), checks().failed.count.equals(0), checks().passed.rate.equals(1)";
     run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", hold).passes();
     let ended = run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", "requests().count.atLeast(21)").fails_a_threshold();
     assert_eq!(ended.summary()["verdict"]["thresholds"][0]["state"], "failed", "{}", ended.everything());
@@ -35,6 +35,55 @@ fn failed_requests_alone_fail_no_run_without_a_threshold() {
     let ended = run(&raw.address, "s.run(arrivals(10).for(\"1s\"))", "").passes();
     assert_eq!(ended.outcomes("status"), 10, "{}", ended.everything());
     run(&raw.address, "s.run(arrivals(10).for(\"1s\"))", "failures().rate.below(\"1%\")").fails_a_threshold();
+}
+
+/// Runs a test whose scenario has this body.
+fn run_body(body: &str, thresholds: &str) -> Ended {
+    run_body_in(Folder::new(), body, thresholds).0
+}
+
+fn run_body_in(folder: Folder, body: &str, thresholds: &str) -> (Ended, Folder) {
+    let script = format!(
+        r#"import {{ test, scenario, arrivals, scriptErrors, iterations }} from "loadstone";
+const s = scenario("S", async (user) => {{ {body} }});
+export default test({{ target: "{}", load: s.run(arrivals(20).for("1s")){thresholds} }});
+"#,
+        server::nginx()
+    );
+    let folder = folder.file("a.load.ts", &script);
+    (folder.run(&["run", "a.load.ts", "--junit", "junit.xml"]), folder)
+}
+
+#[test]
+fn a_script_that_throws_fails_the_run_unless_the_test_allows_it() {
+    let thrown = r#"await user.get("/"); if (user.iteration % 4 === 0) throw new Error("broken"); user.check("there", true);"#;
+    let (ended, folder) = run_body_in(Folder::new(), thrown, "");
+    let ended = ended.fails_a_threshold().says("no script errors (implied)");
+    let threshold = &ended.summary()["verdict"]["thresholds"][0];
+    assert_eq!((&threshold["state"], &threshold["measured"]), (&"failed".into(), &5.0.into()), "{}", ended.everything());
+    let junit = std::fs::read_to_string(folder.path().join("junit.xml")).unwrap();
+    assert!(junit.contains("no script errors (implied)") && junit.contains("<failure"), "{junit}");
+    run_body(thrown, r#", thresholds: [scriptErrors().rate.below("30%"), iterations("S").failed.count.equals(5)]"#).passes();
+    run_body(thrown, r#", thresholds: [scriptErrors("S").rate.below("20%")]"#).fails_a_threshold();
+    // A failed iteration that the script itself declared, or a failed request, is no error of the script.
+    run_body(r#"await user.get("/"); user.fail("by choice");"#, r#", thresholds: [iterations().failed.rate.equals(1)]"#).passes();
+    run_body(r#"await user.get("/none");"#, "").passes();
+}
+
+#[test]
+fn a_run_that_makes_no_request_is_invalid() {
+    run_body(r#"throw new Error("at once");"#, "").code(4).says("no request was made; 20 script errors thrown");
+    run_body(r#"await user.pause("1ms");"#, "").code(4).says("not one made a request");
+    run_body(r#"user.check("nothing to ask for", true);"#, "").passes();
+}
+
+#[test]
+fn the_share_of_checks_says_of_which() {
+    let script = r#"import { test, scenario, once, checks } from "loadstone";
+const s = scenario("S", async (user) => {});
+export default test({ load: s.run(once()), thresholds: [checks().rate.equals(0)] });
+"#;
+    Folder::new().file("a.load.ts", script).run(&["run", "a.load.ts"]).code(2).says("checks().failed.rate").says("a.load.ts:3");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn signals_are_kept_judged_and_shown() {
     );
     let summary = ended.summary();
     let states: Vec<&Value> = summary["verdict"]["thresholds"].as_array().expect("a list").iter().map(|result| &result["state"]).collect();
-    assert_eq!(states, ["passed", "passed", "passed", "failed"], "{}", ended.everything());
+    assert_eq!(states, ["passed", "passed", "passed", "failed", "passed"], "{}", ended.everything());
     // On a machine that is busy with other tests, one of them may miss a reading.
     assert!(check(&summary, "observers")["grade"].is_string(), "{}", ended.everything());
     let run = folder.runs().remove(0);

@@ -5,7 +5,7 @@ export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
 export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, users } from "loadstone:load";
 export { flow } from "loadstone:flows";
 export {
-  checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, requests, responseTime, scheduleLag, serviceTime, signal,
+  checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, requests, responseTime, scheduleLag, scriptErrors, serviceTime, signal,
 } from "loadstone:thresholds";
 export { stub } from "loadstone:stubs";
 export { observe, param, secret, test } from "loadstone:test";

@@ -1,5 +1,6 @@
 // Load profiles and the load tree. What is built here is the data of `plan::Load` as it serialises.
 import { name as nameOf, nanoseconds, number, perSecond, show, strict, whole, known, knownIn } from "loadstone:values";
+import { iterationCount } from "loadstone:thresholds";
 
 interface StepRange { from: number; to: number; by: number }
 
@@ -170,7 +171,8 @@ class IterationsProfile extends Profile {
   static of(count: number) { return new IterationsProfile().changed({ count: whole(count, "iterations(…)", 1) }); }
 }
 
-export const iterations = (count: number) => IterationsProfile.of(count);
+/** With a number a profile; with a scenario or nothing, what thresholds say of iterations. */
+export const iterations = (of?: unknown) => (typeof of === "number" ? IterationsProfile.of(of) : iterationCount(of));
 
 function describe(value: unknown): string {
   if (value instanceof OpenShape || value instanceof ClosedShape) return "a stage without a duration";

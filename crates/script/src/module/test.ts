@@ -2,7 +2,7 @@
 import { Flow, flows } from "loadstone:flows";
 import { AUTH, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
 import { HttpStub, stubs } from "loadstone:stubs";
-import { Threshold } from "loadstone:thresholds";
+import { Threshold, withImplied } from "loadstone:thresholds";
 import { known, knownIn, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
@@ -78,10 +78,10 @@ export function test(definition: any): Test {
   known(options, OPTIONS, "options");
   knownIn(options.clientCertificate, ["certificate", "key"], "clientCertificate");
   knownIn(definition.auth, AUTH, "auth");
-  const thresholds = (definition.thresholds ?? []).map((threshold: unknown) => {
+  const thresholds = withImplied((definition.thresholds ?? []).map((threshold: unknown) => {
     if (threshold instanceof Threshold) return threshold.plan;
     throw new TypeError(`thresholds: ${show(threshold)} has no bound: write \`responseTime().p99.below("200ms")\``);
-  });
+  }));
   const observers = (definition.observe ?? []).map((observer: unknown) => {
     if (observer instanceof Observer) return observer.plan;
     throw new TypeError(`observe: ${show(observer)} is not an observer: write \`observe.process({ port: 8080 })\``);

@@ -56,6 +56,15 @@ class TimeMetric extends Metric {
   get p999() { return this.percentile(99.9); }
 }
 
+/** A part of a whole: how many, and which share of all. */
+class PartMetric extends Metric {
+  constructor(metric: unknown, selector: any, label: string) {
+    super(metric, selector, label, (bound, what) => whole(bound, what));
+  }
+  get count() { return this.take("count", "count"); }
+  get rate() { return this.take("rate", "share", share); }
+}
+
 class CountMetric extends Metric {
   constructor(metric: unknown, selector: any, label: string, readonly relative: Read, readonly relativeWord: string) {
     super(metric, selector, label, (bound, what) => whole(bound, what));
@@ -107,6 +116,16 @@ export const serviceTime = time("service_time", "service time");
 export const scheduleLag = time("schedule_lag", "schedule lag");
 export const groupTime = (of: string) => new TimeMetric("group_time", { name: name(of, "groupTime(…)") }, `time {} of group "${of}"`, seconds);
 
+function part(metric: string, word: string, of: unknown) {
+  const selector = select(of);
+  return new PartMetric(metric, selector, `${word} {}${words(selector)}`);
+}
+
+/** Of a scenario, given by its name or as a selection. */
+function ofScenario(of: unknown, what: string): unknown {
+  return typeof of === "string" ? { scenario: name(of, what) } : of;
+}
+
 function count(metric: string, word: string, relative: Read, relativeWord: string) {
   return (of?: unknown) => {
     const selector = select(of);
@@ -114,9 +133,26 @@ function count(metric: string, word: string, relative: Read, relativeWord: strin
   };
 }
 
+class IterationMetric extends CountMetric {
+  get failed() { return new PartMetric("failed_iterations", this.selector, `failed iterations {}${words(this.selector)}`); }
+}
+
+class CheckMetric extends Metric {
+  get count() { return this.take("count", "count"); }
+  get passed() { return new PartMetric("passed_checks", this.selector, `passed checks {}${words(this.selector)}`); }
+  get failed() { return new PartMetric("failed_checks", this.selector, `failed checks {}${words(this.selector)}`); }
+  get rate(): never {
+    throw new TypeError("checks().rate did not say of what: write checks().failed.rate.below(\"1%\") or checks().passed.rate.above(\"99%\")");
+  }
+}
+
 export const requests = count("requests", "requests", perSecond, "rate");
-export const failures = count("failures", "failures", share, "share");
-export const checks = count("checks", "failed checks", share, "share");
+export const failures = (of?: unknown) => part("failures", "failures", of);
+export const scriptErrors = (of?: unknown) => part("script_errors", "script errors", ofScenario(of, "scriptErrors(…)"));
+export const checks = (of?: unknown) => {
+  const selector = select(of);
+  return new CheckMetric("checks", selector, `checks {}${words(selector)}`, (bound, what) => whole(bound, what));
+};
 export const flowTime = (of: unknown, stage?: string) => {
   const flow = ofFlow(of, "flowTime(…)");
   const until = stage === undefined ? "" : ` until "${name(stage, "flowTime(…) stage")}"`;
@@ -128,11 +164,17 @@ export const flowBacklog = (of: unknown) => {
 };
 export const flowLost = (of: unknown) => {
   const flow = ofFlow(of, "flowLost(…)");
-  return new CountMetric("flow_lost", { name: flow }, `lost journeys {} of flow "${flow}"`, share, "share");
+  return new PartMetric("flow_lost", { name: flow }, `lost journeys {} of flow "${flow}"`);
 };
-export const iterationCount = (of?: string) => {
-  const selector = of === undefined ? {} : { scenario: name(of, "iterationCount(…)") };
-  return new CountMetric("iterations", selector, `iterations {}${words(selector)}`, perSecond, "rate");
+export const iterationCount = (of?: unknown) => {
+  const selector = select(ofScenario(of, "iterations(…)"));
+  return new IterationMetric("iterations", selector, `iterations {}${words(selector)}`, perSecond, "rate");
 };
+
+/** Scripts that throw fail a run, unless the test has a threshold of its own on it. `given`: the test's. */
+export function withImplied(given: any[]): any[] {
+  if (given.some((threshold) => threshold.metric === "script_errors")) return given;
+  return [...given, { ...scriptErrors().count.equals(0).plan, label: "no script errors (implied)" }];
+}
 export const signal = (of: string) =>
   new SignalMetric({ signal: { name: name(of, "signal(…)") } }, {}, `signal "${of}" {}`, (bound, what) => number(bound, what, -Infinity));

@@ -45,7 +45,12 @@ export default test({
     let labels: Vec<&str> = plan.thresholds.iter().map(|t| t.label.as_str()).collect();
     assert_eq!(
         labels,
-        ["requests count at least 1000", "response time p99 of \"Tap\" below 50ms over 10s", "failures share below 1% after 5s"]
+        [
+            "requests count at least 1000",
+            "response time p99 of \"Tap\" below 50ms over 10s",
+            "failures share below 1% after 5s",
+            "no script errors (implied)"
+        ]
     );
     let tap = &plan.thresholds[1];
     assert_eq!((&tap.metric, tap.aggregate, tap.window), (&Metric::ResponseTime, Aggregate::Quantile(0.99), Window::Every { seconds: 10 }));
