@@ -2,6 +2,7 @@
 
 use run_directory::Run;
 
+use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;
 use crate::summary::{Numbers, Told};
 use crate::validity::{CheckInput, RunStage};
@@ -10,9 +11,11 @@ use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, thresholds
 /// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
     let tally = RunTally::of(&run.slices);
-    let numbers = Numbers::of(run, &tally);
-    let stage = RunStage::Over(run.end.as_ref());
-    let (thresholds, threshold_samples) = thresholds::judged(run);
+    let doubts = DoubtTally::of(&run.plan, &run.slices, |_| true);
+    let mut numbers = Numbers::of(run, &tally);
+    doubt::put_into(&mut numbers, &tally, &doubts);
+    let (evaluated, threshold_samples) = thresholds::judged(run);
+    let (thresholds, undecided) = doubt::decided(run, &tally, evaluated);
     let input = CheckInput {
         plan: &run.plan,
         host: &run.info.host,
@@ -20,7 +23,10 @@ pub fn conclude(run: &Run) -> Summary {
         notices: &run.notices,
         response: &numbers.response,
         threshold_samples: &threshold_samples,
-        stage,
+        judged: &doubt::judged_percentiles(&tally, &doubts),
+        thresholds: &thresholds,
+        undecided: &undecided,
+        stage: RunStage::Over(run.end.as_ref()),
     };
     let validity = validity::judge(&input);
     let facts = Facts::of(run, &tally, &validity);

@@ -7,6 +7,7 @@
 mod censored;
 mod change_rows;
 mod conclude;
+mod doubt;
 mod facts;
 mod findings;
 mod flows;

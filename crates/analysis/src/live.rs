@@ -7,6 +7,7 @@ use plan::TestPlan;
 use run_directory::{HostFacts, RunInfo, SignalSeries};
 
 use crate::censored::CensoredTimes;
+use crate::doubt::{self, DoubtTally};
 use crate::percentile::stats;
 use crate::summary::{Numbers, Told};
 use crate::thresholds::{ThresholdFailure, Thresholds};
@@ -19,6 +20,7 @@ pub struct LiveAnalysis {
     plan: TestPlan,
     host: HostFacts,
     tally: RunTally,
+    doubts: DoubtTally,
     thresholds: Thresholds,
     notices: Vec<SignalNotice>,
     recent: VecDeque<Recent>,
@@ -77,6 +79,7 @@ impl LiveAnalysis {
             plan: plan.clone(),
             host: host.clone(),
             tally: RunTally::default(),
+            doubts: DoubtTally::new(plan),
             thresholds: Thresholds::new(&plan.thresholds),
             notices: Vec::new(),
             recent: VecDeque::new(),
@@ -103,6 +106,7 @@ impl LiveAnalysis {
         }
         self.recent.push_back(recent);
         self.tally.push(slice);
+        self.doubts.push(slice);
         self.thresholds.push(slice)
     }
 
@@ -129,6 +133,9 @@ impl LiveAnalysis {
             notices: &self.notices,
             response: &response,
             threshold_samples: &self.thresholds.samples(),
+            judged: &doubt::judged_percentiles(&self.tally, &self.doubts),
+            thresholds: &[],
+            undecided: &[],
             stage: RunStage::Running,
         };
         validity::judge(&input)
@@ -164,7 +171,9 @@ impl LiveAnalysis {
     pub fn summary(&self, info: &RunInfo) -> Summary {
         let findings = Findings { findings: Vec::new(), remark: "Findings are made when the run is over.".to_owned() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
-        Numbers::so_far(&self.tally).into_summary(info, &self.plan.name, Told { signals: Vec::new(), changes: Vec::new(), verdict })
+        let mut numbers = Numbers::so_far(&self.tally);
+        doubt::put_into(&mut numbers, &self.tally, &self.doubts);
+        numbers.into_summary(info, &self.plan.name, Told { signals: Vec::new(), changes: Vec::new(), verdict })
     }
 
     fn response(&self) -> TimeStats {

@@ -46,6 +46,8 @@ pub enum ThresholdState {
     Failed,
     /// Nothing that it judges was measured. Counts as failed at the end of a run.
     NoData,
+    /// Not met, but the generator, or too few samples, may be why.
+    Undecided,
     /// While running: not yet decided.
     Pending,
 }
@@ -259,5 +261,9 @@ pub struct Verdict {
 impl Verdict {
     pub fn thresholds_failed(&self) -> bool {
         self.thresholds.iter().any(|result| matches!(result.state, ThresholdState::Failed | ThresholdState::NoData))
+    }
+
+    pub fn thresholds_undecided(&self) -> bool {
+        self.thresholds.iter().any(|result| result.state == ThresholdState::Undecided)
     }
 }

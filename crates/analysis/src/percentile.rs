@@ -44,6 +44,7 @@ pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<
         max,
         max_is_bound,
         percentiles: listed,
+        ..TimeStats::default()
     }
 }
 
@@ -68,6 +69,7 @@ pub(crate) fn flow_stats(finished: &Histogram, open: &Histogram) -> TimeStats {
         max: (!finished.is_empty()).then(|| finished.max() as f64 / 1e9),
         max_is_bound: false,
         percentiles: LISTED.iter().map(listed).collect(),
+        ..TimeStats::default()
     }
 }
 
@@ -76,7 +78,7 @@ fn percentile(times: CensoredTimes<'_>, quantile: f64, interval: (Option<f64>, O
 }
 
 fn shown(found: Quantile, count: u64, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {
-    let empty = Percentile { quantile, value: None, low: None, high: None, samples_beyond: samples_beyond(count, quantile) };
+    let empty = Percentile { quantile, value: None, low: None, high: None, samples_beyond: samples_beyond(count, quantile), doubt: None };
     if count < samples_needed(quantile) {
         return empty;
     }

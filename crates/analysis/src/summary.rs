@@ -22,10 +22,10 @@ impl Summary {
 pub(crate) struct Numbers {
     totals: RunTotals,
     pub(crate) response: TimeStats,
-    requests: Vec<RequestRow>,
-    groups: Vec<RequestRow>,
-    scenarios: Vec<RequestRow>,
-    flows: Vec<FlowRow>,
+    pub(crate) requests: Vec<RequestRow>,
+    pub(crate) groups: Vec<RequestRow>,
+    pub(crate) scenarios: Vec<RequestRow>,
+    pub(crate) flows: Vec<FlowRow>,
     checks: Vec<CheckRow>,
     errors: Vec<ErrorRow>,
 }

@@ -14,6 +14,9 @@ pub struct Percentile {
     pub high: Option<f64>,
     /// Samples beyond the percentile.
     pub samples_beyond: u64,
+    /// By how much at most the generator can have added to it, where that matters. Seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<f64>,
 }
 
 /// Distribution of one kind of time. Seconds.
@@ -28,6 +31,11 @@ pub struct TimeStats {
     pub max_is_bound: bool,
     /// 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999 in this order.
     pub percentiles: Vec<Percentile>,
+    /// By how much at most the generator can have added to the mean, and to the maximum, where that matters. Seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_doubt: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_doubt: Option<f64>,
 }
 
 impl TimeStats {

@@ -126,6 +126,8 @@ fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
         Exit::Invalid
     } else if summary.verdict.thresholds_failed() {
         Exit::ThresholdsFailed
+    } else if summary.verdict.thresholds_undecided() {
+        Exit::Invalid
     } else {
         Exit::Passed
     }

@@ -37,7 +37,7 @@ Exit codes:
   1    something broke (disk full, a bug)
   2    script, parameter or usage error, or a set-up that threw
   3    a threshold failed or a script threw (run), or a step failed (try)
-  4    the measurement is invalid, or no request ended
+  4    the measurement is invalid, no request ended, or a threshold is undecided
   5    the target could not be reached
   130  interrupted";
 }

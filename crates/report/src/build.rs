@@ -108,6 +108,7 @@ impl ViewBuilder {
             request_charts: self.requests.charts(&summary.requests.iter().map(|row| (&row.key, row.count)).collect::<Vec<_>>()),
             slowest: self.slow.clone(),
             flow_notes: summary.flows.iter().map(words::flow).collect(),
+            doubt_notes: words::doubts(summary),
             notes: self.notes(state),
             summary: summary.clone(),
         }

@@ -89,6 +89,7 @@ fn threshold(result: &ThresholdResult) -> TestCase {
     let status = match result.state {
         ThresholdState::Passed => TestCaseStatus::success(),
         ThresholdState::Failed => not_passed(NonSuccessKind::Failure, "threshold", &result.detail, ""),
+        ThresholdState::Undecided => not_passed(NonSuccessKind::Error, "undecided", &result.detail, ""),
         ThresholdState::NoData => {
             let detail = if result.detail.is_empty() { "nothing was measured" } else { &result.detail };
             not_passed(NonSuccessKind::Failure, "no data", detail, "")

@@ -76,6 +76,7 @@ fn thresholds(summary: &Summary, out: &mut String) {
         let sign = match result.state {
             ThresholdState::Passed => "✅ met",
             ThresholdState::Failed => "❌ failed",
+            ThresholdState::Undecided => "⚠️ undecided",
             ThresholdState::NoData => "❌ no data",
             ThresholdState::Pending => "… open",
         };

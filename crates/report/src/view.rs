@@ -133,6 +133,9 @@ pub struct ReportView {
     pub slowest: Vec<SlowSample>,
     /// Per row of `summary.flows`: what must be said of it in words.
     pub flow_notes: Vec<Vec<String>>,
+    /// Percentiles to which the generator may have added, in words; the largest part first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubt_notes: Vec<String>,
     /// Changes while running, warnings of the tool.
     pub notes: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{FlowRow, RunTotals, TimeStats};
+use analysis::{FlowRow, RunTotals, Summary, TimeStats};
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
 use run_directory::HostFacts;
 use units::duration;
@@ -100,17 +100,42 @@ pub(crate) fn host(facts: &HostFacts) -> String {
 /// The maximum: `3.2 s`, or `≥ 3.2 s` where the longest wait was cut off.
 pub(crate) fn longest(times: &TimeStats) -> String {
     let bound = if times.max_is_bound { "≥ " } else { "" };
-    times.max.map_or_else(|| units::NONE.to_owned(), |max| format!("{bound}{}", units::seconds(max)))
+    times.max.map_or_else(|| units::NONE.to_owned(), |max| format!("{bound}{}", marked(max, times.max_doubt)))
+}
+
+/// A time, with a mark where the generator may have added to it.
+pub(crate) fn marked(value: f64, doubt: Option<f64>) -> String {
+    format!("{}{}", if doubt.is_some() { "~" } else { "" }, units::seconds(value))
 }
 
 /// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` where it lies among journeys that did not finish.
 pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return units::NONE.to_owned() };
     match (percentile.value, percentile.low) {
-        (Some(value), _) => units::seconds(value),
+        (Some(value), _) => marked(value, percentile.doubt),
         (None, Some(bound)) => format!("≥ {}", units::seconds(bound)),
         (None, None) => units::NONE.to_owned(),
     }
+}
+
+/// Percentiles that are marked, with what of them may be the generator's; the largest part first: `p99 of "Buy" was 41 ms, of which up to 9 ms may be
+/// the load generator's`.
+pub(crate) fn doubts(summary: &Summary) -> Vec<String> {
+    let rows = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten();
+    let named = rows.map(|row| (&*row.key.name, &row.response)).chain(summary.flows.iter().map(|flow| (&*flow.name, &flow.time)));
+    let mut doubts: Vec<(f64, String)> = Vec::new();
+    for (name, times) in named {
+        for percentile in &times.percentiles {
+            if let (Some(value), Some(doubt)) = (percentile.value, percentile.doubt) {
+                let (percentile, value_text, doubt_text) =
+                    (units::percentile(percentile.quantile), units::seconds(value), units::seconds(doubt));
+                let text = format!("{percentile} of \"{name}\" was {value_text}, of which up to {doubt_text} may be the load generator's");
+                doubts.push((doubt / value, text));
+            }
+        }
+    }
+    doubts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    doubts.into_iter().map(|(_, text)| text).collect()
 }
 
 /// What a reader must know besides a flow's numbers: how it drained, whether order was kept, what did not fit.

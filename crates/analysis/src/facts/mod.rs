@@ -37,7 +37,7 @@ use changes::Changes;
 use exhausted::Exhausted;
 use failures::Failing;
 use faulted_calls::FaultedCalls;
-use generator::GeneratorChecks;
+use generator::GeneratorFact;
 use load_response::LoadResponse;
 use plateau::Plateaus;
 use pools::PoolShortage;
@@ -52,8 +52,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) run: &'a Run,
     pub(crate) tally: &'a RunTally,
     pub(crate) validity: &'a Validity,
-    /// The validity checks that speak of the load generator.
-    pub(crate) generator: GeneratorChecks<'a>,
+    /// What the load generator can have done to what is read here.
+    pub(crate) generator: GeneratorFact<'a>,
     /// The system's own signals, by role.
     pub(crate) signals: ObservedSignals<'a>,
     /// How each request responds to the load.
@@ -86,7 +86,7 @@ pub(crate) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     pub(crate) fn of(run: &'a Run, tally: &'a RunTally, validity: &'a Validity) -> Self {
-        let generator = GeneratorChecks::of(validity);
+        let generator = GeneratorFact::of(run, validity);
         let signals = ObservedSignals::of(&run.signals);
         let responses = LoadResponse::of(run, tally);
         let plateaus = Plateaus::of(&responses);

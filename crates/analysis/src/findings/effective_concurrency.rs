@@ -15,7 +15,11 @@ const HALF_MAX: f64 = 0.25;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let plateaus = &facts.plateaus;
-    if plateaus.limited.is_empty() || facts.generator.grade() == Grade::Invalid {
+    let by_generator = |plateau: &Plateau| {
+        let (low, high) = (&plateau.low, &plateau.high);
+        facts.generator.explains(high.service - low.service, (low.from, low.to), (high.from, high.to))
+    };
+    if plateaus.limited.is_empty() || plateaus.limited.iter().any(by_generator) {
         return None;
     }
     // Less than one slot: requests are not held back for as long as they take, so no pool or lock is in their path.

@@ -1,22 +1,28 @@
-//! The load generator itself: when its measurement is not valid, its own limits come before any of the target's.
+//! The load generator itself: at its limit, or so late that what the run rests on may be its doing. Both are causes before any of the target's only
+//! where they are certain; a doubt follows what it leaves standing.
 
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::{Confidence, Grade};
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let checks = facts.generator.doubtful();
+    let generator = &facts.generator;
+    let checks = generator.doubtful();
     let worst = checks.first()?;
-    let found = if worst.grade == Some(Grade::Invalid) {
-        let claim = "The load generator limits the results, not the target alone";
-        let found = RankedFinding::new(Standing::Cause, "generator", Confidence::High, claim.to_owned());
+    let certain = |confidence, claim: &str| {
+        let found = RankedFinding::new(Standing::Cause, "generator", confidence, claim.to_owned());
         RankedFinding { doubt: GeneratorDoubt::Itself, ..found }
+    };
+    let found = if !generator.made_the_load() {
+        certain(Confidence::High, "The load generator reached its limit: the target was asked for less than the test says")
+    } else if worst.grade == Some(Grade::Invalid) {
+        certain(Confidence::Medium, "Most of the times that the run rests on may be the load generator's")
     } else {
-        let claim = "The load generator may have affected the results";
+        let claim = "The load generator may have added to some of the times that the run rests on";
         RankedFinding::new(Standing::Consequence, "generator", Confidence::Medium, claim.to_owned())
     };
     let whole = (0.0, facts.tally.duration_seconds());
-    let found = checks.iter().fold(found, |found, check| {
+    let found = checks.iter().copied().chain(generator.reasons()).fold(found, |found, check| {
         found.rests_on(format!("{}: {}", check.title, check.evidence), vec![format!("validity/{}", check.id)], whole)
     });
     Some(found.try_next(worst.advice.as_str()))

@@ -4,7 +4,7 @@
 //! and aborting are in docs/metrics.md.
 
 mod judge;
-mod samples;
+pub(crate) mod samples;
 mod wording;
 
 use std::collections::BTreeSet;

@@ -4,7 +4,8 @@ use metrics::{SeriesKind, SignalNotice};
 use plan::TestPlan;
 use run_directory::{HostFacts, RunEnd};
 
-use crate::{Grade, RunTally, TimeStats, ValidityCheck};
+use crate::doubt::JudgedPercentile;
+use crate::{Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
 
 /// What the checks look at.
 pub(crate) struct CheckInput<'a> {
@@ -17,6 +18,12 @@ pub(crate) struct CheckInput<'a> {
     pub(crate) response: &'a TimeStats,
     /// Per threshold on times: the samples that it rests on. `None` for what is not a time.
     pub(crate) threshold_samples: &'a [Option<u64>],
+    /// What a reader looks at first, with what the generator may have added.
+    pub(crate) judged: &'a [JudgedPercentile],
+    /// Empty while the run goes on.
+    pub(crate) thresholds: &'a [ThresholdResult],
+    /// Labels of the thresholds that cannot be decided for the generator's sake.
+    pub(crate) undecided: &'a [String],
     pub(crate) stage: RunStage<'a>,
 }
 
@@ -61,6 +68,11 @@ pub(super) struct CheckInfo {
 impl CheckInfo {
     pub(super) fn nothing(&self, evidence: impl Into<String>) -> ValidityCheck {
         self.with(None, evidence.into(), "")
+    }
+
+    /// What a doubt is explained with, and nothing is graded by. The advice is given where it is `worth_a_look`.
+    pub(super) fn evidence(&self, worth_a_look: bool, evidence: impl Into<String>, advice: &str) -> ValidityCheck {
+        self.with(None, evidence.into(), if worth_a_look { advice } else { "" })
     }
 
     /// The advice is left out when the grade is fine.

@@ -1,11 +1,8 @@
-//! How the generator's own lateness is compared with the times that it reports: by the same percentile of both.
+//! How the generator's own lateness is told: beside the same percentile of the times that it reports.
 
-use super::check::grade_of;
-use crate::Grade;
 use crate::percentile::samples_needed;
 
-/// Lateness below this is never held against a run. It is what an idle machine's timers and scheduler take (two to four context
-/// switches of tens of µs), it is contained in the response time, and no network path to a target repeats better.
+/// Lateness below this is that of an idle machine's timers and scheduler. Seconds.
 const FLOOR_SECONDS: f64 = 200e-6;
 
 /// Percentiles that are compared, the first that has enough samples. A maximum is not among them: one late wake-up of a whole machine
@@ -19,9 +16,9 @@ pub(super) fn compared(samples: u64) -> Option<f64> {
     COMPARED.into_iter().find(|quantile| samples >= samples_needed(*quantile).max(SAMPLES_MIN))
 }
 
-/// Seconds, both at the same percentile.
-pub(super) fn grade(late: f64, reported: f64) -> Grade {
-    if late <= FLOOR_SECONDS { Grade::Valid } else { grade_of(late / reported, 0.05, 0.25) }
+/// Whether it is worth a look. Seconds, both at the same percentile.
+pub(super) fn is_late(late: f64, reported: f64) -> bool {
+    late > FLOOR_SECONDS && late > 0.05 * reported
 }
 
 pub(super) fn evidence(what: &str, quantile: f64, late: f64, reported: f64) -> String {

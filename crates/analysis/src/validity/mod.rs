@@ -6,6 +6,7 @@ mod check;
 mod clock_drift;
 mod connecting;
 mod conservation;
+mod doubt;
 mod exhaustion;
 mod in_flight;
 mod lateness;
@@ -32,24 +33,28 @@ pub(crate) use check::{CheckInput, RunStage};
 enum Subject {
     /// The load generator's capacity: what it could not do in time.
     Generator,
+    /// Why it could not.
+    Evidence,
     /// The plan, the record, the network or the target.
     Other,
 }
 
 type Check = fn(&CheckInput<'_>) -> ValidityCheck;
 
-/// In the order in which they are shown.
+/// In the order in which they are shown. Those from schedule lag to stalls have no grade: what lateness does to a number is the doubt's to say, and
+/// they explain it.
 const CHECKS: &[(Subject, Check)] = &[
     (Subject::Other, requests::check),
     (Subject::Generator, offered_rate::check),
     (Subject::Other, users::open),
     (Subject::Generator, users::closed),
-    (Subject::Generator, schedule_lag::check),
-    (Subject::Generator, read_lag::check),
-    (Subject::Generator, worker_busy::check),
-    (Subject::Generator, run_queue::check),
-    (Subject::Generator, throttling::check),
-    (Subject::Generator, stalls::check),
+    (Subject::Generator, doubt::check),
+    (Subject::Evidence, schedule_lag::check),
+    (Subject::Evidence, read_lag::check),
+    (Subject::Evidence, worker_busy::check),
+    (Subject::Evidence, run_queue::check),
+    (Subject::Evidence, throttling::check),
+    (Subject::Evidence, stalls::check),
     (Subject::Other, in_flight::check),
     (Subject::Other, conservation::check),
     (Subject::Generator, exhaustion::check),
@@ -71,6 +76,21 @@ pub(crate) fn judge(input: &CheckInput<'_>) -> Validity {
 
 /// Those that speak of the generator's capacity, of what [`judge`] returned.
 pub(crate) fn generator_checks(validity: &Validity) -> impl Iterator<Item = &ValidityCheck> {
+    of_subject(validity, Subject::Generator)
+}
+
+/// What explains why the generator was late; only what is worth a look.
+pub(crate) fn generator_evidence(validity: &Validity) -> impl Iterator<Item = &ValidityCheck> {
+    of_subject(validity, Subject::Evidence).filter(|check| !check.advice.is_empty())
+}
+
+fn of_subject(validity: &Validity, wanted: Subject) -> impl Iterator<Item = &ValidityCheck> {
     let judged = CHECKS.iter().zip(&validity.checks);
-    judged.filter(|((subject, _), _)| *subject == Subject::Generator).map(|(_, check)| check)
+    judged.filter(move |((subject, _), _)| *subject == wanted).map(|(_, check)| check)
+}
+
+/// Whether the load was made as it was asked for, of what [`judge`] returned.
+pub(crate) fn load_was_made(validity: &Validity) -> bool {
+    let is_made = |check: &ValidityCheck| check.id == doubt::INFO.id || check.grade < Some(Grade::Invalid);
+    generator_checks(validity).all(is_made)
 }

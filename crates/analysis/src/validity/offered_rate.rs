@@ -36,7 +36,16 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             units::count(total(|leaf| leaf.started)),
             units::count(total(|leaf| leaf.arrivals_due))
         ),
-        _ => format!("scenario \"{scenario}\" asked for {} arrivals and {} were started", units::count(due), units::count(started)),
+        _ => {
+            let seconds = input.tally.seconds().iter().filter(|second| second.arrivals_due > 0).count().max(1) as f64;
+            format!(
+                "scenario \"{scenario}\": the generator reached its limit at {} of {} asked for ({} of {} arrivals started)",
+                units::rate(started as f64 / seconds),
+                units::rate(due as f64 / seconds),
+                units::count(started),
+                units::count(due)
+            )
+        }
     };
     if let Some(warning) = used_up(input).filter(|_| grade_of(share, 0.01, 0.05) == Grade::Valid) {
         return INFO.with(Some(Grade::Valid), format!("{evidence}; {}", warning.0), &warning.1);

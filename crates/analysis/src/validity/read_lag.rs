@@ -9,8 +9,8 @@ use crate::ValidityCheck;
 const INFO: CheckInfo = CheckInfo {
     id: "read-lag",
     title: "Read lag",
-    limits: "suspect when the p99 of the time that responses lay unread exceeds 5 % of the reported p99, invalid above 25 %; never \
-     below 200 µs; with too few for a p99, the highest percentile that both have",
+    limits: "explains what the generator may have added; worth a look when the p99 of the time that responses lay unread exceeds 5 % of the \
+     reported p99 and 200 µs; with too few for a p99, the highest percentile that both have",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -26,7 +26,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         return INFO.nothing("no request ended");
     };
     let late = late as f64 / 1e9;
-    INFO.graded(lateness::grade(late, reported), lateness::evidence("time that responses lay unread", quantile, late, reported), ADVICE)
+    let evidence = lateness::evidence("time that responses lay unread", quantile, late, reported);
+    INFO.evidence(lateness::is_late(late, reported), evidence, ADVICE)
 }
 
 const ADVICE: &str = "Responses had arrived and the generator had not read them yet; that time is part of the response times. Give it \

@@ -8,7 +8,7 @@ use plan::{Aggregate, Window};
 const INFO: CheckInfo = CheckInfo {
     id: "samples",
     title: "Samples behind thresholds",
-    limits: "suspect when fewer than 10 samples lie beyond a percentile that a threshold judges over the whole run",
+    limits: "a warning, never a grade: fewer than 10 samples lie beyond a percentile that a threshold judges over the whole run",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -26,7 +26,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
                 units::percentile(quantile),
                 units::count(needed)
             );
-            return INFO.graded(Grade::Suspect, evidence, "Run longer or at a higher rate, or judge a lower percentile.");
+            return INFO.with(Some(Grade::Valid), evidence, "Run longer or at a higher rate, or judge a lower percentile.");
         }
     }
     match judged {

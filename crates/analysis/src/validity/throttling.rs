@@ -1,12 +1,13 @@
 //! Did the container's CPU limit throttle the generator?
 
-use super::check::{CheckInfo, CheckInput, grade_of};
+use super::check::{CheckInfo, CheckInput};
 use crate::ValidityCheck;
 
 const INFO: CheckInfo = CheckInfo {
     id: "throttling",
     title: "CPU limit",
-    limits: "suspect when the cgroup was throttled for more than 0.1 % of the time (a tenth of what lies beyond p99), invalid above 1 %",
+    limits: "explains what the generator may have added; worth a look when the cgroup was throttled for more than 0.1 % of the time (a tenth \
+     of what lies beyond p99)",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -19,5 +20,5 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let share = throttled_ns as f64 / wall_ns as f64;
     let evidence = format!("throttled for {} in all ({} of the time)", units::seconds(throttled_ns as f64 / 1e9), units::share(share));
     let advice = "The container's CPU limit throttled the generator. Raise or remove the limit, or use fewer workers (--workers).";
-    INFO.graded(grade_of(share, 0.001, 0.01), evidence, advice)
+    INFO.evidence(share > 0.001, evidence, advice)
 }

@@ -208,12 +208,47 @@ fn a_target_that_follows_the_load_is_said_to_have_no_limit_at_it() {
 #[test]
 fn a_generator_at_its_limit_comes_before_the_target() {
     let slices = (0..60).map(|second| {
-        let slice = Slice::new(second).arrivals(100).requests("A", 100, 10 * made::MS);
+        let slice = Slice::new(second).requests("A", 80, 10 * made::MS).leaf(|leaf| {
+            (leaf.arrivals_due, leaf.started, leaf.ended) = (100, 80, 80);
+        });
         slice.generator(|generator| generator.busy_ns = SECOND / 100 * 99).done()
     });
     let findings = conclude(&made::run_of(made::plan(made::open(100.0, 60)), slices.collect())).verdict.findings;
     assert_eq!(findings.findings[0].rule, "generator");
-    assert!(findings.findings[0].evidence[0].text.starts_with("Generator CPU: "), "{:?}", findings.findings[0].evidence);
+    let evidence: Vec<&str> = findings.findings[0].evidence.iter().map(|evidence| evidence.text.as_str()).collect();
+    assert!(evidence[0].contains("reached its limit at 80/s of 100/s"), "{evidence:?}");
+    assert!(evidence.iter().any(|text| text.starts_with("Generator CPU: ")), "{evidence:?}");
+}
+
+#[test]
+fn a_little_lag_on_a_fast_target_accuses_nobody() {
+    // 40 requests a second to a server that takes 2 ms; one in ten starts 315 µs late, and responses are read 60 µs late.
+    let slices = (0..60).map(|second| {
+        let slice = (0..40).fold(Slice::new(second).arrivals(40), |slice, n| {
+            slice.request("A", if n % 10 == 0 { 315_000 } else { 90_000 }, 2 * made::MS + n * 1_000, metrics::Outcome::Passed)
+        });
+        slice.generator(|generator| generator.read_lag.record_n(60_000, 40)).done()
+    });
+    let verdict = conclude(&made::run_of(made::plan(made::open(40.0, 60)), slices.collect())).verdict;
+    assert_eq!(verdict.validity.grade, analysis::Grade::Valid);
+    assert!(verdict.findings.findings.iter().all(|finding| finding.rule != "generator"), "{:?}", verdict.findings);
+}
+
+#[test]
+fn a_generator_that_is_only_doubted_comes_after_what_it_leaves_standing() {
+    let mut run = simulate(&demo(), ramp(10.0, 140.0, 40, Timing::Poisson), 3);
+    let target_alone = conclude(&run).verdict.findings.findings[0].rule.clone();
+    // A twentieth of the responses is read 40 ms late all along: much for a fast request, nothing beside waits of a second.
+    for slice in &mut run.slices {
+        let requests: u64 =
+            slice.series.iter().filter(|series| series.key.kind == metrics::SeriesKind::Request).map(|series| series.count).sum();
+        slice.generator[0].read_lag.record_n(20_000, requests - requests / 20);
+        slice.generator[0].read_lag.record_n(40 * made::MS, requests / 20);
+    }
+    let verdict = conclude(&run).verdict;
+    let rules: Vec<&str> = verdict.findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
+    assert_eq!((verdict.validity.grade, rules[0]), (analysis::Grade::Suspect, target_alone.as_str()), "{rules:?}");
+    assert!(rules.contains(&"generator"), "{rules:?}");
 }
 
 /// The whole verdict on the demo, as people read it.

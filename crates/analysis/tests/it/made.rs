@@ -99,14 +99,24 @@ impl Slice {
         self.record_as(&key(kind, name), lag, service, outcome);
     }
 
+    /// A passed request that made a connection, and took no longer than that.
+    pub(crate) fn connecting(mut self, name: &str, connect: u64) -> Self {
+        let phases = Phases { connect, ..Phases::default() };
+        self.record_with(&key(SeriesKind::Request, name), 0, phases, connect, Outcome::Passed);
+        self
+    }
+
     fn record_as(&mut self, key: &SeriesKey, lag: u64, service: u64, outcome: Outcome) {
+        self.record_with(key, lag, Phases { wait: service, ..Phases::default() }, service, outcome);
+    }
+
+    fn record_with(&mut self, key: &SeriesKey, lag: u64, phases: Phases, service: u64, outcome: Outcome) {
         // Far enough from zero that lag can be taken off.
         let started = self.begin() + 1_000 * SECOND;
         let id = self.recorder.series(key);
         if key.kind == SeriesKind::Request {
             self.recorder.generator().in_flight_ns += service;
         }
-        let phases = Phases { wait: service, ..Phases::default() };
         let sample = Sample {
             scheduled: started - lag,
             started,

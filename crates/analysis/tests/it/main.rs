@@ -6,6 +6,7 @@ mod causes;
 mod changes;
 mod contradictions;
 mod coverage;
+mod doubt;
 mod findings;
 mod flows;
 mod live;

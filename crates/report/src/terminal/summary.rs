@@ -99,6 +99,7 @@ fn threshold_sign(state: ThresholdState) -> (&'static str, Paint) {
     match state {
         ThresholdState::Passed => ("✓", Paint::Good),
         ThresholdState::Failed => ("✗", Paint::Bad),
+        ThresholdState::Undecided => ("?", Paint::Doubt),
         ThresholdState::NoData => ("✗", Paint::Bad),
         ThresholdState::Pending => ("·", Paint::Dim),
     }
@@ -109,7 +110,13 @@ fn thresholds(results: &[ThresholdResult], style: &Style) -> String {
         return String::new();
     }
     let passed = results.iter().filter(|result| result.state == ThresholdState::Passed).count();
-    let (word, paint) = if passed == results.len() { ("passed", Paint::Good) } else { ("failed", Paint::Bad) };
+    let failed = results.iter().any(|result| matches!(result.state, ThresholdState::Failed | ThresholdState::NoData));
+    let undecided = results.iter().any(|result| result.state == ThresholdState::Undecided);
+    let (word, paint) = match (passed == results.len(), undecided && !failed) {
+        (true, _) => ("passed", Paint::Good),
+        (false, true) => ("undecided", Paint::Doubt),
+        (false, false) => ("failed", Paint::Bad),
+    };
     let mut out = format!("Thresholds {} · {passed} of {} met\n", style.paint(paint, word), results.len());
     for result in results {
         let (sign, paint) = threshold_sign(result.state);

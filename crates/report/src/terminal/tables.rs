@@ -2,12 +2,14 @@
 
 use analysis::{Percentile, RequestRow, Summary, TimeStats};
 
-use super::style::{Paint, Style};
+use super::style::{Paint, Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
 
 /// Rows of each kind that are shown; the report has them all.
 const ROWS_MAX: usize = 20;
+/// Doubtful percentiles that are put into words.
+const DOUBTS_MAX: usize = 4;
 
 /// Title and rank of what gives way, see [`ColumnHead`].
 const HEADS: [(&str, u8); 10] = [
@@ -47,10 +49,24 @@ pub(crate) fn times(summary: &Summary, style: &Style) -> String {
     if thin {
         out.push_str(&format!("{}\n", style.paint(Paint::Dim, "— too few samples for this percentile")));
     }
+    for text in doubts(summary) {
+        out.push_str(&hang("~ ", 2, &text, style.width));
+    }
     if !left_out.is_empty() {
         out.push_str(&format!("… and {} in the report\n", left_out.join(", ")));
     }
     out
+}
+
+/// The largest of the doubts in words.
+fn doubts(summary: &Summary) -> Vec<String> {
+    let mut doubts = words::doubts(summary);
+    let more = doubts.len().saturating_sub(DOUBTS_MAX);
+    doubts.truncate(DOUBTS_MAX);
+    if more > 0 {
+        doubts.push(format!("so may a part of {} more", units::counted(more as u64, "percentile")));
+    }
+    doubts
 }
 
 /// Requests come under their scenario's name where there are several scenarios.
@@ -91,20 +107,29 @@ fn cells(row: &RequestRow, indented: bool) -> Vec<TextCell> {
     let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
     let indent = if indented { "  " } else { "" };
     let failed = TextCell { text: units::count(row.failed), paint: (row.failed > 0).then_some(Paint::Bad) };
-    let at = |quantile| TextCell::from(units::seconds_or_none(row.response.at(quantile)));
+    let at = |quantile| time(row.response.at(quantile), doubt_of(&row.response, quantile));
     let p99 = row.response.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
     vec![
         format!("{indent}{group}{}", row.key.name).into(),
         units::count(row.count).into(),
         units::rate(row.rate).into(),
         failed,
-        units::seconds_or_none(row.response.mean).into(),
+        time(row.response.mean, row.response.mean_doubt),
         at(0.5),
         at(0.95),
         at(0.99),
         p99.map_or_else(String::new, interval).into(),
-        words::longest(&row.response).into(),
+        TextCell { text: words::longest(&row.response), paint: row.response.max_doubt.map(|_| Paint::Doubt) },
     ]
+}
+
+fn time(value: Option<f64>, doubt: Option<f64>) -> TextCell {
+    let text = value.map_or_else(|| units::NONE.to_owned(), |value| words::marked(value, doubt));
+    TextCell { text, paint: doubt.map(|_| Paint::Doubt) }
+}
+
+fn doubt_of(times: &TimeStats, quantile: f64) -> Option<f64> {
+    times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.doubt
 }
 
 /// `37.1–40.0 ms`, or with both units where they differ.

@@ -181,6 +181,7 @@ pub(crate) fn times(histogram: &Histogram) -> TimeStats {
             low: value.map(|v| whole_ns(v * 0.97)),
             high: value.map(|v| whole_ns(v * 1.05)),
             samples_beyond: beyond,
+            doubt: None,
         }
     };
     let some = |value: u64| (!histogram.is_empty()).then(|| seconds(value));
@@ -191,6 +192,7 @@ pub(crate) fn times(histogram: &Histogram) -> TimeStats {
         max: some(histogram.max()),
         max_is_bound: false,
         percentiles: [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].map(percentile).to_vec(),
+        ..TimeStats::default()
     }
 }
 

@@ -71,7 +71,9 @@ fn documented(document: &str, heading: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_field_of_summary_json_is_documented_and_no_other() {
-    let value: Value = serde_json::from_str(&summary_json(&fixtures::failed_summary())).unwrap();
+    let mut summary = fixtures::failed_summary();
+    (summary.response.mean_doubt, summary.response.max_doubt, summary.response.percentiles[0].doubt) = (Some(0.1), Some(0.1), Some(0.1));
+    let value: Value = serde_json::from_str(&summary_json(&summary)).unwrap();
     let at = |pointer: &str| value.pointer(pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
     for (heading, pointer) in [
         ("The file", ""),

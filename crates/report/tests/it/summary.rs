@@ -41,6 +41,31 @@ fn narrow_terminals_keep_what_matters() {
 }
 
 #[test]
+fn times_that_the_generator_may_have_added_to_are_marked_and_put_into_words() {
+    let mut summary = fixtures::summary();
+    assert!(!plain(&summary, 200).contains('~'));
+    let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
+    let p99 = row.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
+    (p99.value, p99.doubt) = (Some(0.041), Some(0.009));
+    let name = row.key.name.to_string();
+    let text = plain(&summary, 200);
+    assert!(text.contains("~41.0 ms"), "{text}");
+    let note = format!("~ p99 of \"{name}\" was 41.0 ms, of which up to 9.00 ms may be the load generator's");
+    assert!(text.contains(&note), "{text}");
+}
+
+#[test]
+fn a_threshold_that_cannot_be_decided_is_neither_passed_nor_failed() {
+    let mut summary = fixtures::summary();
+    summary.verdict.thresholds[0].state = analysis::ThresholdState::Undecided;
+    assert!(plain(&summary, 120).contains("Thresholds undecided"));
+    let junit = report::junit(&summary, RunState::Completed, "");
+    assert!(junit.contains("type=\"undecided\"") && junit.contains("<error"), "{junit}");
+    summary.verdict.thresholds[1].state = analysis::ThresholdState::Failed;
+    assert!(plain(&summary, 120).contains("Thresholds failed"));
+}
+
+#[test]
 fn suspect_gives_its_reason_first() {
     let mut summary = fixtures::summary();
     summary.verdict.validity = fixtures::validity(Grade::Suspect);

@@ -53,7 +53,8 @@ impl Ended {
         let thresholds = summary["verdict"]["thresholds"].as_array().expect("a list of thresholds");
         let failed = thresholds.iter().any(|result| result["state"] != "passed");
         assert_eq!(failed, threshold_failed, "{}", self.everything());
-        let invalid = summary["verdict"]["validity"]["grade"] == "invalid";
+        let undecided = thresholds.iter().any(|result| result["state"] == "undecided");
+        let invalid = summary["verdict"]["validity"]["grade"] == "invalid" || undecided;
         self.code(if invalid { 4 } else { code })
     }
 

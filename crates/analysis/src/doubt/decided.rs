@@ -1,0 +1,209 @@
+//! Which thresholds are decided: those whose bound the generator cannot have moved a number across.
+//!
+//! A number lies between its least true value and what was measured. Where the bound lies between the two, nobody can say whether it was met. A number
+//! that was met only thinly stays met: what the generator adds, and too few samples, speak against the target and never for it.
+
+use metrics::{Histogram, Snapshot};
+use plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Window};
+use run_directory::Run;
+
+use super::{DoubtTally, matters};
+use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selects};
+use crate::{RunTally, ThresholdResult, ThresholdState};
+
+/// Chance at which too few samples beyond a bound say that a percentile is beyond it.
+const CHANCE: f64 = 0.05;
+/// Share of the arrivals that did not start from which the load counts as not made; the limit of `validity/offered_rate`.
+const SHORT: f64 = 0.01;
+/// Busy share from which a worker makes no more requests.
+const AT_LIMIT: f64 = 0.97;
+
+/// Why a threshold is open.
+enum OpenReason {
+    TooFewSamples(String),
+    Generator(String),
+}
+
+/// The results with what cannot be decided said to be so, and the labels of those that are open for the generator's sake.
+pub(crate) fn decided(run: &Run, tally: &RunTally, mut results: Vec<ThresholdResult>) -> (Vec<ThresholdResult>, Vec<String>) {
+    let mut of_generator = Vec::new();
+    for result in &mut results {
+        let why = match open_because(run, tally, result) {
+            Some(OpenReason::TooFewSamples(why)) => why,
+            Some(OpenReason::Generator(why)) => {
+                of_generator.push(result.threshold.label.clone());
+                why
+            }
+            None => continue,
+        };
+        result.state = ThresholdState::Undecided;
+        result.detail = format!("{}; cannot be decided: {why}", result.detail);
+    }
+    (results, of_generator)
+}
+
+/// Why a threshold that was not met may have been; `None`: it was not, or it was met.
+fn open_because(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option<OpenReason> {
+    let (threshold, value) = (&result.threshold, result.measured?);
+    let upper = matches!(threshold.bound.comparison, Comparison::Below | Comparison::AtMost);
+    let lower = matches!(threshold.bound.comparison, Comparison::Above | Comparison::AtLeast);
+    match (result.state, &threshold.metric, threshold.aggregate) {
+        (ThresholdState::Failed, metric, _) if upper && (is_time(metric) || is_iteration_time(threshold)) => {
+            let of_generator = || late_generator(run, tally, result).map(OpenReason::Generator);
+            too_few_samples(run, threshold, value).map(OpenReason::TooFewSamples).or_else(of_generator)
+        }
+        (ThresholdState::Failed, Metric::Failures, Aggregate::Rate | Aggregate::Count) if upper => {
+            late_timeouts(run, threshold).map(OpenReason::Generator)
+        }
+        (ThresholdState::Failed, Metric::Requests | Metric::Iterations, Aggregate::Rate | Aggregate::Count) if lower => {
+            load_not_made(run, tally, threshold, value).map(OpenReason::Generator)
+        }
+        _ => None,
+    }
+}
+
+fn is_iteration_time(threshold: &Threshold) -> bool {
+    let is_time = matches!(threshold.aggregate, Aggregate::Quantile(_) | Aggregate::Mean | Aggregate::Max);
+    threshold.metric == Metric::Iterations && is_time
+}
+
+/// Of a percentile with too few samples beyond it, the count beyond the bound is held against chance: were the objective just met, it would be
+/// binomial.
+fn too_few_samples(run: &Run, threshold: &Threshold, value: f64) -> Option<String> {
+    let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
+    let measured = measured(run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds), threshold);
+    let count = measured.count();
+    if count == 0 || samples_beyond(count, quantile) >= SAMPLES_BEYOND_MIN || quantile < 0.5 {
+        return None;
+    }
+    // The value itself is not within the bound, however coarse a histogram's buckets are.
+    let bound_ns = (threshold.bound.value.min(value) * 1e9) as u64;
+    let beyond = (count - measured.count_at_or_below(bound_ns.saturating_sub(1))).max(1);
+    let percentile = units::percentile(quantile);
+    (chance_of(beyond, count, 1.0 - quantile) > CHANCE).then(|| {
+        let samples = units::counted(count, "sample");
+        format!("{beyond} of {samples} beyond the bound are too few to say where {percentile} lies")
+    })
+}
+
+/// The chance of `least` or more of `count`, each with a probability.
+fn chance_of(least: u64, count: u64, probability: f64) -> f64 {
+    let mut term = (1.0 - probability).powf(count as f64);
+    let mut below = 0.0;
+    for k in 0..least {
+        below += term;
+        term *= (count - k) as f64 / (k + 1) as f64 * probability / (1.0 - probability);
+    }
+    (1.0 - below).max(0.0)
+}
+
+fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option<String> {
+    let threshold = &result.threshold;
+    if let Metric::FlowTime { .. } = threshold.metric {
+        return late_for_flow(run, tally, result);
+    }
+    let mut most = 0.0_f64;
+    for window in windows(run, result) {
+        let is_in = |slice: &Snapshot| slice.slice >= window.0 && slice.slice < window.1;
+        let mut samples = ThresholdSamples::default();
+        run.slices.iter().filter(|slice| is_in(slice)).for_each(|slice| {
+            samples.add(threshold, slice);
+        });
+        let seconds = f64::from(window.1.saturating_sub(window.0));
+        let value = match samples.measure(&threshold.metric, threshold.aggregate, seconds) {
+            MeasuredValue::Value(value) if !threshold.bound.holds(value) => value,
+            // A time limit cut it off: it is longer than that.
+            MeasuredValue::AtLeast(least) if !threshold.bound.holds(least) => return None,
+            _ => continue,
+        };
+        let measured = measured(run.slices.iter().filter(|slice| is_in(slice)), threshold);
+        let doubts = DoubtTally::of(&run.plan, &run.slices, is_in);
+        let selected = tally.series().iter().map(|series| &series.merged).filter(|series| selects(threshold, &series.key));
+        let doubt = doubts.of_all(selected.map(|series| (&series.key, series.count)));
+        let least = match threshold.aggregate {
+            Aggregate::Quantile(quantile) => doubt.least(quantile, value, &measured),
+            Aggregate::Mean => value - doubt.of_mean(&measured),
+            Aggregate::Max => doubt.least_max().min(value),
+            _ => return None,
+        };
+        if !matters(value, value - least) || !threshold.bound.holds(least) {
+            return None;
+        }
+        most = most.max(value - least);
+    }
+    (most > 0.0).then(|| format!("up to {} of it may be the generator's", units::seconds(most)))
+}
+
+fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option<String> {
+    let (threshold, value) = (&result.threshold, result.measured?);
+    let (Window::WholeRun, Aggregate::Quantile(quantile)) = (threshold.window, threshold.aggregate) else { return None };
+    let flow = tally.flows().iter().find(|flow| threshold.selector.name.as_deref() == Some(&flow.merged.name))?;
+    let doubts = DoubtTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);
+    let doubt = value - doubts.of_flow(&flow.merged.time).least(quantile, value, &flow.merged.time);
+    let is_open = matters(value, doubt) && threshold.bound.holds(value - doubt);
+    is_open.then(|| format!("up to {} of it may be the generator's", units::seconds(doubt)))
+}
+
+/// The worst window first, then the others: first and last second (exclusive).
+fn windows(run: &Run, result: &ThresholdResult) -> Vec<(u32, u32)> {
+    let (first, end) = (result.threshold.after_seconds, run.slices.last().map_or(0, |slice| slice.slice + 1));
+    let Window::Every { seconds } = result.threshold.window else { return vec![(first, end)] };
+    let (seconds, worst) = (seconds.max(1), result.at_seconds.unwrap_or(0.0) as u32);
+    let others = (first + (worst.saturating_sub(first)) % seconds..end).step_by(seconds as usize).filter(|begin| *begin != worst);
+    std::iter::once(worst).chain(others).map(|begin| (begin, begin + seconds)).collect()
+}
+
+fn measured<'a>(slices: impl Iterator<Item = &'a Snapshot>, threshold: &Threshold) -> Histogram {
+    let mut all = Histogram::new();
+    for series in slices.flat_map(|slice| &slice.series).filter(|series| selects(threshold, &series.key)) {
+        all.merge(if threshold.metric == Metric::ServiceTime { &series.service } else { &series.response });
+    }
+    all
+}
+
+/// Failures are counted exactly; but a response may have come before its time limit and been read after it.
+fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
+    if threshold.window != Window::WholeRun {
+        return None;
+    }
+    let judged = |slice: &Snapshot| slice.slice >= threshold.after_seconds;
+    let (mut count, mut failed) = (0, 0);
+    let slices = run.slices.iter().filter(|slice| judged(slice));
+    for series in slices.flat_map(|slice| &slice.series).filter(|series| selects(threshold, &series.key)) {
+        count += series.count;
+        failed += series.failed;
+    }
+    let doubts = DoubtTally::of(&run.plan, &run.slices, judged);
+    let late = doubts.timeouts_read_late(|key| selects(threshold, key)).min(failed);
+    let least = (failed - late) as f64 / if threshold.aggregate == Aggregate::Rate { count.max(1) as f64 } else { 1.0 };
+    let is_open = late > 0 && threshold.bound.holds(least);
+    is_open.then(|| format!("up to {} may have been answered in time, and read late", units::counted(late, "timed-out request")))
+}
+
+/// Too little was done because too little was asked of the target.
+fn load_not_made(run: &Run, tally: &RunTally, threshold: &Threshold, value: f64) -> Option<String> {
+    let leaves = run.plan.load.leaves();
+    let mut share = 0.0_f64;
+    for leaf in tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0) {
+        let missing = leaf.arrivals_due.saturating_sub(leaf.started + leaf.waiting).saturating_sub(1);
+        share = share.max(missing as f64 / leaf.arrivals_due as f64);
+    }
+    let is_closed = leaves.iter().any(|leaf| !matches!(leaf.profile, LoadProfile::Open { .. }));
+    let is_at_limit = is_closed && tally.workers().iter().any(|worker| worker.busiest_share > AT_LIMIT);
+    let short = share > SHORT && threshold.bound.holds(value / (1.0 - share).max(f64::MIN_POSITIVE));
+    (short || is_at_limit).then(|| "the generator was at its limit and asked for less than it should have".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chances_are_those_of_the_binomial_distribution() {
+        // Tables of B(10, 0.05): P(X ≥ 1) = 0.4013, P(X ≥ 2) = 0.0861, P(X ≥ 3) = 0.0115.
+        for (least, chance) in [(0, 1.0), (1, 0.4013), (2, 0.0861), (3, 0.0115)] {
+            assert!((chance_of(least, 10, 0.05) - chance).abs() < 5e-5, "{least}: {}", chance_of(least, 10, 0.05));
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! What the generator may have added, against runs in which it is known what it did.
+
+use analysis::{Grade, Summary, ThresholdState, TimeStats, conclude};
+use metrics::{Outcome, Phases, Recorder, Sample, SeriesKind};
+use plan::{Aggregate, Comparison, LoadProfile, Metric, Selector, Threshold, Window};
+use proptest::prelude::*;
+use run_directory::Run;
+
+use crate::coverage::Draws;
+use crate::made::{self, MS, SECOND, Slice, threshold};
+
+/// What the generator does to a request. Seconds.
+#[derive(Debug, Clone, Copy)]
+struct Generator {
+    /// Share of the requests that start late, and by how much on average.
+    starts_late: (f64, f64),
+    /// Share of the responses that are read late, and by how much on average.
+    reads_late: (f64, f64),
+    /// Only the slowest responses are read late, not any.
+    slowest: bool,
+}
+
+const ON_TIME: Generator = Generator { starts_late: (1.0, 40e-6), reads_late: (1.0, 30e-6), slowest: false };
+
+/// A request's name, and its mean service time: half of it is constant, the rest exponential.
+const MEANS: [(&str, f64); 2] = [("A", 0.010), ("B", 0.040)];
+
+/// A minute of requests, and the true times of each request name, sorted.
+fn minute(generator: Generator, per_second: u32, seed: u64) -> (Run, [Vec<f64>; 2]) {
+    let mut draws = Draws::new(seed);
+    let mut recorder = Recorder::new(0, 10);
+    let ids = MEANS.map(|(name, _)| recorder.series(&made::key(SeriesKind::Request, name)));
+    let mut truths = [Vec::new(), Vec::new()];
+    let mut slices = Vec::new();
+    for second in 0..60_u64 {
+        for number in 0..per_second as usize {
+            let mean = MEANS[number % 2].1;
+            let service = 0.5 * mean + draws.exponential(2.0 / mean);
+            let mut late = |(share, mean): (f64, f64), may: bool| {
+                let is_late = draws.uniform() <= share && may;
+                if is_late { draws.exponential(1.0 / mean) } else { 0.0 }
+            };
+            let lag = late(generator.starts_late, true);
+            let read = late(generator.reads_late, !generator.slowest || service > 2.0 * mean);
+            truths[number % 2].push(service);
+            let ns = |seconds: f64| (seconds * 1e9) as u64;
+            let started = second * SECOND + SECOND;
+            let sample = Sample {
+                scheduled: started - ns(lag),
+                started,
+                ended: started + ns(service + read),
+                phases: Phases::default(),
+                outcome: Outcome::Passed,
+                status: 200,
+                bytes_sent: 0,
+                bytes_received: 0,
+                trace: None,
+            };
+            recorder.record(ids[number % 2], &sample);
+            recorder.generator().read_lag.record(ns(read));
+        }
+        let leaf = recorder.leaf(0);
+        (leaf.arrivals_due, leaf.started, leaf.ended) = (per_second.into(), per_second.into(), per_second.into());
+        recorder.generator().wall_ns = SECOND;
+        slices.push(recorder.drain(second as u32, second * SECOND, (second + 1) * SECOND));
+    }
+    truths.iter_mut().for_each(|truths| truths.sort_by(f64::total_cmp));
+    (made::run_of(made::plan(made::open(f64::from(per_second), 60)), slices), truths)
+}
+
+fn truth(sorted: &[f64], quantile: f64) -> f64 {
+    sorted[((quantile * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1]
+}
+
+fn times<'a>(summary: &'a Summary, name: &str) -> &'a TimeStats {
+    &summary.requests.iter().find(|row| *row.key.name == *name).unwrap().response
+}
+
+fn doubts(run: &Run) -> usize {
+    let summary = conclude(run);
+    summary.requests.iter().flat_map(|row| &row.response.percentiles).filter(|p| p.quantile <= 0.99 && p.doubt.is_some()).count()
+}
+
+fn grade(run: &Run) -> Grade {
+    conclude(run).verdict.validity.grade
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// A marked number less its doubt is not above the truth, and one without a mark is no further from it than a mark would say.
+    #[test]
+    fn the_truth_lies_within_the_bound(
+        starts in (0.0f64..1.0, 0.0001f64..0.030), reads in (0.0f64..1.0, 0.0001f64..0.020), slowest in any::<bool>(),
+        per_second in 10u32..150, seed in any::<u64>()
+    ) {
+        let (run, truths) = minute(Generator { starts_late: starts, reads_late: reads, slowest }, per_second, seed);
+        let summary = conclude(&run);
+        for ((name, _), truths) in MEANS.into_iter().zip(&truths) {
+            for percentile in &times(&summary, name).percentiles {
+                let Some(value) = percentile.value else { continue };
+                let truth = truth(truths, percentile.quantile);
+                let doubt = percentile.doubt.unwrap_or(f64::max(0.05 * value, 0.000_5));
+                prop_assert!(value - doubt <= truth * 1.005, "{name} {}: {value} − {doubt} > {truth}", percentile.quantile);
+                prop_assert!(truth <= value * 1.005, "{name} {}: {value} < {truth}", percentile.quantile);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_generator_on_time_is_not_doubted() {
+    for per_second in [20, 100, 1_000] {
+        for seed in 0..10 {
+            let (run, _) = minute(ON_TIME, per_second, seed);
+            assert_eq!((doubts(&run), grade(&run)), (0, Grade::Valid), "{per_second}/s, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_wake_up_now_and_then_is_not_doubted() {
+    // One in a thousand responses is read 5 ms late, one in a thousand requests starts 5 ms late.
+    let generator = Generator { starts_late: (0.001, 0.005), reads_late: (0.001, 0.005), slowest: false };
+    let doubted = (0..20).filter(|seed| grade(&minute(generator, 100, *seed).0) != Grade::Valid).count();
+    assert_eq!(doubted, 0);
+}
+
+#[test]
+fn a_late_generator_is_told_where_it_moved_a_number() {
+    // A fifth of the requests starts 8 ms late on average: times of 10 ms move, their medians less than their tails.
+    let late = Generator { starts_late: (0.2, 0.008), ..ON_TIME };
+    let unread = Generator { reads_late: (0.2, 0.008), ..ON_TIME };
+    for generator in [late, unread] {
+        for seed in 0..10 {
+            let (run, truths) = minute(generator, 100, seed);
+            let summary = conclude(&run);
+            let p95 = times(&summary, "A").percentiles.iter().find(|p| p.quantile == 0.95).copied().unwrap();
+            let value = p95.value.unwrap();
+            assert!(value > 1.05 * truth(&truths[0], 0.95), "the generator did not move it");
+            assert!(p95.doubt.is_some(), "{generator:?}, seed {seed}: {p95:?}");
+            assert!(summary.verdict.validity.grade > Grade::Valid);
+        }
+    }
+}
+
+#[test]
+fn a_request_is_not_doubted_for_what_another_suffered() {
+    // 1 ms of read lag for one in a hundred of the responses.
+    let generator = Generator { reads_late: (0.01, 0.001), ..ON_TIME };
+    let (run, _) = minute(generator, 100, 1);
+    let summary = conclude(&run);
+    assert!(times(&summary, "B").percentiles.iter().all(|p| p.doubt.is_none()), "{:?}", times(&summary, "B"));
+}
+
+#[test]
+fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_doubt() {
+    let run = |users_max| {
+        let mut plan = made::plan(made::open(100.0, 60));
+        if let plan::Load::Run(run) = &mut plan.load {
+            run.users_max = Some(users_max);
+        }
+        let slices = (0..60).map(|second| {
+            let slice = (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", SECOND, 200 * MS, Outcome::Passed));
+            slice.leaf(|leaf| (leaf.waiting, leaf.users_active) = (100, 20)).done()
+        });
+        made::run_of(plan, slices.collect())
+    };
+    let median = |run: &Run| times(&conclude(run), "A").percentiles[0];
+    assert_eq!(median(&run(20)).doubt, None);
+    // While there were users enough, it was the generator that did not start them.
+    assert!(median(&run(2_000)).doubt.is_some_and(|doubt| doubt > 0.99));
+}
+
+#[test]
+fn a_group_is_late_for_all_its_requests() {
+    let run = made::run_of(
+        made::plan(made::closed(10, 60)),
+        (0..60)
+            .map(|second| {
+                let mut slice = Slice::new(second);
+                for _ in 0..20 {
+                    slice = (0..4).fold(slice, |slice, _| slice.request_in("Buy", "A", 5 * MS));
+                    slice.record(SeriesKind::Group, "Buy", 0, 20 * MS, Outcome::Passed);
+                }
+                slice.generator(|generator| generator.read_lag.record_n(MS, 80)).done()
+            })
+            .collect(),
+    );
+    let summary = conclude(&run);
+    let doubt = summary.groups[0].response.percentiles[0].doubt.unwrap();
+    // Four reads of 1 ms, known to √2.
+    assert!((0.004..0.004 * 1.45).contains(&doubt), "{doubt}");
+}
+
+fn with_threshold(mut run: Run, threshold: Threshold) -> (ThresholdState, String, Grade) {
+    run.plan.thresholds = vec![threshold];
+    let verdict = conclude(&run).verdict;
+    (verdict.thresholds[0].state, verdict.thresholds[0].detail.clone(), verdict.validity.grade)
+}
+
+fn below(quantile: f64, seconds: f64) -> Threshold {
+    threshold(Metric::ResponseTime, Aggregate::Quantile(quantile), Comparison::Below, seconds)
+}
+
+/// A minute of 100/s in which everything takes 10 ms and starts 5 ms late.
+fn late_by_a_third() -> Run {
+    let second = |second| (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 5 * MS, 10 * MS, Outcome::Passed));
+    made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+}
+
+#[test]
+fn a_threshold_is_decided_unless_its_bound_lies_within_the_doubt() {
+    let (state, _, grade) = with_threshold(late_by_a_third(), below(0.95, 0.020));
+    assert_eq!((state, grade), (ThresholdState::Passed, Grade::Valid));
+    let (state, detail, grade) = with_threshold(late_by_a_third(), below(0.95, 0.009));
+    assert_eq!((state, grade), (ThresholdState::Failed, Grade::Valid), "{detail}");
+    let (state, detail, grade) = with_threshold(late_by_a_third(), below(0.95, 0.012));
+    assert_eq!((state, grade), (ThresholdState::Undecided, Grade::Invalid), "{detail}");
+    assert!(detail.contains("cannot be decided: up to 5.0"), "{detail}");
+}
+
+#[test]
+fn windows_are_decided_one_by_one() {
+    let windows = |seconds| Threshold { window: Window::Every { seconds: 10 }, ..below(0.9, seconds) };
+    // From second 30 to 40 the generator is 50 ms late; from 10 to 20 the target takes 25 ms.
+    let run = || {
+        let second = |number: u32| {
+            let (lag, service) = match number {
+                30..40 => (50 * MS, 10 * MS),
+                10..20 => (0, 25 * MS),
+                _ => (0, 10 * MS),
+            };
+            (0..100).fold(Slice::new(number).arrivals(100), |slice, _| slice.request("A", lag, service, Outcome::Passed))
+        };
+        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+    };
+    assert_eq!(with_threshold(run(), windows(0.070)).0, ThresholdState::Passed);
+    assert_eq!(with_threshold(run(), windows(0.040)).0, ThresholdState::Undecided);
+    // The target's own slow window fails it whatever the generator did later.
+    assert_eq!(with_threshold(run(), windows(0.020)).0, ThresholdState::Failed);
+}
+
+#[test]
+fn failures_are_counted_exactly_however_late_the_generator_is() {
+    let second = |number: u32| {
+        (0..100).fold(Slice::new(number).arrivals(100), |slice, n| {
+            slice.request("A", 50 * MS, 10 * MS, if n < 10 { Outcome::Status } else { Outcome::Passed })
+        })
+    };
+    let run = || made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect());
+    let few = threshold(Metric::Failures, Aggregate::Rate, Comparison::Below, 0.05);
+    let (state, detail, _) = with_threshold(run(), few);
+    assert_eq!(state, ThresholdState::Failed, "{detail}");
+}
+
+#[test]
+fn time_outs_are_open_where_responses_were_read_late() {
+    let run = |read_late: u64| {
+        let second = |number: u32| {
+            let slice = Slice::new(number).requests("A", 90, 10 * MS);
+            let slice = (0..10).fold(slice, |slice, _| slice.request("A", 0, SECOND, Outcome::Timeout));
+            slice.generator(|generator| {
+                generator.read_lag.record_n(20_000, 90);
+                generator.read_lag.record_n(300 * MS, read_late);
+            })
+        };
+        made::run_of(made::plan(made::closed(10, 60)), (0..60).map(|number| second(number).done()).collect())
+    };
+    let few = || threshold(Metric::Failures, Aggregate::Rate, Comparison::Below, 0.05);
+    assert_eq!(with_threshold(run(0), few()).0, ThresholdState::Failed);
+    assert_eq!(with_threshold(run(10), few()).0, ThresholdState::Undecided);
+    assert_eq!(with_threshold(run(2), few()).0, ThresholdState::Failed);
+}
+
+#[test]
+fn a_rate_that_was_not_asked_for_cannot_be_missed() {
+    let run = |started: u64| {
+        let second = |number: u32| {
+            let slice = Slice::new(number).requests("A", started, 10 * MS);
+            slice.leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (100, started, started))
+        };
+        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+    };
+    let rate = |least| threshold(Metric::Requests, Aggregate::Rate, Comparison::AtLeast, least);
+    let (state, detail, grade) = with_threshold(run(80), rate(95.0));
+    assert_eq!((state, grade), (ThresholdState::Undecided, Grade::Invalid), "{detail}");
+    // More than was asked for.
+    assert_eq!(with_threshold(run(80), rate(150.0)).0, ThresholdState::Failed);
+    assert_eq!(with_threshold(run(100), rate(150.0)).0, ThresholdState::Failed);
+}
+
+#[test]
+fn few_samples_decide_only_what_they_can() {
+    // Ten requests of 20 ms, of which the last few take 600 ms.
+    let run = |slow: u32| {
+        let second = |number: u32| Slice::new(number).arrivals(1).requests("A", 1, if number < 10 - slow { 20 * MS } else { 600 * MS });
+        made::run_of(made::plan(made::open(1.0, 10)), (0..10).map(|number| second(number).done()).collect())
+    };
+    assert_eq!(with_threshold(run(0), below(0.95, 0.5)).0, ThresholdState::Passed);
+    for (slow, state) in [(1, ThresholdState::Undecided), (2, ThresholdState::Undecided), (3, ThresholdState::Failed)] {
+        let (found, detail, grade) = with_threshold(run(slow), below(0.95, 0.5));
+        assert_eq!((found, grade), (state, Grade::Valid), "{slow}: {detail}");
+    }
+    // A median has as many on either side; six of ten say nothing, nine do.
+    assert_eq!(with_threshold(run(6), below(0.5, 0.5)).0, ThresholdState::Undecided);
+    assert_eq!(with_threshold(run(9), below(0.5, 0.5)).0, ThresholdState::Failed);
+}
+
+#[test]
+fn users_that_start_at_once_are_not_taken_for_a_bunch_of_late_ones() {
+    // A hundred users at once, started within 3 ms; the server takes 40 ms.
+    let slice = (0..100).fold(Slice::new(0).arrivals(100), |slice, n| slice.request("A", n * 30_000, 40 * MS, Outcome::Passed));
+    let run = made::run_of(made::plan(LoadProfile::burst(100)), vec![slice.done()]);
+    let summary = conclude(&run);
+    assert_eq!((summary.response.percentiles[0].doubt, summary.verdict.validity.grade), (None, Grade::Valid));
+}
+
+#[test]
+fn a_flow_is_held_against_its_own_times() {
+    let flow = |time: u64| {
+        let slices = (0..60).map(|number| {
+            let slice = (0..20).fold(Slice::new(number).arrivals(20), |slice, _| slice.request("Pay", 10 * MS, 10 * MS, Outcome::Passed));
+            let mut snapshot = slice.done();
+            let mut flow = metrics::FlowSlice { name: "Time to send".into(), started: 20, finished: 20, ..Default::default() };
+            flow.time.record_n(time, 20);
+            snapshot.flows = vec![flow];
+            snapshot
+        });
+        made::run_of(made::plan(made::open(20.0, 60)), slices.collect())
+    };
+    let judged = || Threshold {
+        selector: Selector { name: Some("Time to send".to_owned()), ..Selector::default() },
+        ..threshold(Metric::FlowTime { stage: None }, Aggregate::Quantile(0.5), Comparison::Below, 60.0)
+    };
+    let (state, detail, grade) = with_threshold(flow(2 * SECOND), judged());
+    assert_eq!((state, grade), (ThresholdState::Passed, Grade::Valid), "{detail}");
+    assert_eq!(conclude(&flow(2 * SECOND)).flows[0].time.percentiles[0].doubt, None);
+    assert!(conclude(&flow(30 * MS)).flows[0].time.percentiles[0].doubt.is_some());
+}
