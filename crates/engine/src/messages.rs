@@ -38,7 +38,10 @@ pub(crate) enum WorkerReport {
     Ready,
     Snapshot(Box<Snapshot>),
     /// `threw`: an iteration of it was broken off by an error of its own.
-    LeafEnded { leaf: u32, threw: bool },
+    LeafEnded {
+        leaf: u32,
+        threw: bool,
+    },
     /// The worker has ended; its last snapshot came before.
     Done,
     /// The worker could not go on.

@@ -72,7 +72,17 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     };
     let (plan, settings, network, stubs) = resolved().map_err(|error| error.hiding(&secrets))?;
     let store = Store::new(plan.options.seed);
-    Ok(Loaded { plan, network, program, inputs, settings, store, stubs: stubs.into(), warned_unawaited: AtomicBool::new(false), turn_ns_max: TURN_NS_MAX })
+    Ok(Loaded {
+        plan,
+        network,
+        program,
+        inputs,
+        settings,
+        store,
+        stubs: stubs.into(),
+        warned_unawaited: AtomicBool::new(false),
+        turn_ns_max: TURN_NS_MAX,
+    })
 }
 
 /// The file's name without `.load.ts`.

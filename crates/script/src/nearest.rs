@@ -65,6 +65,9 @@ mod tests {
         ] {
             assert_eq!(nearest(written, &known), meant, "{written}");
         }
-        assert_eq!(unknown_option("ping(…)", "nmae", &["name"]), "ping(…) has no option `nmae` (did you mean `name`?); its options are: name");
+        assert_eq!(
+            unknown_option("ping(…)", "nmae", &["name"]),
+            "ping(…) has no option `nmae` (did you mean `name`?); its options are: name"
+        );
     }
 }

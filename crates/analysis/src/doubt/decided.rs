@@ -8,6 +8,7 @@ use plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Window};
 use run_directory::Run;
 
 use super::{DoubtTally, matters};
+use crate::load_time::LoadTime;
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selects};
 use crate::{RunTally, ThresholdResult, ThresholdState};
@@ -108,10 +109,10 @@ fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Opti
         let is_in = |slice: &Snapshot| slice.slice >= window.0 && slice.slice < window.1;
         let mut samples = ThresholdSamples::default();
         run.slices.iter().filter(|slice| is_in(slice)).for_each(|slice| {
-            samples.add(threshold, slice);
+            // A time needs no rate.
+            samples.add(threshold, slice, LoadTime::default());
         });
-        let seconds = f64::from(window.1.saturating_sub(window.0));
-        let value = match samples.measure(&threshold.metric, threshold.aggregate, seconds) {
+        let value = match samples.measure(&threshold.metric, threshold.aggregate, None) {
             MeasuredValue::Value(value) if !threshold.bound.holds(value) => value,
             // A time limit cut it off: it is longer than that.
             MeasuredValue::AtLeast(least) if !threshold.bound.holds(least) => return None,

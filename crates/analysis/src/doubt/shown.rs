@@ -64,7 +64,7 @@ pub(crate) fn put_into(numbers: &mut Numbers, tally: &RunTally, doubts: &DoubtTa
     }
     if let Some(all) = tally.together(SeriesKind::Request) {
         let requests = tally.of_kind(SeriesKind::Request).map(|series| (&series.merged.key, series.merged.count));
-        mark(&mut numbers.response, &doubts.of_all(requests), &all.merged.response);
+        mark(&mut numbers.response, &doubts.of_all(requests), &all.response);
     }
 }
 

@@ -176,7 +176,7 @@ fn piles_up(facts: &Facts<'_>, change: &Change) -> bool {
 /// Whether the change is too large to have been made by a generator this late.
 fn dwarfs_generator(facts: &Facts<'_>, change: &Change) -> bool {
     let read_lag = facts.tally.workers().iter().filter_map(|worker| worker.read_lag.quantile(0.99)).max().unwrap_or(0);
-    let lag = facts.tally.together(SeriesKind::Request).and_then(|all| all.merged.lag.quantile(0.99)).unwrap_or(0);
+    let lag = facts.tally.together(SeriesKind::Request).and_then(|all| all.lag.quantile(0.99)).unwrap_or(0);
     let by = match change.shape {
         Shape::Part { typical_s, .. } => typical_s,
         Shape::Step | Shape::Drift => (change.after.median - change.before.median).abs(),

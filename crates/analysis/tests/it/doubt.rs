@@ -54,6 +54,7 @@ fn minute(generator: Generator, per_second: u32, seed: u64) -> (Run, [Vec<f64>; 
                 status: 200,
                 bytes_sent: 0,
                 bytes_received: 0,
+                retried: 0,
                 trace: None,
             };
             recorder.record(ids[number % 2], &sample);

@@ -77,6 +77,7 @@ impl Slice {
             status: 200,
             bytes_sent: 100,
             bytes_received: 1000,
+            retried: 0,
             trace: None,
         };
         self.recorder.record(id, &times);

@@ -376,7 +376,10 @@ fn what_is_thrown_names_the_line_of_the_typescript() {
 #[test]
 fn mistakes_in_calls_name_the_line_and_the_remedy() {
     for (line, part) in [
-        ("await user.get('/', { header: {} });", "a request has no option `header` (did you mean `headers`?); its options are: name, headers"),
+        (
+            "await user.get('/', { header: {} });",
+            "a request has no option `header` (did you mean `headers`?); its options are: name, headers",
+        ),
         ("await user.get('/', { auth: { bearre: 't' } });", "auth has no option `bearre` (did you mean `bearer`?)"),
         ("(await user.get('/')).css('a', { atribute: 'href' });", "css(…) has no option `atribute` (did you mean `attribute`?)"),
         ("await user.get('/', { timeout: 5 });", "timeout: \"\" is not a duration"),

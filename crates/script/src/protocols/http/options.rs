@@ -29,7 +29,8 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) expect: Option<Box<Expectation>>,
 }
 
-const KNOWN: &[&str] = &["name", "headers", "query", "auth", "timeout", "redirects", "cookies", "discardBody", "expect", "json", "form", "multipart", "body"];
+const KNOWN: &[&str] =
+    &["name", "headers", "query", "auth", "timeout", "redirects", "cookies", "discardBody", "expect", "json", "form", "multipart", "body"];
 
 impl RequestOptions {
     pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Object<'js>) -> rquickjs::Result<Self> {

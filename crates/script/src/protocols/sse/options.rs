@@ -7,7 +7,8 @@ use crate::protocols::messages::options::drops_unread;
 use crate::protocols::options::{each, switch, text, unknown};
 use crate::runtime::user::UserState;
 
-const KNOWN: &[&str] = &["name", "headers", "query", "auth", "timeout", "redirects", "method", "json", "form", "body", "unread", "reconnect"];
+const KNOWN: &[&str] =
+    &["name", "headers", "query", "auth", "timeout", "redirects", "method", "json", "form", "body", "unread", "reconnect"];
 
 /// What `user.events` was told beside the URL.
 #[derive(Default)]
