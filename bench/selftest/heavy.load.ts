@@ -1,13 +1,14 @@
-// A script that computes for some 20 ms in every iteration and keeps all other users of its worker waiting.
+// A script that computes (20 ms for a million turns) in every iteration and keeps all other users of its worker waiting.
 
 import { arrivals, param, scenario, test } from "loadstone";
 
 const target = param.url("target");
+const turns = param.number("turns", { default: 1_000_000 });
 
 const compute = scenario("Compute", async (user) => {
   await user.get(target, { name: "GET" });
   let sum = 0;
-  for (let i = 0; i < 1_000_000; i++) sum = (sum * 31 + i) % 1_000_003;
+  for (let i = 0; i < turns; i++) sum = (sum * 31 + i) % 1_000_003;
   if (sum < 0) user.fail("a sum of positive numbers");
 });
 

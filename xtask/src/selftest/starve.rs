@@ -12,29 +12,47 @@ use crate::machine::{GENERATOR_CORE, SERVER_CORE};
 
 /// The run has begun and is far from its end.
 const MIDDLE: Duration = Duration::from_millis(2_500);
-/// The period over which CPU limits count. Microseconds.
-const PERIOD_US: u64 = 100_000;
+/// Between two stops.
+const BETWEEN_STOPS: Duration = Duration::from_millis(150);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Starvation {
     None,
-    /// A CPU limit of the control group, in percent of one core.
+    /// A CPU limit of the control group, in percent of one core over a period.
     Quota {
         percent: u64,
+        period_ms: u64,
     },
     /// Endless loops on the same core; the generator's own niceness.
     Hogs {
         count: u32,
         nice: i32,
     },
+    /// Endless loops on the same core, which the generator only gets when they do not want it (SCHED_IDLE).
+    OnlyIdleTime {
+        hogs: u32,
+    },
+    /// A loop at high priority on the same core, for a part of each 100 ms.
+    Bursts {
+        percent: u64,
+    },
+    /// The same at the usual priority on the server's core: what a busy program beside the generator does.
+    Neighbour {
+        percent: u64,
+    },
     /// SIGSTOP, and SIGCONT after a while.
     Stop {
         milliseconds: u64,
+        times: u32,
     },
-    /// A network namespace with 40 local ports.
-    Ports,
-    /// 64 open files.
-    Descriptors,
+    /// A network namespace with few local ports.
+    Ports {
+        ports: u32,
+    },
+    /// Few open files.
+    Descriptors {
+        descriptors: u32,
+    },
 }
 
 /// Undoes what was done to the machine.
@@ -68,7 +86,8 @@ impl Starvation {
     pub(super) fn wrap(self, words: &[String]) -> Command {
         let front: Vec<String> = match self {
             Starvation::Hogs { nice, .. } => vec!["nice".to_owned(), "-n".to_owned(), nice.to_string()],
-            Starvation::Descriptors => vec!["prlimit".to_owned(), "--nofile=64:64".to_owned()],
+            Starvation::OnlyIdleTime { .. } => ["chrt", "--idle", "0"].map(str::to_owned).to_vec(),
+            Starvation::Descriptors { descriptors } => vec!["prlimit".to_owned(), format!("--nofile={descriptors}:{descriptors}")],
             _ => Vec::new(),
         };
         let mut all = front.iter().chain(words);
@@ -80,16 +99,23 @@ impl Starvation {
     /// Starves the process that has just been started.
     pub(super) fn begin(self, process: u32) -> Result<StarvationGuard> {
         match self {
-            Starvation::Quota { percent } => limited(process, percent),
-            Starvation::Hogs { count, .. } => (0..count).map(|_| hog()).collect::<Result<_>>().map(StarvationGuard::Hogs),
-            Starvation::Stop { milliseconds } => {
+            Starvation::Quota { percent, period_ms } => limited(process, percent, period_ms * 1_000),
+            Starvation::Hogs { count, .. } | Starvation::OnlyIdleTime { hogs: count } => {
+                (0..count).map(|_| hog(GENERATOR_CORE, 0, ENDLESS)).collect::<Result<_>>().map(StarvationGuard::Hogs)
+            }
+            Starvation::Bursts { percent } => Ok(StarvationGuard::Hogs(vec![hog(GENERATOR_CORE, -15, &bursts(percent))?])),
+            Starvation::Neighbour { percent } => Ok(StarvationGuard::Hogs(vec![hog(SERVER_CORE, 0, &bursts(percent))?])),
+            Starvation::Stop { milliseconds, times } => {
                 thread::sleep(MIDDLE);
-                signal(process, "STOP")?;
-                thread::sleep(Duration::from_millis(milliseconds));
-                signal(process, "CONT")?;
+                for _ in 0..times {
+                    signal(process, "STOP")?;
+                    thread::sleep(Duration::from_millis(milliseconds));
+                    signal(process, "CONT")?;
+                    thread::sleep(BETWEEN_STOPS);
+                }
                 Ok(StarvationGuard::Nothing)
             }
-            Starvation::None | Starvation::Ports | Starvation::Descriptors => Ok(StarvationGuard::Nothing),
+            Starvation::None | Starvation::Ports { .. } | Starvation::Descriptors { .. } => Ok(StarvationGuard::Nothing),
         }
     }
 }
@@ -99,15 +125,23 @@ fn signal(process: u32, name: &str) -> Result<()> {
     if sent.success() { Ok(()) } else { bail!("the generator ended before it could be sent SIG{name}") }
 }
 
-fn hog() -> Result<Child> {
+const ENDLESS: &str = "while True: pass";
+
+/// Busy for a part of each 100 ms.
+fn bursts(percent: u64) -> String {
+    let busy_s = percent as f64 / 1_000.0;
+    format!("import time\nwhile True:\n t = time.monotonic() + {busy_s}\n while time.monotonic() < t: pass\n time.sleep({})", 0.1 - busy_s)
+}
+
+fn hog(core: usize, nice: i32, program: &str) -> Result<Child> {
     let mut command = Command::new("taskset");
-    command.args(["-c", &GENERATOR_CORE.to_string(), "sh", "-c", "while :; do :; done"]);
+    command.args(["-c", &core.to_string(), "nice", "-n", &nice.to_string(), "python3", "-c", program]);
     command.stdin(Stdio::null()).spawn().context("starting a hog")
 }
 
 /// Puts a process under a CPU limit, in whichever version of control groups the machine has.
-fn limited(process: u32, percent: u64) -> Result<StarvationGuard> {
-    let quota_us = PERIOD_US * percent / 100;
+fn limited(process: u32, percent: u64, period_us: u64) -> Result<StarvationGuard> {
+    let quota_us = period_us * percent / 100;
     let (root, unified) = match Path::new("/sys/fs/cgroup/cgroup.controllers").is_file() {
         true => (Path::new("/sys/fs/cgroup"), true),
         false => (Path::new("/sys/fs/cgroup/cpu"), false),
@@ -116,19 +150,20 @@ fn limited(process: u32, percent: u64) -> Result<StarvationGuard> {
     fs::create_dir(&folder).with_context(|| format!("creating the control group {}", folder.display()))?;
     let hold = StarvationGuard::Group(folder.clone());
     if unified {
-        fs::write(folder.join("cpu.max"), format!("{quota_us} {PERIOD_US}"))?;
+        fs::write(folder.join("cpu.max"), format!("{quota_us} {period_us}"))?;
     } else {
-        fs::write(folder.join("cpu.cfs_period_us"), PERIOD_US.to_string())?;
+        fs::write(folder.join("cpu.cfs_period_us"), period_us.to_string())?;
         fs::write(folder.join("cpu.cfs_quota_us"), quota_us.to_string())?;
     }
     fs::write(folder.join("cgroup.procs"), process.to_string()).context("moving the generator into its control group")?;
     Ok(hold)
 }
 
-/// Server and generator in a network namespace of their own, which has 40 local ports.
-pub(super) fn few_ports(server: &Path, truth: &str, words: &[String]) -> Result<Output> {
+/// Server and generator in a network namespace of their own, which has few local ports.
+pub(super) fn few_ports(server: &Path, truth: &str, words: &[String], ports: u32) -> Result<Output> {
+    let last = 40_000 + ports - 1;
     let script = format!(
-        "ip link set lo up && echo '40000 40039' > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse || exit 97
+        "ip link set lo up && echo '40000 {last}' > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse || exit 97
          mkfifo \"$0/in\" \"$0/out\"
          taskset -c {SERVER_CORE} {} '{truth}' < \"$0/in\" > \"$0/out\" &
          exec 3> \"$0/in\" 4< \"$0/out\"

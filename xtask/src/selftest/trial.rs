@@ -1,9 +1,10 @@
-//! The trials: a server, a load, and what starves the generator meanwhile.
+//! The trials: a server, a load, and what starves the generator meanwhile. Read [`all`] first.
 
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use super::starve::{self, Starvation};
 use super::verdict::SelfVerdict;
@@ -22,75 +23,109 @@ pub(super) struct TrialFiles {
     pub(super) scripts: PathBuf,
 }
 
+#[derive(Debug, Clone)]
 pub(super) struct Trial {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// What the server does: a `Truth` of crates/stub.
     truth: &'static str,
     /// Of `loadstone run`; `{url}` and `{scripts}` are filled in.
-    arguments: &'static str,
+    arguments: String,
     starvation: Starvation,
 }
 
 const FIVE_MS: &str = r#"{"kind": "delay", "delay": "5ms"}"#;
 const INSTANT: &str = r#"{"kind": "instant"}"#;
 const FIFTY_MS: &str = r#"{"kind": "delay", "delay": "50ms"}"#;
+const TWO_SECONDS: &str = r#"{"kind": "delay", "delay": "2s"}"#;
+const STALL: &str = r#"{"kind": "stall", "after_ns": 2000000000, "length_ns": 1000000000}"#;
+const TWO_DELAYS: &str = r#"{"kind": "bimodal", "fast": "5ms", "slow": "50ms", "slow_share": 0.03}"#;
+const QUEUE: &str = r#"{"kind": "single_server", "mean_service_ns": 1000000}"#;
+const DRIP: &str = r#"{"kind": "slow_body", "bytes": 10000, "piece_bytes": 1000, "pause_ns": 5000000}"#;
 
-const fn clean(name: &'static str, truth: &'static str, arguments: &'static str) -> Trial {
-    Trial { name, truth, arguments, starvation: Starvation::None }
+fn trial(name: impl Into<String>, truth: &'static str, arguments: impl Into<String>, starvation: Starvation) -> Trial {
+    Trial { name: name.into(), truth, arguments: arguments.into(), starvation }
 }
 
-const fn starved(name: &'static str, truth: &'static str, arguments: &'static str, starvation: Starvation) -> Trial {
-    Trial { name, truth, arguments, starvation }
+/// Clean settings, and each way to starve at three severities.
+pub(super) fn all() -> Vec<Trial> {
+    let clean = |name: &str, truth, arguments: &str| trial(format!("clean: {name}"), truth, arguments, Starvation::None);
+    let mut trials = vec![
+        clean("10/s", FIVE_MS, "{url} --rate 10 --for 10s"),
+        clean("100/s", FIVE_MS, "{url} --rate 100 --for 5s"),
+        clean("1,000/s", FIVE_MS, "{url} --rate 1000 --for 5s"),
+        clean("10,000/s", FIVE_MS, "{url} --rate 10000 --for 5s"),
+        clean("3,000/s, instant responses", INSTANT, "{url} --rate 3000 --for 5s"),
+        clean("500/s at random moments", FIVE_MS, "{url} --rate 500 --poisson --for 5s"),
+        clean("20 users", FIVE_MS, "{url} --users 20 --for 5s"),
+        clean("200 users, slow responses", FIFTY_MS, "{url} --users 200 --for 5s"),
+        clean("the target stalls for a second", STALL, "{url} --rate 500 --for 5s"),
+        clean("two delays", TWO_DELAYS, "{url} --rate 500 --for 5s"),
+        clean("a queue at 70 %", QUEUE, "{url} --rate 700 --poisson --for 5s"),
+        clean("a connection for each request", FIVE_MS, "{url} --rate 200 --no-keep-alive --for 5s"),
+        clean("bodies that drip", DRIP, "{url} --rate 100 --for 5s"),
+        clean("a script", FIVE_MS, "{scripts}/light.load.ts -p target={url}"),
+        trial("clean: beside a busy database", FIVE_MS, "{url} --rate 500 --for 5s", Starvation::Neighbour { percent: 40 }),
+    ];
+    let mut starved = |name: String, truth, arguments: &str, starvation| {
+        trials.push(trial(format!("starved: {name}"), truth, arguments, starvation));
+    };
+    for percent in [3, 10, 25] {
+        starved(format!("CPU limit of {percent} %"), FIVE_MS, "{url} --rate 4000 --for 5s", Starvation::Quota { percent, period_ms: 100 });
+    }
+    for percent in [20, 50, 80] {
+        let starvation = Starvation::Quota { percent, period_ms: 1_000 };
+        starved(format!("CPU limit of {percent} % of each second"), FIVE_MS, "{url} --users 200 --for 5s", starvation);
+    }
+    for count in [1, 2, 4] {
+        starved(format!("{count} hogs on the core"), FIVE_MS, "{url} --rate 2000 --for 5s", Starvation::Hogs { count, nice: 0 });
+    }
+    for nice in [5, 10, 19] {
+        starved(format!("a hog, and niceness {nice}"), FIVE_MS, "{url} --rate 1000 --for 5s", Starvation::Hogs { count: 1, nice });
+    }
+    for count in [1, 2, 4] {
+        starved(format!("{count} hogs, only idle time"), FIVE_MS, "{url} --rate 500 --for 5s", Starvation::OnlyIdleTime { hogs: count });
+    }
+    for percent in [10, 40, 80] {
+        starved(format!("a hog for {percent} % of each 100 ms"), FIVE_MS, "{url} --rate 1000 --for 5s", Starvation::Bursts { percent });
+    }
+    for milliseconds in [80, 300, 1_000] {
+        starved(
+            format!("stopped for {milliseconds} ms"),
+            FIVE_MS,
+            "{url} --rate 1000 --for 5s",
+            Starvation::Stop { milliseconds, times: 1 },
+        );
+    }
+    for milliseconds in [20, 50, 100] {
+        let starvation = Starvation::Stop { milliseconds, times: 10 };
+        starved(format!("stopped ten times for {milliseconds} ms"), FIVE_MS, "{url} --users 20 --for 5s", starvation);
+    }
+    for ports in [10, 40, 160] {
+        starved(format!("{ports} local ports"), FIVE_MS, "{url} --rate 500 --no-keep-alive --for 5s", Starvation::Ports { ports });
+    }
+    for descriptors in [48, 64, 96] {
+        starved(format!("{descriptors} descriptors"), TWO_SECONDS, "{url} --rate 100 --for 5s", Starvation::Descriptors { descriptors });
+    }
+    for turns in [250_000, 1_000_000, 2_500_000] {
+        let arguments = format!("{{scripts}}/heavy.load.ts -p target={{url}} -p turns={turns}");
+        starved(format!("a script that computes {turns} turns"), FIVE_MS, &arguments, Starvation::None);
+    }
+    for rate in [200_000, 400_000, 900_000] {
+        starved(format!("{rate}/s are more than a core can send"), INSTANT, &format!("{{url}} --rate {rate} --for 5s"), Starvation::None);
+    }
+    for users in [100, 400, 1_000] {
+        starved(format!("{users} users saturate the core"), INSTANT, &format!("{{url}} --users {users} --for 5s"), Starvation::None);
+    }
+    trials
 }
-
-pub(super) const ALL: &[Trial] = &[
-    clean("clean: 100/s", FIVE_MS, "{url} --rate 100 --for 5s"),
-    clean("clean: 1,000/s", FIVE_MS, "{url} --rate 1000 --for 5s"),
-    clean("clean: 3,000/s, instant responses", INSTANT, "{url} --rate 3000 --for 5s"),
-    clean("clean: 500/s at random moments", FIVE_MS, "{url} --rate 500 --poisson --for 5s"),
-    clean("clean: 20 users", FIVE_MS, "{url} --users 20 --for 5s"),
-    clean("clean: 200 users, slow responses", FIFTY_MS, "{url} --users 200 --for 5s"),
-    clean(
-        "clean: the target stalls for a second",
-        r#"{"kind": "stall", "after_ns": 2000000000, "length_ns": 1000000000}"#,
-        "{url} --rate 500 --for 5s",
-    ),
-    clean("clean: two delays", r#"{"kind": "bimodal", "fast": "5ms", "slow": "50ms", "slow_share": 0.03}"#, "{url} --rate 500 --for 5s"),
-    clean("clean: a queue at 70 %", r#"{"kind": "single_server", "mean_service_ns": 1000000}"#, "{url} --rate 700 --poisson --for 5s"),
-    clean("clean: a connection for each request", FIVE_MS, "{url} --rate 200 --no-keep-alive --for 5s"),
-    clean(
-        "clean: bodies that drip",
-        r#"{"kind": "slow_body", "bytes": 10000, "piece_bytes": 1000, "pause_ns": 5000000}"#,
-        "{url} --rate 100 --for 5s",
-    ),
-    clean("clean: a script", FIVE_MS, "{scripts}/light.load.ts -p target={url}"),
-    starved("starved: CPU limit of 3 %", FIVE_MS, "{url} --rate 3000 --for 5s", Starvation::Quota { percent: 3 }),
-    starved("starved: CPU limit of 10 %", FIVE_MS, "{url} --rate 8000 --for 5s", Starvation::Quota { percent: 10 }),
-    starved("starved: four hogs on the core", FIVE_MS, "{url} --rate 2000 --for 5s", Starvation::Hogs { count: 4, nice: 0 }),
-    starved("starved: one hog, generator at low priority", FIVE_MS, "{url} --rate 1000 --for 5s", Starvation::Hogs { count: 1, nice: 15 }),
-    starved("starved: stopped for 300 ms", FIVE_MS, "{url} --rate 1000 --for 5s", Starvation::Stop { milliseconds: 300 }),
-    starved("starved: stopped for 80 ms", FIVE_MS, "{url} --rate 1000 --for 5s", Starvation::Stop { milliseconds: 80 }),
-    starved("starved: 40 local ports", FIVE_MS, "{url} --rate 500 --no-keep-alive --for 5s", Starvation::Ports),
-    starved("starved: 64 descriptors", r#"{"kind": "delay", "delay": "2s"}"#, "{url} --rate 100 --for 5s", Starvation::Descriptors),
-    starved("starved: a script that computes", FIVE_MS, "{scripts}/heavy.load.ts -p target={url}", Starvation::None),
-    starved("starved: more than a core can send", INSTANT, "{url} --rate 400000 --for 5s", Starvation::None),
-    starved("starved: users that saturate the core", INSTANT, "{url} --users 100 --for 5s", Starvation::None),
-];
 
 impl Trial {
-    pub(super) fn is_starved(&self) -> bool {
-        self.name.starts_with("starved")
-    }
-
-    pub(super) fn is_right(&self, grade: &str) -> bool {
-        (grade == "valid") != self.is_starved()
-    }
-
     pub(super) fn run(&self, tools: &TrialFiles) -> Result<SelfVerdict> {
-        let output = match self.starvation {
-            Starvation::Ports => starve::few_ports(&tools.server, self.truth, &self.command(tools, "$url"))?,
+        let truth: Value = serde_json::from_str(self.truth)?;
+        let (output, account) = match self.starvation {
+            Starvation::Ports { ports } => (starve::few_ports(&tools.server, self.truth, &self.command(tools, "$url"), ports)?, None),
             _ => {
-                let truthful = Truthful::start(&tools.server, &serde_json::from_str(self.truth)?, 1)?;
+                let truthful = Truthful::start(&tools.server, &truth, 1)?;
                 let words = self.command(tools, &truthful.url);
                 let mut command = self.starvation.wrap(&words);
                 let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
@@ -98,16 +133,25 @@ impl Trial {
                 let hold = self.starvation.begin(child.id())?;
                 let output = child.wait_with_output()?;
                 drop(hold);
-                output
+                (output, Some(truthful.account()?))
             }
         };
         if output.status.code() == Some(REFUSED) {
-            return Ok(SelfVerdict { grade: "refused".to_owned(), checks: vec!["before the load".to_owned()] });
+            return Ok(SelfVerdict::refused());
         }
         if !output.status.code().is_some_and(|code| MEASURED.contains(&code)) {
             bail!("loadstone ended with {}", output.status);
         }
-        SelfVerdict::read(&serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?)
+        let summary = serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?;
+        SelfVerdict::read(&summary, account.as_ref(), self.asked(), body_s(&truth))
+    }
+
+    /// Requests that an open load given by flags asks for.
+    fn asked(&self) -> Option<f64> {
+        let words: Vec<&str> = self.arguments.split(' ').collect();
+        let after = |flag: &str| words.iter().position(|word| *word == flag).and_then(|index| words.get(index + 1));
+        let (rate, length) = (after("--rate")?, after("--for")?);
+        Some(rate.parse::<f64>().ok()? * length.strip_suffix('s')?.parse::<f64>().ok()?)
     }
 
     /// The words of the command, pinned to the generator's core.
@@ -119,16 +163,33 @@ impl Trial {
     }
 }
 
+/// The server stamps an answer when it begins; a body that drips takes longer. Seconds.
+fn body_s(truth: &Value) -> f64 {
+    let number = |name: &str| truth[name].as_f64();
+    let pauses = number("bytes").zip(number("piece_bytes")).map_or(0.0, |(bytes, piece)| (bytes / piece).ceil() - 1.0);
+    pauses * number("pause_ns").unwrap_or(0.0) / 1e9
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn names_tell_what_is_right() {
-        let (clean, starved): (Vec<&Trial>, Vec<&Trial>) = ALL.iter().partition(|trial| !trial.is_starved());
-        assert!(clean.len() >= 10 && starved.len() >= 10);
-        assert!(clean.iter().all(|trial| trial.name.starts_with("clean: ") && trial.is_right("valid") && !trial.is_right("suspect")));
-        assert!(starved.iter().all(|trial| trial.is_right("suspect") && trial.is_right("invalid") && !trial.is_right("valid")));
-        assert!(ALL.iter().all(|trial| serde_json::from_str::<serde_json::Value>(trial.truth).is_ok()));
+    fn there_are_enough_clean_settings_and_three_severities_of_each_way_to_starve() {
+        let trials = all();
+        let (clean, starved): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|trial| trial.name.starts_with("clean: "));
+        assert!(clean.len() >= 8 && starved.len() >= 36 && starved.len().is_multiple_of(3), "{} {}", clean.len(), starved.len());
+        let names: BTreeSet<&str> = trials.iter().map(|trial| trial.name.as_str()).collect();
+        assert_eq!(names.len(), trials.len());
+        assert!(trials.iter().all(|trial| serde_json::from_str::<Value>(trial.truth).is_ok()));
+    }
+
+    #[test]
+    fn what_a_trial_asks_for_and_what_its_body_takes() {
+        let find = |name: &str| all().into_iter().find(|trial| trial.name == name).unwrap();
+        assert_eq!((find("clean: 1,000/s").asked(), find("clean: 20 users").asked()), (Some(5_000.0), None));
+        assert!((body_s(&serde_json::from_str(DRIP).unwrap()) - 0.045).abs() < 1e-9);
     }
 }
