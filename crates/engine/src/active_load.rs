@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::assembly::SnapshotAssembly;
 use crate::control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
-use crate::messages::{CoordinatorInput, WorkerCommand, WorkerReport};
+use crate::messages::{CoordinatorInput, LeafShared, WorkerCommand, WorkerReport};
 use crate::tree::LoadTree;
 
 /// Time between telling the workers and the instant at which a leaf begins, so that all begin together.
@@ -136,7 +136,8 @@ impl<'a> ActiveLoad<'a> {
         let at = self.monotonic.now() + LEAD_NS;
         for leaf in leaves {
             self.running.insert(leaf, self.workers.len());
-            self.tell(&WorkerCommand::Begin { leaf, at, numbers: Arc::default() });
+            let shared = Arc::new(LeafShared::new(self.workers.len()));
+            self.tell(&WorkerCommand::Begin { leaf, at, shared });
             self.event(LoadEvent::LeafBegan { leaf, at });
         }
         self.finish_when_over();

@@ -10,6 +10,7 @@ use plan::{ClosedStage, IterationSplit};
 
 use crate::active_leaf::ActiveLeaf;
 use crate::level::UserLevel;
+use crate::messages::LeafShared;
 use crate::tasks::{Spawner, Tasks};
 use crate::user::UserFactory;
 
@@ -45,7 +46,7 @@ struct UserLoops<C: UserFactory> {
     level: Cell<usize>,
     present: Cell<u64>,
     /// Numbers the leaf's iterations, common to all workers, so that none is left out. One atomic add per iteration of closed load.
-    numbers: Arc<AtomicU64>,
+    shared: Arc<LeafShared>,
     spawner: Spawner,
 }
 
@@ -57,10 +58,10 @@ struct LoopingUser {
 }
 
 /// Runs a closed profile on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[ClosedStage], numbers: Arc<AtomicU64>) {
+pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[ClosedStage], shared: Arc<LeafShared>) {
     let level = UserLevel::new(stages);
     let tasks = Tasks::default();
-    let loops = UserLoops::new(leaf, numbers, &tasks);
+    let loops = UserLoops::new(leaf, shared, &tasks);
     tasks.beside(follow(loops, level)).await;
 }
 
@@ -70,10 +71,10 @@ pub(crate) async fn run_iterations<C: UserFactory>(
     users: u64,
     count: u64,
     split: IterationSplit,
-    numbers: Arc<AtomicU64>,
+    shared: Arc<LeafShared>,
 ) {
     let tasks = Tasks::default();
-    let loops = UserLoops::new(leaf, numbers, &tasks);
+    let loops = UserLoops::new(leaf, shared, &tasks);
     let lead = async {
         loops.set_level(users, || match split {
             IterationSplit::PerUser => Quota::PerUser(count),
@@ -105,8 +106,8 @@ async fn follow<C: UserFactory>(loops: Rc<UserLoops<C>>, level: UserLevel) {
 }
 
 impl<C: UserFactory> UserLoops<C> {
-    fn new(leaf: Rc<ActiveLeaf<C>>, numbers: Arc<AtomicU64>, tasks: &Tasks) -> Rc<Self> {
-        Rc::new(Self { leaf, users: RefCell::default(), level: Cell::new(0), present: Cell::new(0), numbers, spawner: tasks.spawner() })
+    fn new(leaf: Rc<ActiveLeaf<C>>, shared: Arc<LeafShared>, tasks: &Tasks) -> Rc<Self> {
+        Rc::new(Self { leaf, users: RefCell::default(), level: Cell::new(0), present: Cell::new(0), shared, spawner: tasks.spawner() })
     }
 
     /// Makes the level of all workers together `users`; this worker keeps the users whose index is its share.
@@ -155,7 +156,7 @@ async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>
         if now >= leaf.load_end.get() {
             break;
         }
-        let Some(number) = quota.take(&loops.numbers) else { break };
+        let Some(number) = quota.take(&loops.shared.numbers) else { break };
         match leaf.perform(&mut user, now, None, number).await {
             Some(ended) => now = ended,
             None => leaf.stop(),

@@ -7,7 +7,8 @@
 //!   for each write (`script::data::collection`). A thread that a worker starts shares that worker's table (`protocol::dns`).
 //! - **A runtime that others wake exists before the first worker leaves.** To wake a runtime is to write to its eventfd, by its number in the
 //!   table of whoever does it. So the coordinator makes the runtimes of all workers, and Ctrl-C is watched, before any worker begins: these numbers
-//!   mean the same in every table. What a worker tells anybody else goes through channels of the standard library, which need no descriptor.
+//!   mean the same in every table, also where one worker wakes another (`exchange`). What a worker tells anybody else goes through channels of the
+//!   standard library, which need no descriptor.
 //! - **No copy keeps alive what its owner closes.** The other end of a socket or a pipe sees no end while a copy is open, so the worker closes its
 //!   copies of those at once. It keeps what runtimes are made of (eventfds, epolls, timers) and pairs of nameless Unix sockets, by which tokio
 //!   passes signals on: a signal may interrupt any thread, and any runtime may be the one that takes it up.

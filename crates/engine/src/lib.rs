@@ -4,7 +4,8 @@
 //!
 //! - [`Coordinator`] starts the workers' threads; `active_load` walks the load tree over them, `assembly` merges their snapshots.
 //! - `worker` is one thread, driven by `event_loop` in `turns`. `messages` has what it and the coordinator send each other.
-//! - `active_leaf` is one leaf of the tree on one worker; `open` and `closed` dispatch its iterations.
+//! - `active_leaf` is one leaf of the tree on one worker; `open` and `closed` dispatch its iterations, and `exchange`
+//!   lets the workers of an open leaf share its maximum of users.
 //! - `arrivals`, `level` and `stages` say what is due when, as pure functions.
 //! - `host`, `cgroup`, `scheduling` and `descriptors` are about the machine underneath.
 //!
@@ -21,6 +22,7 @@ mod control;
 mod coordinator;
 mod descriptors;
 mod event_loop;
+mod exchange;
 mod failure;
 mod host;
 mod level;

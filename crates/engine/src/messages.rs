@@ -10,6 +10,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use metrics::{Nanos, Snapshot};
 
 use crate::control::{LoadControl, WorkerError};
+use crate::exchange::Exchange;
 
 /// Length of the time that a snapshot covers.
 pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
@@ -19,8 +20,8 @@ pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
 pub(crate) enum WorkerCommand {
     /// All workers are ready: seconds are counted from now on.
     Start,
-    /// Start a leaf at an instant. `numbers` has the number of its next iteration in closed load, for all workers.
-    Begin { leaf: u32, at: Nanos, numbers: Arc<AtomicU64> },
+    /// Start a leaf at an instant.
+    Begin { leaf: u32, at: Nanos, shared: Arc<LeafShared> },
     /// Start no more iterations; let the running ones finish within their graceful stop.
     Stop,
     /// Interrupt all iterations.
@@ -29,6 +30,21 @@ pub(crate) enum WorkerCommand {
     Scale { at: Nanos, factor: f64 },
     /// Hand over what is left and end.
     Finish,
+}
+
+/// What the workers of one leaf share.
+#[derive(Debug)]
+pub(crate) struct LeafShared {
+    /// Closed load: number of the next iteration.
+    pub(crate) numbers: AtomicU64,
+    /// Open load: how arrivals find a free user.
+    pub(crate) exchange: Arc<Exchange>,
+}
+
+impl LeafShared {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { numbers: AtomicU64::new(0), exchange: Arc::new(Exchange::new(workers)) }
+    }
 }
 
 /// What a worker tells the coordinator.

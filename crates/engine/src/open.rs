@@ -8,13 +8,17 @@
 //! target that holds all users up.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use metrics::Nanos;
 use plan::{OpenStage, ScenarioRun};
 
 use crate::active_leaf::ActiveLeaf;
 use crate::arrivals::{ArrivalShare, Arrivals, Due};
+use crate::exchange::{Exchange, ExchangePlace, Message};
 use crate::pace::Pace;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
@@ -47,6 +51,9 @@ struct UserPool<C: UserFactory> {
     /// Of the arrivals in their order, how many came when the target held as many users up as there may be.
     queued: Cell<u64>,
     pace: Cell<Pace>,
+    exchange: ExchangePlace,
+    /// Arrivals that waited on another worker, while users of this one were free.
+    adopted: RefCell<VecDeque<Due>>,
     spawner: Spawner,
 }
 
@@ -65,7 +72,7 @@ struct Assigned {
 }
 
 /// Runs an open leaf on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenStage], turns: Turns) {
+pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenStage], exchange: Arc<Exchange>, turns: Turns) {
     let users_max = leaf.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX).max(1);
     let share = leaf.context.share();
     // Fewer users than workers: the first workers have one user each and share all arrivals; the others have none.
@@ -87,10 +94,15 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
         may_make: Cell::new(0),
         queued: Cell::new(0),
         pace: Cell::default(),
+        exchange: ExchangePlace::new(exchange, share.index as usize),
+        adopted: RefCell::default(),
         spawner: tasks.spawner(),
         leaf,
     });
+    tasks.spawner().spawn(exchange_arrivals(Rc::clone(&pool)));
+    let place = Rc::clone(&pool);
     tasks.beside(dispatch(pool, arrivals, turns)).await;
+    place.exchange.leave();
 }
 
 async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals, turns: Turns) {
@@ -107,7 +119,7 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals,
         // Until the profile ends, the load may yet be scaled up.
         let is_over = stopped_at.is_some() || next.is_none() && now >= profile_end;
         let end = stopped_at.unwrap_or(profile_end) + leaf.graceful_stop_ns;
-        let is_idle = pool.under_way.get() == 0 && (pool.waiting() == 0 || stopped_at.is_some());
+        let is_idle = pool.under_way.get() == 0 && (stopped_at.is_some() || !pool.has_waiting() && !pool.exchange.is_needed());
         if is_over && is_idle || now >= end.max(profile_end) {
             return;
         }
@@ -131,6 +143,10 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals,
 impl<C: UserFactory> UserPool<C> {
     fn waiting(&self) -> u64 {
         self.due.get() - self.started.get()
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.waiting() > 0 || !self.adopted.borrow().is_empty()
     }
 
     /// Counts arrivals that have come due. Returns when the next one is due, or was; `None`: no arrival is ahead.
@@ -163,7 +179,7 @@ impl<C: UserFactory> UserPool<C> {
 
     /// Hands arrivals that wait to free users, and to new ones where they may make them.
     fn start_waiting(self: &Rc<Self>) {
-        while self.waiting() > 0 {
+        while self.has_waiting() {
             let free = self.free.borrow_mut().pop();
             let Some(user) = free.or_else(|| self.new_user()) else { return };
             let Some(next) = self.take() else { return };
@@ -173,7 +189,8 @@ impl<C: UserFactory> UserPool<C> {
     }
 
     fn new_user(self: &Rc<Self>) -> Option<Rc<PooledUser>> {
-        if self.started.get() >= self.may_make.get() || self.users.get() >= self.users_max {
+        let may_make = self.started.get() < self.may_make.get() || !self.adopted.borrow().is_empty();
+        if !may_make || self.users.get() >= self.users_max {
             return None;
         }
         self.users.set(self.users.get() + 1);
@@ -191,6 +208,7 @@ impl<C: UserFactory> UserPool<C> {
         if self.users.get() >= self.users_max {
             self.queued.set(self.due.get());
             self.show_waiting();
+            self.exchange.set_queueing(true);
             return None;
         }
         let oldest = self.starting.borrow().clone().next()?;
@@ -207,25 +225,61 @@ impl<C: UserFactory> UserPool<C> {
         None
     }
 
-    /// The oldest arrival that is due and has not started.
+    /// The next arrival for a user of this worker.
     fn take(&self) -> Option<Assigned> {
+        if self.leaf.is_stopping() {
+            return None;
+        }
+        let adopted = self.adopted.borrow_mut().pop_front().map(|due| Assigned { due, queued: true });
+        let next = adopted.or_else(|| self.take_oldest())?;
+        self.under_way.set(self.under_way.get() + 1);
+        Some(next)
+    }
+
+    /// The oldest arrival of this worker that is due and has not started.
+    fn take_oldest(&self) -> Option<Assigned> {
         if self.waiting() == 0 || self.leaf.is_stopping() {
             return None;
         }
         let due = self.starting.borrow_mut().next()?;
         let queued = self.started.get() < self.queued.get();
         self.started.set(self.started.get() + 1);
-        self.under_way.set(self.under_way.get() + 1);
         if queued {
             self.show_waiting();
         }
+        if self.waiting() == 0 {
+            self.exchange.set_queueing(false);
+        }
         Some(Assigned { due, queued })
+    }
+
+    /// Offers what is free to workers on which arrivals wait.
+    fn offer_free(&self) {
+        if !self.has_waiting() && (!self.free.borrow().is_empty() || self.users.get() < self.users_max) && !self.leaf.is_stopping() {
+            self.exchange.offer();
+        }
     }
 
     /// Records how many arrivals wait for one of the users, as the target holds them all up.
     fn show_waiting(&self) {
         let waiting = self.queued.get().saturating_sub(self.started.get());
         self.leaf.context.recorder.borrow_mut().leaf(self.leaf.number).waiting = waiting;
+    }
+}
+
+/// The task that hears of arrivals that wait on other workers, and of users that are free there.
+async fn exchange_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>) {
+    loop {
+        match poll_fn(|context| pool.exchange.poll_message(context)).await {
+            Message::Look => {}
+            Message::Free { worker } => pool.exchange.answer(worker, || pool.take_oldest().map(|next| next.due)),
+            Message::Arrival(arrival) => {
+                pool.adopted.borrow_mut().extend(arrival);
+                pool.start_waiting();
+            }
+        }
+        pool.offer_free();
+        pool.leaf.changed.wake();
     }
 }
 
@@ -251,6 +305,7 @@ async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<Pooled
             Some(next) => pooled.assigned.set(Some(next)),
             None => {
                 pool.free.borrow_mut().push(Rc::clone(&pooled));
+                pool.offer_free();
                 if pool.under_way.get() == 0 || leaf.is_stopping() {
                     leaf.changed.wake();
                 }

@@ -9,7 +9,6 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
 use metrics::clock::{Clock, Monotonic};
@@ -24,7 +23,7 @@ use crate::control::WorkerError;
 use crate::descriptors::{self, DescriptorTables};
 use crate::event_loop::EventLoop;
 use crate::failure::Failure;
-use crate::messages::{WorkerCommand, WorkerLink, WorkerReport};
+use crate::messages::{LeafShared, WorkerCommand, WorkerLink, WorkerReport};
 use crate::snapshots::SnapshotTicker;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
@@ -121,11 +120,11 @@ pub(crate) async fn carry_out<C: UserFactory>(
         while let Some(command) = next_command(&mut commands, &failure).await {
             match command {
                 WorkerCommand::Start => {}
-                WorkerCommand::Begin { leaf, at, numbers } => {
+                WorkerCommand::Begin { leaf, at, shared } => {
                     if let Some(leaf) = ActiveLeaf::new(context.clone(), Rc::clone(&factory), failure.clone(), &plan, leaf, at) {
                         let leaf = Rc::new(leaf);
                         leaves.push(Rc::clone(&leaf));
-                        begin(&spawner, leaf, numbers, turns.clone(), link.clone());
+                        begin(&spawner, leaf, shared, turns.clone(), link.clone());
                     }
                 }
                 WorkerCommand::Stop => each(&leaves, |leaf| leaf.stop()),
@@ -174,7 +173,7 @@ async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>) {
     }
 }
 
-fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Arc<AtomicU64>, turns: Turns, link: WorkerLink) {
+fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc<LeafShared>, turns: Turns, link: WorkerLink) {
     if leaf.context.index == 0 {
         spawner.spawn(mark_stages(Rc::clone(&leaf)));
     }
@@ -187,11 +186,11 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, numbers: Ar
             recorder.leaf_changed(leaf.number, LeafChange::Began { at: leaf.begin, scenario });
         }
         match leaf.run.profile.clone() {
-            LoadProfile::Open { stages } => open::run(Rc::clone(&leaf), &stages, turns).await,
-            LoadProfile::Closed { stages } => closed::run(Rc::clone(&leaf), &stages, numbers).await,
+            LoadProfile::Open { stages } => open::run(Rc::clone(&leaf), &stages, Arc::clone(&shared.exchange), turns).await,
+            LoadProfile::Closed { stages } => closed::run(Rc::clone(&leaf), &stages, shared).await,
             LoadProfile::Iterations { users, count, split, .. } => {
                 if split == IterationSplit::PerUser || count > 0 {
-                    closed::run_iterations(Rc::clone(&leaf), users, count, split, numbers).await;
+                    closed::run_iterations(Rc::clone(&leaf), users, count, split, shared).await;
                 }
             }
         }

@@ -9,6 +9,7 @@ use super::*;
 use crate::event_loop::on_virtual_time;
 use crate::messages::CoordinatorInput;
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
+use futures_util::future::join_all;
 use metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
 use plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timing};
 
@@ -26,6 +27,8 @@ struct Target {
     users_made: Rc<Cell<u64>>,
     /// How long iterations of the second leaf take.
     beside_ns: Option<u64>,
+    /// How long iterations of odd numbers take, where that is another time.
+    odd_ns: Option<u64>,
 }
 
 /// What the generator itself costs, which is nothing unless a test says otherwise.
@@ -62,7 +65,8 @@ impl VirtualUser for TestUser {
         let Some(left) = target.iterations_left.get().checked_sub(1) else { return IterationEnd::Exhausted };
         target.iterations_left.set(left);
         target.generator.works(&target.clock, target.generator.iteration_ns);
-        let wait = self.answer_ns.unwrap_or_else(|| (target.answer_ns)(target.clock.now()));
+        let odd_ns = target.odd_ns.filter(|_| iteration.arrival.sequence % 2 == 1);
+        let wait = self.answer_ns.or(odd_ns).unwrap_or_else(|| (target.answer_ns)(target.clock.now()));
         if wait > 0 {
             target.clock.sleep(wait).await;
         }
@@ -96,6 +100,8 @@ struct Asked {
     numbers: Rc<RefCell<Vec<u64>>>,
     generator: Generator,
     users_made: Rc<Cell<u64>>,
+    /// How long iterations of odd numbers take, where that is another time.
+    odd_ns: Option<u64>,
     /// A second leaf, and how long its iterations take.
     beside: Option<(LoadProfile, u64)>,
     /// Commands given at instants, besides begin and finish.
@@ -113,13 +119,14 @@ impl Asked {
             numbers: Rc::default(),
             generator: Generator::default(),
             users_made: Rc::default(),
+            odd_ns: None,
             beside: None,
             commands: Vec::new(),
         }
     }
 }
 
-/// Runs a load on `workers` workers, each on its own virtual clock, and folds all that was measured into one snapshot.
+/// Runs a load on `workers` workers, on one virtual clock, and folds all that was measured into one snapshot.
 fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     let profiles = [Some(&asked.profile), asked.beside.as_ref().map(|(profile, _)| profile)];
     let run = |(index, profile): (u32, &LoadProfile)| {
@@ -133,12 +140,11 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     let leaves: Vec<Load> = (0..).zip(profiles.into_iter().flatten()).map(run).collect();
     let leaf_count = leaves.len() as u32;
     let plan = Arc::new(TestPlan::new("t", ["s", "beside"], Load::Parallel(leaves)));
-    let mut all: Option<Snapshot> = None;
-    let numbers: Arc<AtomicU64> = Arc::default();
-    let mut slices = Vec::new();
+    let (clock, turns) = (Clock::virtual_time(), Turns::default());
+    let shared: Vec<_> = (0..2).map(|_| Arc::new(LeafShared::new(workers as usize))).collect();
+    let (mut bodies, mut outputs) = (Vec::new(), Vec::new());
     for index in 0..workers {
-        let clock = Clock::virtual_time();
-        let (reports, inputs) = sync_channel(100_000);
+        let (reports, inputs) = sync_channel(4_000);
         let (to_worker, commands) = tokio::sync::mpsc::channel(64);
         let recorder = Rc::new(RefCell::new(Recorder::new(index, 100)));
         let context = WorkerContext { index, workers, clock: clock.clone(), recorder };
@@ -149,11 +155,13 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             numbers: Rc::clone(&asked.numbers),
             generator: asked.generator.clone(),
             users_made: Rc::clone(&asked.users_made),
+            odd_ns: asked.odd_ns,
             beside_ns: asked.beside.as_ref().map(|(_, ns)| *ns),
         });
         let link = WorkerLink::new(reports);
         let later = asked.commands.clone();
-        let begin: Vec<_> = (0..leaf_count).map(|leaf| WorkerCommand::Begin { leaf, at: 0, numbers: Arc::clone(&numbers) }).collect();
+        let begin: Vec<_> =
+            (0..leaf_count).map(|leaf| WorkerCommand::Begin { leaf, at: 0, shared: Arc::clone(&shared[leaf as usize]) }).collect();
         let script_clock = clock.clone();
         let script = async move {
             for command in begin {
@@ -169,9 +177,12 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         };
         let tasks = Tasks::default();
         tasks.spawner().spawn(script);
-        let turns = Turns::default();
-        let body = tasks.beside(carry_out(Arc::clone(&plan), context, factory, turns.clone(), commands, link));
-        on_virtual_time(&clock, &turns, 2_000 * S, body).expect("the worker ends");
+        bodies.push(tasks.beside(carry_out(Arc::clone(&plan), context, factory, turns.clone(), commands, link)));
+        outputs.push(inputs);
+    }
+    on_virtual_time(&clock, &turns, 2_000 * S, join_all(bodies)).expect("the workers end");
+    let (mut all, mut slices): (Option<Snapshot>, _) = (None, Vec::new());
+    for inputs in outputs {
         for input in inputs.try_iter() {
             if let CoordinatorInput::Report(WorkerReport::Snapshot(snapshot)) = input {
                 slices.push((*snapshot).clone());
@@ -240,6 +251,36 @@ fn arrivals_wait_for_a_user_and_none_is_lost() {
         assert_eq!(series.service.max(), 100 * MS);
         assert!(close_to(series.lag.max(), 1_950 * MS));
         assert!(slices.iter().any(|slice| slice.leaves.iter().any(|leaf| leaf.waiting > 5)), "the waiting is on record");
+    }
+}
+
+#[test]
+fn an_arrival_waits_on_no_worker_while_another_has_a_user_free() {
+    // The second worker's arrivals are the odd ones, each 60 ms of work at 24 in a second: too much for its one user, nothing for two.
+    let mut asked = Asked::new(rate(48.0, 2), |_| MS);
+    (asked.users_max, asked.odd_ns, asked.graceful_stop_ns) = (Some(2), Some(60 * MS), S / 2);
+    let (all, slices) = measured(&asked, 2);
+    let leaf = &all.leaves[0];
+    assert_eq!((leaf.arrivals_due, leaf.started, leaf.ended, leaf.interrupted), (96, 96, 96, 0));
+    assert!(iterations(&all).lag.max() <= 40 * MS, "an arrival waited for {} ms", iterations(&all).lag.max() / MS);
+    assert!(slices.iter().all(|slice| slice.end < 3 * S || slice.leaves.iter().all(|leaf| leaf.users_active == 0)));
+    let mut numbers = asked.numbers.take();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..96), "each arrival started once");
+}
+
+#[test]
+fn workers_that_all_queue_share_what_waits_and_lose_none() {
+    // 100 at once, of which every second takes ten times as long, for four users.
+    for workers in [2, 3, 4] {
+        let mut asked = Asked::new(LoadProfile::burst(100), |_| 5 * MS);
+        (asked.users_max, asked.odd_ns) = (Some(4), Some(50 * MS));
+        let (all, _) = measured(&asked, workers);
+        let leaf = &all.leaves[0];
+        assert_eq!((leaf.started, leaf.ended), (100, 100), "{workers} workers");
+        // (50 × 5 ms + 50 × 50 ms) / 4 users, and at most one long iteration more.
+        let last = iterations(&all).response.max();
+        assert!(last <= 740 * MS, "{workers} workers: the last ended after {} ms", last / MS);
     }
 }
 
