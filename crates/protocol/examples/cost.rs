@@ -1,4 +1,5 @@
-//! What one request costs the generator, beside wrk: `cost URL CONNECTIONS SECONDS`.
+//! What one request costs the generator, beside wrk: `cost URL CONNECTIONS SECONDS`, with `built` for requests that are not prepared, `fresh` for a
+//! connection each.
 //!
 //! Closed loop, no engine and no recording: the price of this crate alone. Pin it and the server to different cores.
 
@@ -15,7 +16,7 @@ use tokio::task::LocalSet;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, url, connections, seconds, rest @ ..] = &arguments[..] else {
-        return Err("usage: cost URL CONNECTIONS SECONDS [built]".into());
+        return Err("usage: cost URL CONNECTIONS SECONDS [built] [fresh]".into());
     };
     let url = url::Url::parse(url)?;
     let (connections, seconds): (usize, u64) = (connections.parse()?, seconds.parse()?);
@@ -35,10 +36,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();
-    runtime.block_on(local.run_until(measure(request, connections, seconds, rest.iter().any(|word| word == "built"))))
+    let says = |wanted| rest.iter().any(|word| word == wanted);
+    let options = ClientOptions { keep_alive: !says("fresh"), ..ClientOptions::default() };
+    runtime.block_on(local.run_until(measure(request, options, connections, seconds, says("built"))))
 }
 
-async fn measure(request: Request, connections: usize, seconds: u64, built: bool) -> Result<(), Box<dyn std::error::Error>> {
+async fn measure(
+    request: Request,
+    options: ClientOptions,
+    connections: usize,
+    seconds: u64,
+    built: bool,
+) -> Result<(), Box<dyn std::error::Error>> {
     let clock = Clock::real(Monotonic::start());
     let network = Network::new(clock.clone(), NetworkOptions { insecure: true, ..NetworkOptions::default() })?;
     let prepared = PreparedRequest::new(&request).map_err(|failure| failure.message)?.without_headers();
@@ -48,7 +57,7 @@ async fn measure(request: Request, connections: usize, seconds: u64, built: bool
     let cpu = thread_cpu_ns();
     let users: Vec<_> = (0..connections)
         .map(|_| {
-            let client = Client::new(Rc::clone(&network), ClientOptions::default());
+            let client = Client::new(Rc::clone(&network), options.clone());
             let (request, prepared, done) = (Rc::clone(&request), Rc::clone(&prepared), Rc::clone(&done));
             tokio::task::spawn_local(async move {
                 loop {

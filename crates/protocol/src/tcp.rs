@@ -35,6 +35,8 @@ impl Stamping {
 #[derive(Debug)]
 pub(crate) struct Tcp {
     pub(crate) stream: TcpStream,
+    /// The kernel was told to hand stamps over.
+    asked: bool,
     /// Reads take the stamp.
     stamped: bool,
     lag_ns: Option<u64>,
@@ -42,13 +44,17 @@ pub(crate) struct Tcp {
 
 impl Tcp {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        // Without the option no read has a stamp, which is what becomes of it anyhow where there are none.
-        let _ = setsockopt(&stream, sockopt::ReceiveTimestampns, &true);
-        Self { stream, stamped: false, lag_ns: None }
+        Self { stream, asked: false, stamped: false, lag_ns: None }
     }
 
     /// Whether reads take the stamp from now on.
     pub(crate) fn stamp(&mut self, stamped: bool) {
+        // Only then: at a high rate few responses are stamped, and a connection that serves one of them need not ask.
+        if stamped && !self.asked {
+            // Without the option no read has a stamp, which is what becomes of it anyhow where there are none.
+            let _ = setsockopt(&self.stream, sockopt::ReceiveTimestampns, &true);
+            self.asked = true;
+        }
         self.stamped = stamped;
         self.lag_ns = None;
     }
