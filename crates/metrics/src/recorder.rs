@@ -370,6 +370,25 @@ mod tests {
     }
 
     #[test]
+    fn waits_for_a_connection_and_requests_sent_again_add_up() {
+        let slices = [1, 2].map(|retried| {
+            let mut recorder = Recorder::new(0, 10);
+            let id = recorder.series(&key("a"));
+            let phases = Phases { queue: 40, ..Phases::default() };
+            recorder.record(id, &Sample { retried, phases, ..sample(0, 0, 100, Outcome::Passed) });
+            let first = recorder.drain(0, 0, 1_000);
+            recorder.record(id, &sample(1_000, 1_000, 1_100, Outcome::Passed));
+            let next = &recorder.drain(1, 1_000, 2_000).series[0];
+            assert_eq!((next.retried, next.phases.queue.count()), (0, 0));
+            assert_eq!(first.slow[0].queue_ns, 40);
+            first
+        });
+        let [mut merged, other] = slices;
+        merged.merge(other);
+        assert_eq!((merged.series[0].retried, merged.series[0].phases.queue.sum()), (3, 80));
+    }
+
+    #[test]
     fn interrupted_is_censored_and_neither_passed_nor_failed() {
         let mut recorder = Recorder::new(0, 10);
         let id = recorder.series(&key("a"));

@@ -44,7 +44,11 @@ impl RunFeed<'_, '_> {
         self.subscribers.deliver(&RunEvent::SnapshotDue { at: snapshot.end });
         let RunRequests { mut controls, marks, lines } = self.subscribers.requests();
         let mut readings = self.signals.take();
-        let unmatched = self.unmatched_calls(is_last);
+        // Known for certain only once no call can come any more.
+        let stubs = self.stubs.as_ref().filter(|_| is_last).map(|stubs| stubs.recordings()).unwrap_or_default();
+        let unmatched = stub_signals::unmatched(&stubs);
+        // Said before the stubs are stopped, which takes its time.
+        stub_signals::held(&stubs).iter().for_each(|text| self.line(text));
         self.flows.take(std::mem::take(&mut readings.flow_events));
 
         let mark = |kind, text| Mark { at: snapshot.end, kind, text };
@@ -91,11 +95,6 @@ impl RunFeed<'_, '_> {
         self.subscribers.requests().lines.iter().for_each(|line| self.line(line));
         self.subscribers.deliver(&RunEvent::Finished { end });
         self.subscribers.into_failure()
-    }
-
-    /// Known for certain only once no call can come any more.
-    fn unmatched_calls(&self, is_last: bool) -> Vec<String> {
-        self.stubs.as_ref().filter(|_| is_last).map(|stubs| stub_signals::unmatched(&stubs.recordings())).unwrap_or_default()
     }
 
     fn readings(&mut self, readings: &FreshReadings) {

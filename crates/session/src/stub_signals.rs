@@ -88,6 +88,12 @@ pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
     recordings.iter().filter(|(_, recording)| recording.unmatched > 0).map(sentence).collect()
 }
 
+/// Calls that the stubs hold, in a sentence: the run ends, and they are yet to be answered.
+pub(crate) fn held(recordings: &[(String, Recording)]) -> Option<String> {
+    let calls: u64 = recordings.iter().map(|(_, recording)| recording.in_flight).sum();
+    (calls > 0).then(|| format!("{} to stubs not yet answered: they have up to ten seconds", units::counted(calls, "call")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -128,7 +128,7 @@ fn a_kept_connection_that_the_server_dropped_is_not_the_targets_failure() {
 fn keep_alive_can_be_switched_off() {
     let raw = Raw::answering(vec![send(OK)]);
     let body = r#"for (let n = 0; n < 3; n++) await user.get("/"); user.check("done", true);"#;
-    once_with(&raw.address, "options: { keepAlive: false },", body).all_checks_held();
+    once_with(&raw.address, "options: { keepAlive: false, retryIdleClose: false },", body).all_checks_held();
     assert_eq!(raw.connections(), 3);
 }
 

@@ -191,7 +191,8 @@ export default test({{ target: "{}", load: begin.run(once()) }});
 "#,
         system.url("")
     );
-    Folder::new().file("begin.load.ts", &script).run(&["run", "begin.load.ts"]).passes();
+    let ended = Folder::new().file("begin.load.ts", &script).run(&["run", "begin.load.ts"]).passes();
+    ended.says("1 call to stubs not yet answered");
     let answer = answered.recv().expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 204"), "{answer:?}");
 }

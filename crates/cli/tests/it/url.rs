@@ -25,6 +25,23 @@ fn users_keep_one_connection_each() {
     assert_eq!(ended.summary()["totals"]["bytes_received"], requests * OK.len() as u64, "{}", ended.everything());
 }
 
+/// Every reset that the target makes is a failure of the run, on kept connections too.
+#[test]
+fn resets_are_failures_and_are_not_sent_again() {
+    let behaviour = stub::Behaviour::new().fault(0.1, stub::Fault::Reset);
+    let target = stub::Server::builder().route("* /", behaviour).start().expect("a server");
+    for method in ["GET", "PUT"] {
+        let before = target.recording().routes[0].clone();
+        let ended = Folder::new().run(&["run", &target.url("/"), "-X", method, "--rate", "250", "--for", "2s"]).passes();
+        let seen = target.recording().routes[0].clone();
+        let resets = |seen: &stub::RouteCounts| seen.statuses.get(&0).copied().unwrap_or(0);
+        let reset = resets(&seen) - resets(&before);
+        assert!(reset > 0);
+        assert_eq!((seen.requests - before.requests, ended.outcomes("reset")), (500, reset), "{}", ended.everything());
+        assert_eq!(ended.summary()["totals"]["retried"], 0, "{}", ended.everything());
+    }
+}
+
 #[test]
 fn users_may_open_a_connection_for_every_request() {
     let raw = Raw::answering(vec![send(OK)]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use analysis::{Grade, Summary};
-use report::terminal::{Closing, Style};
+use report::terminal::{self, Closing, Style};
 use report::{RunRow, RunState, junit, markdown, runs_json, runs_table, summary_json};
 use run_directory::{HistoryEntry, RunEnd};
 use serde_json::Value;
@@ -48,6 +48,20 @@ fn markdown_shows_text_from_outside_as_it_is() {
     let row = text.lines().find(|line| line.contains("heading")).unwrap();
     assert_eq!(row.matches('|').count() - row.matches("\\|").count(), 4, "three cells: {row}");
     assert!(!row.contains("<img") && !row.contains("@s") && row.contains("\\[link\\]") && row.contains("\\# heading"), "{row}");
+}
+
+#[test]
+fn what_was_sent_again_is_said_wherever_failures_are() {
+    let style = Style::plain(120);
+    let said = |summary: &Summary| {
+        let texts =
+            [markdown(summary, &closing(&[])), junit(summary, RunState::Completed, ""), terminal::summary(summary, &closing(&[]), &style)];
+        texts.map(|text| text.contains("1,234 sent again after an idle close"))
+    };
+    let mut summary = fixtures::summary();
+    assert_eq!(said(&summary), [false; 3]);
+    summary.totals.retried = 1_234;
+    assert_eq!(said(&summary), [true; 3]);
 }
 
 #[test]
