@@ -1,7 +1,7 @@
 // The stacks of the benchmark: what each needs, and how it is started. All are the same little shop.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../examples/free-port.mjs";
@@ -66,10 +66,23 @@ function execute(command, arguments_, folder) {
 /** A stack that is one program, with its own metrics. */
 function single(command, folder) {
   return async ({ parts, settings, environment }) => {
-    const options = { environment, folder: join(here, folder), descriptors: settings.descriptors };
+    const own = settings.tls ? { ...environment, TLS: certificate(settings.tls) } : environment;
+    const options = { environment: own, folder: join(here, folder), descriptors: settings.descriptors };
     const port = await startProgram(parts, command(settings), options);
-    return { shop: local(port), metrics: `${local(port)}/metrics` };
+    // Nobody observes metrics behind a certificate that no authority has signed.
+    return settings.tls ? { shop: `https://127.0.0.1:${port}` } : { shop: local(port), metrics: `${local(port)}/metrics` };
   };
+}
+
+/** A certificate with an RSA key of so many bits, which make its handshakes dear; made once. Where its `.key` and its `.crt` are. */
+function certificate(bits) {
+  const path = join(built, `tls-${bits}`);
+  if (existsSync(`${path}.crt`)) return path;
+  mkdirSync(built, { recursive: true });
+  const names = ["-subj", "/CN=shop", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const output = ["-keyout", `${path}.key`, "-out", `${path}.crt`];
+  execute("openssl", ["req", "-x509", "-newkey", `rsa:${bits}`, "-nodes", "-days", "3650", ...names, ...output], built);
+  return path;
 }
 
 /** The shop on Node, behind something else: it is what a request arrives at after that. */

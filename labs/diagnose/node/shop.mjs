@@ -1,6 +1,8 @@
 // The little shop on Node: list, item, login, buy, report. Its database is PostgreSQL; a Redis before it, if there is one, keeps items for a while.
 
+import { readFileSync } from "node:fs";
 import http from "node:http";
+import https from "node:https";
 import pg from "pg";
 import { createClient } from "redis";
 import { Faults, Refused } from "./faults.mjs";
@@ -75,7 +77,7 @@ function metrics() {
   return Object.entries(gauges).map(([name, value]) => `# TYPE db_pool_${name} gauge\ndb_pool_${name} ${value}\n`).join("");
 }
 
-const server = http.createServer({ noDelay: !settings.nagle }, async (request, response) => {
+async function serve(request, response) {
   const url = new URL(request.url, "http://shop");
   if (url.pathname === "/metrics") return response.end(metrics());
   const handler = handlers[`${request.method} ${url.pathname}`];
@@ -87,10 +89,14 @@ const server = http.createServer({ noDelay: !settings.nagle }, async (request, r
     [status, body] = [error instanceof Refused ? error.status : 500, { error: error.message }];
   }
   const text = JSON.stringify(body);
+  if (settings.close) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
   // Two small writes on a connection that waits for acknowledgements: the second goes out when the client's delayed one has come.
   if (settings.nagle) response.flushHeaders();
   response.end(text);
-});
+}
+
+const secure = settings.tls && { key: readFileSync(`${process.env.TLS}.key`), cert: readFileSync(`${process.env.TLS}.crt`) };
+const server = secure ? https.createServer(secure, serve) : http.createServer({ noDelay: !settings.nagle }, serve);
 server.keepAliveTimeout = 60_000;
 server.listen({ host: "127.0.0.1", port: 0, backlog: 4096 }, () => console.log(`listening ${server.address().port}`));

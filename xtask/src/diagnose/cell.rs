@@ -66,6 +66,16 @@ pub(super) fn all(catalogue: &Catalogue, repeats: u32) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_slice_is_some_of_all_cells() {
+        let catalogue = Catalogue::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap();
+        let all: Vec<String> = all(&catalogue, 1).iter().map(Cell::name).collect();
+        let unknown: Vec<&String> = catalogue.slice.iter().filter(|name| !all.contains(name)).collect();
+        assert!(unknown.is_empty() && !catalogue.slice.is_empty(), "{unknown:?}");
+        assert!(catalogue.slice.iter().any(|name| name.contains("/healthy/")), "accusing nobody is half of being right");
+    }
 
     #[test]
     fn a_name_is_read_back() {

@@ -90,7 +90,7 @@ fn by(column: &str, judged: &[&Judged<'_>], value: impl Fn(&Judged<'_>) -> Strin
         text += &row(name, ratings);
     }
     if groups.len() > 1 {
-        text += &row("all", &judged.iter().map(|one| one.rating).collect::<Vec<_>>());
+        text += &row("together", &judged.iter().map(|one| one.rating).collect::<Vec<_>>());
     }
     text + "\n"
 }
