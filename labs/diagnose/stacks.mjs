@@ -91,16 +91,18 @@ async function upstream({ parts, environment }, { settings, more }) {
   return local(await startProgram(parts, ["node", "shop.mjs"], { environment: own, folder: join(here, "node") }));
 }
 
-/** nginx limits rates by itself; all other faults are the shop's. */
-async function startNginx({ parts, settings: { limit, ...settings }, environment }) {
+/** nginx limits rates by itself, and may have a second, slow shop behind it for a tenth of the requests; all other faults are the shop's. */
+async function startNginx({ parts, settings: { limit, slowInstance, ...settings }, environment }) {
   const behind = await upstream({ parts, environment }, { settings });
+  const second = slowInstance && (await upstream({ parts, environment }, { settings: { workers: 1000, work: slowInstance } }));
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), "loadstone-nginx-"));
   parts.add(() => rmSync(folder, { recursive: true, force: true }));
   const zone = limit ? `limit_req_zone $server_name zone=all:1m rate=${limit.perSecond}r/s;` : "";
   const burst = limit?.delay ? "burst=100000" : "burst=5 nodelay";
   const text = readFileSync(join(here, "nginx/nginx.conf"), "utf8");
-  const values = { port, behind: new URL(behind).host, zone, limit: limit ? `limit_req zone=all ${burst}; limit_req_status 429;` : "" };
+  const instances = second ? `server ${new URL(behind).host} weight=9; server ${new URL(second).host};` : `server ${new URL(behind).host};`;
+  const values = { port, instances, zone, limit: limit ? `limit_req zone=all ${burst}; limit_req_status 429;` : "" };
   writeFileSync(join(folder, "nginx.conf"), text.replace(/@(\w+)@/g, (_, name) => values[name]));
   await startProgram(parts, ["nginx", "-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], { port });
   return { shop: local(port), upstream: behind, metrics: `${behind}/metrics` };
