@@ -187,7 +187,6 @@ pub struct ChangeRow {
     pub at_seconds: f64,
     pub at_error_seconds: f64,
     /// When it was over; `None`: it lasted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_seconds: Option<f64>,
     pub before: f64,
     pub after: f64,
@@ -244,7 +243,7 @@ pub struct Summary {
     #[serde(default)]
     pub signals: Vec<SignalRow>,
     /// What changed in time. Absent from the files of earlier versions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub changes: Vec<ChangeRow>,
     pub verdict: Verdict,
 }

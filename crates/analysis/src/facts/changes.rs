@@ -7,7 +7,7 @@ use metrics::{Histogram, SeriesKind};
 use run_directory::Run;
 
 use super::load_stretches::SteadyStretch;
-use super::timeline::{Timeline, TimelineOf, TimelinePoint};
+use super::timeline::{SeriesTimeline, TimelineOf, TimelinePoint};
 use crate::robust::{line, median, quantile, share_interval};
 use crate::shift::{self, Shift};
 use crate::trend::{self, Trend};
@@ -113,7 +113,7 @@ impl Change {
 
 /// One test: a timeline, a stretch of steady load, one of its numbers.
 struct Tested<'a> {
-    timeline: &'a Timeline,
+    timeline: &'a SeriesTimeline,
     points: &'a [TimelinePoint],
     stretch: SteadyStretch,
     number: fn(&TimelinePoint) -> f64,
@@ -135,7 +135,7 @@ impl Tested<'_> {
 
 const NUMBERS: [fn(&TimelinePoint) -> f64; 3] = [|point| point.median, |point| point.p90, |point| point.mean];
 
-pub(super) fn find(run: &Run, timelines: &[Timeline], stretches: &[SteadyStretch]) -> Changes {
+pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch]) -> Changes {
     let mut tests = Vec::new();
     for timeline in timelines {
         for stretch in stretches {
@@ -163,7 +163,7 @@ pub(super) fn find(run: &Run, timelines: &[Timeline], stretches: &[SteadyStretch
     let begins = |change: &Change| stretches.first().is_some_and(|first| change.from <= seconds(run, first.from) + 2.0);
     let (mut warm_ups, found): (Vec<Change>, Vec<Change>) = found.into_iter().partition(|change| begins(change) && is_warm_up(change));
     if let Some(first) = stretches.first() {
-        let unchanged = |timeline: &&Timeline| !found.iter().chain(&warm_ups).any(|change: &Change| change.of == timeline.of);
+        let unchanged = |timeline: &&SeriesTimeline| !found.iter().chain(&warm_ups).any(|change: &Change| change.of == timeline.of);
         let requests = timelines.iter().filter(|timeline| timeline.of.kind() == Some(SeriesKind::Request)).filter(unchanged);
         let more: Vec<Change> = requests.filter_map(|timeline| slow_beginning(run, timeline, *first)).collect();
         warm_ups.extend(more);
@@ -179,7 +179,7 @@ fn seconds(run: &Run, slice: usize) -> f64 {
 }
 
 fn tested<'a>(
-    timeline: &'a Timeline,
+    timeline: &'a SeriesTimeline,
     points: &'a [TimelinePoint],
     stretch: SteadyStretch,
     place: usize,
@@ -309,7 +309,7 @@ fn is_warm_up(change: &Change) -> bool {
 
 /// A warm-up too short to be told from chance among all stretches, but not as the beginning: each of its points lies above nearly all of the second
 /// half.
-fn slow_beginning(run: &Run, timeline: &Timeline, stretch: SteadyStretch) -> Option<Change> {
+fn slow_beginning(run: &Run, timeline: &SeriesTimeline, stretch: SteadyStretch) -> Option<Change> {
     const POINTS_MIN: usize = 3;
     let inside = timeline.points.iter().filter(|point| point.from >= stretch.from && point.to <= stretch.to);
     let medians: Vec<(usize, f64)> = inside.map(|point| (point.to, point.median)).collect();
@@ -335,14 +335,14 @@ fn slow_beginning(run: &Run, timeline: &Timeline, stretch: SteadyStretch) -> Opt
 }
 
 /// Of the longest stretch of steady load, once it is warm.
-fn kept(run: &Run, timelines: &[Timeline], stretches: &[SteadyStretch], warm_ups: &[Change]) -> Vec<Kept> {
+fn kept(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch], warm_ups: &[Change]) -> Vec<Kept> {
     let Some(longest) = stretches.iter().max_by_key(|stretch| stretch.to - stretch.from) else { return Vec::new() };
     let warm_at = warm_ups.iter().filter(|change| change.shape != Shape::Drift).map(|change| change.at).fold(0.0, f64::max);
     let cold = run.slices[longest.from..longest.to].iter().take_while(|slice| (slice.start as f64) / 1e9 < warm_at).count();
     let longest = SteadyStretch { from: longest.from + cold, to: longest.to };
     let third = (longest.to - longest.from) / 3;
     let requests_and_flows = timelines.iter().filter(|timeline| matches!(timeline.of.kind(), None | Some(SeriesKind::Request)));
-    let of_timeline = |timeline: &Timeline| {
+    let of_timeline = |timeline: &SeriesTimeline| {
         let thirds = (0..3).map(|part| timeline.of.times(run, longest.from + part * third, longest.from + (part + 1) * third));
         let medians: Vec<f64> = thirds.filter_map(|times| Some(times.quantile(0.5)? as f64)).collect();
         let (low, high) = medians.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), median| (low.min(*median), high.max(*median)));

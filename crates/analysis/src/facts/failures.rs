@@ -1,9 +1,9 @@
 //! What failed: which request, how, when, how long it took, and what share of all.
 
-use metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice};
+use metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use run_directory::Run;
 
-use super::load_stretches;
+use super::{load_stretches, timeline};
 use crate::robust::share_interval;
 use crate::{RunTally, SeriesTally};
 
@@ -121,14 +121,10 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
     }
     let key = &series.merged.key;
     let stride = run.slices.len().div_ceil(PARTS_MAX).max(1);
-    let parts: Vec<(u64, u64)> = run
-        .slices
-        .chunks(stride)
-        .map(|slices| {
-            let mine = slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key == *key).map(counted);
-            mine.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
-        })
-        .collect();
+    let mut place = 0;
+    let mut in_second = |slice: &Snapshot| timeline::series_of(slice, key, &mut place).map_or((0, 0), counted);
+    let seconds: Vec<(u64, u64)> = run.slices.iter().map(&mut in_second).collect();
+    let parts: Vec<(u64, u64)> = seconds.chunks(stride).map(sum).collect();
     let found = stretch(&parts);
     let load = found.and_then(|found| LoadOfStretch::of(run, &parts, stride, found));
     let (when, while_failing) = match found {

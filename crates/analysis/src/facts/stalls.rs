@@ -1,5 +1,7 @@
 //! Pauses that come back: seconds in which requests take much longer than in others, at even distances.
 
+use std::collections::{BTreeSet, HashSet};
+
 use metrics::{SeriesKind, Snapshot};
 use run_directory::Run;
 
@@ -122,7 +124,8 @@ fn even(at: &[f64]) -> Option<(f64, f64)> {
 /// Bursts of load make slow seconds that are no fault of the target's.
 fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
     let asked = load_stretches::asked_in_all(run);
-    let is_slow = |slice: &Snapshot| slow.iter().any(|second| second.slice.slice == slice.slice);
+    let numbers: HashSet<u32> = slow.iter().map(|second| second.slice.slice).collect();
+    let is_slow = |slice: &Snapshot| numbers.contains(&slice.slice);
     let mean = |wanted: bool| {
         let values: Vec<f64> =
             run.slices.iter().zip(&asked).filter(|(slice, load)| **load > 0.0 && is_slow(slice) == wanted).map(|(_, load)| *load).collect();
@@ -143,12 +146,8 @@ fn is_of_generator(slow: &[&Second<'_>]) -> bool {
 
 /// Names of the requests with a slow one in most pauses, and of the others.
 fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<String>, Vec<String>) {
-    let mut names: Vec<&str> = Vec::new();
-    for series in seconds.iter().flat_map(|second| &second.slice.series) {
-        if series.key.kind == SeriesKind::Request && !names.contains(&&*series.key.name) {
-            names.push(&series.key.name);
-        }
-    }
+    let series = seconds.iter().flat_map(|second| &second.slice.series).filter(|series| series.key.kind == SeriesKind::Request);
+    let names: BTreeSet<&str> = series.map(|series| &*series.key.name).collect();
     let is_held_up = |name: &&str| {
         let slow = |index: &usize| {
             let mut mine = seconds[*index].slice.series.iter().filter(|series| *series.key.name == **name);
@@ -162,17 +161,19 @@ fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<Str
 
 /// Signals that are elsewhere in the slow seconds than in the others.
 fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
+    // A reading tells of the time before it.
     let is_slow = |at: f64| {
-        // A reading tells of the time before it.
-        slow.iter().any(|second| (second.slice.start as f64 / 1e9 + LATE_S..second.slice.end as f64 / 1e9 + LATE_S).contains(&at))
+        let before = slow.partition_point(|second| second.slice.start as f64 / 1e9 + LATE_S <= at);
+        before > 0 && at < slow[before - 1].slice.end as f64 / 1e9 + LATE_S
     };
     let mut found: Vec<(f64, (String, String, String))> = Vec::new();
     for series in &run.signals {
         let readings = SignalReadings::of(series);
-        let (during, others): (Vec<(f64, f64)>, Vec<(f64, f64)>) =
-            readings.between(0.0, f64::INFINITY).filter(|(_, value)| value.is_finite()).partition(|(at, _)| is_slow(*at));
-        let values = |points: &[(f64, f64)]| points.iter().map(|(_, value)| *value).collect::<Vec<f64>>();
-        let (during, others) = (values(&during), values(&others));
+        let values = |wanted: bool| -> Vec<f64> {
+            let points = readings.between(0.0, f64::INFINITY).filter(|(at, value)| value.is_finite() && is_slow(*at) == wanted);
+            points.map(|(_, value)| value).collect()
+        };
+        let (during, others) = (values(true), values(false));
         if during.len() < PAUSES_MIN || others.len() < PAUSES_MIN {
             continue;
         }

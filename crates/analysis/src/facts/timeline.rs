@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use metrics::{Histogram, SeriesKey, SeriesKind, SeriesSlice};
+use metrics::{Histogram, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use run_directory::Run;
 
 use crate::RunTally;
@@ -21,7 +21,7 @@ pub(crate) enum TimelineOf {
 }
 
 /// One of them over time.
-pub(crate) struct Timeline {
+pub(crate) struct SeriesTimeline {
     pub(crate) of: TimelineOf,
     /// Slices that a point stands for.
     pub(crate) stride: usize,
@@ -57,11 +57,13 @@ impl TimelineOf {
 
     /// Its times in a stretch of slices.
     pub(crate) fn times(&self, run: &Run, from: usize, to: usize) -> Histogram {
-        let mut times = Histogram::new();
+        let (mut times, mut place) = (Histogram::new(), 0);
         for slice in &run.slices[from.min(run.slices.len())..to.min(run.slices.len())] {
             match self {
                 TimelineOf::Series(key) => {
-                    slice.series.iter().filter(|series| series.key == *key).for_each(|series| times.merge(&series.service));
+                    if let Some(series) = series_of(slice, key, &mut place) {
+                        times.merge(&series.service);
+                    }
                 }
                 TimelineOf::Flow(name) => {
                     slice.flows.iter().filter(|flow| *flow.name == **name).for_each(|flow| times.merge(&flow.time));
@@ -72,8 +74,16 @@ impl TimelineOf {
     }
 }
 
+/// The series of a key in a second. `place` is where it stood in the second before: mostly it still stands there.
+pub(super) fn series_of<'a>(slice: &'a Snapshot, key: &SeriesKey, place: &mut usize) -> Option<&'a SeriesSlice> {
+    if slice.series.get(*place).is_none_or(|series| series.key != *key) {
+        *place = slice.series.iter().position(|series| series.key == *key)?;
+    }
+    slice.series.get(*place)
+}
+
 /// All of a run: requests, groups and scenarios in the order of the tally, then flows.
-pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<Timeline> {
+pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<SeriesTimeline> {
     let slices = run.slices.len();
     let timed = tally.series().iter().filter(|series| series.merged.key.kind != SeriesKind::Check);
     let mut found: Vec<Growing> = timed
@@ -103,7 +113,7 @@ pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<Timeline> {
 
 /// A timeline and the point that is not complete yet.
 struct Growing {
-    timeline: Timeline,
+    timeline: SeriesTimeline,
     place: usize,
     times: Histogram,
 }
@@ -112,7 +122,7 @@ impl Growing {
     fn new(of: TimelineOf, samples: u64, slices: usize) -> Self {
         let for_samples = (SAMPLES_MIN * slices as f64 / samples.max(1) as f64).ceil() as usize;
         let stride = for_samples.min(slices / POINTS_MIN).max(slices.div_ceil(POINTS_MAX)).max(1);
-        Self { timeline: Timeline { of, stride, points: Vec::new() }, place: 0, times: Histogram::new() }
+        Self { timeline: SeriesTimeline { of, stride, points: Vec::new() }, place: 0, times: Histogram::new() }
     }
 
     fn take(&mut self, slice: usize, times: &Histogram) {
@@ -133,7 +143,7 @@ impl Growing {
         self.times.clear();
     }
 
-    fn done(mut self) -> Timeline {
+    fn done(mut self) -> SeriesTimeline {
         self.close();
         self.timeline
     }

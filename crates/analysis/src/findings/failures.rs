@@ -109,11 +109,13 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
     RankedFinding { doubt, ..found.try_next(next(failing)) }
 }
 
-/// Time-outs and refusals above a load that the system cannot carry follow from what limits it.
+/// What fails since the system cannot carry the load follows from what limits it: it fails above a load, or work had been waiting before.
 fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
-    let is_held_up = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
+    let is_limited = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
+    let waited_before = |at: f64| facts.waiting.iter().any(|waiting| waiting.from + TOGETHER_S < at && at < waiting.to + TOGETHER_S);
     match failing.when {
-        FailedWhen::AboveLoad { .. } if is_held_up => Standing::Consequence,
+        FailedWhen::AboveLoad { .. } if is_limited => Standing::Consequence,
+        FailedWhen::Since(at) | FailedWhen::Between(at, _) if waited_before(at) => Standing::Consequence,
         FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Cause,
         FailedWhen::Throughout if failing.share() >= LARGE => Standing::Cause,
         FailedWhen::Throughout => Standing::Fault,

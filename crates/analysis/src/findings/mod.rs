@@ -11,7 +11,6 @@ mod effective_concurrency;
 mod failures;
 mod generator;
 mod memory_per_connection;
-mod observe_next;
 mod order;
 mod ranked;
 mod rate_limit;

@@ -1,10 +1,9 @@
 //! What to say when no rule finds anything: that nothing limits the target, where each request and flow was looked at and carries it, or what to
 //! observe next. Each sentence is made of numbers that were just read; none is said by default.
 
-use metrics::SeriesKind;
+use metrics::{Role, SeriesKind};
 use run_directory::RunEnd;
 
-use super::observe_next;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
 use crate::facts::load_response::LoadResponse;
@@ -51,7 +50,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
             clock(waiting.from),
             clock(waiting.to)
         );
-        return cannot_tell(&why, &observe_next::of(facts));
+        return cannot_tell(&why, &observe_next(facts));
     }
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
@@ -72,12 +71,12 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if facts.responses.iter().any(varied) {
         return cannot_tell(
             "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
-            &format!("Raise the load further and hold it there. {}", observe_next::of(facts)),
+            &format!("Raise the load further and hold it there. {}", observe_next(facts)),
         );
     }
     cannot_tell(
         "the load did not vary enough to see how the target responds to it",
-        &format!("Ramp the load from low to high. {}", observe_next::of(facts)),
+        &format!("Ramp the load from low to high. {}", observe_next(facts)),
     )
 }
 
@@ -91,12 +90,12 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
     if grown.len() > 1 {
         return cannot_tell(
             &format!("{} requests slow down together as the load rises{times}, which points to something they share", grown.len()),
-            &observe_next::of(facts),
+            &observe_next(facts),
         );
     }
     cannot_tell(
         &format!("response times grow with the load{times}, but throughput still follows it"),
-        &format!("Raise the load until throughput stops. {}", observe_next::of(facts)),
+        &format!("Raise the load until throughput stops. {}", observe_next(facts)),
     )
 }
 
@@ -188,4 +187,50 @@ fn warming_up(change: &Change) -> String {
 fn top_rate(facts: &Facts<'_>) -> f64 {
     let windows = facts.tally.seconds().windows(5);
     windows.map(|window| window.iter().map(|second| second.requests).sum::<u64>() as f64 / 5.0).fold(0.0, f64::max)
+}
+
+/// What was observed of the target and how it stood, then the observer that would tell most, as a line for the script; never one that is there already.
+fn observe_next(facts: &Facts<'_>) -> String {
+    let observed = |role| facts.signals.parts_with(role).next().is_some();
+    let seen = seen(facts);
+    let seen = if seen.is_empty() { String::new() } else { format!("Seen: {}. ", seen.join("; ")) };
+    let next = if !observed(Role::ProcessCpu) {
+        format!("Observe the target's process: `observe: [observe.process({{ port: {} }})]`.", port(facts).unwrap_or(8080))
+    } else if !observed(Role::SessionsActive) && !observed(Role::PoolInUse) {
+        "Observe what it waits for, its database (`observe: [observe.postgres(\"postgres://…\")]`) or its own metrics, which count pools and threads \
+         (`observe.prometheus(\"http://…/metrics\")`)."
+            .to_owned()
+    } else if !observed(Role::MachineIdle) {
+        "Observe its machine: `observe: [observe.host()]`.".to_owned()
+    } else {
+        "Hold the highest load for a minute, so that what is short of something has time to show.".to_owned()
+    };
+    format!("{seen}{next}")
+}
+
+/// The observed processes, machine and sessions, at their highest.
+fn seen(facts: &Facts<'_>) -> Vec<String> {
+    let end = facts.tally.duration_seconds();
+    let words = [(Role::ProcessCpu, "cores in use"), (Role::SessionsActive, "sessions active"), (Role::MachineIdle, "cores idle")];
+    let highest = |role, words: &str| {
+        let parts: Vec<_> = facts.signals.parts_with(role).collect();
+        let readings = parts.into_iter().filter_map(|part| facts.signals.read(part, role)).collect::<Vec<_>>();
+        let told = readings.into_iter().filter_map(|readings| {
+            let most = readings.between(0.0, end).map(|(_, value)| value);
+            let (most, edge) =
+                if role == Role::MachineIdle { (most.reduce(f64::min)?, "at least") } else { (most.reduce(f64::max)?, "at most") };
+            Some(format!("\"{}\" had {edge} {} {words}", readings.signal.observer, units::number(most)))
+        });
+        told.collect::<Vec<String>>()
+    };
+    words.into_iter().flat_map(|(role, words)| highest(role, words)).collect()
+}
+
+/// Of the target's URL.
+fn port(facts: &Facts<'_>) -> Option<u16> {
+    let target = facts.run.plan.target.as_deref()?;
+    let (scheme, rest) = target.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let told = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    told.or(if scheme == "https" { Some(443) } else { Some(80) })
 }

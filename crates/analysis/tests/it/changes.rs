@@ -61,10 +61,10 @@ fn instants(summary: &Summary) -> Vec<(String, f64)> {
 
 #[test]
 fn a_step_of_one_request_under_constant_load_is_named_with_its_instant_and_numbers() {
-    let (list, other): (&dyn Fn(u32, &mut Draws) -> f64, &dyn Fn(u32, &mut Draws) -> f64) =
-        (&|second, draws| 0.000_4 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 }, &|_, draws| 0.003 * noise(0.3, draws));
+    let list = |second: u32, draws: &mut Draws| 0.000_4 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
+    let other = |_: u32, draws: &mut Draws| 0.003 * noise(0.3, draws);
     let requests =
-        [Request { name: "Ingredients", time: list, outcome: &passes }, Request { name: "Other", time: other, outcome: &passes }];
+        [Request { name: "Ingredients", time: &list, outcome: &passes }, Request { name: "Other", time: &other, outcome: &passes }];
     let mut run = constant(60, 30, &requests, 1);
     counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.2 + (second % 5) as f64 / 100.0);
     gauge("db", "locks").each_second(&mut run, |second| if second >= 20 { 6.0 } else { (second % 2) as f64 });
@@ -206,6 +206,29 @@ fn failures_that_come_only_with_the_load_are_told_with_that_load() {
     let first = found.iter().find(|finding| finding.rule == "failures").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(first.claim.contains(" failed above 5") && first.claim.contains("timed out"), "{}", first.claim);
     assert!(first.evidence.iter().any(|evidence| evidence.text.contains("sit at the time limit")), "{}", shown(&found));
+}
+
+/// Every iteration throws before its first request but one: that is the test's own failure, and is told.
+#[test]
+fn scripts_that_throw_are_told() {
+    let slices = (0..40u32).map(|second| {
+        let mut slice = Slice::new(second).arrivals(10).requests("Pay", 10, 3 * MS);
+        (0..10).for_each(|_| slice.record(SeriesKind::Iteration, "Buy", 0, 4 * MS, Outcome::Script));
+        let mut snapshot = slice.done();
+        snapshot.errors.push(metrics::ErrorGroup {
+            key: made::key(SeriesKind::Iteration, "Buy"),
+            outcome: Outcome::Script,
+            message: "TypeError: not a function".into(),
+            count: 10,
+            first_at: snapshot.start,
+            trace: None,
+        });
+        snapshot
+    });
+    let found = findings(&made::run_of(plan(open(10.0, 40)), slices.collect()));
+    let claim = "100 % of the iterations of \"Buy\" failed throughout the run (TypeError: not a function)";
+    assert_eq!(found[0].claim, claim, "{}", shown(&found));
+    assert_eq!(found[0].next, "The test's own script threw: mend it first.");
 }
 
 /// Healthy services of many kinds. A finding in one of them is a false accusation.

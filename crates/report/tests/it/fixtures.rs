@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use analysis::{
-    CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile, RequestRow,
-    RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade,
+    Percentile, RequestRow, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
 };
 use metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
@@ -408,6 +408,18 @@ pub(crate) fn failed_summary() -> Summary {
         signal("process:8080/memory", "bytes", 120_400_000.0, 64_000_000.0, 181_200_000.0, 59.98),
         signal("stub:9099/hold", "s", 0.82, 0.1, 2.0, 3.0),
     ];
+    summary.changes = vec![ChangeRow {
+        of: ChangedThing::Request,
+        name: "Create ticket".to_owned(),
+        metric: "service.p50".to_owned(),
+        at_seconds: 20.0,
+        at_error_seconds: 1.0,
+        until_seconds: None,
+        before: 0.012,
+        after: 0.412,
+        samples_before: 2000,
+        samples_after: 4000,
+    }];
     summary.verdict.thresholds[1] = threshold(
         "response time p99 of \"Create ticket\" below 50 ms over 10 s",
         ThresholdState::Failed,

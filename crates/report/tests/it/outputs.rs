@@ -101,6 +101,7 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         ("Checks", "/checks/0"),
         ("Errors", "/errors/0"),
         ("Signals", "/signals/0"),
+        ("Changes", "/changes/0"),
         ("Verdict", "/verdict"),
         ("Validity", "/verdict/validity"),
         ("Validity checks", "/verdict/validity/checks/0"),
