@@ -320,19 +320,15 @@ declare module "loadstone" {
   /**
    * A fixed number of iterations, as fast as they go. By default one user runs them.
    *
+   * Without a number, for thresholds: the iterations that ended, of one scenario or all. See {@link IterationMetric}.
+   *
    * @example
    * iterations(1000).users(20)                  // 1000 in all, taken by whichever user is free
    * iterations(10).users(20).perUser()          // 10 by each of 20 users
    * iterations(1000).users(20).for("10m")       // the same, but for ten minutes at most
+   * iterations("Buy").failed.rate.below("1%")   // a threshold
    */
   export function iterations(count: number): IterationsProfile;
-  /**
-   * For thresholds: iterations that ended, of one scenario or all. Their count, their rate per second, and the part of them that failed.
-   *
-   * @example
-   * iterations().count.atLeast(1000)
-   * iterations("Buy").failed.rate.below("1%")
-   */
   export function iterations(of?: string | { scenario?: string }): IterationMetric;
 
   /** A profile that is bounded by a count. */

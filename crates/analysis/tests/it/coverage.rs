@@ -91,7 +91,7 @@ fn naive_holds(row: &Percentile, count: u64, truth: f64, rate: f64) -> bool {
     (row.value.unwrap() - truth).abs() <= half
 }
 
-/// A reduced count for every test run; set `LOADSTONE_COVERAGE=400` for the figures in docs/metrics.md.
+/// Set `LOADSTONE_COVERAGE=400` for more runs; the figures in docs/metrics.md are those of `interval::coverage`.
 #[test]
 fn intervals_hold_the_truth_where_independence_does_not() {
     let repetitions = std::env::var("LOADSTONE_COVERAGE").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
