@@ -1423,6 +1423,11 @@ declare module "loadstone" {
     redis(url: string, options?: ObserverOptions & { lists?: readonly string[]; streams?: readonly string[] }): Observer;
     /** A Prometheus or OpenMetrics endpoint over HTTP. `only`: names of metrics, where `*` stands for anything. */
     prometheus(url: string, options?: ObserverOptions & { only?: readonly string[] }): Observer;
+    /**
+     * Metrics as JSON over HTTP, Dropwizard's among them: every number, by its path. `only`: paths, where `*` stands for anything; `totals`: those of
+     * numbers that only grow.
+     */
+    json(url: string, options?: ObserverOptions & { only?: readonly string[]; totals?: readonly string[] }): Observer;
     /** Listens for StatsD and DogStatsD packets. Default: "127.0.0.1:8125". */
     statsd(options?: ObserverOptions & { listen?: string }): Observer;
     /** Any PostgreSQL query with one row: each of its columns that is a number becomes a signal. */

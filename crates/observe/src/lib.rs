@@ -13,6 +13,7 @@ mod delivery;
 mod description;
 mod error;
 mod http;
+mod jitter;
 mod kind;
 mod kinds;
 mod observation;
@@ -22,6 +23,7 @@ mod pools;
 mod procfs;
 mod reader;
 mod reference;
+mod runtimes;
 
 pub use error::ObserveError;
 pub use observation::Observation;

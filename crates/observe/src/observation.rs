@@ -14,6 +14,7 @@ use tokio::time::MissedTickBehavior;
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::delivery::BatchSender;
 use crate::error::ObserveError;
+use crate::jitter::Jitter;
 use crate::observer::Observer;
 
 /// Batches that may wait to be taken; more are dropped and counted.
@@ -97,10 +98,17 @@ impl Drop for Observation {
 async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<SignalBatch>) {
     let mut readings = SignalCollector::new(&observer.name);
     let mut delivery = BatchSender::new(observer.name.as_str().into(), clock, sender);
-    let mut ticks = tokio::time::interval(Duration::from_nanos(observer.reader.period_ns(observer.every_ns)));
+    let period_ns = observer.reader.period_ns(observer.every_ns);
+    let mut ticks = tokio::time::interval(Duration::from_nanos(period_ns));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut jitter = Jitter::new(&observer.name);
+    let mut is_first = true;
     loop {
         ticks.tick().await;
+        // The first reading is taken at once: it says whether the source is there.
+        if !std::mem::take(&mut is_first) {
+            tokio::time::sleep(jitter.next(period_ns)).await;
+        }
         let begin = clock.now();
         readings.begin(begin);
         let read = tokio::time::timeout(RESPONSE_LIMIT, observer.reader.read(&mut readings)).await;

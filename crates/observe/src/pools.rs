@@ -1,8 +1,8 @@
 //! What the metrics of connection pools mean, by their names, since no exporter says so.
 //!
 //! Read [`with_meaning`] first. Clients and exporters that are well known have rows of their own in [`FAMILIES`]; any other name is read by its
-//! words: one that speaks of a pool or of connections, and of waiting, being idle, in use or the most there may be. Metrics of one pool
-//! have one part: the label that names the pool, or the name up to the first of these words.
+//! words: one that speaks of a pool, of connections, or of threads and workers, and of waiting, being idle, in use or the most there may be. Metrics of one
+//! pool have one part: the label that names the pool, or the name up to the first of these words.
 
 use metrics::{Role, Signal, SignalKind, unit};
 
@@ -77,6 +77,40 @@ const FAMILIES: &[PoolFamily] = &[
             ("wait_duration_seconds_total", Role::PoolWaitTime),
         ],
     },
+    // Micrometer's binders for request threads and executors.
+    PoolFamily {
+        prefix: "tomcat_threads_",
+        labels: &["name"],
+        metrics: &[("busy_threads", Role::PoolInUse), ("current_threads", Role::PoolSize), ("config_max_threads", Role::PoolSizeMax)],
+    },
+    PoolFamily {
+        prefix: "jetty_threads_",
+        labels: &[],
+        metrics: &[
+            ("busy", Role::PoolInUse),
+            ("current", Role::PoolSize),
+            ("idle", Role::PoolIdle),
+            ("config_max", Role::PoolSizeMax),
+            ("jobs", Role::PoolWaiting),
+        ],
+    },
+    PoolFamily {
+        prefix: "executor_",
+        labels: &["name"],
+        metrics: &[
+            ("active_threads", Role::PoolInUse),
+            ("pool_size_threads", Role::PoolSize),
+            ("pool_max_threads", Role::PoolSizeMax),
+            ("queued_tasks", Role::PoolWaiting),
+        ],
+    },
+    // nginx: those that wait are kept open and idle.
+    PoolFamily { prefix: "nginx_", labels: &[], metrics: &[] },
+    // Threads of a runtime, most of which wait for work by design.
+    PoolFamily { prefix: "jvm_threads_", labels: &[], metrics: &[] },
+    PoolFamily { prefix: "process_", labels: &[], metrics: &[] },
+    PoolFamily { prefix: "go_threads", labels: &[], metrics: &[] },
+    PoolFamily { prefix: "go_sched_", labels: &[], metrics: &[] },
 ];
 
 /// What a metric of a pool means; `None` for any other. Labels are as they stand in the name.
@@ -102,9 +136,11 @@ const POOL_LABELS: [&str; 4] = ["pool", "pool_name", "datasource", "data_source"
 const STATE_LABELS: [&str; 2] = ["state", "status"];
 
 fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
-    let speaks_of_pools = |text: &str| ["pool", "connection"].iter().any(|word| text.to_ascii_lowercase().contains(word));
-    if !speaks_of_pools(name) && !labels.iter().any(|(label, value)| speaks_of_pools(label) || speaks_of_pools(value)) {
-        return None;
+    let speaks_of = |wanted: &[&str], text: &str| wanted.iter().any(|word| text.to_ascii_lowercase().contains(word));
+    let speaks_of_pools = |text: &str| speaks_of(&["pool", "connection"], text);
+    let is_pool = speaks_of_pools(name) || labels.iter().any(|(label, value)| speaks_of_pools(label) || speaks_of_pools(value));
+    if !is_pool {
+        return threads_by_words(name, labels, kind, unit);
     }
     let of_text = |text: &str| match kind {
         SignalKind::Gauge if unit != unit::SECONDS && unit != unit::BYTES => level(&words(text)),
@@ -124,6 +160,23 @@ fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -
         if others.is_empty() { stem.to_owned() } else { format!("{stem} {}", others.join(",")) }
     });
     Some(PoolMeaning { role, part })
+}
+
+/// Threads or workers that are busy, and the most there may be. Those who wait are threads without work, and say nothing.
+fn threads_by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
+    let words = words(name);
+    let is_threads = words.iter().any(|(word, _)| ["thread", "threads", "worker", "workers"].contains(&word.as_str()));
+    if !is_threads || kind != SignalKind::Gauge || unit == unit::SECONDS || unit == unit::BYTES {
+        return None;
+    }
+    let (role, at) = level(&words)?;
+    if !matches!(role, Role::PoolInUse | Role::PoolIdle | Role::PoolSizeMax) {
+        return None;
+    }
+    let others: Vec<String> = labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
+    let stem = name[..at].trim_end_matches(|c: char| !c.is_alphanumeric());
+    let stem = if stem.is_empty() { "threads" } else { stem };
+    Some(PoolMeaning { role, part: if others.is_empty() { stem.to_owned() } else { format!("{stem} {}", others.join(",")) } })
 }
 
 /// A word in lower case, and where it begins.
@@ -220,6 +273,44 @@ mod tests {
         for name in ["db_pool", "queue_waiting", "pool_interactive", "db_pool_max_idle", "db_pool_min_size", "pool_wait_timeout_seconds"] {
             assert_eq!(gauge(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_pool_is_known_by_its_words_in_any_spelling() {
+        let stem = "io.dropwizard.db.ManagedPooledDataSource.hibernate";
+        for (word, role) in
+            [("waiting", Role::PoolWaiting), ("idle", Role::PoolIdle), ("active", Role::PoolInUse), ("size", Role::PoolSize)]
+        {
+            assert_eq!(gauge(&format!("{stem}.{word}")), Some((role, stem.to_owned())), "{word}");
+            let spelt = format!("{stem}.{word}").replace('.', "_");
+            assert_eq!(gauge(&spelt), Some((role, stem.replace('.', "_"))), "{spelt}");
+        }
+    }
+
+    #[test]
+    fn request_threads_are_a_pool_and_threads_of_a_runtime_are_none() {
+        for (name, role, part) in [
+            ("jetty_threads_busy", Role::PoolInUse, "jetty_threads"),
+            ("jetty_threads_config_max", Role::PoolSizeMax, "jetty_threads"),
+            ("http_worker_threads_busy", Role::PoolInUse, "http_worker_threads"),
+            ("http_worker_threads_max", Role::PoolSizeMax, "http_worker_threads"),
+            ("busy_workers", Role::PoolInUse, "threads"),
+        ] {
+            assert_eq!(gauge(name), Some((role, part.to_owned())), "{name}");
+        }
+        for name in [
+            "jvm_threads_live_threads",
+            "jvm_threads_peak_threads",
+            "process_threads",
+            "go_threads",
+            "threads",
+            "threads_waiting",
+            "nginx_connections_waiting",
+        ] {
+            assert_eq!(gauge(name), None, "{name}");
+        }
+        let states = meaning("jvm_threads_states_threads", &[("state", "waiting")], SignalKind::Gauge, unit::COUNT);
+        assert_eq!(states, None);
     }
 
     #[test]

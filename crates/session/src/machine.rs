@@ -23,11 +23,18 @@ pub(crate) fn facts() -> HostFacts {
     HostFacts {
         hostname: read("/proc/sys/kernel/hostname").trim().to_owned(),
         cpu: cpu.unwrap_or_default(),
-        cores: cores(),
+        cores: machine_cores().unwrap_or_else(cores),
         memory_bytes: memory_kib.unwrap_or(0) * 1024,
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         descriptors_max: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
     }
+}
+
+/// Cores that the machine has online, whatever this process may use of them.
+fn machine_cores() -> Option<u32> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let cores = stat.lines().filter(|line| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
+    u32::try_from(cores.count()).ok().filter(|cores| *cores > 0)
 }
 
 /// Cores that this process may use.

@@ -34,6 +34,10 @@ pub enum Role {
     // A process, or all processes that serve one port.
     /// Cores in use.
     ProcessCpu,
+    /// Cores that it may use.
+    ProcessCpuMax,
+    /// Cores in use by its busiest thread.
+    ProcessThreadCpuMax,
     /// Seconds per second that threads were ready to run and waited for a core.
     ProcessRunDelay,
     ProcessThreads,
@@ -127,4 +131,15 @@ pub enum Role {
     CallsRejected,
     /// Calls that met a fault, per second.
     CallsFaulted,
+}
+
+impl Role {
+    /// What its seconds per second are a number of, which may be more than one; `None` where they are a share of something.
+    pub(crate) fn counted_in(self) -> Option<&'static str> {
+        match self {
+            Role::ProcessCpu | Role::GroupCpu => Some("cores"),
+            Role::ProcessRunDelay | Role::PoolWaitTime | Role::PoolUseTime | Role::DiskQueue => Some("1"),
+            _ => None,
+        }
+    }
 }

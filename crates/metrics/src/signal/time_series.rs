@@ -113,13 +113,14 @@ impl Signal {
         self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
     }
 
-    /// The unit of what is shown: a counter is shown as its rate. Seconds per second are a share of one core, of one lock, of one disk.
+    /// The unit of what is shown: a counter is shown as its rate. Seconds per second are a number of whatever spends them, cores or those who
+    /// wait, or else a share of one lock or one disk.
     pub fn unit_shown(&self) -> &str {
         match (self.kind, self.unit.as_str()) {
             (SignalKind::Gauge, unit::SECONDS) => "s",
             (SignalKind::Gauge, unit::PER_SECOND) => "/s",
             (SignalKind::Gauge, unit) => unit,
-            (SignalKind::Counter, unit::SECONDS) => "share",
+            (SignalKind::Counter, unit::SECONDS) => self.role.and_then(Role::counted_in).unwrap_or("share"),
             (SignalKind::Counter, unit::BYTES) => "bytes/s",
             (SignalKind::Counter, _) => "/s",
         }
@@ -145,6 +146,15 @@ impl SignalPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Twenty threads that wait for one core wait for twenty seconds in each: that is no share.
+    #[test]
+    fn seconds_per_second_may_be_a_number_of_things() {
+        let of = |role: Option<Role>| Signal::new("o", "m", SignalKind::Counter, unit::SECONDS).role(role).unit_shown().to_owned();
+        assert_eq!(of(Some(Role::ProcessCpu)), "cores");
+        assert_eq!(of(Some(Role::ProcessRunDelay)), "1");
+        assert_eq!((of(Some(Role::DiskBusy)), of(None)), ("share".to_owned(), "share".to_owned()));
+    }
 
     #[test]
     fn a_name_is_built_from_its_observer_metric_and_labels() {

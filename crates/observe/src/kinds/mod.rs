@@ -2,6 +2,7 @@
 
 mod cgroup;
 mod host;
+mod json;
 mod postgres;
 mod process;
 mod prometheus;
@@ -21,5 +22,6 @@ pub(crate) const KINDS: &[ObserverKind] = &[
     redis_info::KIND,
     sql::KIND,
     prometheus::KIND,
+    json::KIND,
     statsd::KIND,
 ];

@@ -126,6 +126,10 @@ fn lock_waits_blockers_and_totals() {
     // The first in line waits for the holder; the others queue behind the first one.
     let by_holder = format!("postgres/blocked_by{{statement={statement},by=begin; update seats set taken = true where id = ?}}");
     assert!(watch.latest.get(&by_holder).is_some_and(|count| *count >= 1.0), "{:?}", watch.latest);
+    // However many it waits behind, each session counts once.
+    let pairs = watch.latest.iter().filter(|(name, _)| name.starts_with("postgres/blocked_by{"));
+    let waiting_sessions: f64 = pairs.map(|(_, count)| count).sum();
+    assert!((waiting_sessions - 3.0).abs() < 1e-9, "{:?}", watch.latest);
     assert!(watch.value("postgres/longest_lock_wait") > 0.0);
     assert_eq!(watch.value("postgres/connections{state=idle in transaction}"), 1.0);
     assert_roles(&watch, &by_holder, statement);

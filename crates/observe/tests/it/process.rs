@@ -39,6 +39,8 @@ fn a_server_found_by_its_port() {
     let cpu = watch.value(&name("cpu"));
     for (metric, role) in [
         ("cpu", Role::ProcessCpu),
+        ("cores_allowed", Role::ProcessCpuMax),
+        ("busiest_thread", Role::ProcessThreadCpuMax),
         ("run_delay", Role::ProcessRunDelay),
         ("threads", Role::ProcessThreads),
         ("memory", Role::ProcessMemory),
@@ -50,6 +52,7 @@ fn a_server_found_by_its_port() {
     // The kernel's ticks of 10 ms, for user and for system time.
     assert!(cpu >= cpu_before_reading - 0.03 && cpu <= cpu_after_reading + 0.03, "{cpu_before_reading} {cpu} {cpu_after_reading}");
     assert!(cpu > 0.04, "{cpu}");
+    assert!(watch.value(&name("cores_allowed")) >= 1.0);
     let memory = watch.value(&name("memory"));
     assert!((memory / resident - 1.0).abs() < 0.3, "{memory} {resident}");
     assert!(watch.notices().is_empty());

@@ -1,6 +1,6 @@
 //! Active sessions by what they wait for and what they run, averaged over samples; who blocks whom.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tokio_postgres::{Client, Statement};
 
@@ -46,9 +46,12 @@ const BY_STATEMENT: MetricSpec<'_> =
 const BLOCKED: MetricSpec<'_> =
     MetricSpec::gauge("blocked", unit::SESSIONS, "Sessions that wait for a lock another session holds").role(Role::SessionsBlocked);
 const LONGEST_LOCK_WAIT: MetricSpec<'_> = MetricSpec::gauge("longest_lock_wait", unit::SECONDS, "Longest of these waits so far");
-const BLOCKED_BY: MetricSpec<'_> =
-    MetricSpec::gauge("blocked_by", unit::SESSIONS, "Sessions that wait for a lock, by their statement and the blocker's")
-        .role(Role::SessionsBlockedBy);
+const BLOCKED_BY: MetricSpec<'_> = MetricSpec::gauge(
+    "blocked_by",
+    unit::SESSIONS,
+    "Sessions that wait for a lock, by their statement and the last one of the session that holds it",
+)
+.role(Role::SessionsBlockedBy);
 
 /// Until a commit's log is written, on disk, or at a replica. Version 17 writes some of them in other capitals.
 const COMMIT_WAITS: [&str; 5] = ["IO:WALSync", "IO:WALWrite", "LWLock:WALWrite", "LWLock:WALInsert", "IPC:SyncRep"];
@@ -66,14 +69,14 @@ fn role_of_wait(wait: &str) -> Role {
     }
 }
 
-pub(super) const SAMPLE: &str = "select coalesce(wait_event_type || ':' || wait_event, 'CPU'), left(query, 400), count(*)::float8 \
+pub(super) const SAMPLE: &str = "select coalesce(wait_event_type || ':' || wait_event, 'CPU'), left(query, 2000), count(*)::float8 \
     from pg_stat_activity where state = 'active' and backend_type in ('client backend', 'parallel worker') and pid <> pg_backend_pid() \
     and datname = current_database() group by 1, 2";
 
-pub(super) const LOCKS: &str = "select left(w.query, 400), left(b.query, 400), w.pid, \
+pub(super) const LOCKS: &str = "select left(w.query, 2000), left(b.query, 2000), w.pid, \
     greatest(extract(epoch from clock_timestamp() - w.state_change), 0)::float8 \
     from pg_stat_activity w cross join lateral unnest(pg_blocking_pids(w.pid)) as blocker(pid) join pg_stat_activity b on b.pid = blocker.pid \
-    where w.wait_event_type = 'Lock' and w.datname = current_database() and w.pid <> pg_backend_pid() limit 200";
+    where w.wait_event_type = 'Lock' and w.datname = current_database() and w.pid <> pg_backend_pid() limit 1000";
 
 impl Sessions {
     /// # Errors
@@ -96,18 +99,19 @@ impl Sessions {
     /// When the server does not respond.
     pub(super) async fn sample_locks(&mut self, client: &Client, statement: &Statement) -> Result<(), PostgresError> {
         let rows = client.query(statement, &[]).await.map_err(PostgresError::doing("cannot read who blocks whom"))?;
-        let mut blocked = HashSet::new();
-        for row in rows {
+        // A session may wait behind several, which wait behind each other: it is one session nevertheless.
+        let mut blockers = HashMap::<i32, f64>::new();
+        rows.iter().for_each(|row| *blockers.entry(row.get(2)).or_default() += 1.0);
+        for row in &rows {
             let (waiting, blocking) = (row.get::<_, Option<String>>(0), row.get::<_, Option<String>>(1));
-            blocked.insert(row.get::<_, i32>(2));
             self.longest_lock_wait_s = self.longest_lock_wait_s.max(row.get(3));
             let pair = (self.known_statement(&waiting.unwrap_or_default()), self.known_statement(&blocking.unwrap_or_default()));
             if self.reported.blockers.len() >= PAIRS_MAX && !self.reported.blockers.contains(&pair) {
                 continue;
             }
-            *self.by_blocker.entry(pair).or_default() += 1.0;
+            *self.by_blocker.entry(pair).or_default() += 1.0 / blockers[&row.get::<_, i32>(2)];
         }
-        self.blocked = blocked.len() as f64;
+        self.blocked = blockers.len() as f64;
         Ok(())
     }
 

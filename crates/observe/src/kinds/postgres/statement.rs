@@ -1,11 +1,16 @@
 //! Statements without their values, so that a million different orders are one statement.
 
-/// Replaces literals by `?`, lists of them by one, white space by single blanks; keeps at most 100 characters.
+/// Characters that are kept, and how many of them from the end, where `for update` and `order by` stand.
+const LENGTH_MAX: usize = 116;
+const TAIL: usize = 45;
+
+/// Replaces literals by `?`, lists of them by one, white space by single blanks; of a long statement the list of columns and then the middle goes, so that
+/// those that differ in their conditions stay apart.
 pub(crate) fn normalise(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len().min(128));
     let mut rest = sql.trim();
     while let Some(first) = rest.chars().next() {
-        if out.len() >= 400 {
+        if out.len() >= 2_000 {
             break;
         }
         let taken = match first {
@@ -40,7 +45,31 @@ pub(crate) fn normalise(sql: &str) -> String {
     while let Some(shorter) = ["?, ?", "?,?", "(?), (?)", "(?),(?)"].iter().find(|list| out.contains(**list)) {
         out = out.replace(shorter, if shorter.starts_with('(') { "(?)" } else { "?" });
     }
-    crate::collector::label(out.trim()).chars().take(100).collect()
+    crate::collector::label(&shortened(out.trim()))
+}
+
+/// At most [`LENGTH_MAX`] characters.
+fn shortened(statement: &str) -> String {
+    if statement.chars().count() <= LENGTH_MAX {
+        return statement.to_owned();
+    }
+    let columns_go = without_columns(statement);
+    let statement = columns_go.as_deref().unwrap_or(statement);
+    let length = statement.chars().count();
+    if length <= LENGTH_MAX {
+        return statement.to_owned();
+    }
+    let head: String = statement.chars().take(LENGTH_MAX - TAIL - 3).collect();
+    let tail: String = statement.chars().skip(length - TAIL).collect();
+    format!("{} … {}", head.trim_end(), tail.trim_start())
+}
+
+/// `select a, b, c from …` as `select … from …`.
+fn without_columns(statement: &str) -> Option<String> {
+    let lower = statement.to_ascii_lowercase();
+    let rest = lower.strip_prefix("select ")?;
+    let from = "select ".len() + rest.find(" from ")?;
+    Some(format!("{} …{}", &statement[.."select".len()], &statement[from..]))
 }
 
 /// A minus after an operator, a bracket or a comma belongs to the number; after a name it subtracts.
@@ -83,12 +112,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn long_statements_stay_apart_by_their_ends() {
+        let columns = (0..40).map(|number| format!("orders.column_{number}")).collect::<Vec<_>>().join(", ");
+        let of = |end: &str| normalise(&format!("SELECT {columns} FROM orders WHERE {end}"));
+        assert_eq!(of("id = 7"), "SELECT … FROM orders WHERE id = ?");
+        let joins = (0..9).map(|number| format!("join part_{number} on part_{number}.id = orders.id ")).collect::<String>();
+        let long = |end: &str| normalise(&format!("SELECT {columns} FROM orders {joins} WHERE {end}"));
+        let (plain, locking) = (long("state = 'new' limit 1"), long("state = 'new' limit 1 for update"));
+        assert!(
+            plain != locking && locking.ends_with("limit ? for update") && locking.starts_with("SELECT … FROM orders join"),
+            "{locking}"
+        );
+    }
+
     proptest! {
         #[test]
         fn any_text_is_short_and_safe(sql in "\\PC{0,300}") {
             let normal = normalise(&sql);
             let unsafe_characters = ['{', '}', '\n'];
-            prop_assert!(normal.chars().count() <= 100);
+            prop_assert!(normal.chars().count() <= LENGTH_MAX);
             prop_assert!(!normal.contains(unsafe_characters));
         }
     }

@@ -141,6 +141,27 @@ pub(crate) fn descriptors_limit(pid: u32) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("Max open files"))?.split_whitespace().next()?.parse().ok()
 }
 
+/// Cores that a process may use: those of its mask that are online (proc_pid_status(5)).
+pub(crate) fn cores_allowed(pid: u32) -> Option<f64> {
+    let text = read(format!("/proc/{pid}/status")).ok()?;
+    let allowed = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let online = read("/sys/devices/system/cpu/online").ok()?;
+    let online: HashSet<u32> = core_list(&online).collect();
+    let cores = core_list(allowed).filter(|core| online.contains(core)).count();
+    (cores > 0).then_some(cores as f64)
+}
+
+/// `0-3,8`.
+fn core_list(text: &str) -> impl Iterator<Item = u32> {
+    text.trim()
+        .split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
+        })
+        .flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +173,12 @@ mod tests {
         assert_eq!((entry.name.as_str(), entry.parent, entry.user_ticks, entry.system_ticks), ("a) b (c", 7, 150.0, 25.0));
         assert_eq!((entry.threads, entry.started), (9.0, 12345));
         assert_eq!(parse_stat("42 (x"), None);
+    }
+
+    #[test]
+    fn a_list_of_cores_is_ranges_and_single_ones() {
+        assert_eq!(core_list("\t0-3,8\n").collect::<Vec<_>>(), [0, 1, 2, 3, 8]);
+        assert_eq!(core_list("").count(), 0);
     }
 
     #[test]

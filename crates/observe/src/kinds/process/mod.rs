@@ -6,6 +6,7 @@
 mod find;
 mod process_total;
 mod sockets;
+mod threads;
 
 use std::fmt;
 
@@ -21,13 +22,14 @@ use crate::reader::{PendingRead, SignalReader, at_once};
 use find::ProcessTable;
 use process_total::ProcessTotal;
 use sockets::{TcpSocket, TcpState};
+use threads::Threads;
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "process",
     watches: "a service on this machine",
     example: "observe.process({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`cpu` (cores in use), `run_delay` (waiting for a core), `memory`, `threads`, `descriptors`, `sockets{state=…}`",
+    tells: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `memory`, `threads`, `descriptors`, `sockets{state=…}`",
     options: &[
         ObserverOption {
             name: "port",
@@ -48,6 +50,10 @@ const CPU_SYSTEM: MetricSpec<'_> = MetricSpec::counter("cpu_system", unit::SECON
 const RUN_DELAY: MetricSpec<'_> =
     MetricSpec::counter("run_delay", unit::SECONDS, "Time that threads were ready to run and waited for a core")
         .role(Role::ProcessRunDelay);
+const BUSIEST_THREAD: MetricSpec<'_> =
+    MetricSpec::gauge("busiest_thread", "cores", "Cores in use by the busiest thread").role(Role::ProcessThreadCpuMax);
+const CORES_ALLOWED: MetricSpec<'_> =
+    MetricSpec::gauge("cores_allowed", "cores", "Cores that the processes may use, by their mask").role(Role::ProcessCpuMax);
 const READ: MetricSpec<'_> = MetricSpec::counter("read_bytes", unit::BYTES, "Bytes read from disk");
 const WRITTEN: MetricSpec<'_> = MetricSpec::counter("written_bytes", unit::BYTES, "Bytes written to disk");
 const MEMORY: MetricSpec<'_> =
@@ -61,9 +67,6 @@ const DESCRIPTORS_LIMIT: MetricSpec<'_> =
     MetricSpec::gauge("descriptors_limit", unit::COUNT, "Descriptors that process may open").role(Role::ProcessDescriptorsMax);
 const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("sockets", unit::COUNT, "TCP sockets by state");
 const ACCEPT_QUEUE: MetricSpec<'_> = MetricSpec::gauge("accept_queue", unit::COUNT, "Connections that wait to be accepted");
-
-/// Threads whose run-queue delay is read per reading; more cost too much.
-const THREADS_MAX: usize = 1_000;
 
 /// Which processes: all that match, and their descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +105,7 @@ struct Process {
     which: Which,
     cpu_user: ProcessTotal,
     cpu_system: ProcessTotal,
-    run_delay: ProcessTotal,
+    threads: Threads,
     read_bytes: ProcessTotal,
     written_bytes: ProcessTotal,
 }
@@ -133,7 +136,7 @@ impl SignalReader for Process {
 impl Process {
     fn new(which: Which) -> Self {
         let tally = ProcessTotal::default;
-        Self { which, cpu_user: tally(), cpu_system: tally(), run_delay: tally(), read_bytes: tally(), written_bytes: tally() }
+        Self { which, cpu_user: tally(), cpu_system: tally(), threads: Threads::new(), read_bytes: tally(), written_bytes: tally() }
     }
 
     /// # Errors
@@ -151,6 +154,7 @@ impl Process {
             return Err(self.nobody());
         }
         let (mut own_pages, mut shared_pages, mut threads) = (0.0, 0.0_f64, 0.0);
+        let mut cores = 0.0_f64;
         let mut fds_worst = None::<(f64, f64)>;
         let mut inodes = std::collections::HashSet::new();
         for &pid in &pids {
@@ -164,7 +168,8 @@ impl Process {
             }
             threads += entry.threads;
             self.io(pid, identity);
-            self.run_delay(pid, entry.started);
+            self.threads.see(pid, entry.started);
+            cores = cores.max(find::cores_allowed(pid).unwrap_or(0.0));
             let open = find::descriptors(pid, &mut inodes);
             let limit = find::descriptors_limit(pid);
             if let (Some(open), Some(limit)) = (open, limit)
@@ -175,7 +180,13 @@ impl Process {
         }
         out.put(CPU, self.cpu_user.total() + self.cpu_system.total());
         out.put(CPU_SYSTEM, self.cpu_system.total());
-        out.put(RUN_DELAY, self.run_delay.total());
+        out.put(RUN_DELAY, self.threads.run_delay());
+        if let Some(used) = self.threads.busiest() {
+            out.put(BUSIEST_THREAD, used);
+        }
+        if cores > 0.0 {
+            out.put(CORES_ALLOWED, cores);
+        }
         out.put(READ, self.read_bytes.total());
         out.put(WRITTEN, self.written_bytes.total());
         let memory = (own_pages + shared_pages) * rustix::param::page_size() as f64;
@@ -205,16 +216,6 @@ impl Process {
         let of = |name: &str| io.get(name).map_or(0.0, |bytes| *bytes as f64);
         self.read_bytes.see(identity, of("read_bytes"));
         self.written_bytes.see(identity, of("write_bytes"));
-    }
-
-    /// `/proc/PID/task/TID/schedstat`: ns on a core, ns waiting for one, slices.
-    fn run_delay(&mut self, pid: u32, started: u64) {
-        for tid in find::numbered(format!("/proc/{pid}/task")).take(THREADS_MAX) {
-            let Ok(text) = read(format!("/proc/{pid}/task/{tid}/schedstat")) else { continue };
-            if let Some(waited_ns) = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok()) {
-                self.run_delay.see((u64::from(tid), started), waited_ns / 1e9);
-            }
-        }
     }
 
     fn sockets(&self, sockets: &[TcpSocket], inodes: &std::collections::HashSet<u64>, out: &mut SignalCollector) {

@@ -10,8 +10,8 @@ use crate::error::ObserveError;
 use crate::http::{Address, FetchError, get};
 use crate::kind::ObserverKind;
 use crate::option::{ADDRESS, ObserverOption, OptionValue};
-use crate::pools;
 use crate::reader::{PendingRead, SignalReader};
+use crate::{pools, runtimes};
 use text::{ExpositionSample, SampleType};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
@@ -86,7 +86,10 @@ impl Prometheus {
         };
         let clean: Vec<(&str, String)> = sample.labels.iter().map(|(name, value)| (*name, label(value))).collect();
         let labels: Vec<(&str, Option<&str>)> = clean.iter().map(|(name, value)| (*name, Some(value.as_str()))).collect();
-        out.put_described(MetricSpec::new(kind, name, unit_of(name), sample.help), &labels, sample.value, pools::with_meaning);
+        out.put_described(MetricSpec::new(kind, name, unit_of(name), sample.help), &labels, sample.value, |signal| {
+            let signal = runtimes::with_meaning(signal);
+            if signal.role.is_some() { signal } else { pools::with_meaning(signal) }
+        });
     }
 }
 
@@ -102,7 +105,7 @@ fn unit_of(name: &str) -> &'static str {
 }
 
 /// A name, or a pattern with `*` for any characters.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((before, after)) => {

@@ -1,0 +1,174 @@
+//! Metrics as JSON over HTTP: every number of a document, by its path. Made for Dropwizard, which sorts its metrics by type, and good for any other.
+
+use metrics::{SignalKind, unit};
+use serde_json::Value;
+
+use super::prometheus::matches;
+use crate::collector::{MetricSpec, SignalCollector, label};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::http::{Address, FetchError, get};
+use crate::kind::ObserverKind;
+use crate::option::{ADDRESS, ObserverOption, OptionValue};
+use crate::pools;
+use crate::reader::{PendingRead, SignalReader};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "json",
+    watches: "whatever shows its metrics as JSON",
+    example: "observe.json(\"http://127.0.0.1:8081/metrics\", { only: [\"*.hibernate.*\"] })",
+    alternatives: "",
+    tells: "its numbers by their paths: `json/pool.waiting`",
+    options: &[
+        ADDRESS,
+        ObserverOption {
+            name: "only",
+            takes: OptionValue::Texts,
+            help: "paths of the numbers to read, where `*` stands for anything; without it, all",
+        },
+        ObserverOption {
+            name: "totals",
+            takes: OptionValue::Texts,
+            help: "paths of numbers that only grow, and are shown by their growth",
+        },
+    ],
+    make: |description| Ok(Box::new(Json::from_description(description)?)),
+};
+
+/// Levels of a document that are looked into.
+const DEPTH_MAX: usize = 12;
+/// Dropwizard's names for its types, each an object of metrics by name.
+const TYPES: [&str; 5] = ["gauges", "counters", "histograms", "meters", "timers"];
+
+#[derive(Debug, thiserror::Error)]
+enum JsonMetricsError {
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error("the response is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("the response holds no number that is to be read")]
+    NoNumber,
+}
+
+#[derive(Debug)]
+struct Json {
+    address: Address,
+    only: Vec<String>,
+    totals: Vec<String>,
+}
+
+impl SignalReader for Json {
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+}
+
+impl Json {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        let address = Address::parse(description.required_text("url")).map_err(|problem| description.problem(problem.to_string()))?;
+        Ok(Self { address, only: description.texts("only"), totals: description.texts("totals") })
+    }
+
+    /// # Errors
+    /// When there is no response, or it holds no number.
+    async fn look(&self, out: &mut SignalCollector) -> Result<(), JsonMetricsError> {
+        let body = get(&self.address, "application/json").await?;
+        let document: Value = serde_json::from_slice(&body)?;
+        if self.put(&document, out) { Ok(()) } else { Err(JsonMetricsError::NoNumber) }
+    }
+
+    /// Whether there was any number.
+    fn put(&self, document: &Value, out: &mut SignalCollector) -> bool {
+        let mut any = false;
+        let is_typed = document.as_object().is_some_and(|top| top.keys().filter(|name| TYPES.contains(&name.as_str())).count() >= 2);
+        if let Some(top) = document.as_object().filter(|_| is_typed) {
+            for (kind, metrics) in top.iter().filter(|(name, _)| TYPES.contains(&name.as_str())) {
+                for (name, metric) in metrics.as_object().into_iter().flatten() {
+                    for (field, value) in metric.as_object().into_iter().flatten() {
+                        // The one number of a gauge or a counter is called like the metric.
+                        let is_only = matches!((kind.as_str(), field.as_str()), ("gauges", "value") | ("counters", "count"));
+                        let path = if is_only { name.clone() } else { format!("{name}.{field}") };
+                        let grows = field == "count" && kind != "counters";
+                        any |= self.number(&path, value, grows, out);
+                    }
+                }
+            }
+        } else {
+            self.walk("", document, DEPTH_MAX, &mut any, out);
+        }
+        any
+    }
+
+    fn walk(&self, path: &str, value: &Value, depth: usize, any: &mut bool, out: &mut SignalCollector) {
+        let Value::Object(fields) = value else {
+            *any |= self.number(path, value, false, out);
+            return;
+        };
+        for (name, value) in fields.iter().filter(|_| depth > 0) {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            self.walk(&path, value, depth - 1, any, out);
+        }
+    }
+
+    /// Whether it was one, and wanted.
+    fn number(&self, path: &str, value: &Value, grows: bool, out: &mut SignalCollector) -> bool {
+        let is_listed = |list: &[String]| list.iter().any(|pattern| matches(pattern, path));
+        let Some(number) = value.as_f64().filter(|_| self.only.is_empty() || is_listed(&self.only)) else { return false };
+        let kind = if grows || is_listed(&self.totals) { SignalKind::Counter } else { SignalKind::Gauge };
+        let name = label(path);
+        out.put_described(MetricSpec::new(kind, &name, unit::COUNT, ""), &[], number, pools::with_meaning);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metrics::Role;
+
+    fn read(text: &str, only: &[&str], totals: &[&str]) -> Vec<(String, SignalKind, Option<Role>, f64)> {
+        let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        let json = Json { address: Address::parse("http://h/m").unwrap(), only: owned(only), totals: owned(totals) };
+        let mut out = SignalCollector::new("app");
+        json.put(&serde_json::from_str(text).unwrap(), &mut out);
+        out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), signal.kind, signal.role, point.value)).collect()
+    }
+
+    #[test]
+    fn dropwizard_sorts_its_metrics_by_type() {
+        let text = r#"{"version": "4.0.0",
+            "gauges": {"io.dropwizard.db.ManagedPooledDataSource.hibernate.waiting": {"value": 3}, "a.text": {"value": "x"}},
+            "counters": {"open": {"count": 2}}, "histograms": {},
+            "meters": {"sent": {"count": 40, "m1_rate": 1.5, "units": "events/second"}}, "timers": {}}"#;
+        let pool = "app/io.dropwizard.db.ManagedPooledDataSource.hibernate.waiting".to_owned();
+        let mut found = read(text, &[], &[]);
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(
+            found,
+            [
+                (pool, SignalKind::Gauge, Some(Role::PoolWaiting), 3.0),
+                ("app/open".to_owned(), SignalKind::Gauge, None, 2.0),
+                ("app/sent.count".to_owned(), SignalKind::Counter, None, 40.0),
+                ("app/sent.m1_rate".to_owned(), SignalKind::Gauge, None, 1.5),
+            ]
+        );
+    }
+
+    #[test]
+    fn any_document_is_read_by_its_paths() {
+        let text = r#"{"pool": {"size": 5, "waiting": 1}, "jobs": {"done": 7}, "list": [1, 2], "on": true}"#;
+        let mut found = read(text, &["pool.*", "jobs.done"], &["*.done"]);
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        let found: Vec<(&str, SignalKind, Option<Role>)> =
+            found.iter().map(|(name, kind, role, _)| (name.as_str(), *kind, *role)).collect();
+        assert_eq!(
+            found,
+            [
+                ("app/jobs.done", SignalKind::Counter, None),
+                ("app/pool.size", SignalKind::Gauge, Some(Role::PoolSize)),
+                ("app/pool.waiting", SignalKind::Gauge, Some(Role::PoolWaiting)),
+            ]
+        );
+        assert_eq!(read(text, &["nothing"], &[]), []);
+    }
+}

@@ -1,0 +1,57 @@
+//! The threads of the observed processes: how long they waited for a core, and how much of one the busiest used.
+
+use std::collections::HashMap;
+
+use metrics::clock::Monotonic;
+
+use super::find;
+use super::process_total::ProcessTotal;
+use crate::procfs::read;
+
+/// Threads of one process that are read per reading; more cost too much.
+const THREADS_MAX: usize = 1_000;
+
+/// A thread's number, and when its process started.
+type ThreadId = (u64, u64);
+
+#[derive(Debug)]
+pub(super) struct Threads {
+    run_delay: ProcessTotal,
+    clock: Monotonic,
+    /// When the last reading was taken, and time on a core of each thread then. Nanoseconds.
+    read_at: Option<u64>,
+    before: HashMap<ThreadId, u64>,
+    now: HashMap<ThreadId, u64>,
+}
+
+impl Threads {
+    pub(super) fn new() -> Self {
+        Self { run_delay: ProcessTotal::default(), clock: Monotonic::start(), read_at: None, before: HashMap::new(), now: HashMap::new() }
+    }
+
+    /// `/proc/PID/task/TID/schedstat`: ns on a core, ns waiting for one, slices.
+    pub(super) fn see(&mut self, pid: u32, started: u64) {
+        for tid in find::numbered(format!("/proc/{pid}/task")).take(THREADS_MAX) {
+            let Ok(text) = read(format!("/proc/{pid}/task/{tid}/schedstat")) else { continue };
+            let mut words = text.split_whitespace().map(str::parse::<u64>);
+            let (Some(Ok(used_ns)), Some(Ok(waited_ns))) = (words.next(), words.next()) else { continue };
+            let id = (u64::from(tid), started);
+            self.run_delay.see(id, waited_ns as f64 / 1e9);
+            self.now.insert(id, used_ns);
+        }
+    }
+
+    /// Seconds that threads were ready to run and waited for a core.
+    pub(super) fn run_delay(&self) -> f64 {
+        self.run_delay.total()
+    }
+
+    /// Cores in use by the busiest thread since the last reading; `None` for the first.
+    pub(super) fn busiest(&mut self) -> Option<f64> {
+        let now = self.clock.now();
+        let elapsed = self.read_at.replace(now).map(|before| now.saturating_sub(before));
+        let grown = self.now.iter().map(|(id, used)| used.saturating_sub(self.before.get(id).copied().unwrap_or(*used))).max();
+        self.before = std::mem::take(&mut self.now);
+        Some(grown? as f64 / elapsed.filter(|elapsed| *elapsed > 0)? as f64)
+    }
+}
