@@ -5,6 +5,7 @@
 //! that come and go, and no such ceiling.
 
 use super::called::CalledEndpoint;
+use super::readings::most_frequent;
 use super::waiting::WaitingStretch;
 use crate::interval::mean_of_batches;
 
@@ -34,17 +35,19 @@ pub(crate) struct CallCeiling<'a> {
     pub(crate) calls: (f64, f64),
     /// Share of the seconds that reached it.
     pub(crate) at_ceiling: f64,
+    /// Mean calls meanwhile in the other endpoints: who is in one of those does not wait for this one.
+    pub(crate) calls_elsewhere: f64,
 }
 
 /// The ceiling of the endpoint whose callers are busiest.
 pub(super) fn find<'a>(called: &[CalledEndpoint<'a>], waiting: &[WaitingStretch]) -> Option<CallCeiling<'a>> {
     // Closed load has no more calls than users, who are a ceiling of their own.
     let stretches = waiting.iter().filter(|waiting| waiting.closed.is_none());
-    let found = stretches.flat_map(|waiting| called.iter().filter_map(|endpoint| of_endpoint(endpoint, waiting)));
+    let found = stretches.flat_map(|waiting| called.iter().filter_map(|endpoint| of_endpoint(endpoint, called, waiting)));
     found.max_by(|a, b| a.busy().total_cmp(&b.busy()))
 }
 
-fn of_endpoint<'a>(endpoint: &CalledEndpoint<'a>, waiting: &WaitingStretch) -> Option<CallCeiling<'a>> {
+fn of_endpoint<'a>(endpoint: &CalledEndpoint<'a>, called: &[CalledEndpoint<'a>], waiting: &WaitingStretch) -> Option<CallCeiling<'a>> {
     let (from, to) = (waiting.from + TRIMMED_S, waiting.to - TRIMMED_S);
     let most = endpoint.in_flight_max.as_ref()?;
     let values: Vec<f64> = most.between(from, to).map(|(_, value)| value.round()).collect();
@@ -66,13 +69,13 @@ fn of_endpoint<'a>(endpoint: &CalledEndpoint<'a>, waiting: &WaitingStretch) -> O
         calls_max,
         calls,
         at_ceiling,
+        calls_elsewhere: elsewhere(endpoint, called, from, to),
     })
 }
 
-fn most_frequent(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0.0, |same| same[0])
+fn elsewhere(endpoint: &CalledEndpoint<'_>, called: &[CalledEndpoint<'_>], from: f64, to: f64) -> f64 {
+    let others = called.iter().filter(|other| other.observer != endpoint.observer);
+    others.filter_map(|other| other.in_flight.as_ref()?.mean(from, to)).sum()
 }
 
 impl CallCeiling<'_> {
@@ -101,8 +104,9 @@ impl CallCeiling<'_> {
         self.endpoint.hold.as_ref()?.mean(from, to)
     }
 
-    /// Callers needed for the work that came in, by Little's law: each piece takes `calls_max / throughput` of one caller's time.
+    /// Callers needed for the work that came in, by Little's law: each piece takes `calls_max / throughput` of one caller's time. While work waits, no
+    /// fewer than there are.
     pub(crate) fn callers_needed(&self) -> f64 {
-        self.calls_max * self.waiting.started / self.waiting.throughput.max(1e-9)
+        self.calls_max * (self.waiting.started / self.waiting.throughput.max(1e-9)).max(1.0)
     }
 }

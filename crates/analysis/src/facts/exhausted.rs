@@ -1,45 +1,49 @@
-//! Which resource of the machine or of a process was exhausted while work waited: CPU, disk, descriptors.
+//! Which resources of the machine or of a process were used up while work was held up: CPU, heap, disk, descriptors.
+//!
+//! By the utilisation law (Denning & Buzen 1978) a resource with k places that each request needs for D seconds is busy at U = X·D, and no more than
+//! k/D requests can pass it. So each resource is looked at where it was at its limit, for as long as that lasted and whatever the shape of the
+//! load; it counts if work was held up meanwhile.
 
 use metrics::Role;
-use run_directory::Run;
 
 use super::calls_at_once::CallCeiling;
-use super::signals::ObservedSignals;
+use super::demand::CpuDemand;
+use super::load_response::LoadResponse;
+use super::process_cpu::{self, ProcessCpu};
+use super::readings::{SignalReadings, longest_run};
+use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use super::signals::ObservedPart;
 use super::waiting::WaitingStretch;
-use crate::RunTally;
 
-/// Share of the machine's cores from which they are exhausted.
-const FULL: f64 = 0.93;
-/// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
-const ONE_CORE_USED: (f64, f64) = (0.80, 1.06);
-const ONE_CORE_WANTED: f64 = 0.90;
-const ONE_CORE_SHARE: f64 = 0.80;
-/// Highest median of both together: many threads on a crowded machine may use as much, but wait longer. A median, as garbage collectors wait, too.
-const ONE_THREAD_WANTED: f64 = 1.25;
 /// Share of the time that a control group was throttled.
 const THROTTLED: f64 = 0.05;
-/// Share of the time that a disk was busy, and the mean number of requests at it: a fast disk is busy long before it is saturated.
+/// Share of the time that a disk was busy, and the number of requests at it: a fast disk is busy long before it is saturated.
 const DISK_BUSY: f64 = 0.90;
 const DISK_QUEUE: f64 = 3.0;
-/// Share of the descriptors that a process may have, and of the readings in which that many were open.
+/// Share of the descriptors that a process may have.
 const DESCRIPTORS: f64 = 0.97;
-const DESCRIPTORS_SHARE: f64 = 0.5;
+/// Share of the time spent collecting garbage from which it is the work.
+const COLLECTING: f64 = 0.30;
 
-/// A resource that was exhausted, and the stretch in which work waited meanwhile.
+/// A resource that was used up, and when.
 pub(crate) struct Exhausted<'a> {
-    pub(crate) waiting: WaitingStretch,
+    /// Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// Work that waited for long meanwhile, if any did.
+    pub(crate) waiting: Option<WaitingStretch>,
     pub(crate) resource: ExhaustedResource<'a>,
+    /// What each request took of it, where it is CPU.
+    pub(crate) demand: Option<CpuDemand>,
     /// Names of the signals that show it.
     pub(crate) series: Vec<String>,
 }
 
 /// Means over the stretch. Shares are from 0 to 1.
 pub(crate) enum ExhaustedResource<'a> {
-    /// `at_limit`: share of the readings.
     Descriptors {
         process: &'a str,
         limit: f64,
-        at_limit: f64,
     },
     /// `throttled`: share of the time.
     GroupCpu {
@@ -47,8 +51,14 @@ pub(crate) enum ExhaustedResource<'a> {
         cores_max: f64,
         throttled: f64,
     },
-    MachineCpu(MachineCpu),
+    /// `collecting`: share of the time; `heap`: of it that was in use, where that was read.
+    Heap {
+        process: &'a str,
+        collecting: f64,
+        heap: Option<f64>,
+    },
     ProcessCpu(ProcessCpu<'a>),
+    MachineCpu(MachineCpu),
     Disk {
         device: &'a str,
         busy: f64,
@@ -65,125 +75,132 @@ pub(crate) struct MachineCpu {
     pub(crate) by_observed: Option<f64>,
 }
 
-pub(crate) struct ProcessCpu<'a> {
-    pub(crate) process: &'a str,
-    /// Cores of the machine, if the process used all of them; `None`: it used just one.
-    pub(crate) all_cores: Option<f64>,
-    pub(crate) cores_used: f64,
-    pub(crate) threads: f64,
-    /// Seconds per second that its threads waited for a core.
-    pub(crate) run_delay: f64,
-}
+type FoundResource<'a> = AtLimit<ExhaustedResource<'a>>;
 
-/// One of them, and the names of the signals that show it.
-type FoundResource<'a> = (ExhaustedResource<'a>, Vec<String>);
-
-/// Where to look.
-struct Search<'f, 'a> {
-    run: &'f Run,
-    tally: &'f RunTally,
-    signals: &'f ObservedSignals<'a>,
-    from: f64,
-    to: f64,
-}
-
-/// The first that was exhausted, the most telling ones first. Not looked for where the calls to an endpoint take nearly all of the callers' time.
+/// All that were used up, the most telling first. Not looked for where the calls to an endpoint take nearly all of the callers' time.
 pub(super) fn find<'a>(
-    run: &Run,
-    tally: &RunTally,
-    signals: &ObservedSignals<'a>,
+    search: &Search<'_, 'a>,
+    responses: &[LoadResponse],
     waiting: &[WaitingStretch],
     call_ceiling: Option<&CallCeiling<'_>>,
-) -> Option<Exhausted<'a>> {
+) -> Vec<Exhausted<'a>> {
     if call_ceiling.is_some_and(CallCeiling::explains_all) {
-        return None;
+        return Vec::new();
     }
-    let waiting = waiting.first()?;
-    let search = Search { run, tally, signals, from: waiting.from, to: waiting.to };
-    let found = search.descriptors().or_else(|| search.group()).or_else(|| search.machine());
-    let (resource, series) = found.or_else(|| search.process()).or_else(|| search.disk())?;
-    Some(Exhausted { waiting: waiting.clone(), resource, series })
+    let look = Resources(search);
+    let found = [look.descriptors(), look.group(), look.heap(), look.process(responses), look.machine(), look.disk()];
+    let found = found.into_iter().flatten();
+    let held_up = found.filter_map(|found| Some((search.strain.held_part(found.span, found.places)?, found)));
+    held_up
+        .map(|((from, to), AtLimit { resource, series, .. })| {
+            let overlap = |stretch: &&WaitingStretch| stretch.to.min(to) - stretch.from.max(from);
+            let waiting = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
+            let demand = match &resource {
+                ExhaustedResource::ProcessCpu(cpu) => CpuDemand::of(search.strain, responses, cpu.cores_used, (from, to)),
+                _ => None,
+            };
+            Exhausted { from, to, waiting: waiting.cloned(), resource, demand, series }
+        })
+        .collect()
 }
 
-impl<'a> Search<'_, 'a> {
+/// Readings of a signal as shares of what there may be at most, which is a number or a signal of its own.
+fn longest<'a>(readings: &SignalReadings<'a>, holds: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
+    longest_run(readings.points(), READINGS_MIN, LENGTH_MIN_S, holds)
+}
+
+/// Looks for each kind.
+struct Resources<'s, 'f, 'a>(&'s Search<'f, 'a>);
+
+impl<'a> Resources<'_, '_, 'a> {
     fn descriptors(&self) -> Option<FoundResource<'a>> {
-        self.signals.parts_with(Role::ProcessDescriptorsMax).find_map(|process| {
-            let open = self.signals.read(process, Role::ProcessDescriptors)?;
-            let limit = self.signals.mean(process, Role::ProcessDescriptorsMax, self.from, self.to)?;
-            let at_limit = open.share(self.from, self.to, |open| open >= DESCRIPTORS * limit)?;
-            let resource = ExhaustedResource::Descriptors { process: process.observer, limit, at_limit };
-            (at_limit >= DESCRIPTORS_SHARE).then(|| (resource, vec![open.name()]))
+        self.0.signals.parts_with(Role::ProcessDescriptorsMax).find_map(|process| {
+            let open = self.0.signals.read(process, Role::ProcessDescriptors)?;
+            let limit = self.0.signals.mean(process, Role::ProcessDescriptorsMax, 0.0, f64::INFINITY)?;
+            let span = longest(&open, |open| open >= DESCRIPTORS * limit)?;
+            let resource = ExhaustedResource::Descriptors { process: process.observer, limit };
+            Some(AtLimit { span, resource, places: limit, series: vec![open.name()] })
         })
     }
 
     fn group(&self) -> Option<FoundResource<'a>> {
-        self.signals.parts_with(Role::GroupThrottled).find_map(|group| {
-            let held_back = self.signals.read(group, Role::GroupThrottled)?;
-            let throttled = held_back.mean(self.from, self.to).filter(|share| *share >= THROTTLED)?;
-            let cores_max = self.signals.mean(group, Role::GroupCpuMax, self.from, self.to)?;
-            let used = self.signals.read(group, Role::GroupCpu);
+        self.0.signals.parts_with(Role::GroupThrottled).find_map(|group| {
+            let held_back = self.0.signals.read(group, Role::GroupThrottled)?;
+            let span = longest(&held_back, |share| share >= THROTTLED)?;
+            let throttled = held_back.mean(span.0, span.1)?;
+            let cores_max = self.0.signals.mean(group, Role::GroupCpuMax, span.0, span.1)?;
+            let used = self.0.signals.read(group, Role::GroupCpu);
             let series = std::iter::once(held_back.name()).chain(used.map(|used| used.name())).collect();
-            Some((ExhaustedResource::GroupCpu { group: group.observer, cores_max, throttled }, series))
+            let resource = ExhaustedResource::GroupCpu { group: group.observer, cores_max, throttled };
+            Some(AtLimit { span, resource, places: cores_max, series })
         })
+    }
+
+    /// Collections of all kinds together, since one runtime has several collectors.
+    fn heap(&self) -> Option<FoundResource<'a>> {
+        self.0.signals.parts_with(Role::GarbageCollection).find_map(|process| {
+            let collectors = self.0.signals.read_each(process, Role::GarbageCollection);
+            let (span, collecting) = collecting_run(&collectors)?;
+            let heap = self.heap_share(process, span);
+            let series = collectors.iter().map(SignalReadings::name).collect();
+            let resource = ExhaustedResource::Heap { process: process.observer, collecting, heap };
+            Some(AtLimit { span, resource, places: 1.0, series })
+        })
+    }
+
+    fn heap_share(&self, process: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<f64> {
+        let used = self.0.signals.read(process, Role::HeapUsed)?.mean(from, to)?;
+        let max = self.0.signals.read(process, Role::HeapMax)?.mean(from, to).filter(|max| *max > 0.0)?;
+        Some(used / max)
+    }
+
+    fn process(&self, responses: &[LoadResponse]) -> Option<FoundResource<'a>> {
+        let AtLimit { span, resource, places, series } = process_cpu::at_limit(self.0, responses)?;
+        Some(AtLimit { span, resource: ExhaustedResource::ProcessCpu(resource), places, series })
     }
 
     fn machine(&self) -> Option<FoundResource<'a>> {
-        let machine = self.signals.parts_with(Role::MachineIdle).next()?;
-        let mean = |role| self.signals.mean(machine, role, self.from, self.to);
-        let cores = mean(Role::MachineCores)?;
-        let free = mean(Role::MachineIdle)? + mean(Role::MachineIoWait).unwrap_or(0.0);
-        let used = 1.0 - free / cores.max(1.0);
-        if used < FULL {
-            return None;
-        }
-        let generator: u64 = self.tally.workers().iter().map(|worker| worker.busy_ns).sum();
-        let by_generator = generator as f64 / 1e9 / self.tally.duration_seconds().max(1e-9) / cores.max(1.0);
-        let processes = self.signals.parts_with(Role::ProcessCpu);
-        let observed: Vec<f64> = processes.filter_map(|process| self.signals.mean(process, Role::ProcessCpu, self.from, self.to)).collect();
-        let by_observed = (!observed.is_empty()).then(|| observed.iter().sum::<f64>() / cores.max(1.0));
-        let series = [Role::MachineIdle, Role::MachineRunQueue].into_iter().filter_map(|role| self.signals.read(machine, role));
+        let machine = self.0.signals.parts_with(Role::MachineIdle).next()?;
+        let cores = self.0.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY)?.max(1.0);
+        let idle = self.0.signals.read(machine, Role::MachineIdle)?;
+        let io_wait = self.0.signals.read(machine, Role::MachineIoWait);
+        let used = |at: f64, idle: f64| {
+            let waits = io_wait.as_ref().and_then(|readings| readings.mean(at - 0.01, at + 0.01)).unwrap_or(0.0);
+            1.0 - (idle + waits) / cores
+        };
+        let shares: Vec<(f64, f64)> = idle.points().iter().map(|(at, idle)| (*at, used(*at, *idle))).collect();
+        let span = longest_run(&shares, READINGS_MIN, LENGTH_MIN_S, |share| share >= FULL)?;
+        let inside: Vec<f64> = shares.iter().filter(|(at, _)| *at >= span.0 && *at <= span.1).map(|(_, share)| *share).collect();
+        let used = inside.iter().sum::<f64>() / inside.len().max(1) as f64;
+        let generator: u64 = self.0.tally.workers().iter().map(|worker| worker.busy_ns).sum();
+        let by_generator = generator as f64 / 1e9 / self.0.tally.duration_seconds().max(1e-9) / cores;
+        let processes = self.0.signals.parts_with(Role::ProcessCpu);
+        let observed: Vec<f64> = processes.filter_map(|process| self.0.signals.mean(process, Role::ProcessCpu, span.0, span.1)).collect();
+        let by_observed = (!observed.is_empty()).then(|| observed.iter().sum::<f64>() / cores);
+        let series = [Role::MachineIdle, Role::MachineRunQueue].into_iter().filter_map(|role| self.0.signals.read(machine, role));
         let series = series.map(|readings| readings.name()).collect();
-        Some((ExhaustedResource::MachineCpu(MachineCpu { cores, used, by_generator, by_observed }), series))
-    }
-
-    fn process(&self) -> Option<FoundResource<'a>> {
-        let cores = f64::from(self.run.info.host.cores.max(1));
-        self.signals.parts_with(Role::ProcessRunDelay).find_map(|process| {
-            let cpu = self.signals.read(process, Role::ProcessCpu)?;
-            let delay = self.signals.read(process, Role::ProcessRunDelay)?;
-            let cores_used = cpu.mean(self.from, self.to)?;
-            let threads = self.signals.mean(process, Role::ProcessThreads, self.from, self.to)?;
-            let has_all = cores_used >= FULL * cores;
-            let at_one_core = one_core_share(&cpu.beside(&delay, self.from, self.to))?;
-            if !has_all && at_one_core < ONE_CORE_SHARE {
-                return None;
-            }
-            let resource = ExhaustedResource::ProcessCpu(ProcessCpu {
-                process: process.observer,
-                all_cores: has_all.then_some(cores),
-                cores_used,
-                threads,
-                run_delay: delay.mean(self.from, self.to).unwrap_or(0.0),
-            });
-            Some((resource, vec![cpu.name(), delay.name()]))
-        })
+        let resource = ExhaustedResource::MachineCpu(MachineCpu { cores, used, by_generator, by_observed });
+        Some(AtLimit { span, resource, places: cores, series })
     }
 
     fn disk(&self) -> Option<FoundResource<'a>> {
-        self.signals.parts_with(Role::DiskBusy).find_map(|disk| {
-            let (at_work, waiting) = (self.signals.read(disk, Role::DiskBusy)?, self.signals.read(disk, Role::DiskQueue)?);
-            let busy = at_work.mean(self.from, self.to).filter(|share| *share >= DISK_BUSY)?;
-            let queue = waiting.mean(self.from, self.to).filter(|length| *length >= DISK_QUEUE)?;
-            Some((ExhaustedResource::Disk { device: disk.part, busy, queue }, vec![at_work.name(), waiting.name()]))
+        self.0.signals.parts_with(Role::DiskBusy).find_map(|disk| {
+            let (at_work, waiting) = (self.0.signals.read(disk, Role::DiskBusy)?, self.0.signals.read(disk, Role::DiskQueue)?);
+            let span = longest(&at_work, |share| share >= DISK_BUSY)?;
+            let busy = at_work.mean(span.0, span.1)?;
+            let queue = waiting.mean(span.0, span.1).filter(|length| *length >= DISK_QUEUE)?;
+            let resource = ExhaustedResource::Disk { device: disk.part, busy, queue };
+            Some(AtLimit { span, resource, places: 1.0, series: vec![at_work.name(), waiting.name()] })
         })
     }
 }
 
-/// Share of the readings `(cores used, cores waited for)` in which one thread had a core to itself; `None` without readings.
-fn one_core_share(readings: &[(f64, f64)]) -> Option<f64> {
-    let mut wanted: Vec<f64> = readings.iter().map(|(used, waited)| used + waited).collect();
-    wanted.sort_by(f64::total_cmp);
-    let is_one_thread = *wanted.get(wanted.len() / 2)? <= ONE_THREAD_WANTED;
-    let full = |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED.0 && *used <= ONE_CORE_USED.1 && used + waited >= ONE_CORE_WANTED;
-    Some(if is_one_thread { readings.iter().filter(full).count() as f64 / readings.len() as f64 } else { 0.0 })
+/// When collectors together took much of the time, and how much.
+fn collecting_run(collectors: &[SignalReadings<'_>]) -> Option<((f64, f64), f64)> {
+    let first = collectors.first()?;
+    let others = |at: f64| collectors[1..].iter().filter_map(|readings| readings.mean(at - 0.01, at + 0.01)).sum::<f64>();
+    let shares: Vec<(f64, f64)> = first.points().iter().map(|(at, share)| (*at, share + others(*at))).collect();
+    let span = longest_run(&shares, READINGS_MIN, LENGTH_MIN_S, |share| share >= COLLECTING)?;
+    let inside: Vec<f64> = shares.iter().filter(|(at, _)| *at >= span.0 && *at <= span.1).map(|(_, share)| *share).collect();
+    Some((span, inside.iter().sum::<f64>() / inside.len().max(1) as f64))
 }

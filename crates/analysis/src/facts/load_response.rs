@@ -79,6 +79,12 @@ impl LoadResponse {
         [self.low, LoadStretch::of(&lower)].into_iter().flatten().map(per_load).reduce(f64::max)
     }
 
+    /// Ended per second in a stretch of time; `None` where none of it was looked at.
+    pub(super) fn rate_between(&self, from: f64, to: f64) -> Option<f64> {
+        LoadStretch::of(&self.blocks.iter().filter(|block| block.to > from && block.from < to).collect::<Vec<_>>())
+            .map(|part| part.throughput)
+    }
+
     /// How many times longer service took on average in a stretch of time than under low load, or, where the load never was low, than
     /// before; `None` without enough requests in either.
     pub(super) fn inflation(&self, from: f64, to: f64) -> Option<f64> {

@@ -10,6 +10,7 @@ pub(crate) mod called;
 pub(crate) mod calls_at_once;
 pub(crate) mod changes;
 mod commits;
+mod demand;
 pub(crate) mod exhausted;
 pub(crate) mod failures;
 pub(crate) mod faulted_calls;
@@ -17,15 +18,19 @@ pub(crate) mod generator;
 mod load_blocks;
 pub(crate) mod load_response;
 mod load_stretches;
+pub(crate) mod outages;
 pub(crate) mod plateau;
 pub(crate) mod pools;
+pub(crate) mod process_cpu;
 pub(crate) mod readings;
+mod search;
 mod session_waits;
 pub(crate) mod sessions;
 pub(crate) mod signal_moves;
 pub(crate) mod signals;
 pub(crate) mod stalls;
 pub(crate) mod timeline;
+mod strain;
 pub(crate) mod waiting;
 
 use run_directory::Run;
@@ -39,12 +44,15 @@ use failures::Failing;
 use faulted_calls::FaultedCalls;
 use generator::GeneratorFact;
 use load_response::LoadResponse;
+use outages::Outage;
 use plateau::Plateaus;
 use pools::PoolShortage;
+use search::Search;
 use session_waits::SessionWait;
 use sessions::DatabaseSessions;
 use signals::ObservedSignals;
 use stalls::PeriodicStalls;
+use strain::Strain;
 use waiting::WaitingStretch;
 
 /// Everything that rules read.
@@ -68,12 +76,14 @@ pub(crate) struct Facts<'a> {
     pub(crate) call_ceiling: Option<CallCeiling<'a>>,
     /// What the database's sessions did while the calls were at their ceiling.
     pub(crate) sessions_at_ceiling: Option<DatabaseSessions<'a>>,
-    /// What was exhausted while work waited.
-    pub(crate) exhausted: Option<Exhausted<'a>>,
-    /// What most of a database's sessions waited for while work waited.
+    /// Whether work was held up in any stretch.
+    pub(crate) strain: Strain,
+    /// What was used up while work was held up, the most telling first.
+    pub(crate) exhausted: Vec<Exhausted<'a>>,
+    /// What most of a database's sessions did while work was held up.
     pub(crate) session_wait: Option<SessionWait<'a>>,
-    /// Pools whose members were all in use while somebody waited for one.
-    pub(crate) pools: Vec<PoolShortage>,
+    /// Pools whose members were all in use while somebody waited for one; the most wanted first.
+    pub(crate) pools: Vec<PoolShortage<'a>>,
     /// Calls of the system that failed at the called side.
     pub(crate) faulted_calls: Vec<FaultedCalls<'a>>,
     /// What changed in time while the load stayed the same.
@@ -82,6 +92,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) stalls: Option<PeriodicStalls>,
     /// What failed, how and when; most failures first.
     pub(crate) failing: Vec<Failing<'a>>,
+    /// What went away in mid-run.
+    pub(crate) outages: Vec<Outage<'a>>,
 }
 
 impl<'a> Facts<'a> {
@@ -94,9 +106,12 @@ impl<'a> Facts<'a> {
         let called = called::find(&signals);
         let call_ceiling = calls_at_once::find(&called, &waiting);
         let sessions_at_ceiling = call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
-        let exhausted = exhausted::find(run, tally, &signals, &waiting, call_ceiling.as_ref());
-        let session_wait = session_waits::find(run, &signals, &waiting, call_ceiling.as_ref());
-        let pools = pools::find(&signals, tally.duration_seconds());
+        let strain = Strain::of(run, &waiting, &plateaus);
+        let search = Search { run, tally, signals: &signals, strain: &strain };
+        let exhausted = exhausted::find(&search, &responses, &waiting, call_ceiling.as_ref());
+        let pools = pools::find(&signals, &strain);
+        let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
+        let outages = outages::find(run, tally, &signals, &strain);
         let faulted_calls = faulted_calls::find(&signals);
         let changes = changes::find(run, &timeline::of(run, tally), &load_stretches::find(run));
         let stalls = stalls::find(run);
@@ -113,6 +128,7 @@ impl<'a> Facts<'a> {
             called,
             call_ceiling,
             sessions_at_ceiling,
+            strain,
             exhausted,
             session_wait,
             pools,
@@ -120,6 +136,7 @@ impl<'a> Facts<'a> {
             changes,
             stalls,
             failing,
+            outages,
         }
     }
 }

@@ -77,6 +77,12 @@ impl Plateaus {
         Self { limited, unaffected, grown }
     }
 
+    /// Where the first of them begins and the last ends.
+    pub(crate) fn span(&self) -> Option<(f64, f64)> {
+        let from = self.limited.iter().map(|plateau| plateau.high.from).reduce(f64::min)?;
+        Some((from, self.limited.iter().map(|plateau| plateau.high.to).fold(from, f64::max)))
+    }
+
     /// Requests of one pool share its slots: their parts add up, relative errors combine in quadrature.
     pub(crate) fn concurrency(&self) -> SlotEstimate {
         let mut total = 0.0;
@@ -92,6 +98,26 @@ impl Plateaus {
         }
         // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
         SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
+    }
+}
+
+/// How far an estimate may be from a whole number to mean it: some waiting under low load, and time around the slot, are seen as service time.
+const NEAR: f64 = 0.10;
+/// From here on an estimate counts as one slot: it may be a little low.
+const ONE_SLOT: f64 = 0.9;
+
+impl SlotEstimate {
+    /// The whole numbers that it can mean, from one on. `None`: there is none, so nothing is handed out one at a time; what holds work back is not a
+    /// number of slots.
+    pub(crate) fn whole(self) -> Option<(f64, f64)> {
+        let (low, high) = ((self.slots - self.half).max(1.0).ceil(), (self.slots + self.half).floor());
+        let nearest = self.slots.round().max(1.0);
+        let is_one = self.slots < 1.0 && self.slots + self.half >= ONE_SLOT;
+        match low <= high {
+            true => Some((low, high)),
+            false if is_one || (self.slots - nearest).abs() <= NEAR * nearest => Some((nearest, nearest)),
+            false => None,
+        }
     }
 }
 

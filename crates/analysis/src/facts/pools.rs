@@ -1,62 +1,136 @@
-//! Pools that are too small, as a service's own metrics show it: somebody waits for a member, and all of them are in use.
+//! Pools that are used up, as a service's own metrics show it: of connections, of threads.
+//!
+//! A pool is a place where work waits, and who holds its members, and for how long, comes before its size. By the utilisation law a request holds a member
+//! for U / X seconds: where that is no longer than under low load, the size is the limit; where it has grown, something behind the pool has
+//! become slow.
 
 use metrics::Role;
 
+use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
+use super::strain::Strain;
 
 /// At least one waits, in so many readings of a stretch of so many.
 const READINGS_MIN: usize = 10;
 const SHARE_MIN: f64 = 0.8;
 /// Members that may be idle meanwhile.
 const IDLE_MAX: f64 = 1.1;
+/// How many times its members must be in the system where nobody counts those who wait.
+const BEYOND: f64 = 1.5;
+/// Members seen in use, over all readings before the shortage, that say how long each was held.
+const USES_MIN: f64 = 5.0;
 
-/// A pool that somebody waited for.
-pub(crate) struct PoolShortage {
+/// A pool that was used up. It is called by its part, or by its observer.
+#[derive(Debug, Clone)]
+pub(crate) struct PoolShortage<'a> {
+    pub(crate) name: &'a str,
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
+    /// Whether its members are threads.
+    pub(crate) is_threads: bool,
     /// Members that it has.
     pub(crate) size: f64,
-    /// How many waited on average, and in which share of the readings any did.
-    pub(crate) waiting: f64,
-    pub(crate) waiting_share: f64,
-    pub(crate) waiting_series: String,
-    /// Where the pool counts both: time spent waiting for a member over time that members were used, and the signals that say so.
-    pub(crate) wait_per_use: Option<(f64, Vec<String>)>,
+    /// How many waited on average, and in which share of the readings any did; `None` where nobody counts them.
+    pub(crate) waiting: Option<(f64, f64)>,
+    /// In the system on average, where nobody counts those who wait.
+    pub(crate) in_system: Option<f64>,
+    pub(crate) series: Vec<String>,
+    /// Seconds of a member for each request, before and meanwhile.
+    pub(crate) held: Option<(f64, f64)>,
 }
 
-/// In alphabetical order. `end`: of the run, in seconds.
-pub(super) fn find(signals: &ObservedSignals<'_>, end: f64) -> Vec<PoolShortage> {
-    signals.parts_with(Role::PoolWaiting).filter_map(|pool| shortage(signals, pool, end)).collect()
+/// The most wanted first.
+pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<PoolShortage<'a>> {
+    let parts: std::collections::BTreeSet<ObservedPart<'a>> =
+        [Role::PoolWaiting, Role::PoolWaitTime, Role::PoolInUse].into_iter().flat_map(|role| signals.parts_with(role)).collect();
+    let found = parts.into_iter().filter_map(|pool| waited_for(signals, strain, pool).or_else(|| full(signals, strain, pool)));
+    let mut found: Vec<PoolShortage<'a>> = found.collect();
+    let wanted = |pool: &PoolShortage<'_>| pool.waiting.map_or(0.0, |(mean, _)| mean);
+    found.sort_by(|a, b| wanted(b).total_cmp(&wanted(a)));
+    found
 }
 
-fn shortage<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, end: f64) -> Option<PoolShortage> {
-    let waiting = signals.read(pool, Role::PoolWaiting)?;
-    let some: Vec<f64> = waiting.between(0.0, end).filter(|(_, value)| *value >= 1.0).map(|(at, _)| at).collect();
+/// A pool that somebody waits for.
+fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: ObservedPart<'a>) -> Option<PoolShortage<'a>> {
+    // Seconds per second spent waiting are the number of those who wait (Little's law).
+    let waiting = [Role::PoolWaiting, Role::PoolWaitTime].into_iter().find_map(|role| signals.read(pool, role))?;
+    let some: Vec<f64> = waiting.points().iter().filter(|(_, value)| *value >= 1.0).map(|(at, _)| *at).collect();
     let (from, to) = (*some.first()?, *some.last()?);
-    let waiting_share = waiting.share(from, to, |value| value >= 1.0)?;
-    if some.len() < READINGS_MIN || waiting_share < SHARE_MIN {
+    let share = waiting.share(from, to, |value| value >= 1.0)?;
+    if some.len() < READINGS_MIN || share < SHARE_MIN {
         return None;
     }
+    let size = [Role::PoolSize, Role::PoolSizeMax, Role::PoolInUse].into_iter().find_map(|role| steady(signals, pool, role, from, to))?;
+    let mean = waiting.mean(from, to)?;
+    shortage(signals, strain, pool, (from, to), size, &waiting).map(|shortage| PoolShortage { waiting: Some((mean, share)), ..shortage })
+}
+
+/// A pool all of whose members are in use while far more is in the system; nobody counts those who wait.
+fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: ObservedPart<'a>) -> Option<PoolShortage<'a>> {
+    if signals.read(pool, Role::PoolWaiting).is_some() {
+        return None;
+    }
+    let in_use = signals.read(pool, Role::PoolInUse)?;
+    let (_, end) = strain.loaded()?;
+    let size = [Role::PoolSizeMax, Role::PoolSize].into_iter().find_map(|role| steady(signals, pool, role, 0.0, end))?;
+    let span = super::readings::longest_run(in_use.points(), READINGS_MIN, 0.0, |used| used >= size - 0.05)?;
+    let (from, to) = strain.held_part(span, size)?;
+    let in_system = strain.in_system(from, to).filter(|count| *count >= BEYOND * size)?;
+    shortage(signals, strain, pool, (from, to), size, &in_use).map(|shortage| PoolShortage { in_system: Some(in_system), ..shortage })
+}
+
+fn shortage<'a>(
+    signals: &ObservedSignals<'a>,
+    strain: &Strain,
+    pool: ObservedPart<'a>,
+    (from, to): (f64, f64),
+    size: f64,
+    shown: &SignalReadings<'_>,
+) -> Option<PoolShortage<'a>> {
     if signals.mean(pool, Role::PoolIdle, from, to).is_some_and(|idle| idle >= IDLE_MAX) {
         return None;
     }
-    // Whatever tells of its members and stood at one number all along.
-    let steady = |role| signals.read(pool, role).and_then(|readings| readings.steady(from, to)).filter(|size| *size >= 1.0);
-    let size = [Role::PoolSize, Role::PoolSizeMax, Role::PoolInUse].into_iter().find_map(steady)?;
-    Some(PoolShortage {
-        from,
-        to,
-        size,
-        waiting: waiting.mean(from, to)?,
-        waiting_share,
-        waiting_series: waiting.name(),
-        wait_per_use: wait_per_use(signals, pool, from, to),
-    })
+    let in_use = signals.read(pool, Role::PoolInUse);
+    let mut series = vec![shown.name()];
+    series.extend(in_use.map(|readings| readings.name()).filter(|name| *name != shown.name()));
+    let spoken = format!("{}{}", pool.part, shown.signal.metric()).to_ascii_lowercase();
+    let is_threads = ["thread", "worker", "executor"].iter().any(|word| spoken.contains(word)) && !spoken.contains("connection");
+    let held = held(signals, strain, pool, (from, to));
+    let name = if pool.part.is_empty() { pool.observer } else { pool.part };
+    Some(PoolShortage { name, from, to, is_threads, size, waiting: None, in_system: None, series, held })
 }
 
-fn wait_per_use<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, from: f64, to: f64) -> Option<(f64, Vec<String>)> {
-    let (waited, used) = (signals.read(pool, Role::PoolWaitTime)?, signals.read(pool, Role::PoolUseTime)?);
-    let times = waited.mean(from, to)? / used.mean(from, to)?.max(1e-9);
-    Some((times, vec![waited.name(), used.name()]))
+/// Whatever tells of its members and stood at one number all along.
+fn steady<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, role: Role, from: f64, to: f64) -> Option<f64> {
+    signals.read(pool, role)?.steady(from, to).filter(|size| *size >= 1.0)
+}
+
+/// Seconds that a request holds a member: counted by the pool where it does, or members in use over requests per second.
+fn held<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
+    let (start, _) = strain.loaded()?;
+    let used = [Role::PoolUseTime, Role::PoolInUse].into_iter().find_map(|role| signals.read(pool, role))?;
+    let before = used.between(start, from - 1.0);
+    let (count, sum) = before.fold((0.0, 0.0), |(count, sum), (_, value)| (count + 1.0, sum + value));
+    let each = |used: f64, throughput: f64| (throughput > 0.0).then(|| used / throughput);
+    if sum < USES_MIN {
+        return None;
+    }
+    let low = each(sum / count, strain.throughput(start, from - 1.0))?;
+    // Where nothing ends at all, each is held for as long as that lasts.
+    let now = each(used.mean(from, to)?, strain.throughput(from, to)).unwrap_or(to - from);
+    Some((low, now))
+}
+
+impl PoolShortage<'_> {
+    /// How many times as long as before a request holds a member.
+    pub(crate) fn held_longer(&self) -> Option<f64> {
+        self.held.filter(|(before, _)| *before > 0.0).map(|(before, now)| now / before)
+    }
+
+    /// Whether it shares at least half of a stretch, or of its own time, with another.
+    pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
+        let shared = self.to.min(to) - self.from.max(from);
+        shared > 0.0 && shared >= 0.5 * f64::min(self.to - self.from, to - from)
+    }
 }

@@ -55,6 +55,11 @@ impl<'a> SignalReadings<'a> {
         (count > 0).then(|| self.between(from, to).map(|(_, value)| value).sum::<f64>() / count as f64)
     }
 
+    /// All readings.
+    pub(crate) fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+
     /// The one value that all readings of the stretch have.
     pub(crate) fn steady(&self, from: f64, to: f64) -> Option<f64> {
         let (_, first) = self.between(from, to).next()?;
@@ -66,4 +71,43 @@ impl<'a> SignalReadings<'a> {
         let count = self.count(from, to);
         (count > 0).then(|| self.between(from, to).filter(|(_, value)| holds(*value)).count() as f64 / count as f64)
     }
+}
+
+/// Readings that may differ within a run of equal ones, one after the other.
+const DIPS_MAX: usize = 2;
+/// Share of the readings of such a run that may.
+const DIP_SHARE_MAX: f64 = 0.2;
+
+/// The longest stretch of `(at, value)` in which a condition holds, short dips allowed; `None` where it holds for fewer readings or seconds than asked.
+pub(crate) fn longest_run(points: &[(f64, f64)], readings_min: usize, length_min: f64, holds: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
+    let mut best: Option<(f64, f64)> = None;
+    // First and last of the open run, how many hold, and how many there are.
+    let mut open: Option<(usize, usize, usize)> = None;
+    for (index, (at, value)) in points.iter().enumerate() {
+        if !holds(*value) {
+            continue;
+        }
+        open = match open {
+            Some((first, last, held))
+                if index - last <= DIPS_MAX + 1 && (held + 1) as f64 >= (1.0 - DIP_SHARE_MAX) * (index - first + 1) as f64 =>
+            {
+                Some((first, index, held + 1))
+            }
+            _ => Some((index, index, 1)),
+        };
+        if let Some((first, _, held)) = open {
+            let from = points[first].0;
+            if held >= readings_min && at - from >= length_min && best.is_none_or(|(a, b)| at - from > b - a) {
+                best = Some((from, *at));
+            }
+        }
+    }
+    best
+}
+
+/// The value that occurs most often; 0 without any.
+pub(crate) fn most_frequent(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0.0, |same| same[0])
 }

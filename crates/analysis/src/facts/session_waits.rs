@@ -1,78 +1,140 @@
-//! What most of a database's active sessions waited for while work waited.
+//! What most of a database's active sessions did while work was held up: wait for one thing, or compute.
 
 use metrics::Role;
-use run_directory::Run;
 
 use super::calls_at_once::CallCeiling;
 use super::commits::{self, Commits};
-use super::readings::SignalReadings;
+use super::pools::PoolShortage;
+use super::readings::{SignalReadings, longest_run};
+use super::search::{FULL, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::sessions::{self, BlockedStatement};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
 
 /// Waits that are the database's own: not for the client, for a timer, for work.
-const WAITS: [Role; 4] =
-    [Role::SessionsWaitingForLock, Role::SessionsWaitingForCommit, Role::SessionsWaitingForRead, Role::SessionsWaitingForOther];
-/// Mean sessions that must wait for one thing, and their share of the active ones, for it to be what holds work up.
+const WAITS: [Role; 5] = [
+    Role::SessionsWaitingForLock,
+    Role::SessionsWaitingForCommit,
+    Role::SessionsWaitingForRead,
+    Role::SessionsWaitingForOther,
+    Role::SessionsOnCpu,
+];
+/// Sessions that must wait for one thing, and their share of the active ones, for it to be what holds work up.
 const WAITING_MIN: f64 = 1.0;
 const WAITING_SHARE_MIN: f64 = 0.4;
+/// Sessions that compute are a limit where they are most of the active ones, and: as many as there are cores, most of a pool that is used up, or
+/// half of all that is in the system.
+const COMPUTING_SHARE_MIN: f64 = 0.6;
+const OF_POOL_MIN: f64 = 0.7;
+const OF_SYSTEM_MIN: f64 = 0.5;
+/// Share of the active sessions from which one statement is what they run.
+const STATEMENT_SHARE_MIN: f64 = 0.5;
 
 /// One wait of one database.
 pub(crate) struct SessionWait<'a> {
-    /// The stretch in which work waited.
-    pub(crate) waiting: WaitingStretch,
+    /// Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// Work that waited for long meanwhile, if any did.
+    pub(crate) waiting: Option<WaitingStretch>,
     /// What is waited for, and what the database calls it.
     pub(crate) role: Role,
     pub(crate) event: &'a str,
-    /// Sessions that waited for it and sessions that were active, on average.
+    /// Sessions that waited for it, sessions that were active, and sessions that computed, on average.
     pub(crate) sessions: f64,
     pub(crate) active: f64,
+    pub(crate) computing: Option<f64>,
     pub(crate) readings: SignalReadings<'a>,
     pub(crate) blocked: Option<BlockedStatement<'a>>,
+    /// The statement that most of the active sessions ran, how many did, and its readings.
+    pub(crate) statement: Option<(&'a str, f64, SignalReadings<'a>)>,
     /// While load was made.
     pub(crate) commits: Option<Commits>,
 }
 
 /// Not looked for where the calls to an endpoint take nearly all of the callers' time.
 pub(super) fn find<'a>(
-    run: &Run,
-    signals: &ObservedSignals<'a>,
+    search: &Search<'_, 'a>,
     waiting: &[WaitingStretch],
+    pools: &[PoolShortage<'a>],
     call_ceiling: Option<&CallCeiling<'_>>,
 ) -> Option<SessionWait<'a>> {
     if call_ceiling.is_some_and(CallCeiling::explains_all) {
         return None;
     }
-    let waiting = waiting.first()?;
     let of_database = |part: ObservedPart<'a>| {
-        let active = signals.mean(part, Role::SessionsActive, waiting.from, waiting.to)?;
-        let (sessions, role, readings) = longest_wait(signals, part, waiting)?;
-        let is_holding_up = sessions >= WAITING_MIN && sessions >= WAITING_SHARE_MIN * active;
-        is_holding_up.then_some((part, role, sessions, active, readings))
+        WAITS.into_iter().flat_map(move |role| search.signals.read_each(part, role).into_iter().map(move |readings| (part, role, readings)))
     };
-    let found = signals.parts_with(Role::SessionsActive).filter_map(of_database);
-    let (part, role, sessions, active, readings) = found.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let waits = search.signals.parts_with(Role::SessionsActive).flat_map(of_database);
+    let held = waits.filter_map(|(part, role, readings)| held_up_by(search, pools, part, role, readings));
+    let found = held.max_by(|a, b| a.weight().total_cmp(&b.weight()).then_with(|| a.readings.signal.name.cmp(&b.readings.signal.name)))?;
+    let overlap = |stretch: &&WaitingStretch| stretch.to.min(found.to) - stretch.from.max(found.from);
+    let stretch = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
+    Some(SessionWait { waiting: stretch.cloned(), ..found })
+}
+
+fn held_up_by<'a>(
+    search: &Search<'_, 'a>,
+    pools: &[PoolShortage<'a>],
+    part: ObservedPart<'a>,
+    role: Role,
+    readings: SignalReadings<'a>,
+) -> Option<SessionWait<'a>> {
+    let signals = search.signals;
+    let active = signals.read(part, Role::SessionsActive)?;
+    let least = if role == Role::SessionsOnCpu { COMPUTING_SHARE_MIN } else { WAITING_SHARE_MIN };
+    let active_at = |at: f64| active.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
+    let is_held = |at: f64, sessions: f64| sessions >= WAITING_MIN && sessions >= least * active_at(at);
+    let flags: Vec<(f64, f64)> = readings.points().iter().map(|(at, value)| (*at, f64::from(u8::from(is_held(*at, *value))))).collect();
+    let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |held| held > 0.5)?;
+    let (from, to) = search.strain.held_part(span, readings.mean(span.0, span.1)?)?;
+    let (sessions, active) = (readings.mean(from, to)?, active.mean(from, to)?);
+    let load_end = search.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+    if role == Role::SessionsOnCpu && !computes_too_much(search, pools, (sessions, active), (from, to)) {
+        return None;
+    }
     Some(SessionWait {
+        from,
+        to,
+        waiting: None,
         role,
         event: readings.label("wait").unwrap_or(&readings.signal.name),
         sessions,
         active,
+        computing: signals.mean(part, Role::SessionsOnCpu, from, to),
+        blocked: sessions::most_blocked(signals, part, from, to),
+        statement: most_run(signals, part, active, (from, to)),
+        commits: commits::between(search.run, signals, part, (from, to.min(load_end))),
         readings,
-        blocked: sessions::most_blocked(signals, part, waiting.from, waiting.to),
-        commits: commits::between(run, signals, part, (waiting.from, waiting.load_to)),
-        waiting: waiting.clone(),
     })
 }
 
-/// The wait with the most sessions on average.
-fn longest_wait<'a>(
+/// Whether sessions that compute are at a limit: the cores (average active sessions against CPUs), a pool's size, or most of what is in the system.
+fn computes_too_much(search: &Search<'_, '_>, pools: &[PoolShortage<'_>], (computing, active): (f64, f64), (from, to): (f64, f64)) -> bool {
+    let machine = search.signals.parts_with(Role::MachineCores).next();
+    let cores = machine.and_then(|machine| search.signals.mean(machine, Role::MachineCores, from, to));
+    let fills_cores = cores.is_some_and(|cores| computing >= FULL * cores);
+    let fills_pool = pools.iter().any(|pool| !pool.is_threads && pool.is_during(from, to) && active >= OF_POOL_MIN * pool.size);
+    let is_most = search.strain.in_system(from, to).is_some_and(|count| active >= OF_SYSTEM_MIN * count);
+    fills_cores || fills_pool || is_most
+}
+
+fn most_run<'a>(
     signals: &ObservedSignals<'a>,
     part: ObservedPart<'a>,
-    waiting: &WaitingStretch,
-) -> Option<(f64, Role, SignalReadings<'a>)> {
-    let of_role = |role| signals.read_each(part, role).into_iter().map(move |readings| (role, readings));
-    let waits = WAITS.into_iter().flat_map(of_role);
-    let means = waits.filter_map(|(role, readings)| Some((readings.mean(waiting.from, waiting.to)?, role, readings)));
-    // Where as many wait for two things, the last by name.
-    means.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.2.signal.name.cmp(&b.2.signal.name)))
+    active: f64,
+    (from, to): (f64, f64),
+) -> Option<(&'a str, f64, SignalReadings<'a>)> {
+    let means =
+        signals.read_each(part, Role::SessionsByStatement).into_iter().filter_map(|readings| Some((readings.mean(from, to)?, readings)));
+    let (sessions, readings) =
+        means.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(sessions, _)| *sessions >= STATEMENT_SHARE_MIN * active)?;
+    Some((readings.label("statement")?, sessions, readings))
+}
+
+impl SessionWait<'_> {
+    /// What sessions wait for says more than what computes meanwhile.
+    fn weight(&self) -> f64 {
+        if self.role == Role::SessionsOnCpu { self.sessions / 2.0 } else { self.sessions }
+    }
 }

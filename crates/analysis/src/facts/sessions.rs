@@ -2,13 +2,15 @@
 
 use metrics::Role;
 
-use super::readings::SignalReadings;
+use super::readings::{SignalReadings, most_frequent};
 use super::signals::{ObservedPart, ObservedSignals};
 
 /// What the sessions of one database did.
 pub(crate) struct DatabaseSessions<'a> {
     /// Transactions open without a statement running, on average.
     pub(crate) in_transaction: f64,
+    /// The number of them that most readings gave.
+    pub(crate) in_transaction_mostly: f64,
     pub(crate) transactions: SignalReadings<'a>,
     /// Sessions that waited for a lock, on average.
     pub(crate) waiting_for_locks: f64,
@@ -18,7 +20,7 @@ pub(crate) struct DatabaseSessions<'a> {
     pub(crate) blocked: Option<BlockedStatement<'a>>,
 }
 
-/// The statement that waits most for a lock, and the one that holds it.
+/// The statement that waits most for a lock, and the last one of the session that holds it, which need not be the one that took it.
 pub(crate) struct BlockedStatement<'a> {
     waits: &'a str,
     by: Option<&'a str>,
@@ -39,8 +41,10 @@ fn of_database<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: 
     let waiting = |from: f64, to: f64| locks.iter().filter_map(|readings| readings.mean(from, to)).fold(0.0, |sum, mean| sum + mean);
     // A reading stands between its neighbours' halves.
     let locked = at.iter().filter(|at| waiting(*at - 0.5, *at + 0.5) >= 0.5).count();
+    let counts: Vec<f64> = transactions.between(from, to).map(|(_, count)| count.round()).collect();
     Some(DatabaseSessions {
         in_transaction: transactions.mean(from, to)?,
+        in_transaction_mostly: most_frequent(&counts),
         waiting_for_locks: waiting(from, to),
         locked_share: locked as f64 / at.len().max(1) as f64,
         blocked: most_blocked(signals, part, from, to),
@@ -60,7 +64,7 @@ impl BlockedStatement<'_> {
     /// Both statements as a phrase.
     pub(crate) fn phrase(&self) -> String {
         match self.by {
-            Some(by) if self.waits != by => format!("`{}` behind `{by}`", self.waits),
+            Some(by) if self.waits != by => format!("`{}` behind a session whose last statement was `{by}`", self.waits),
             Some(_) => format!("`{}` behind another of the same", self.waits),
             None => format!("`{}`", self.waits),
         }

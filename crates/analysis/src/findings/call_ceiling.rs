@@ -1,6 +1,9 @@
 //! Callers that are all busy calling: what limits the number of calls at once. What the database's sessions did meanwhile tells whether it is a lock,
 //! a pool or the number of workers.
 
+use metrics::Role;
+
+use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -18,18 +21,25 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let ceiling = facts.call_ceiling.as_ref()?;
     let found = match &facts.sessions_at_ceiling {
         Some(sessions) if ceiling.calls_max < 1.5 && sessions.waiting_for_locks >= 1.0 => behind_a_lock(ceiling, sessions),
-        Some(sessions)
-            if sessions.in_transaction >= MORE_WORKERS * ceiling.calls_max && sessions.in_transaction >= ceiling.calls_max + 1.5 =>
-        {
-            pool(ceiling, sessions)
-        }
-        Some(sessions) if (sessions.in_transaction - ceiling.calls_max).abs() <= (SAME_WORKERS * ceiling.calls_max).max(0.6) => {
-            all_busy(ceiling, sessions)
-        }
-        _ => unknown(facts, ceiling),
+        // A pool that tells of itself is found by what it tells, and who holds its connections is busy with these calls.
+        _ if facts.pools.iter().any(|pool| pool.is_during(ceiling.from, ceiling.to)) => return None,
+        Some(sessions) => among_workers(facts, ceiling, sessions),
+        None => unknown(facts, ceiling),
     };
     let doubt = if ceiling.waiting.dwarfs_generator(facts.tally) { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     Some(RankedFinding { doubt, ..with_alternatives(ceiling, found) })
+}
+
+/// Workers hold a transaction each. Those who do and make no call, to this endpoint or another, wait for a connection.
+fn among_workers(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
+    let calls = ceiling.calls_max + ceiling.calls_elsewhere;
+    if sessions.in_transaction >= MORE_WORKERS * calls && sessions.in_transaction >= calls + 1.5 {
+        pool(ceiling, sessions)
+    } else if (sessions.in_transaction - calls).abs() <= (SAME_WORKERS * calls).max(0.6) {
+        all_busy(facts, ceiling, sessions)
+    } else {
+        unknown(facts, ceiling)
+    }
 }
 
 fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
@@ -50,9 +60,9 @@ fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> 
             series,
             (ceiling.from, ceiling.to),
         )
-        .or(format!(
-            "A single worker would show the same number of calls. Ruled out: {:.0} others waited for a lock at the same time.",
-            sessions.waiting_for_locks
+        .weigh(Alternative::ruled_out(
+            "A single worker, which would show the same number of calls",
+            format!("{:.0} others waited for a lock at the same time", sessions.waiting_for_locks),
         ))
         .try_next(
             "Let workers skip locked rows (FOR UPDATE SKIP LOCKED), or end the transaction before the call. Run again: throughput \
@@ -61,67 +71,101 @@ fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> 
 }
 
 fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
+    let callers = sessions.in_transaction - ceiling.calls_elsewhere;
     let claim = format!(
-        "Calls to \"{}\" go out {:.0} at a time, though {:.0} workers have one to make: a pool of {:.0} connections is too small for \
+        "Calls to \"{}\" go out {:.0} at a time, though {callers:.0} workers have one to make: a pool of {:.0} connections is too small for \
          the workers that share it",
-        ceiling.endpoint.name, ceiling.calls_max, sessions.in_transaction, ceiling.calls_max
+        ceiling.endpoint.name, ceiling.calls_max, ceiling.calls_max
     );
+    let elsewhere = elsewhere(ceiling).map_or_else(String::new, |calls| format!(", and {calls}"));
     begun(ceiling, "connection-pool", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
         .rests_on(
             format!(
                 "{:.1} database transactions were open with no statement running: workers that hold work and wait, {:.1} more than \
-             there were calls",
+             there were calls{elsewhere}",
                 sessions.in_transaction,
-                sessions.in_transaction - ceiling.calls.0
+                callers - ceiling.calls.0
             ),
             vec![sessions.transactions.name()],
             (ceiling.from, ceiling.to),
         )
-        .or("Too few workers. Ruled out: more of them held work than there were calls.")
-        .or(format!("A lock. Ruled out: {:.1} sessions waited for one.", sessions.waiting_for_locks))
+        .weigh(Alternative::ruled_out("Too few workers", "more of them held work than there were calls"))
+        .weigh(a_lock(sessions))
         .try_next(format!(
-            "Give the client that calls \"{}\" as many connections as there are workers ({:.0}), and run again: throughput should rise \
-             from {} to what {:.0} can carry, about {}.",
+            "Give the client that calls \"{}\" as many connections as there are workers ({callers:.0}), and run again: throughput should rise \
+             from {} to what {callers:.0} can carry, about {}.",
             ceiling.endpoint.name,
-            sessions.in_transaction,
             units::rate(ceiling.waiting.throughput),
-            sessions.in_transaction,
-            units::rate(ceiling.waiting.throughput * sessions.in_transaction / ceiling.calls_max)
+            units::rate(ceiling.waiting.throughput * callers / ceiling.calls_max)
         ))
 }
 
-fn all_busy(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
-    let claim = format!(
-        "Calls to \"{}\" go out {:.0} at a time: all {:.0} workers are busy with one, {} leave while {} arrive, and nothing else is at \
-         its limit",
-        ceiling.endpoint.name,
-        ceiling.calls_max,
-        ceiling.calls_max,
-        units::rate(ceiling.waiting.throughput),
-        units::rate(ceiling.waiting.started)
-    );
+fn all_busy(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
+    let callers = callers(ceiling, sessions);
+    let rates = format!("{} leave while {} arrive", units::rate(ceiling.waiting.throughput), units::rate(ceiling.waiting.started));
+    let claim = match elsewhere(ceiling) {
+        Some(_) => format!(
+            "All {:.0} workers are busy with a call, {callers:.0} of them to \"{}\": {rates}",
+            callers + ceiling.calls_elsewhere,
+            ceiling.endpoint.name
+        ),
+        None => format!(
+            "Calls to \"{}\" go out {callers:.0} at a time: all {callers:.0} workers are busy with one, or all {callers:.0} connections of a \
+             pool that each of them needs; {rates}",
+            ceiling.endpoint.name
+        ),
+    };
+    let elsewhere = elsewhere(ceiling).map_or_else(String::new, |calls| format!(", and {calls}"));
     begun(ceiling, "workers", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
         .rests_on(
-            format!(
-                "{:.1} database transactions were open meanwhile: one per call, and nobody waits for a connection",
-                sessions.in_transaction
-            ),
+            format!("{:.1} database transactions were open meanwhile: one per call{elsewhere}", sessions.in_transaction),
             vec![sessions.transactions.name()],
             (ceiling.from, ceiling.to),
         )
-        .or("A pool smaller than the number of workers. Ruled out: no more transactions were open than there were calls.")
-        .or(format!("A lock. Ruled out: {:.1} sessions waited for one.", sessions.waiting_for_locks))
-        .try_next(more_workers(ceiling))
+        .weigh(Alternative::ruled_out("A pool of connections to what is called", "no more transactions were open than there were calls"))
+        .weigh(database_pool(facts, ceiling))
+        .weigh(a_lock(sessions))
+        .try_next(more_workers(ceiling, callers))
 }
 
-fn more_workers(ceiling: &CallCeiling<'_>) -> String {
+/// The workers: of the most calls at once and the transactions open in most readings, the smaller that the mean allows. A call that begins may be
+/// counted before the one that it follows has ended, and readings may fall on the instants at which work arrives.
+fn callers(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> f64 {
+    let mostly = sessions.in_transaction_mostly;
+    let is_one_less = mostly >= 1.0 && (ceiling.calls_max - mostly - 1.0).abs() < 0.5 && ceiling.calls.0 <= mostly + 0.05;
+    if is_one_less && ceiling.calls_elsewhere < 0.5 { mostly } else { ceiling.calls_max }
+}
+
+/// Calls in other endpoints, where there are any.
+fn elsewhere(ceiling: &CallCeiling<'_>) -> Option<String> {
+    (ceiling.calls_elsewhere >= 0.5).then(|| format!("{:.1} calls to other endpoints", ceiling.calls_elsewhere))
+}
+
+fn a_lock(sessions: &DatabaseSessions<'_>) -> Alternative {
+    let told = format!("{:.1} sessions waited for one", sessions.waiting_for_locks);
+    if sessions.waiting_for_locks < 0.5 { Alternative::ruled_out("A lock", told) } else { Alternative::not_ruled_out("A lock", told) }
+}
+
+/// A database pool smaller than the number of workers: those without a connection have no transaction either. Only the pool itself tells.
+fn database_pool(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> Alternative {
+    const OTHER: &str = "A pool of database connections smaller than the number of workers";
+    let waiting = facts.signals.parts_with(Role::PoolWaiting);
+    let most = waiting.filter_map(|pool| facts.signals.mean(pool, Role::PoolWaiting, ceiling.from, ceiling.to)).reduce(f64::max);
+    match most {
+        Some(waiting) if waiting < 0.5 => Alternative::ruled_out(OTHER, format!("{waiting:.1} waited for a member of the observed pools")),
+        Some(waiting) => Alternative::not_ruled_out(OTHER, format!("{waiting:.1} waited for a member of an observed pool")),
+        None => Alternative::not_ruled_out(OTHER, "the service's own metrics of its pool were not observed"),
+    }
+}
+
+fn more_workers(ceiling: &CallCeiling<'_>, callers: f64) -> String {
+    let needed = ceiling.callers_needed() * callers / ceiling.calls_max;
     format!(
-        "Work that arrives at {} keeps {:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to \
+        "Work that arrives at {} keeps {needed:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to \
          spare. Or make the calls shorter.",
         units::rate(ceiling.waiting.started),
-        ceiling.callers_needed(),
-        ceiling.callers_needed().floor(),
-        (ceiling.callers_needed() / 0.8).ceil()
+        needed.floor().max(callers),
+        (needed / 0.8).ceil()
     )
 }
 
@@ -138,11 +182,13 @@ fn unknown(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> RankedFinding {
         let shown = matches[..matches.len().min(NAMES_MAX)].join(", ");
         found = found.rests_on(format!("the same number throughout: {shown}"), matches, (ceiling.from, ceiling.to));
     }
-    found.or("Workers, a pool or a lock: these signals do not tell which of them it is, and none is ruled out.").try_next(format!(
-        "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool \
+    found.weigh(Alternative::not_ruled_out("Workers, a pool or a lock", "what was observed does not tell which of them it is")).try_next(
+        format!(
+            "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool \
              size, threads). If it is the workers, add some. {}",
-        more_workers(ceiling)
-    ))
+            more_workers(ceiling, ceiling.calls_max)
+        ),
+    )
 }
 
 /// The finding with the evidence that all of them rest on.
@@ -196,9 +242,9 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
 /// What else could have held up the callers, with its numbers.
 fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedFinding {
     let found = if ceiling.explains_all() {
-        found.or(format!(
-            "A busy CPU, disk or database on the callers' side. Ruled out: the calls themselves took {} of their time.",
-            units::share(ceiling.busy())
+        found.weigh(Alternative::ruled_out(
+            "A busy CPU, disk or database on the callers' side",
+            format!("the calls themselves took {} of their time", units::share(ceiling.busy())),
         ))
     } else {
         found
@@ -210,11 +256,9 @@ fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedF
             units::seconds(before),
             units::seconds(after)
         )),
-        Some((before, after)) => found.or(format!(
-            "A slower \"{}\". Ruled out: it held calls for {} in the first half and {} in the second.",
-            ceiling.endpoint.name,
-            units::seconds(before),
-            units::seconds(after)
+        Some((before, after)) => found.weigh(Alternative::ruled_out(
+            format!("A slower \"{}\"", ceiling.endpoint.name),
+            format!("it held calls for {} in the first half and {} in the second", units::seconds(before), units::seconds(after)),
         )),
         None => found,
     }

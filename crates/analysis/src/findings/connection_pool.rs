@@ -1,29 +1,96 @@
-//! A connection pool that is too small, as a service's own metrics show it.
+//! A pool that is used up, as a service's own metrics show it. What keeps its members in use comes before its size.
 
+use metrics::Role;
+
+use super::alternative::Alternative;
+use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::pools::PoolShortage;
+
+/// Times longer than before that a request may hold a member for the size to be the limit, and from which something else is.
+const HELD_ALIKE: f64 = 1.5;
+const HELD_LONGER: f64 = 3.0;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let pool = facts.pools.first()?;
-    let (size, waiting) = (units::number(pool.size), units::number(pool.waiting));
-    let claim = format!("All {size} connections of a pool are in use, and {waiting} operations are waiting for one on average");
-    // A busy CPU keeps connections in use for longer, and then the pool is not what to change.
-    let confidence = if facts.exhausted.is_some() { Confidence::Low } else { Confidence::High };
-    let (name, share) = (&pool.waiting_series, units::share(pool.waiting_share));
-    let mut found = RankedFinding::new(Standing::Cause, "connection-pool", confidence, claim).rests_on(
-        format!("{name} was {waiting} on average, and 1 or more in {share} of its readings"),
-        vec![name.clone()],
-        (pool.from, pool.to),
-    );
-    if let Some((times, series)) = &pool.wait_per_use {
-        let text = format!("operations waited for a connection {} times as long as they used it", units::number(*times));
-        found = found.rests_on(text, series.clone(), (pool.from, pool.to));
+    let (rule, members, member) =
+        if pool.is_threads { ("workers", "threads", "thread") } else { ("connection-pool", "connections", "connection") };
+    let size = units::number(pool.size);
+    let held_longer = pool.held_longer().filter(|times| *times >= HELD_LONGER);
+    let behind = holders(facts, pool);
+    let waiting = match (pool.waiting, pool.in_system) {
+        (Some((mean, _)), _) => format!("{} operations are waiting for one on average", units::number(mean)),
+        (None, count) => format!("{} requests are in the system on average", units::number(count.unwrap_or(0.0))),
+    };
+    let whose = if pool.is_threads { "" } else { " of a pool" };
+    let claim = format!("All {size} {members}{whose} are in use, and {waiting}");
+    let (standing, confidence, claim) = match (&behind, held_longer) {
+        (Some(_), _) => (Standing::Consequence, Confidence::Low, claim),
+        (None, Some(_)) => (Standing::Cause, Confidence::Low, format!("{claim}: whatever they are used for has become slow")),
+        (None, None) => (Standing::Cause, Confidence::High, claim),
+    };
+    let mut found = RankedFinding::new(standing, rule, confidence, claim);
+    let span = (pool.from, pool.to);
+    let text = match pool.waiting {
+        Some((mean, share)) => {
+            let times = units::number(mean / pool.size);
+            format!(
+                "\"{}\": {} was {} on average, and 1 or more in {} of its readings: by Little's law operations waited {times} times as long for a \
+                 {member} as they used it",
+                pool.name,
+                pool.series[0],
+                units::number(mean),
+                units::share(share)
+            )
+        }
+        None => format!("\"{}\": {} was {size}, all that there are", pool.name, pool.series[0]),
+    };
+    found = found.rests_on(text, pool.series.clone(), span);
+    if let Some((before, now)) = pool.held {
+        let text = format!("each request holds a {member} for {}, and for {} before", units::seconds(now), units::seconds(before));
+        found = found.rests_on(text, pool.series.clone(), span);
     }
-    Some(
-        found
-            .or("A slow database keeps connections in use just as long. Not ruled out: compare the time they are in use with the time \
-             its statements take.")
-            .try_next(format!("Give the pool more than {size} connections, or use each for less time, and run again.")),
-    )
+    let found = match (behind, held_longer) {
+        (Some(why), _) => found.or(format!("A pool that is too small. Not what to change first: {why}, which keeps its {members} in use.")),
+        (None, Some(times)) => found.or(format!(
+            "A pool that is too small. Not what to change first: each {member} is held {} times as long as before.",
+            units::number(times)
+        )),
+        (None, None) => size_or_holders(facts, pool, found),
+    };
+    let next = if held_longer.is_some() {
+        format!("Find out what the {members} are held for: observe the process and what it calls, such as its database.")
+    } else {
+        format!("Have more than {size} {members}, or use each for less time, and run again.")
+    };
+    Some(found.try_next(next))
+}
+
+/// Nothing that was found holds the members: is it the size?
+fn size_or_holders(facts: &Facts<'_>, pool: &PoolShortage<'_>, found: RankedFinding) -> RankedFinding {
+    if let Some(times) = pool.held_longer().filter(|times| *times <= HELD_ALIKE) {
+        return found.weigh(Alternative::ruled_out(
+            "Something slow that keeps them in use for longer",
+            format!("each is held {} times as long as before", units::number(times)),
+        ));
+    }
+    let found = found.weigh(looked_at::cpu(facts, pool.from, pool.to));
+    if pool.is_threads { found } else { found.weigh(looked_at::database(facts, pool.from, pool.to)) }
+}
+
+/// What was found to keep the members in use, as part of a sentence.
+fn holders(facts: &Facts<'_>, pool: &PoolShortage<'_>) -> Option<String> {
+    if let Some(outage) = facts.outages.iter().find(|outage| pool.is_during(outage.from, outage.to)) {
+        return Some(format!("\"{}\" went away", outage.observer));
+    }
+    if facts.exhausted.iter().any(|exhausted| pool.is_during(exhausted.from, exhausted.to)) {
+        return Some("another resource is used up".to_owned());
+    }
+    let wait = facts.session_wait.as_ref().filter(|wait| pool.is_during(wait.from, wait.to))?;
+    Some(match wait.role {
+        Role::SessionsOnCpu => format!("{} sessions of the database compute", units::number(wait.sessions)),
+        _ => format!("{} sessions of the database wait for {}", units::number(wait.sessions), wait.event),
+    })
 }

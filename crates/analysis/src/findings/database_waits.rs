@@ -1,7 +1,8 @@
-//! What the database's active sessions wait for.
+//! What the database's active sessions do while work is held up: most wait for one thing, or compute.
 
 use metrics::Role;
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -9,14 +10,27 @@ use crate::facts::Facts;
 /// Commits per iteration that are worth mentioning.
 const COMMITS_PER_ITERATION: f64 = 3.0;
 
-/// Work waits, and most of the database's active sessions wait for one thing.
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let wait = facts.session_wait.as_ref()?;
-    let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.waiting.from, wait.waiting.to));
-    let claim =
-        format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active);
-    let mut found = RankedFinding::new(Standing::during(&wait.waiting), "database-waits", Confidence::Medium, claim).rests_on(
-        format!("{sessions:.1} sessions in {event} while {} waited", wait.waiting.what()),
+    let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
+    let statement = wait.statement.as_ref();
+    let claim = match (wait.role, statement) {
+        (Role::SessionsOnCpu, Some((statement, running, _))) => format!(
+            "The database is holding up the work: {running:.1} of {:.1} active sessions run `{statement}`, and it takes them CPU time",
+            wait.active
+        ),
+        (Role::SessionsOnCpu, None) => {
+            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average", wait.active)
+        }
+        _ => {
+            format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active)
+        }
+    };
+    let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());
+    let doing = if wait.role == Role::SessionsOnCpu { "computed".to_owned() } else { format!("in {event}") };
+    let standing = wait.waiting.as_ref().map_or(Standing::Cause, Standing::during);
+    let mut found = RankedFinding::new(standing, "database-waits", Confidence::Medium, claim).rests_on(
+        format!("{sessions:.1} sessions {doing} while {waited} waited"),
         vec![wait.readings.name()],
         stretch,
     );
@@ -25,6 +39,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     {
         found = found.rests_on(format!("most wait in {}", blocked.phrase()), vec![blocked.readings.name()], stretch);
     }
+    if let Some((statement, running, readings)) = statement
+        && wait.role != Role::SessionsOnCpu
+    {
+        found = found.rests_on(format!("{running:.1} active sessions were in `{statement}`"), vec![readings.name()], stretch);
+    }
     if wait.role == Role::SessionsWaitingForCommit
         && let Some(commits) = wait.commits.as_ref().filter(|commits| commits.per_iteration >= COMMITS_PER_ITERATION)
     {
@@ -32,7 +51,15 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!("{rate} commits per second, {:.1} for each iteration of the load", commits.per_iteration);
         found = found.rests_on(text, vec![commits.series.clone()], stretch);
     }
-    Some(found.or("The database's CPU. Ruled out: more sessions wait than compute.").try_next(advice(wait.role)))
+    let computing = match (wait.role, wait.computing) {
+        (Role::SessionsOnCpu, _) => found,
+        (_, Some(computing)) if computing < sessions => {
+            found.weigh(Alternative::ruled_out("The database's CPU", format!("{computing:.1} of its sessions computed")))
+        }
+        (_, Some(computing)) => found.weigh(Alternative::not_ruled_out("The database's CPU", format!("{computing:.1} sessions computed"))),
+        (_, None) => found.weigh(Alternative::not_ruled_out("The database's CPU", "it was not read how many sessions compute")),
+    };
+    Some(computing.try_next(advice(wait.role)))
 }
 
 fn advice(role: Role) -> &'static str {
@@ -46,6 +73,9 @@ fn advice(role: Role) -> &'static str {
         }
         Role::SessionsWaitingForRead => {
             "Rows are being read from disk: check the active statements (is an index missing?) and the size of the buffer cache."
+        }
+        Role::SessionsOnCpu => {
+            "Look at the statement's plan (EXPLAIN ANALYZE): is an index missing, does it read ever more rows, or is it run too often?"
         }
         _ => "Look up the wait event in the database's manual, and check which statements are active meanwhile.",
     }

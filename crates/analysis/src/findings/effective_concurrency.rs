@@ -1,15 +1,15 @@
 //! Effective concurrency: a request of which only so many are served at a time.
 //!
 //! For a single request, a saturated CPU looks the same, but it slows down all of them: the rule only speaks of a pool when other requests kept
-//! their times meanwhile, and says nothing when all grow together.
+//! their times meanwhile or the processes were seen to be idle, and says nothing when all grow together otherwise.
 
+use super::alternative::Alternative;
+use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
-use crate::{Confidence, Evidence, Finding, Grade};
+use crate::{Confidence, Evidence, Grade};
 
-/// An estimate from here on counts as at least one slot: it may be a little low.
-const ONE_SLOT: f64 = 0.9;
 /// Half of the interval, as a share of the slots, up to which their number is known well.
 const HALF_MAX: f64 = 0.25;
 
@@ -19,51 +19,88 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let (low, high) = (&plateau.low, &plateau.high);
         facts.generator.explains(high.service - low.service, (low.from, low.to), (high.from, high.to))
     };
-    if plateaus.limited.is_empty() || plateaus.limited.iter().any(by_generator) {
+    let span = plateaus.span()?;
+    if plateaus.limited.iter().any(by_generator) || is_explained(facts, span) {
         return None;
     }
-    // Less than one slot: requests are not held back for as long as they take, so no pool or lock is in their path.
+    // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path.
     let concurrency = plateaus.concurrency();
-    if concurrency.slots + concurrency.half < ONE_SLOT {
-        return None;
-    }
+    let whole = concurrency.whole()?;
     let (limited, kept, grown) = (plateaus.limited.len(), plateaus.unaffected.len(), plateaus.grown);
-    // Where most of what was measured grew together, something that they share is the better explanation.
-    let is_alone = if kept == 0 { limited + grown == 1 } else { grown <= kept };
-    // A processor that saturates is only ruled out by as many requests that kept their times as there are others: a single one may be served by
+    let cpu = looked_at::cpu(facts, span.0, span.1);
+    // Where most of what was measured grew together, something that they share is the better explanation: the processor, unless it was seen to be idle.
+    let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
+    // A processor that saturates is ruled out by as many requests that kept their times as there are others: a single one may be served by
     // another process.
-    let processor_is_ruled_out = kept >= limited + grown;
-    let kept: &[UnaffectedRequest] = if processor_is_ruled_out { &plateaus.unaffected } else { &[] };
-    is_alone.then(|| RankedFinding::of(Standing::Cause, finding(facts.generator.grade(), plateaus, concurrency, kept)))
+    let kept: &[UnaffectedRequest] = if kept >= limited + grown { &plateaus.unaffected } else { &[] };
+    is_alone.then(|| finding(facts.generator.grade(), plateaus, (concurrency, whole), kept, cpu))
+}
+
+/// What was used up or waited for meanwhile says more than a number.
+fn is_explained(facts: &Facts<'_>, (from, to): (f64, f64)) -> bool {
+    let overlaps = |a: f64, b: f64| b.min(to) - a.max(from) >= 0.5 * f64::min(to - from, b - a);
+    let is_used_up = facts.exhausted.iter().any(|exhausted| overlaps(exhausted.from, exhausted.to));
+    let waits = facts.session_wait.as_ref().is_some_and(|wait| overlaps(wait.from, wait.to));
+    is_used_up || waits || facts.pools.iter().any(|pool| pool.is_during(from, to))
 }
 
 /// `kept`: the requests that rule out that everything slowed down; empty where nothing does.
-fn finding(generator: Grade, plateaus: &Plateaus, concurrency: SlotEstimate, kept: &[UnaffectedRequest]) -> Finding {
+fn finding(
+    generator: Grade,
+    plateaus: &Plateaus,
+    (concurrency, whole): (SlotEstimate, (f64, f64)),
+    kept: &[UnaffectedRequest],
+    cpu: Alternative,
+) -> RankedFinding {
     let (limited, SlotEstimate { slots, half }) = (&plateaus.limited, concurrency);
     let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
-    let what = if kept.is_empty() { "" } else { ": a pool, lock or limit of that size is in their path" };
+    let is_seen = !kept.is_empty() || cpu.is_ruled_out();
+    let what = if is_seen { ": a pool, lock or limit of that size is in their path" } else { "" };
     let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
     let suspect = generator > Grade::Valid;
     let strong = limited.iter().all(Plateau::is_strong);
-    let confidence = match (kept.is_empty(), strong && half < HALF_MAX * slots, suspect) {
-        (true, _, _) => Confidence::Low,
-        (false, true, false) => Confidence::High,
-        (false, _, _) => Confidence::Medium,
+    let confidence = match (is_seen, !kept.is_empty() && strong && half < HALF_MAX * slots, suspect) {
+        (false, _, _) => Confidence::Low,
+        (true, true, false) => Confidence::High,
+        (true, _, _) => Confidence::Medium,
     };
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
-    Finding {
-        rule: "effective-concurrency".to_owned(),
-        claim: format!("{names} {is_are} served about {} at a time{what}", whole(slots, half)),
-        confidence,
-        evidence: limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect(),
-        alternatives: alternatives(kept, limited),
-        next: format!(
-            "Look for what lets {} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock. Raise it by \
+    let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
+    let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
+    let claim = format!("{names} {is_are} served about {whole} at a time{what}");
+    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
+    found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
+    processor(found, kept, cpu)
+        .or(format!(
+            "A rate limit of {} that delays instead of rejecting looks the same from outside, but would not move when the service time \
+             changes.",
+            units::rate(rate)
+        ))
+        .or("A dependency that serves that many at a time: the limit would be there.")
+        .try_next(format!(
+            "Look for what lets {whole} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock. Raise it by \
              half and run again: throughput should rise by half too, to about {}.",
-            whole(slots, half),
-            units::rate(limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>() * 1.5)
-        ),
+            units::rate(rate * 1.5)
+        ))
+}
+
+/// A saturated processor, as an alternative: by the requests that kept their times, or by what was observed of it.
+fn processor(found: RankedFinding, kept: &[UnaffectedRequest], cpu: Alternative) -> RankedFinding {
+    match kept {
+        [] if cpu.is_ruled_out() => found.weigh(cpu),
+        [] => found.weigh(cpu).weigh(Alternative::not_ruled_out(
+            "Another resource that all requests share",
+            "too few other requests kept their times; add cheap requests to the test",
+        )),
+        [first, ..] => {
+            let inflation = kept.iter().map(|kept| kept.inflation).fold(1.0, f64::max);
+            let others = if kept.len() == 1 { format!("\"{}\"", first.name) } else { format!("{} other requests", kept.len()) };
+            found.weigh(Alternative::ruled_out(
+                "A saturated CPU would slow everything down",
+                format!("{others} took at most {} times as long meanwhile", number(inflation)),
+            ))
+        }
     }
 }
 
@@ -82,46 +119,6 @@ fn evidence(plateau: &Plateau, slots: &str) -> Evidence {
         series: vec!["rate/asked".to_owned(), "rate/requests".to_owned(), "response/p50".to_owned()],
         from_seconds: high.from,
         to_seconds: high.to,
-    }
-}
-
-fn alternatives(kept: &[UnaffectedRequest], limited: &[Plateau]) -> Vec<String> {
-    let mut list = Vec::new();
-    match kept {
-        [] => list.push(
-            "A saturated CPU or another shared resource looks the same. Not ruled out: too few other requests kept their times. \
-             Observe the process, or add cheap requests to the test."
-                .to_owned(),
-        ),
-        [first, ..] => {
-            let inflation = kept.iter().map(|kept| kept.inflation).fold(1.0, f64::max);
-            let others = if kept.len() == 1 { format!("\"{}\"", first.name) } else { format!("{} other requests", kept.len()) };
-            list.push(format!(
-                "A saturated CPU would slow everything down. Ruled out: {others} took at most {} times as long meanwhile.",
-                number(inflation)
-            ));
-        }
-    }
-    let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
-    list.push(format!(
-        "A rate limit of {} that delays instead of rejecting looks the same from outside, but would not move when the service time \
-         changes.",
-        units::rate(rate)
-    ));
-    list.push("A dependency that serves that many at a time: the limit would be there.".to_owned());
-    list
-}
-
-/// The whole numbers that the interval holds; where it holds none, the nearest if it is near.
-fn whole(slots: f64, half: f64) -> String {
-    let (low, high) = ((slots - half).max(1.0).ceil(), (slots + half).floor());
-    let nearest = slots.round().max(1.0);
-    if low < high {
-        format!("{low:.0} to {high:.0}")
-    } else if low == high || (slots - nearest).abs() <= 0.05 * nearest {
-        format!("{:.0}", if low == high { low } else { nearest })
-    } else {
-        number(slots)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A rule knows no other rule. What two of them need to know is a fact (`crate::facts`). To add one: its file, its line in [`RULES`], its section in
 //! docs/findings.md, and tests in `tests/it` with as many systems that it must not accuse as systems that it must explain.
 
+mod alternative;
 mod call_ceiling;
 mod change;
 mod connection_pool;
@@ -10,8 +11,10 @@ mod database_waits;
 mod effective_concurrency;
 mod failures;
 mod generator;
+mod looked_at;
 mod memory_per_connection;
 mod order;
+mod outage;
 mod ranked;
 mod rate_limit;
 mod remark;
@@ -30,6 +33,7 @@ type FindingRule = fn(&Facts<'_>) -> Option<RankedFinding>;
 
 /// Their order decides between findings of equal rank.
 const RULES: &[FindingRule] = &[
+    outage::find,
     call_ceiling::find,
     connection_pool::find,
     order::find,
@@ -38,8 +42,8 @@ const RULES: &[FindingRule] = &[
     two_kinds::find,
     stall::find,
     rate_limit::find,
-    saturation::find,
     database_waits::find,
+    saturation::find,
     slow_dependency::find,
     effective_concurrency::find,
     generator::find,

@@ -2,10 +2,14 @@
 
 use metrics::SeriesKind;
 
+use super::alternative::Alternative;
+use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
-use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::called::CalledEndpoint;
+use crate::facts::readings::most_frequent;
 use crate::interval::mean_of_batches;
+use crate::{Confidence, Grade};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_MIN: f64 = 0.01;
@@ -14,9 +18,11 @@ const EVEN_MAX: f64 = 0.10;
 /// Calls per second that are needed to tell.
 const EVEN_CALLS_MIN: f64 = 10.0;
 const SECONDS_MIN: usize = 15;
+/// Share of the seconds with the same most calls at once, from which busy workers are not ruled out.
+const SAME_SHARE: f64 = 0.8;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts))
+    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts)).or_else(|| delays(facts))
 }
 
 /// The target itself responds with 429.
@@ -95,7 +101,7 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 /// Calls leave at an even pace while work waits.
 fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
-    if facts.call_ceiling.is_some() || facts.exhausted.is_some() || facts.session_wait.is_some() {
+    if facts.call_ceiling.is_some() || !facts.exhausted.is_empty() || facts.session_wait.is_some() {
         return None;
     }
     let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
@@ -126,11 +132,71 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
                     vec![readings.name()],
                     (from, to),
                 )
-                .or("Busy workers. Ruled out: their calls would reach the same number at a time, and leave as unevenly as their lengths.")
+                .weigh(looked_at::cpu(facts, from, to))
+                .weigh(busy_workers(endpoint, (from, to)))
                 .try_next(
                     "Observe the processes that make the calls: one that keeps a core busy is that worker. Otherwise look for a \
                  limiter in the system itself, and set it to what the endpoint really allows.",
                 ),
         )
     })
+}
+
+/// Workers that are all busy in calls: these would reach the same number at a time, second after second.
+fn busy_workers(endpoint: &CalledEndpoint<'_>, (from, to): (f64, f64)) -> Alternative {
+    const OTHER: &str = "Workers that are all busy with calls";
+    let Some(most) = &endpoint.in_flight_max else {
+        return Alternative::not_ruled_out(OTHER, "it was not counted how many calls there were at once");
+    };
+    let counts: Vec<f64> = most.between(from, to).map(|(_, count)| count.round()).collect();
+    let usual = most_frequent(&counts);
+    let share = counts.iter().filter(|count| **count == usual).count() as f64 / counts.len().max(1) as f64;
+    let told = format!("the most calls at once were {usual:.0} in {} of the seconds", units::share(share));
+    if share < SAME_SHARE { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+}
+
+/// Requests that are held back, but not one at a time: throughput stops while others keep their times, at no whole number of slots.
+fn delays(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let plateaus = &facts.plateaus;
+    let (from, to) = plateaus.span()?;
+    let concurrency = plateaus.concurrency();
+    let cpu = looked_at::cpu(facts, from, to);
+    let is_other = !facts.exhausted.is_empty() || facts.session_wait.is_some() || !facts.pools.is_empty();
+    // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle.
+    let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
+    if concurrency.whole().is_some() || is_other || is_shared || facts.generator.grade() == Grade::Invalid {
+        return None;
+    }
+    let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
+    let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
+    let claim = format!("{names} stops at {} however much is asked: a rate limit that delays is in the way", units::rate(rate));
+    let (low, high) = ((concurrency.slots - concurrency.half).max(0.0), concurrency.slots + concurrency.half);
+    let mut found = RankedFinding::new(Standing::Cause, "rate-limit", Confidence::Medium, claim);
+    for plateau in &plateaus.limited {
+        let text = format!(
+            "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}",
+            plateau.name,
+            units::rate(plateau.high.throughput),
+            units::share(plateau.reached),
+            units::seconds(plateau.low.service),
+            units::seconds(plateau.high.service)
+        );
+        found = found.rests_on(text, vec!["rate/asked".to_owned(), "rate/requests".to_owned()], (plateau.high.from, plateau.high.to));
+    }
+    let cpu = match &plateaus.unaffected[..] {
+        _ if cpu.is_ruled_out() => cpu,
+        kept => Alternative::ruled_out("A saturated CPU would slow everything down", format!("{} others kept their times", kept.len())),
+    };
+    Some(
+        found
+            .weigh(Alternative::ruled_out(
+                "A pool, a lock or workers, which serve a whole number at a time",
+                format!("throughput × service time without waiting = {:.1} (95 % interval {low:.1}–{high:.1})", concurrency.slots),
+            ))
+            .weigh(cpu)
+            .try_next(format!(
+                "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through.",
+                units::rate(rate)
+            )),
+    )
 }

@@ -1,16 +1,18 @@
-//! A resource of the machine or of a process is exhausted while work waits: CPU, disk, descriptors.
+//! A resource of the machine or of a process is used up while work is held up: CPU, heap, disk, descriptors.
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::facts::exhausted::{Exhausted, ExhaustedResource, MachineCpu, ProcessCpu};
+use crate::facts::exhausted::{Exhausted, ExhaustedResource, MachineCpu};
+use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let exhausted = facts.exhausted.as_ref()?;
-    Some(match &exhausted.resource {
-        ExhaustedResource::Descriptors { process, limit, at_limit } => {
+    let exhausted = facts.exhausted.first()?;
+    let found = match &exhausted.resource {
+        ExhaustedResource::Descriptors { process, limit } => {
             let claim = format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept any more connections");
-            let text = format!("at its limit in {} of the readings while work waited", units::share(*at_limit));
+            let text = format!("at its limit for {} while work waited", units::seconds(exhausted.to - exhausted.from));
             begun(exhausted, "descriptors", Confidence::High, claim, text)
                 .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
         }
@@ -20,7 +22,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             begun(exhausted, "cpu", Confidence::High, claim, text)
                 .try_next("Raise the limit, and run again: throughput should rise in proportion.")
         }
-        ExhaustedResource::MachineCpu(machine) => machine_cpu(exhausted, machine),
+        ExhaustedResource::Heap { process, collecting, heap } => heap_too_small(exhausted, process, *collecting, *heap),
+        ExhaustedResource::MachineCpu(machine) => machine_cpu(facts, exhausted, machine),
         ExhaustedResource::ProcessCpu(process) => process_cpu(exhausted, process),
         ExhaustedResource::Disk { device, busy, queue } => {
             let claim = format!("The disk {device} is saturated: {queue:.0} requests are at it on average while work waits");
@@ -29,14 +32,30 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 "Find out what reads or writes (observe.process), and whether it has to: commits, logs, a cache that is too small.",
             )
         }
-    })
+    };
+    let others = facts.exhausted[1..].iter().map(|other| name(&other.resource));
+    Some(others.fold(found, |found, other| found.or(format!("{other} was at its limit, too, and may be the next one."))))
+}
+
+fn name(resource: &ExhaustedResource<'_>) -> String {
+    match resource {
+        ExhaustedResource::Descriptors { process, .. } => format!("The number of descriptors of \"{process}\""),
+        ExhaustedResource::GroupCpu { group, .. } => format!("The CPU of the control group \"{group}\""),
+        ExhaustedResource::Heap { process, .. } => format!("The heap of \"{process}\""),
+        ExhaustedResource::ProcessCpu(cpu) => format!("The CPU of \"{}\"", cpu.process),
+        ExhaustedResource::MachineCpu(_) => "The machine's CPU".to_owned(),
+        ExhaustedResource::Disk { device, .. } => format!("The disk {device}"),
+    }
 }
 
 /// The finding with its evidence: under closed load where it began, then the sentence that shows it.
 fn begun(exhausted: &Exhausted<'_>, rule: &str, confidence: Confidence, claim: String, text: String) -> RankedFinding {
-    let waiting = &exhausted.waiting;
-    let mut found = RankedFinding::new(Standing::during(waiting), rule, confidence, claim);
-    if let Some(closed) = waiting.closed {
+    let standing = exhausted.waiting.as_ref().map_or(Standing::Cause, Standing::during);
+    let mut found = RankedFinding::new(standing, rule, confidence, claim);
+    let span = (exhausted.from, exhausted.to);
+    if let Some(waiting) = &exhausted.waiting
+        && let Some(closed) = waiting.closed
+    {
         let began = format!(
             "requests took {} on average instead of {}, from {} on, when {} users were active",
             units::seconds(closed.during_s),
@@ -46,14 +65,45 @@ fn begun(exhausted: &Exhausted<'_>, rule: &str, confidence: Confidence, claim: S
         );
         found = found.rests_on(began, waiting.columns(), (waiting.from, waiting.to));
     }
-    found.rests_on(text, exhausted.series.clone(), (waiting.from, waiting.to))
+    found = found.rests_on(text, exhausted.series.clone(), span);
+    match &exhausted.demand {
+        Some(demand) => {
+            let most = demand
+                .most
+                .as_ref()
+                .map_or_else(String::new, |(name, each)| format!("; most of it goes to \"{name}\", {} each", units::seconds(*each)));
+            let text = format!(
+                "requests ended at {} meanwhile: {} of CPU time for each (utilisation over throughput){most}",
+                units::rate(demand.throughput),
+                units::seconds(demand.each_s)
+            );
+            found.rests_on(text, vec!["rate/requests".to_owned()], span)
+        }
+        None => found,
+    }
 }
 
-fn machine_cpu(exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding {
+fn heap_too_small(exhausted: &Exhausted<'_>, process: &str, collecting: f64, heap: Option<f64>) -> RankedFinding {
+    let claim = format!("\"{process}\" spends {} of its time collecting garbage: its heap is too small", units::share(collecting));
+    let text = match heap {
+        Some(heap) => format!("collecting for {} of the time, with {} of the heap in use", units::share(collecting), units::share(heap)),
+        None => format!("collecting for {} of the time while work waited", units::share(collecting)),
+    };
+    begun(exhausted, "heap", Confidence::High, claim, text).try_next(
+        "Give it a larger heap, or find what fills it (a heap dump): a leak or a cache without a bound would fill a larger one, too.",
+    )
+}
+
+fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding {
     let MachineCpu { cores, used, by_generator, by_observed } = *machine;
     let known = by_observed.map_or_else(String::new, |share| format!(", the observed processes {}", units::share(share)));
     let is_unknown = by_generator + by_observed.unwrap_or(0.0) < 0.5 * used;
-    let others = if is_unknown { "; most of it went to processes that are not observed" } else { "" };
+    let computing = facts.session_wait.as_ref().and_then(|wait| wait.computing).filter(|sessions| *sessions >= 0.5);
+    let others = match computing {
+        Some(sessions) => format!("; {} sessions of the observed database computed meanwhile", units::number(sessions)),
+        None if is_unknown => "; most of it went to processes that are not observed".to_owned(),
+        None => String::new(),
+    };
     let text = format!(
         "{} busy on average; the load generator took {} of the machine{known}{others}",
         units::share(used),
@@ -61,8 +111,10 @@ fn machine_cpu(exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding
     );
     let claim = format!("The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited", units::share(used));
     begun(exhausted, "cpu", Confidence::Medium, claim, text)
-        .or("A pool, a lock or too few workers. Ruled out: they would leave cores \
-     idle.")
+        .weigh(Alternative::ruled_out(
+            "Only waiting for something, such as a pool or a lock",
+            format!("it would leave cores idle, and {} of them were busy", units::share(used)),
+        ))
         .try_next(
             "Find out which process uses it (observe.process), and run the load generator on another machine. More cores, or less work per \
          request, should raise throughput in proportion.",
@@ -71,20 +123,39 @@ fn machine_cpu(exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding
 
 fn process_cpu(exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {
     let process = cpu.process;
-    let (claim, confidence) = match cpu.all_cores {
-        Some(cores) => (format!("\"{process}\" uses all {cores:.0} cores of the machine while work waits"), Confidence::High),
-        None => (
-            format!("\"{process}\" uses just one core, and all of it, while work waits: a single thread does the work"),
-            Confidence::Medium,
-        ),
+    let each = exhausted.demand.as_ref().and_then(|demand| demand.most.as_ref());
+    let each = each.map_or_else(String::new, |(name, each)| format!("; \"{name}\" takes {} of it each time", units::seconds(*each)));
+    let claim = match cpu.limit {
+        CpuLimit::All(cores) if cores < 1.5 => format!("\"{process}\" uses the machine's only core while work waits{each}"),
+        CpuLimit::All(cores) => format!("\"{process}\" uses all {cores:.0} cores of the machine while work waits{each}"),
+        CpuLimit::OneThread(_) => {
+            format!("\"{process}\" uses just one core, and all of it, while work waits: a single thread does the work{each}")
+        }
+        CpuLimit::Cores(cores) if cores < 1.5 => {
+            format!("\"{process}\" uses just one core, and all of it, while work waits: it is limited to one{each}")
+        }
+        CpuLimit::Cores(cores) => {
+            format!("\"{process}\" uses {cores:.0} cores, and all of them, while work waits: it is limited to so many{each}")
+        }
     };
-    let text = format!(
-        "{:.0} threads used {:.2} cores on average, and waited for a core for {} of every second",
-        cpu.threads,
-        cpu.cores_used,
-        units::seconds(cpu.run_delay)
-    );
-    begun(exhausted, "cpu", confidence, claim, text)
-        .or("A pool, a lock or too few workers. Ruled out: they would leave the CPU idle.")
-        .try_next("Profile the process under this load, or run more of them: throughput should rise in proportion.")
+    let waited = cpu.run_delay.map_or_else(String::new, |delay| format!("; {} of them waited for a core on average", units::number(delay)));
+    let thread = match cpu.limit {
+        CpuLimit::OneThread(Some(thread)) => format!(", the busiest of them {thread:.2}"),
+        _ => String::new(),
+    };
+    let text = format!("{:.0} threads used {:.2} cores on average{thread}{waited}", cpu.threads, cpu.cores_used);
+    let next = match cpu.limit {
+        CpuLimit::OneThread(_) => "Profile the process under this load, or run more of them: throughput should rise in proportion.",
+        CpuLimit::Cores(_) => {
+            "Let it use more cores (its runtime's setting such as GOMAXPROCS, its CPU mask or limit), run more of it, or profile it: throughput \
+             should rise in proportion."
+        }
+        CpuLimit::All(_) => "Profile the process under this load, or give it more cores: throughput should rise in proportion.",
+    };
+    begun(exhausted, "cpu", cpu.confidence, claim, text)
+        .weigh(Alternative::ruled_out(
+            "Only waiting for something, such as a pool, a lock or a dependency",
+            format!("it would leave the CPU idle, and {:.2} of {:.0} cores were busy", cpu.cores_used, cpu.limit.places()),
+        ))
+        .try_next(next)
 }

@@ -1,5 +1,6 @@
 //! A dependency that slowed down, and the requests with it.
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -49,7 +50,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                     vec![hold.name(), "response/p50".to_owned()],
                     (from, to),
                 )
-                .or("Queueing in front of it. Ruled out: the calls themselves took the added time.")
+                .weigh(Alternative::ruled_out("Queueing in front of it", "the calls themselves took the added time"))
                 .try_next("Give the call a time limit, make it in parallel with others, or respond without it."),
         )
     })

@@ -9,6 +9,8 @@ mod coverage;
 mod doubt;
 mod findings;
 mod flows;
+mod fluid;
+mod limits;
 mod live;
 mod made;
 mod pipeline;

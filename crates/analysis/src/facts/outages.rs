@@ -1,0 +1,86 @@
+//! Parts of the system that went away in mid-run: an observer had read them, and then could not.
+
+use metrics::{NoticeKind, Role};
+use run_directory::Run;
+
+use super::signals::ObservedSignals;
+use super::strain::Strain;
+use crate::RunTally;
+
+/// Seconds before it was missed in which its loss may already show, since observers read once a second.
+const BEFORE_S: f64 = 3.0;
+/// Share of the requests that failed, beyond what had failed before, and the part of the throughput left, from which the loss was felt.
+const FAILED_MIN: f64 = 0.01;
+const LEFT_MAX: f64 = 0.5;
+/// Readings of it that there must have been.
+const READINGS_MIN: usize = 3;
+
+/// Something that could be read, and then could not, while requests failed or stood still.
+pub(crate) struct Outage<'a> {
+    pub(crate) observer: &'a str,
+    pub(crate) part: LostPart,
+    /// Seconds since the run began; `to` is when it was read again, or the end of the load.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) is_over: bool,
+    /// What the observer said.
+    pub(crate) message: &'a str,
+    /// Requests that failed meanwhile, and all that ended.
+    pub(crate) failed: u64,
+    pub(crate) ended: u64,
+    /// Requests per second before and meanwhile.
+    pub(crate) throughput: (f64, f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LostPart {
+    Database,
+    Process,
+}
+
+/// In the order in which they began.
+pub(super) fn find<'a>(run: &'a Run, tally: &RunTally, signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<Outage<'a>> {
+    let failures = run.notices.iter().filter(|notice| notice.kind == NoticeKind::Failed);
+    failures.filter_map(|notice| outage(run, tally, signals, strain, notice)).collect()
+}
+
+fn outage<'a>(
+    run: &'a Run,
+    tally: &RunTally,
+    signals: &ObservedSignals<'a>,
+    strain: &Strain,
+    notice: &'a metrics::SignalNotice,
+) -> Option<Outage<'a>> {
+    let observer: &str = &notice.observer;
+    let from = notice.at as f64 / 1e9;
+    let (start, end) = strain.loaded()?;
+    let is_of = |role| signals.parts_with(role).any(|part| part.observer == observer);
+    let part = match (is_of(Role::SessionsActive), is_of(Role::ProcessCpu)) {
+        (true, _) => LostPart::Database,
+        (_, true) => LostPart::Process,
+        _ => return None,
+    };
+    let readings = run.signals.iter().filter(|series| series.signal.observer == observer);
+    let before = readings.map(|series| series.points.iter().filter(|point| point.at < notice.at).count()).max().unwrap_or(0);
+    if before < READINGS_MIN || from >= end || from <= start {
+        return None;
+    }
+    let recovered = run
+        .notices
+        .iter()
+        .find(|later| later.observer == notice.observer && later.at > notice.at && matches!(later.kind, NoticeKind::Recovered { .. }));
+    let to = recovered.map_or(end, |notice| notice.at as f64 / 1e9).min(end);
+    let began = (from - BEFORE_S).max(start);
+    let (failed, ended) = counts(tally, began, to);
+    let (failed_before, ended_before) = counts(tally, start, began);
+    let share = |failed: u64, ended: u64| failed as f64 / ended.max(1) as f64;
+    let throughput = (strain.throughput(start, began), strain.throughput(from, to));
+    let is_felt = share(failed, ended) >= share(failed_before, ended_before) + FAILED_MIN || throughput.1 <= LEFT_MAX * throughput.0;
+    is_felt.then(|| Outage { observer, part, from, to, is_over: recovered.is_some(), message: &notice.message, failed, ended, throughput })
+}
+
+/// Requests that failed and that ended in a stretch.
+fn counts(tally: &RunTally, from: f64, to: f64) -> (u64, u64) {
+    let inside = tally.seconds().iter().filter(|second| second.end as f64 / 1e9 > from && (second.start as f64 / 1e9) < to);
+    inside.fold((0, 0), |(failed, ended), second| (failed + second.failed, ended + second.requests))
+}

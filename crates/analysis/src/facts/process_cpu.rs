@@ -1,0 +1,158 @@
+//! A process at the limit of its CPU: one thread at its core, as many cores as it may use, or all of the machine's.
+
+use metrics::Role;
+
+use super::demand;
+use super::load_response::LoadResponse;
+use super::readings::{SignalReadings, longest_run};
+use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use super::signals::ObservedPart;
+use crate::Confidence;
+
+/// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
+const ONE_CORE_USED: (f64, f64) = (0.80, 1.06);
+const ONE_CORE_WANTED: f64 = 0.90;
+const ONE_CORE_SHARE: f64 = 0.80;
+/// Highest median of both together: many threads on a crowded machine may use as much, but wait longer. A median, as garbage collectors wait, too.
+const ONE_THREAD_WANTED: f64 = 1.25;
+/// How near a number of cores stays to a whole one that limits it, how much it may waver, and how many more its threads want.
+const WHOLE: f64 = 0.06;
+const WAVERS: f64 = 0.04;
+const WANTED_MORE: f64 = 0.5;
+/// Share of the service times under low load that must be CPU time.
+const CPU_BOUND: f64 = 0.6;
+
+/// A process whose cores were used up. Means over the stretch.
+pub(crate) struct ProcessCpu<'a> {
+    pub(crate) process: &'a str,
+    pub(crate) limit: CpuLimit,
+    /// How surely that is its limit: told by the kernel, or by how it stood there.
+    pub(crate) confidence: Confidence,
+    pub(crate) cores_used: f64,
+    pub(crate) threads: f64,
+    /// Seconds per second that its threads waited for a core; `None`: not read.
+    pub(crate) run_delay: Option<f64>,
+}
+
+/// What a process was limited by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum CpuLimit {
+    /// One thread used a core's worth; its own use, where threads were read one by one.
+    OneThread(Option<f64>),
+    /// It may use no more than so many of the machine's, or stood at that number while its threads waited for more.
+    Cores(f64),
+    /// All cores of the machine, or all that it may use.
+    All(f64),
+}
+
+impl CpuLimit {
+    /// Cores.
+    pub(crate) fn places(self) -> f64 {
+        match self {
+            CpuLimit::OneThread(_) => 1.0,
+            CpuLimit::Cores(cores) | CpuLimit::All(cores) => cores,
+        }
+    }
+}
+
+pub(super) fn at_limit<'a>(search: &Search<'_, 'a>, responses: &[LoadResponse]) -> Option<AtLimit<ProcessCpu<'a>>> {
+    let machine = search.signals.parts_with(Role::MachineCores).next();
+    let cores = machine.and_then(|machine| search.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
+    let cores = cores.unwrap_or(f64::from(search.run.info.host.cores)).max(1.0);
+    search.signals.parts_with(Role::ProcessCpu).find_map(|process| of_process(search, responses, process, cores))
+}
+
+type FoundLimit = (CpuLimit, Confidence, (f64, f64));
+
+fn of_process<'a>(
+    search: &Search<'_, 'a>,
+    responses: &[LoadResponse],
+    process: ObservedPart<'a>,
+    machine_cores: f64,
+) -> Option<AtLimit<ProcessCpu<'a>>> {
+    let cpu = search.signals.read(process, Role::ProcessCpu)?;
+    let delay = search.signals.read(process, Role::ProcessRunDelay);
+    let thread = search.signals.read(process, Role::ProcessThreadCpuMax);
+    let allowed = search.signals.mean(process, Role::ProcessCpuMax, 0.0, f64::INFINITY).filter(|allowed| *allowed >= 1.0);
+    let cores = allowed.unwrap_or(machine_cores).min(machine_cores);
+    let run = |readings: &SignalReadings<'_>, least: f64| longest_run(readings.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= least);
+    let all = || -> Option<FoundLimit> {
+        let limit = if cores < machine_cores { CpuLimit::Cores(cores) } else { CpuLimit::All(cores) };
+        Some((limit, Confidence::High, run(&cpu, FULL * cores)?))
+    };
+    let by_thread = || -> Option<FoundLimit> {
+        let thread = thread.as_ref()?;
+        let span = run(thread, FULL)?;
+        Some((CpuLimit::OneThread(thread.mean(span.0, span.1)), Confidence::High, span))
+    };
+    let by_total = || -> Option<FoundLimit> {
+        // Where threads were read one by one, they have been asked already.
+        let span = if thread.is_some() { None } else { run(&cpu, ONE_CORE_USED.0) }?;
+        is_one_thread(&cpu, delay.as_ref(), span).then_some((CpuLimit::OneThread(None), Confidence::Medium, span))
+    };
+    let found = all().or_else(by_thread).or_else(by_total);
+    let (limit, confidence, span) = found.or_else(|| whole_cores(search, responses, &cpu, delay.as_ref(), cores))?;
+    let resource = ProcessCpu {
+        process: process.observer,
+        limit,
+        confidence,
+        cores_used: cpu.mean(span.0, span.1)?,
+        threads: search.signals.mean(process, Role::ProcessThreads, span.0, span.1).unwrap_or(1.0),
+        run_delay: delay.as_ref().and_then(|delay| delay.mean(span.0, span.1)),
+    };
+    let shown = [Some(&cpu), thread.as_ref(), delay.as_ref()].into_iter().flatten().map(SignalReadings::name).collect();
+    Some(AtLimit { span, resource, places: limit.places(), series: shown })
+}
+
+/// Whether one thread had a core to itself: together with its waiting the process wants no more than a core, or it stood at exactly one.
+fn is_one_thread(cpu: &SignalReadings<'_>, delay: Option<&SignalReadings<'_>>, (from, to): (f64, f64)) -> bool {
+    let readings = match delay {
+        Some(delay) => cpu.beside(delay, from, to),
+        None => cpu.between(from, to).map(|(_, used)| (used, 0.0)).collect(),
+    };
+    let mut wanted: Vec<f64> = readings.iter().map(|(used, waited)| used + waited).collect();
+    wanted.sort_by(f64::total_cmp);
+    let Some(median) = wanted.get(wanted.len() / 2) else { return false };
+    let full = |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED.0 && *used <= ONE_CORE_USED.1 && used + waited >= ONE_CORE_WANTED;
+    let share = readings.iter().filter(full).count() as f64 / readings.len() as f64;
+    share >= ONE_CORE_SHARE && (*median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to)))
+}
+
+/// Whether readings stay so near a whole number of cores that it limits them.
+fn stands_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)) -> bool {
+    let values: Vec<f64> = cpu.between(from, to).map(|(_, used)| used).collect();
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let variance = values.iter().map(|used| (used - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
+    (mean - cores).abs() <= WHOLE * cores && variance.sqrt() <= WAVERS * cores
+}
+
+/// A whole number of cores below those there are at which a process stood: by a mask, or by a setting of its runtime. That it stands there may be chance;
+/// it is not where its threads wait for more, or where CPU time is what its requests take under low load.
+fn whole_cores(
+    search: &Search<'_, '_>,
+    responses: &[LoadResponse],
+    cpu: &SignalReadings<'_>,
+    delay: Option<&SignalReadings<'_>>,
+    cores: f64,
+) -> Option<FoundLimit> {
+    let mut values: Vec<f64> = cpu.points().iter().map(|(_, used)| *used).collect();
+    values.sort_by(f64::total_cmp);
+    let limit = values.get(values.len() * 9 / 10)?.round();
+    if limit < 1.0 || limit >= cores {
+        return None;
+    }
+    let span = longest_run(cpu.points(), READINGS_MIN, LENGTH_MIN_S, |used| (used - limit).abs() <= WHOLE * limit)?;
+    if !stands_at(limit, cpu, span) {
+        return None;
+    }
+    let wants_more = delay.and_then(|delay| delay.mean(span.0, span.1)).is_some_and(|waited| waited >= WANTED_MORE * limit);
+    let part = search.strain.held_part(span, limit)?;
+    let is_cpu_bound = demand::cpu_share_of_service(responses, cpu.mean(part.0, part.1)?, part);
+    let confidence = match (wants_more, is_cpu_bound) {
+        (true, _) => Confidence::Medium,
+        (false, Some(share)) if share >= CPU_BOUND => Confidence::Medium,
+        (false, Some(_)) => return None,
+        (false, None) => Confidence::Low,
+    };
+    Some((CpuLimit::Cores(limit), confidence, span))
+}

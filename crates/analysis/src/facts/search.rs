@@ -1,0 +1,29 @@
+//! Where facts look for resources at their limit, and from when on they count as such.
+
+use run_directory::Run;
+
+use super::signals::ObservedSignals;
+use super::strain::Strain;
+use crate::RunTally;
+
+/// Share of the places from which they are used up.
+pub(super) const FULL: f64 = 0.93;
+/// Readings and seconds at the limit.
+pub(super) const READINGS_MIN: usize = 5;
+pub(super) const LENGTH_MIN_S: f64 = 5.0;
+
+/// What a search is given.
+pub(super) struct Search<'f, 'a> {
+    pub(super) run: &'f Run,
+    pub(super) tally: &'f RunTally,
+    pub(super) signals: &'f ObservedSignals<'a>,
+    pub(super) strain: &'f Strain,
+}
+
+/// Something at its limit: when, what, its places where requests queue for them, and the signals that show it.
+pub(super) struct AtLimit<T> {
+    pub(super) span: (f64, f64),
+    pub(super) resource: T,
+    pub(super) places: f64,
+    pub(super) series: Vec<String>,
+}

@@ -1,0 +1,165 @@
+//! Whether work was held up during some stretch of a run, however short, and whatever the shape of the load.
+//!
+//! A resource that is busy is no limit as long as work passes it in the usual time. What counts as held up follows from Little's law: what is in
+//! the system over what ends per second is the time in it, whatever the load. [`super::waiting`] finds the long stretches and describes them; this fact
+//! answers for any stretch that a resource was busy in.
+
+use metrics::{Outcome, SeriesKind, Snapshot};
+use run_directory::Run;
+
+use super::plateau::Plateaus;
+use super::waiting::WaitingStretch;
+
+/// Times longer than in the best tenth of the load, and by how much, from which a second counts as held up.
+const GROWN: f64 = 1.5;
+const GROWN_BY_S: f64 = 0.005;
+/// Share of the seconds of a stretch that must be held up, or of a long wait that a resource must have been busy in.
+const SHARE_MIN: f64 = 0.5;
+const OVERLAP_MIN_S: f64 = 5.0;
+/// A resource that was busy for so long before, while less than this part was done, is not kept busy by the load.
+const BEFORE_MIN_S: f64 = 10.0;
+const LESS: f64 = 0.67;
+/// Share of the requests whose time-outs say the same.
+const TIMEOUTS_MIN: f64 = 0.1;
+/// How many times its places must be in the system, under closed load, for a resource that is always busy to be what they wait for.
+const CROWDED: f64 = 2.0;
+/// Seconds of low load that show something, and how many times more must be asked for at high load.
+const LOAD_SECONDS_MIN: usize = 3;
+const VARIED: f64 = 1.5;
+/// Seconds before and behind over which rates are taken.
+const AROUND: usize = 2;
+
+pub(crate) struct Strain {
+    seconds: Vec<StrainSecond>,
+    /// Waiting stretches and plateaus, `(from, to)`.
+    known: Vec<(f64, f64)>,
+    /// Time in the system in the best tenth of the load. Seconds.
+    base_s: f64,
+}
+
+struct StrainSecond {
+    from: f64,
+    to: f64,
+    /// Requests in flight, and arrivals that waited for a user.
+    in_system: f64,
+    /// Arrivals that came due, or users that were asked for.
+    asked: f64,
+    ended: f64,
+    timed_out: f64,
+    is_closed: bool,
+    time_s: f64,
+}
+
+impl Strain {
+    pub(super) fn of(run: &Run, waiting: &[WaitingStretch], plateaus: &Plateaus) -> Self {
+        let mut seconds: Vec<StrainSecond> = run.slices.iter().filter(|slice| slice.end > slice.start).map(second).collect();
+        seconds.retain(|second| second.in_system > 0.0 || second.ended > 0.0);
+        let rates: Vec<f64> = (0..seconds.len())
+            .map(|index| {
+                let around = &seconds[index.saturating_sub(AROUND)..(index + AROUND + 1).min(seconds.len())];
+                let length: f64 = around.iter().map(|second| second.to - second.from).sum();
+                // Where nothing ends at all, one might have ended just now.
+                around.iter().map(|second| second.ended).sum::<f64>().max(1.0) / length.max(1e-9)
+            })
+            .collect();
+        seconds.iter_mut().zip(rates).for_each(|(second, rate)| second.time_s = second.in_system / rate);
+        let mut times: Vec<f64> = seconds.iter().filter(|second| second.ended > 0.0).map(|second| second.time_s).collect();
+        times.sort_by(f64::total_cmp);
+        let base_s = times.get(times.len() / 10).copied().unwrap_or(0.0);
+        let waited = waiting.iter().map(|stretch| (stretch.from, stretch.to));
+        let flat = plateaus.limited.iter().map(|plateau| (plateau.high.from, plateau.high.to));
+        Self { seconds, known: waited.chain(flat).collect(), base_s }
+    }
+
+    /// The part of a stretch, in which something with so many places was busy, during which work was held up; `None` where it was not, or where the
+    /// resource was as busy before, while clearly less was done: then the load is not what keeps it busy.
+    pub(crate) fn held_part(&self, (from, to): (f64, f64), places: f64) -> Option<(f64, f64)> {
+        let overlaps = self.known.iter().map(|(a, b)| (a.max(from), b.min(to), b - a));
+        let shared = overlaps.filter(|(a, b, length)| b - a >= f64::max(OVERLAP_MIN_S, SHARE_MIN * length));
+        let part = match shared.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0))) {
+            Some((a, b, _)) => (a, b),
+            None if self.is_mostly_held_up((from, to), places) => (from, to),
+            None => return None,
+        };
+        let before = (from, part.0);
+        let is_background = before.1 - before.0 >= BEFORE_MIN_S
+            && self.in_system(before.0, before.1).is_some()
+            && self.throughput(before.0, before.1) < LESS * self.throughput(part.0, part.1);
+        (!is_background).then_some(part)
+    }
+
+    fn is_mostly_held_up(&self, (from, to): (f64, f64), places: f64) -> bool {
+        let inside: Vec<&StrainSecond> = self.between(from, to).collect();
+        if inside.is_empty() {
+            return false;
+        }
+        let count = inside.len() as f64;
+        let held = inside.iter().filter(|second| self.is_held_up(second)).count() as f64;
+        let ended: f64 = inside.iter().map(|second| second.ended).sum();
+        let timed_out: f64 = inside.iter().map(|second| second.timed_out).sum();
+        let in_system = inside.iter().map(|second| second.in_system).sum::<f64>() / count;
+        let is_crowded = inside.iter().all(|second| second.is_closed) && in_system >= CROWDED * places;
+        held >= SHARE_MIN * count || timed_out >= TIMEOUTS_MIN * ended.max(1.0) || is_crowded
+    }
+
+    /// Mean number in the system; `None` without a second of load in the stretch.
+    pub(crate) fn in_system(&self, from: f64, to: f64) -> Option<f64> {
+        let (count, sum) = self.between(from, to).fold((0.0, 0.0), |(count, sum), second| (count + 1.0, sum + second.in_system));
+        (count > 0.0).then(|| sum / count)
+    }
+
+    /// Requests ended per second.
+    pub(crate) fn throughput(&self, from: f64, to: f64) -> f64 {
+        let (length, ended) =
+            self.between(from, to).fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));
+        if length > 0.0 { ended / length } else { 0.0 }
+    }
+
+    /// When load was made: from the first second of it to the last.
+    pub(crate) fn loaded(&self) -> Option<(f64, f64)> {
+        Some((self.seconds.first()?.from, self.seconds.last()?.to))
+    }
+
+    /// Low load and high load, each as `(from, to)` of its seconds: the thirds of the seconds in which the least and the most was asked of the system,
+    /// arrivals and users together with what was still in it. Without low load where they hardly differ.
+    pub(crate) fn low_and_high(&self) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+        let inner = self.seconds.get(1..self.seconds.len().saturating_sub(1)).unwrap_or(&[]);
+        let mut by_load: Vec<&StrainSecond> = inner.iter().collect();
+        by_load.sort_by(|a, b| a.asked.total_cmp(&b.asked).then_with(|| a.in_system.total_cmp(&b.in_system)));
+        let third = by_load.len() / 3;
+        let spans = |list: &[&StrainSecond]| list.iter().map(|second| (second.from, second.to)).collect::<Vec<_>>();
+        let asked = |list: &[&StrainSecond]| list.iter().map(|second| second.asked).sum::<f64>();
+        let (low, high) = (&by_load[..third], &by_load[by_load.len() - third..]);
+        if third >= LOAD_SECONDS_MIN && asked(high) >= VARIED * asked(low) {
+            (spans(low), spans(high))
+        } else {
+            (Vec::new(), spans(&by_load))
+        }
+    }
+
+    fn between(&self, from: f64, to: f64) -> impl Iterator<Item = &StrainSecond> {
+        self.seconds.iter().filter(move |second| second.to > from && second.from < to)
+    }
+
+    fn is_held_up(&self, second: &StrainSecond) -> bool {
+        second.in_system >= 2.0 && second.time_s >= GROWN * self.base_s + GROWN_BY_S
+    }
+}
+
+fn second(slice: &Snapshot) -> StrainSecond {
+    let length = (slice.end - slice.start) as f64;
+    let requests = || slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
+    let of =
+        |wanted: Outcome| move |outcomes: &Vec<(Outcome, u64)>| outcomes.iter().filter(|(o, _)| *o == wanted).map(|(_, n)| n).sum::<u64>();
+    let waiting: u64 = slice.leaves.iter().map(|leaf| leaf.waiting).sum();
+    StrainSecond {
+        from: slice.start as f64 / 1e9,
+        to: slice.end as f64 / 1e9,
+        in_system: slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length + waiting as f64,
+        asked: slice.leaves.iter().map(|leaf| leaf.arrivals_due + leaf.users_asked).sum::<u64>() as f64,
+        ended: requests().map(|series| series.count).sum::<u64>() as f64,
+        timed_out: requests().map(|series| of(Outcome::Timeout)(&series.outcomes)).sum::<u64>() as f64,
+        is_closed: slice.leaves.iter().all(|leaf| leaf.arrivals_due == 0) && slice.leaves.iter().any(|leaf| leaf.users_asked > 0),
+        time_s: 0.0,
+    }
+}

@@ -1,0 +1,48 @@
+//! What the observed CPU and database say of a stretch, as alternatives that several rules weigh.
+
+use metrics::Role;
+
+use super::alternative::Alternative;
+use crate::facts::Facts;
+
+/// Below this part of one core no thread is at its limit, and below this part of all of them no process.
+const IDLE_ENOUGH: f64 = 0.80;
+
+/// A CPU at its limit.
+pub(super) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
+    const OTHER: &str = "A process or thread that is at the limit of its CPU";
+    let signals = &facts.signals;
+    let used = |part| Some((part, signals.mean(part, Role::ProcessCpu, from, to)?));
+    let Some((process, cores)) = signals.parts_with(Role::ProcessCpu).filter_map(used).max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Alternative::not_ruled_out(OTHER, "no process of the system was observed (observe.process)");
+    };
+    let thread = signals.mean(process, Role::ProcessThreadCpuMax, from, to);
+    let (name, number) = (process.observer, units::number(cores));
+    let told = match thread {
+        Some(thread) => format!("\"{name}\" used {number} cores, and its busiest thread {}", units::number(thread)),
+        None => format!("\"{name}\" used {number} cores"),
+    };
+    let machine = f64::from(facts.run.info.host.cores).max(1.0);
+    let places = signals.mean(process, Role::ProcessCpuMax, from, to).unwrap_or(machine).max(1.0);
+    let has_idle_threads = thread.is_some_and(|thread| thread < IDLE_ENOUGH) && cores < IDLE_ENOUGH * places && !is_near_one(cores);
+    if cores < IDLE_ENOUGH || has_idle_threads { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+}
+
+/// One core in use may be one thread, or a runtime that is allowed one.
+fn is_near_one(cores: f64) -> bool {
+    (cores - 1.0).abs() <= 0.1
+}
+
+/// A database that holds up whoever uses it.
+pub(super) fn database(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
+    const OTHER: &str = "A database that is slow, so that its connections are held for longer";
+    let signals = &facts.signals;
+    let active = |part| signals.mean(part, Role::SessionsActive, from, to);
+    let Some(active) = signals.parts_with(Role::SessionsActive).filter_map(active).reduce(f64::max) else {
+        return Alternative::not_ruled_out(OTHER, "no database was observed (observe.postgres)");
+    };
+    let in_system = facts.strain.in_system(from, to).unwrap_or(0.0);
+    let told =
+        format!("{} of its sessions were active, while {} requests were in the system", units::number(active), units::number(in_system));
+    if active < 1.0 || active < 0.1 * in_system { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+}

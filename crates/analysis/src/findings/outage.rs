@@ -1,0 +1,40 @@
+//! A part of the system that went away in mid-run.
+
+use super::alternative::Alternative;
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::facts::outages::{LostPart, Outage};
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let outage = facts.outages.first()?;
+    let Outage { observer, part, from, to, is_over, message, failed, ended, throughput } = outage;
+    let what = match part {
+        LostPart::Database => "the database was stopped or out of reach",
+        LostPart::Process => "the process had ended",
+    };
+    let until = if *is_over { format!(" to {}", units::seconds(*to)) } else { " on".to_owned() };
+    let share = *failed as f64 / (*ended).max(1) as f64;
+    let felt = match *failed {
+        0 => format!("requests ended at {} instead of {}", units::rate(throughput.1), units::rate(throughput.0)),
+        _ => format!("{} of {} requests failed meanwhile ({})", units::count(*failed), units::count(*ended), units::share(share)),
+    };
+    let claim = format!("\"{observer}\" could not be read from {}{until}: {what}, and {felt}", units::seconds(*from));
+    let found = RankedFinding::new(Standing::Cause, "outage", Confidence::High, claim);
+    let columns = vec!["rate/failed".to_owned(), "rate/requests".to_owned()];
+    let found = found.rests_on((*message).to_owned(), columns, (*from, *to)).rests_on(
+        format!("requests ended at {} before, and at {} meanwhile", units::rate(throughput.0), units::rate(throughput.1)),
+        vec!["rate/requests".to_owned()],
+        (*from, *to),
+    );
+    let found = match part {
+        LostPart::Database => found.weigh(Alternative::not_ruled_out(
+            "A database so busy, or with so many connections, that it did not answer the observer either",
+            "the observer's message says what it met",
+        )),
+        LostPart::Process => found,
+    };
+    Some(found.try_next(
+        "Find out why it ended or was restarted (its log at that time), and whether the service recovers by itself when it is back.",
+    ))
+}

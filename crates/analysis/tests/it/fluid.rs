@@ -1,0 +1,102 @@
+//! Systems whose limit is known in closed form: one place takes `1 / capacity` seconds for each request, and what comes in beyond that waits. A run of
+//! it under any shape of load, without chance, and the signals that such a system would show.
+
+use metrics::{Outcome, Snapshot};
+use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
+use run_directory::Run;
+
+use crate::made::{self, MS, SECOND, Slice};
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Load {
+    /// Arrivals per second from and to, and seconds.
+    Ramp(f64, f64, u64),
+    /// Users from and to, and seconds. They never pause.
+    Users(u64, u64, u64),
+}
+
+/// What "Register" meets. "Health" takes a millisecond, and is not held up unless told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct System {
+    /// "Register" per second that can pass.
+    pub(crate) capacity: f64,
+    /// Time of one that does not wait. Seconds.
+    pub(crate) base: f64,
+    /// Whether "Health" waits in the same queue.
+    pub(crate) is_shared: bool,
+}
+
+/// A run, and what each of its seconds was like.
+pub(crate) struct FluidRun {
+    pub(crate) run: Run,
+    /// "Register" ended in each second.
+    pub(crate) ended: Vec<f64>,
+    /// Waiting or served at its end.
+    pub(crate) open: Vec<f64>,
+}
+
+impl System {
+    pub(crate) fn under(self, load: Load) -> FluidRun {
+        let seconds = match load {
+            Load::Ramp(_, _, seconds) | Load::Users(_, _, seconds) => seconds,
+        };
+        let (mut ended, mut open, mut slices) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut backlog, mut due, mut served) = (0.0, 0.0, 0.0);
+        for second in 0..seconds {
+            let part = (second as f64 + 0.5) / seconds as f64;
+            let (asked, done, wait) = match load {
+                Load::Ramp(from, to, _) => {
+                    let asked = from + (to - from) * part;
+                    let done = f64::min(self.capacity, backlog + asked);
+                    backlog = (backlog + asked - done).max(0.0);
+                    (asked, done, backlog / self.capacity)
+                }
+                Load::Users(from, to, _) => {
+                    let users = (from as f64 + (to as f64 - from as f64) * part).round();
+                    let done = f64::min(self.capacity, users / self.base);
+                    (users, done, users / done - self.base)
+                }
+            };
+            // Whole numbers that add up.
+            let whole = |sum: &mut f64, more: f64| {
+                let before = sum.floor();
+                *sum += more;
+                (sum.floor() - before) as u64
+            };
+            let (asked_whole, done_whole) = (whole(&mut due, asked), whole(&mut served, done));
+            let service = ((self.base + wait) * 1e9) as u64;
+            let health = if self.is_shared { MS + (wait * 1e9) as u64 } else { MS };
+            let users = asked as u64;
+            let mut slice = Slice::new(second as u32).requests("Register", done_whole, service).requests("Health", done_whole, health);
+            slice = slice.leaf(|leaf| match load {
+                Load::Ramp(..) => (leaf.arrivals_due, leaf.started, leaf.ended) = (asked_whole, asked_whole, done_whole),
+                Load::Users(..) => (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, done_whole),
+            });
+            slices.push(slice.done());
+            ended.push(done);
+            open.push(done * (self.base + wait));
+        }
+        let profile = match load {
+            Load::Ramp(from, to, seconds) => {
+                LoadProfile::Open { stages: vec![OpenStage::Rate { from, to, duration_ns: seconds * SECOND, timing: Timing::Even }] }
+            }
+            Load::Users(from, to, seconds) => LoadProfile::Closed { stages: vec![ClosedStage { from, to, duration_ns: seconds * SECOND }] },
+        };
+        FluidRun { run: made::run_of(made::plan(profile), slices), ended, open }
+    }
+}
+
+/// Seconds of equal load in which requests take what is said, and fail as is said.
+pub(crate) fn constant(seconds: u32, rate: u64, second: impl Fn(u32) -> (u64, u64)) -> Run {
+    let slice = |number: u32| -> Snapshot {
+        let (service, failed) = second(number);
+        let mut slice = Slice::new(number).arrivals(rate);
+        for index in 0..rate {
+            let outcome = if index < failed { Outcome::Status } else { Outcome::Passed };
+            slice = slice.request("Order", 0, service, outcome);
+        }
+        slice.done()
+    };
+    made::run_of(made::plan(made::open(rate as f64, u64::from(seconds))), (0..seconds).map(slice).collect())
+}

@@ -1,0 +1,351 @@
+//! Which resource is named as the limit, whatever the shape of the load, and that none is where none is at its limit.
+
+use analysis::{Confidence, Finding, conclude};
+use metrics::{NoticeKind, Role, SignalNotice};
+use run_directory::Run;
+
+use crate::fluid::{FluidRun, Load, System, constant};
+use crate::made::{MS, SECOND, counter, gauge};
+use crate::pipeline::{Pipeline, healthy, simulate};
+
+fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+fn shown(found: &[Finding]) -> String {
+    let text = |finding: &Finding| {
+        let evidence: String = finding.evidence.iter().map(|evidence| format!("\n    · {}", evidence.text)).collect();
+        let others: String = finding.alternatives.iter().map(|other| format!("\n    or {other}")).collect();
+        format!("{} ({:?}): {}{evidence}{others}\n", finding.rule, finding.confidence, finding.claim)
+    };
+    found.iter().map(text).collect()
+}
+
+/// 40 ms of one core for each registration: 25 per second can pass.
+const HASHING: System = System { capacity: 25.0, base: 0.04, is_shared: true };
+
+const SHAPES: [Load; 5] =
+    [Load::Ramp(2.0, 35.0, 60), Load::Ramp(40.0, 40.0, 40), Load::Users(1, 30, 60), Load::Users(20, 20, 40), Load::Ramp(5.0, 30.0, 40)];
+
+/// CPU time of a process that needs so much for each registration, and what its threads show.
+fn observe_cpu(fluid: &FluidRun, each_s: f64, busiest: Option<f64>) -> Run {
+    let mut run = fluid.run.clone();
+    let used = |second: u64| fluid.ended[second as usize] * each_s + 0.005 * (second % 3) as f64;
+    counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, used);
+    counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 0.05);
+    gauge("process:8080", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 9.0);
+    if let Some(share) = busiest {
+        gauge("process:8080", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| used(second) * share);
+    }
+    run
+}
+
+#[test]
+fn one_core_that_is_used_up_is_named_under_every_shape_of_load() {
+    for load in SHAPES {
+        // An event loop, read thread by thread and not; a runtime that may use one core, whose work wanders between threads.
+        for busiest in [Some(1.0), None, Some(0.6)] {
+            let found = findings(&observe_cpu(&HASHING.under(load), 0.04, busiest));
+            let first = found.first().unwrap_or_else(|| panic!("{load:?} {busiest:?}: nothing"));
+            assert!(first.rule == "cpu" && first.claim.contains("uses just one core, and all of it"), "{load:?}: {}", shown(&found));
+            assert!(first.evidence.iter().any(|evidence| evidence.text.contains("of CPU time for each")), "{load:?}: {}", shown(&found));
+            assert!(found.iter().all(|finding| finding.rule != "effective-concurrency"), "{load:?}: {}", shown(&found));
+            assert!(busiest != Some(1.0) || first.confidence == Confidence::High, "{load:?}: {}", shown(&found));
+        }
+    }
+}
+
+#[test]
+fn what_each_request_takes_of_the_core_is_said() {
+    let system = System { is_shared: false, ..HASHING };
+    let found = findings(&observe_cpu(&system.under(SHAPES[0]), 0.04, Some(1.0)));
+    let (_, told) = found[0].claim.split_once("\"Register\" takes ").unwrap_or_else(|| panic!("{}", shown(&found)));
+    let milliseconds: f64 = told.split_once(" ms of it each time").unwrap().0.parse().unwrap();
+    assert!((milliseconds / 40.0 - 1.0).abs() < 0.02, "{}", shown(&found));
+}
+
+#[test]
+fn as_many_cores_as_a_process_may_use_are_a_limit_and_half_of_them_none() {
+    let system = System { capacity: 50.0, ..HASHING };
+    let mut run = observe_cpu(&system.under(Load::Ramp(5.0, 80.0, 60)), 0.04, Some(0.3));
+    run.info.host.cores = 8;
+    gauge("process:8080", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 2.0);
+    let found = findings(&run);
+    assert!(found[0].claim.starts_with("\"process:8080\" uses 2 cores, and all of them"), "{}", shown(&found));
+    gauge("process:8080", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 4.0);
+    // Two of four, and yet exactly two: CPU time makes up all of the time under low load, so a runtime's setting is likely.
+    let found = findings(&run);
+    assert!(found[0].confidence <= Confidence::Medium, "{}", shown(&found));
+    let half = observe_cpu(&system.under(Load::Ramp(5.0, 80.0, 60)), 0.021, Some(0.3));
+    assert!(findings(&half).iter().all(|finding| finding.rule != "cpu"), "{}", shown(&findings(&half)));
+}
+
+/// A busy core that the load does not keep busy, or that keeps nothing waiting, is no limit.
+#[test]
+fn a_busy_core_that_holds_nothing_up_is_not_named() {
+    let busy = |run: &mut Run, cores: &dyn Fn(u64) -> f64| {
+        counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(run, cores);
+        counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(run, |_| 0.02);
+        gauge("process:8080", "threads").role(Role::ProcessThreads).each_second(run, |_| 9.0);
+    };
+    // Below the capacity nothing waits, at constant load and on a ramp.
+    for load in [Load::Ramp(24.0, 24.0, 40), Load::Ramp(2.0, 24.0, 60)] {
+        let mut run = HASHING.under(load).run;
+        busy(&mut run, &|_| 0.99);
+        assert!(findings(&run).is_empty(), "{load:?}: {}", shown(&findings(&run)));
+    }
+    // Something turns in the background all along, and a pool of three is the limit.
+    let system = System { capacity: 75.0, base: 0.04, is_shared: false };
+    let mut run = system.under(Load::Ramp(4.0, 120.0, 60)).run;
+    busy(&mut run, &|_| 1.0);
+    let found = findings(&run);
+    assert!(found[0].rule == "effective-concurrency" && found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
+}
+
+#[test]
+fn a_single_request_is_held_back_by_a_pool_where_the_process_was_seen_to_be_idle() {
+    let system = System { capacity: 75.0, base: 0.04, is_shared: true };
+    let fluid = system.under(Load::Ramp(4.0, 120.0, 60));
+    let found = findings(&observe_cpu(&fluid, 0.004, None));
+    assert!(found[0].claim.contains("served about") && found[0].claim.contains("a pool, lock or limit"), "{}", shown(&found));
+    assert!(found[0].alternatives[0].contains("Ruled out: \"process:8080\" used 0.3"), "{}", shown(&found));
+    // Without it, all that is known is that everything slowed down.
+    assert!(findings(&fluid.run).iter().all(|finding| !finding.claim.contains("pool")), "{}", shown(&findings(&fluid.run)));
+}
+
+#[test]
+fn a_limit_at_no_whole_number_is_a_limiter_and_no_pool() {
+    // 17 per second of 100 ms each: 1.7 at a time; and 0.6.
+    for capacity in [17.0, 6.0] {
+        let system = System { capacity, base: 0.1, is_shared: false };
+        let found = findings(&system.under(Load::Ramp(1.0, capacity * 2.0, 80)).run);
+        let first = found.first().unwrap_or_else(|| panic!("{capacity}: nothing"));
+        assert!(first.rule == "rate-limit" && first.claim.contains(&format!("stops at {capacity:.0}")), "{}", shown(&found));
+        assert!(found.iter().all(|finding| !finding.claim.contains("at a time")), "{}", shown(&found));
+    }
+    let pool = System { capacity: 20.0, base: 0.1, is_shared: false };
+    let found = findings(&pool.under(Load::Ramp(1.0, 40.0, 80)).run);
+    assert!(found[0].claim.contains("served about 2 at a time: a pool"), "{}", shown(&found));
+}
+
+/// A pool of ten before a system, with its own metrics: what is open beyond ten waits for a connection.
+fn pooled(fluid: &FluidRun, size: f64) -> Run {
+    let mut run = fluid.run.clone();
+    let hikari = |metric, role| gauge("app", metric).role(role).part("shop");
+    hikari("hikaricp_connections", Role::PoolSize).each_second(&mut run, |_| size);
+    hikari("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, |second| fluid.open[second as usize].min(size));
+    hikari("hikaricp_connections_idle", Role::PoolIdle).each_second(&mut run, |second| (size - fluid.open[second as usize]).max(0.0));
+    hikari("hikaricp_connections_pending", Role::PoolWaiting)
+        .each_second(&mut run, |second| (fluid.open[second as usize] - size).max(0.0).floor());
+    run
+}
+
+#[test]
+fn a_pool_whose_connections_are_held_no_longer_than_before_is_too_small() {
+    // Ten connections of 100 ms.
+    let system = System { capacity: 100.0, base: 0.1, is_shared: false };
+    let found = findings(&pooled(&system.under(Load::Ramp(5.0, 150.0, 60)), 10.0));
+    assert!(found[0].rule == "connection-pool" && found[0].confidence == Confidence::High, "{}", shown(&found));
+    assert!(found[0].alternatives[0].starts_with("Something slow that keeps them in use for longer. Ruled out"), "{}", shown(&found));
+}
+
+#[test]
+fn a_pool_whose_connections_are_held_for_longer_is_not_what_to_change() {
+    // The same pool before a core that takes 25 per second: 40 ms each at first, and then 400.
+    let fluid = HASHING.under(Load::Ramp(2.0, 40.0, 60));
+    let found = findings(&pooled(&fluid, 10.0));
+    assert!(found[0].claim.ends_with("whatever they are used for has become slow"), "{}", shown(&found));
+    assert_eq!(found[0].confidence, Confidence::Low, "{}", shown(&found));
+    // With the process observed, its core comes first, and the pool follows from it.
+    let mut run = pooled(&fluid, 10.0);
+    run.signals.extend(observe_cpu(&fluid, 0.04, None).signals);
+    let found = findings(&run);
+    assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
+    assert!(found.iter().any(|finding| finding.rule == "connection-pool" && finding.confidence == Confidence::Low), "{}", shown(&found));
+}
+
+#[test]
+fn three_request_threads_are_named_though_nobody_counts_who_waits_for_one() {
+    let system = System { capacity: 30.0, base: 0.1, is_shared: true };
+    let fluid = system.under(Load::Ramp(2.0, 60.0, 60));
+    let mut run = observe_cpu(&fluid, 0.004, Some(0.5));
+    let threads = |metric, role| gauge("app", metric).role(role).part("jetty_threads");
+    threads("jetty_threads_busy", Role::PoolInUse).each_second(&mut run, |second| fluid.open[second as usize].min(3.0));
+    threads("jetty_threads_config_max", Role::PoolSizeMax).each_second(&mut run, |_| 3.0);
+    let found = findings(&run);
+    assert!(found[0].rule == "workers" && found[0].claim.starts_with("All 3 threads are in use"), "{}", shown(&found));
+    // Three of eight are none.
+    threads("jetty_threads_config_max", Role::PoolSizeMax).each_second(&mut run, |_| 8.0);
+    assert!(findings(&run).iter().all(|finding| finding.rule != "workers"), "{}", shown(&findings(&run)));
+}
+
+/// Go's database/sql counts only the seconds that were spent waiting.
+#[test]
+fn seconds_spent_waiting_are_a_number_of_those_who_wait() {
+    let system = System { capacity: 100.0, base: 0.1, is_shared: false };
+    let fluid = system.under(Load::Ramp(5.0, 150.0, 60));
+    let mut run = pooled(&fluid, 10.0);
+    run.signals.retain(|series| series.signal.role != Some(Role::PoolWaiting));
+    let waited = counter("app", "go_sql_wait_duration_seconds_total").role(Role::PoolWaitTime).part("shop");
+    waited.each_second(&mut run, |second| (fluid.open[second as usize] - 10.0).max(0.0));
+    let found = findings(&run);
+    assert_eq!(found[0].rule, "connection-pool", "{}", shown(&found));
+}
+
+/// Ten connections, all of whose sessions do one thing between 20 and 30 seconds while nothing gets through, and a process that is idle meanwhile.
+fn ten_seconds_of(role: Role, wait: &str) -> Run {
+    let held = |second: u64| (20..30).contains(&second);
+    let mut run = constant(60, 20, |second| if held(u64::from(second)) { (3 * SECOND, 0) } else { (5 * MS, 0) });
+    let sessions = |second: u64| if held(second) { 10.0 } else { 0.1 };
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, sessions);
+    gauge("postgres", "sessions").role(role).label("wait", wait).each_second(&mut run, sessions);
+    gauge("postgres", "sessions_by_statement")
+        .role(Role::SessionsByStatement)
+        .label("statement", "select … from orders where note like ?")
+        .each_second(&mut run, sessions);
+    let pool = |metric, role| gauge("app", metric).role(role).part("shop");
+    pool("hikaricp_connections", Role::PoolSize).each_second(&mut run, |_| 10.0);
+    pool("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, |second| sessions(second).max(0.2));
+    pool("hikaricp_connections_pending", Role::PoolWaiting).each_second(&mut run, |second| if held(second) { 40.0 } else { 0.0 });
+    counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.1);
+    run
+}
+
+#[test]
+fn a_table_that_is_locked_for_ten_seconds_comes_before_the_pool_that_fills() {
+    let mut run = ten_seconds_of(Role::SessionsWaitingForLock, "Lock:relation");
+    let by = gauge("postgres", "blocked_by")
+        .role(Role::SessionsBlockedBy)
+        .label("statement", "select … from orders")
+        .label("by", "lock table orders");
+    by.each_second(&mut run, |second| if (20..30).contains(&second) { 10.0 } else { 0.0 });
+    let found = findings(&run);
+    assert!(found[0].rule == "database-waits" && found[0].claim.contains("wait for Lock:relation"), "{}", shown(&found));
+    let blocker = "behind a session whose last statement was `lock table orders`";
+    assert!(found[0].evidence.iter().any(|evidence| evidence.text.contains(blocker)), "{}", shown(&found));
+    assert!(found[1..].iter().all(|finding| finding.confidence == Confidence::Low), "{}", shown(&found));
+}
+
+#[test]
+fn a_statement_that_takes_all_busy_sessions_is_named() {
+    let found = findings(&ten_seconds_of(Role::SessionsOnCpu, "CPU"));
+    assert!(
+        found[0].rule == "database-waits" && found[0].claim.contains("run `select … from orders where note like ?`"),
+        "{}",
+        shown(&found)
+    );
+    assert!(found[1..].iter().all(|finding| finding.confidence == Confidence::Low), "{}", shown(&found));
+}
+
+/// What sessions do while nothing waits is nobody's fault.
+#[test]
+fn busy_sessions_that_hold_nothing_up_are_not_named() {
+    let mut run = constant(60, 20, |second| (5 * MS + u64::from(second % 3) * MS, 0));
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 3.0);
+    gauge("postgres", "sessions").role(Role::SessionsOnCpu).label("wait", "CPU").each_second(&mut run, |_| 2.9);
+    gauge("postgres", "sessions").role(Role::SessionsWaitingForCommit).label("wait", "IO:WALSync").each_second(&mut run, |_| 2.0);
+    assert!(findings(&run).is_empty(), "{}", shown(&findings(&run)));
+}
+
+/// A database that goes away after half a minute: requests fail, the pool fills, and whoever observed it says so.
+fn stopped(failed: u64) -> Run {
+    let mut run = constant(60, 20, |second| if second < 30 { (5 * MS, 0) } else { (SECOND, failed) });
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
+    run.signals.iter_mut().for_each(|series| series.points.retain(|point| point.at < 30 * SECOND));
+    let pool = |metric, role| gauge("app", metric).role(role).part("shop");
+    pool("hikaricp_connections_max", Role::PoolSizeMax).each_second(&mut run, |_| 10.0);
+    pool("hikaricp_connections_pending", Role::PoolWaiting).each_second(&mut run, |second| if second < 30 { 0.0 } else { 150.0 });
+    pool("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, |second| if second < 30 { 0.3 } else { 0.0 });
+    let message = "postgres cannot read: connection refused".to_owned();
+    run.notices.push(SignalNotice { observer: "postgres".into(), at: 30 * SECOND + 500 * MS, kind: NoticeKind::Failed, message });
+    run
+}
+
+#[test]
+fn a_database_that_was_stopped_comes_before_the_pool_that_it_leaves_waiting() {
+    let found = findings(&stopped(20));
+    let claim = "\"postgres\" could not be read from 30.5 s on: the database was stopped or out of reach, and 600 of ";
+    assert!(found[0].rule == "outage" && found[0].claim.starts_with(claim), "{}", shown(&found));
+    let pool = found.iter().find(|finding| finding.rule == "connection-pool");
+    assert!(pool.is_none_or(|pool| pool.confidence == Confidence::Low), "{}", shown(&found));
+    assert!(!shown(&found).contains("000,000 times"), "{}", shown(&found));
+}
+
+#[test]
+fn an_observer_that_fails_while_all_goes_on_is_no_outage() {
+    let mut run = constant(60, 20, |second| (5 * MS + u64::from(second % 3) * MS, 0));
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
+    run.notices = stopped(20).notices;
+    assert!(findings(&run).is_empty(), "{}", shown(&findings(&run)));
+}
+
+#[test]
+fn a_heap_that_is_collected_all_the_time_is_named() {
+    let slow = |second: u64| second >= 20;
+    let mut run = constant(60, 20, |second| if slow(u64::from(second)) { (2 * SECOND, 0) } else { (5 * MS, 0) });
+    let collecting = |share: f64| move |second: u64| if slow(second) { share } else { 0.01 };
+    let pause = |cause: &str| counter("app", "jvm_gc_pause_seconds_sum").role(Role::GarbageCollection).label("cause", cause);
+    pause("young").each_second(&mut run, collecting(0.25));
+    pause("full").each_second(&mut run, collecting(0.60));
+    let found = findings(&run);
+    assert!(found[0].rule == "heap" && found[0].claim.contains("spends 85.0 % of its time collecting garbage"), "{}", shown(&found));
+    pause("full").each_second(&mut run, collecting(0.02));
+    assert!(findings(&run).iter().all(|finding| finding.rule != "heap"), "{}", shown(&findings(&run)));
+}
+
+/// Ten senders that are all busy, and more work than they can do.
+fn ten_senders() -> Run {
+    simulate(&Pipeline { senders: 10, ..healthy() }, 2)
+}
+
+#[test]
+fn workers_that_call_another_endpoint_do_not_wait_for_this_one() {
+    let mut run = simulate(&Pipeline { senders: 3, ..healthy() }, 2);
+    let busy = |value: f64| move |_: u64| value;
+    let open = || gauge("postgres", "connections").label("state", "idle in transaction").role(Role::SessionsIdleInTransaction);
+    open().each_second(&mut run, busy(9.0));
+    // Nine hold work, and three are in calls: without more, six wait for a connection.
+    let found = findings(&run);
+    assert!(found[0].rule == "connection-pool" && found[0].claim.contains("3 at a time, though 9 workers"), "{}", shown(&found));
+    gauge("stub:ledger", "in_flight").role(Role::CallsInFlight).each_second(&mut run, busy(6.0));
+    gauge("stub:ledger", "in_flight_max").role(Role::CallsInFlightMax).each_second(&mut run, |second| 6.0 + (second % 3) as f64);
+    let found = findings(&run);
+    assert!(
+        found[0].rule == "workers" && found[0].claim.starts_with("All 9 workers are busy with a call, 3 of them to"),
+        "{}",
+        shown(&found)
+    );
+}
+
+#[test]
+fn a_database_pool_that_tells_of_itself_is_not_taken_for_the_workers() {
+    let mut run = ten_senders();
+    let found = findings(&run);
+    assert!(found[0].rule == "workers" && found[0].confidence == Confidence::Medium, "{}", shown(&found));
+    assert!(found[0].claim.contains("10 connections of a pool"), "both are named: {}", shown(&found));
+    let pool = |metric, role| gauge("app", metric).role(role).part("hibernate");
+    pool("size", Role::PoolSize).each_second(&mut run, |_| 10.0);
+    pool("active", Role::PoolInUse).each_second(&mut run, |_| 10.0);
+    pool("waiting", Role::PoolWaiting).each_second(&mut run, |_| 0.0);
+    assert_eq!(findings(&run)[0].confidence, Confidence::High, "{}", shown(&findings(&run)));
+    pool("waiting", Role::PoolWaiting).each_second(&mut run, |second| if second > 5 { 10.0 } else { 0.0 });
+    let found = findings(&run);
+    assert!(found[0].rule == "connection-pool" && found.iter().all(|finding| finding.rule != "workers"), "{}", shown(&found));
+}
+
+#[test]
+fn ten_workers_are_ten_though_the_next_call_is_counted_before_the_last_has_ended() {
+    let mut run = ten_senders();
+    gauge("stub:subscriber", "in_flight_max").role(Role::CallsInFlightMax).each_second(&mut run, |_| 11.0);
+    let found = findings(&run);
+    assert!(found[0].claim.contains("go out 10 at a time: all 10 workers"), "{}", shown(&found));
+}
+
+#[test]
+fn no_fewer_workers_are_asked_for_than_there_are() {
+    // They keep up in the end, and need no more than they are: "have more than 19" of 20 would be fewer.
+    let found = findings(&simulate(&Pipeline { load: vec![(50.0, 25), (20.0, 90)], ..healthy() }, 3));
+    let workers = found.iter().find(|finding| finding.rule == "workers").unwrap();
+    let (_, told) = workers.next.split_once("have more than ").unwrap();
+    assert!(told.split_once(',').unwrap().0.parse::<u32>().unwrap() >= 20, "{}", workers.next);
+}
