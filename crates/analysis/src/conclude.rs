@@ -6,7 +6,7 @@ use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;
 use crate::summary::{Numbers, Told};
 use crate::validity::{CheckInput, RunStage};
-use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, thresholds, validity};
+use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, resources, thresholds, validity};
 
 /// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
@@ -30,7 +30,12 @@ pub fn conclude(run: &Run) -> Summary {
     };
     let validity = validity::judge(&input);
     let facts = Facts::of(run, &tally, &validity);
-    let (findings, changes) = (findings::find(&facts), change_rows::of(&facts));
-    let signals = moved::rows(&run.signals, &findings);
-    numbers.into_summary(&run.info, &run.plan.name, Told { signals, changes, verdict: Verdict { validity, thresholds, findings } })
+    let findings = findings::find(&facts);
+    let told = Told {
+        signals: moved::rows(&run.signals, &findings),
+        changes: change_rows::of(&facts),
+        resources: resources::rows(&facts),
+        verdict: Verdict { validity, thresholds, findings },
+    };
+    numbers.into_summary(&run.info, &run.plan.name, told)
 }

@@ -194,6 +194,65 @@ pub struct ChangeRow {
     pub samples_after: u64,
 }
 
+/// What kind of thing a resource is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceKind {
+    /// What the load had in flight.
+    Load,
+    Process,
+    Thread,
+    Group,
+    Machine,
+    Pool,
+    /// A database's sessions.
+    Sessions,
+    /// What the system calls: a stub.
+    Endpoint,
+    Queue,
+    Heap,
+    EventLoop,
+    Descriptors,
+    Disk,
+    Network,
+}
+
+/// How a resource was used at some load: a row of Gregg's USE method (2013), utilisation, saturation and errors. `None`: not measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResourceUse {
+    /// Places in use, in the row's unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<f64>,
+    /// Share of the places or of the time in use, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
+    /// How many wait for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<f64>,
+    /// Per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<f64>,
+}
+
+/// A resource on the way of the load: what was observed of it at low and at high load, or that it was not observed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResourceRow {
+    pub kind: ResourceKind,
+    /// `process:8080`, `db_pool`, `sda`.
+    pub name: String,
+    /// Of `used` and `limit`: `cores`, `connections`, `bytes`; empty where only a share is known.
+    pub unit: String,
+    /// Places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// `None`: the load did not vary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<ResourceUse>,
+    /// `None`: not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<ResourceUse>,
+}
+
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunTotals {
@@ -245,6 +304,9 @@ pub struct Summary {
     /// What changed in time. Absent from the files of earlier versions.
     #[serde(default)]
     pub changes: Vec<ChangeRow>,
+    /// What was observed of each resource on the way, and what was not observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceRow>,
     pub verdict: Verdict,
 }
 

@@ -1,5 +1,6 @@
-//! The signals that a summary shows: those that findings rest on, then those that moved most. Definitions: docs/metrics.md.
+//! The signals that a summary shows: those that findings rest on, then those that moved, by what they mean and how far. Definitions: docs/metrics.md.
 
+use metrics::{Role, SignalKind};
 use run_directory::SignalSeries;
 
 use crate::facts::readings::SignalReadings;
@@ -16,7 +17,7 @@ const MOVEMENT_MIN: f64 = 0.1;
 pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalRow> {
     let evidence: Vec<&String> =
         findings.findings.iter().flat_map(|finding| &finding.evidence).flat_map(|evidence| &evidence.series).collect();
-    let mut found: Vec<(usize, f64, SignalRow)> = signals
+    let mut found: Vec<(usize, u8, f64, SignalRow)> = signals
         .iter()
         .filter_map(|series| {
             let readings = SignalReadings::of(series);
@@ -24,11 +25,42 @@ pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalR
             let place = evidence.iter().position(|name| **name == series.signal.name).unwrap_or(usize::MAX);
             let movement = movement(&points);
             let is_shown = place < usize::MAX || movement >= MOVEMENT_MIN;
-            if is_shown { Some((place, movement, row(series, &points)?)) } else { None }
+            if is_shown { Some((place, tier(series, &points), movement, row(series, &points)?)) } else { None }
         })
         .collect();
-    found.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.total_cmp(&a.1)).then_with(|| a.2.name.cmp(&b.2.name)));
-    found.into_iter().take(ROWS_MAX).map(|(_, _, row)| row).collect()
+    found.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| b.2.total_cmp(&a.2)).then_with(|| a.3.name.cmp(&b.3.name)));
+    found.into_iter().take(ROWS_MAX).map(|(.., row)| row).collect()
+}
+
+/// How much a signal that moved says about a limit: what work waits for, then the rest of what has a meaning, then what has none, and last levels that only
+/// ever grow: totals that their exporter does not call so.
+fn tier(series: &SignalSeries, points: &[(f64, f64)]) -> u8 {
+    use Role::{
+        EventLoopDelay, GarbageCollection, GroupThrottled, PoolInUse, PoolWaitTime, PoolWaiting, ProcessCpu, ProcessThreadCpuMax,
+        QueueLength, SessionsActive, SessionsBlocked, SessionsWaitingForCommit, SessionsWaitingForLock, SessionsWaitingForRead,
+    };
+    let only_grows = series.signal.kind == SignalKind::Gauge && points.windows(2).all(|pair| pair[1].1 > pair[0].1);
+    match series.signal.role {
+        Some(
+            PoolWaiting
+            | PoolWaitTime
+            | PoolInUse
+            | QueueLength
+            | SessionsActive
+            | SessionsBlocked
+            | SessionsWaitingForLock
+            | SessionsWaitingForCommit
+            | SessionsWaitingForRead
+            | ProcessCpu
+            | ProcessThreadCpuMax
+            | GarbageCollection
+            | EventLoopDelay
+            | GroupThrottled,
+        ) => 0,
+        Some(_) => 1,
+        None if only_grows => 3,
+        None => 2,
+    }
 }
 
 /// `None` without readings.
@@ -132,10 +164,23 @@ mod tests {
             gauge("growing", |second| second as f64),
             gauge("named", |_| 1.0),
         ];
-        assert_eq!(names(&signals, &resting_on("named")), ["named", "growing", "a step"]);
-        assert_eq!(names(&signals, &nothing()), ["growing", "a step"]);
+        assert_eq!(names(&signals, &resting_on("named")), ["named", "a step", "growing"]);
+        assert_eq!(names(&signals, &nothing()), ["a step", "growing"]);
         let many: Vec<SignalSeries> = (0..20).map(|number| gauge(&format!("{number}"), |second| second as f64)).collect();
         assert_eq!(names(&many, &nothing()).len(), ROWS_MAX);
+    }
+
+    /// Eight totals that only grow hide neither the pool that somebody waits for nor what has a meaning.
+    #[test]
+    fn what_work_waits_for_comes_before_what_only_grows() {
+        let with_role = |mut series: SignalSeries, role| {
+            series.signal.role = Some(role);
+            series
+        };
+        let mut signals: Vec<SignalSeries> = (0..9).map(|number| gauge(&format!("total {number}"), |second| second as f64)).collect();
+        signals.push(with_role(gauge("memory", |second| 100.0 + second as f64), Role::ProcessMemory));
+        signals.push(with_role(gauge("waiting", |second| if second < 40 { 0.0 } else { 3.0 }), Role::PoolWaiting));
+        assert_eq!(names(&signals, &nothing())[..2], ["waiting", "memory"]);
     }
 
     #[test]

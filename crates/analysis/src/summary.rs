@@ -9,7 +9,7 @@ use crate::censored::CensoredTimes;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
-use crate::{ChangeRow, CheckRow, ErrorRow, FlowRow, RequestRow, RunTotals, SignalRow, Summary, TimeStats, Verdict};
+use crate::{ChangeRow, CheckRow, ErrorRow, FlowRow, RequestRow, ResourceRow, RunTotals, SignalRow, Summary, TimeStats, Verdict};
 
 /// Rows of the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
@@ -34,6 +34,7 @@ pub(crate) struct Numbers {
 pub(crate) struct Told {
     pub(crate) signals: Vec<SignalRow>,
     pub(crate) changes: Vec<ChangeRow>,
+    pub(crate) resources: Vec<ResourceRow>,
     pub(crate) verdict: Verdict,
 }
 
@@ -85,6 +86,7 @@ impl Numbers {
             errors: self.errors,
             signals: told.signals,
             changes: told.changes,
+            resources: told.resources,
             verdict: told.verdict,
         }
     }

@@ -19,6 +19,7 @@ pub fn markdown(summary: &Summary, closing: &Closing<'_>) -> String {
     validity(summary, &mut out);
     thresholds(summary, &mut out);
     findings(summary, &mut out);
+    resources(summary, &mut out);
     times("Request", &summary.requests, &mut out);
     times("Group", &summary.groups, &mut out);
     flows(&summary.flows, &mut out);
@@ -103,6 +104,22 @@ fn findings(summary: &Summary, out: &mut String) {
         if !finding.next.is_empty() {
             line!(out, "   - → {}", text(&finding.next));
         }
+    }
+    out.push('\n');
+}
+
+fn resources(summary: &Summary, out: &mut String) {
+    if !words::shows_resources(summary) {
+        return;
+    }
+    line!(out, "| Resource | Limit | Low load | High load | Waiting | Errors/s |\n|---|--:|--:|--:|--:|--:|");
+    let number = |value: Option<f64>| value.map_or_else(String::new, units::number);
+    for row in summary.resources.iter().take(ROWS_MAX) {
+        let limit = row.limit.map_or_else(String::new, |limit| format!("{} {}", units::number(limit), text(&row.unit)));
+        let high = if row.high.is_some() { words::resource_use(row.high) } else { "not observed".to_owned() };
+        let (waiting, errors) = (row.high.and_then(|high| high.waiting), row.high.and_then(|high| high.errors));
+        let (name, low) = (words::resource(row), words::resource_use(row.low));
+        line!(out, "| {} | {} | {low} | {high} | {} | {} |", text(&name), limit.trim_end(), number(waiting), number(errors));
     }
     out.push('\n');
 }

@@ -1,6 +1,6 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{FlowRow, RunTotals, Summary, TimeStats};
+use analysis::{FlowRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
 use run_directory::HostFacts;
 use units::duration;
@@ -176,6 +176,42 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
         lines.push(odd.join(", "));
     }
     lines
+}
+
+/// Whether the table of resources says something: a limit was found, or cannot be told.
+pub(crate) fn shows_resources(summary: &Summary) -> bool {
+    let findings = &summary.verdict.findings;
+    !summary.resources.is_empty() && (!findings.findings.is_empty() || findings.remark.starts_with("Cannot tell"))
+}
+
+/// A resource as the table of them calls it.
+pub(crate) fn resource(row: &ResourceRow) -> String {
+    let name = &row.name;
+    match row.kind {
+        ResourceKind::Process | ResourceKind::Group if row.high.is_some() => format!("{name}: CPU"),
+        ResourceKind::Thread => format!("{name}: busiest thread"),
+        ResourceKind::Sessions if row.high.is_some() => format!("{name}: sessions"),
+        ResourceKind::Pool if row.high.is_some() => format!("{name}: pool"),
+        ResourceKind::Heap => format!("{name}: collecting garbage"),
+        ResourceKind::EventLoop => format!("{name}: event loop"),
+        ResourceKind::Descriptors => format!("{name}: descriptors"),
+        ResourceKind::Disk => format!("{name}: disk"),
+        ResourceKind::Network => format!("{name}: network"),
+        ResourceKind::Queue => format!("{name}: queue"),
+        ResourceKind::Machine if row.high.is_some() => format!("{name}: CPU"),
+        _ => name.clone(),
+    }
+}
+
+/// How much of a resource was in use: `1.95 (98 %)`; empty where that was not measured.
+pub(crate) fn resource_use(of: Option<ResourceUse>) -> String {
+    let Some(of) = of else { return String::new() };
+    match (of.used, of.utilisation) {
+        (Some(used), Some(share)) => format!("{} ({})", units::number(used), units::share(share)),
+        (Some(used), None) => units::number(used),
+        (None, Some(share)) => units::share(share),
+        (None, None) => String::new(),
+    }
 }
 
 #[cfg(test)]

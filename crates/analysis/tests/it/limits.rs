@@ -1,6 +1,6 @@
 //! Which resource is named as the limit, whatever the shape of the load, and that none is where none is at its limit.
 
-use analysis::{Confidence, Finding, conclude};
+use analysis::{Confidence, Finding, ResourceKind, conclude};
 use metrics::{NoticeKind, Role, SignalNotice};
 use run_directory::Run;
 
@@ -348,4 +348,23 @@ fn no_fewer_workers_are_asked_for_than_there_are() {
     let workers = found.iter().find(|finding| finding.rule == "workers").unwrap();
     let (_, told) = workers.next.split_once("have more than ").unwrap();
     assert!(told.split_once(',').unwrap().0.parse::<u32>().unwrap() >= 20, "{}", workers.next);
+}
+
+/// The USE table: what was observed at low and at high load, and what was not.
+#[test]
+fn each_resource_is_listed_with_its_use_at_low_and_at_high_load() {
+    let fluid = HASHING.under(Load::Ramp(2.0, 40.0, 60));
+    let summary = conclude(&pooled(&fluid, 10.0));
+    let row = |kind| summary.resources.iter().find(|row| row.kind == kind).unwrap();
+    let pool = row(ResourceKind::Pool);
+    let (low, high) = (pool.low.unwrap(), pool.high.unwrap());
+    assert_eq!((pool.name.as_str(), pool.limit), ("shop", Some(10.0)));
+    assert!(low.utilisation.unwrap() < 0.2 && low.waiting == Some(0.0), "{pool:?}");
+    assert!(high.utilisation.unwrap() > 0.9 && high.waiting.unwrap() > 20.0, "{pool:?}");
+    let process = row(ResourceKind::Process);
+    assert!(process.high.is_none() && process.low.is_none(), "not observed: {process:?}");
+    assert!(row(ResourceKind::Load).high.unwrap().used > row(ResourceKind::Load).low.unwrap().used);
+    // A load that does not vary has no low part.
+    let constant = conclude(&pooled(&HASHING.under(Load::Ramp(20.0, 20.0, 40)), 10.0));
+    assert!(constant.resources.iter().all(|row| row.low.is_none()), "{:?}", constant.resources);
 }

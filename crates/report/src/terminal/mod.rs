@@ -4,6 +4,7 @@
 
 mod flows;
 mod progress;
+mod resources;
 mod screen;
 mod signals;
 mod style;
