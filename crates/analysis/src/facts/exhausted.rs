@@ -104,8 +104,8 @@ pub(super) fn find<'a>(
         .collect()
 }
 
-/// Readings of a signal as shares of what there may be at most, which is a number or a signal of its own.
-fn longest<'a>(readings: &SignalReadings<'a>, holds: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
+/// The longest stretch in which a signal was at a limit.
+fn longest(readings: &SignalReadings<'_>, holds: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
     longest_run(readings.points(), READINGS_MIN, LENGTH_MIN_S, holds)
 }
 

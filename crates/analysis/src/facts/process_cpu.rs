@@ -19,6 +19,9 @@ const ONE_THREAD_WANTED: f64 = 1.25;
 const WHOLE: f64 = 0.06;
 const WAVERS: f64 = 0.04;
 const WANTED_MORE: f64 = 0.5;
+/// Growth from the third quarter of a stretch to the last that is none, and the same where the number of cores is all there is to go by.
+const GROWS: f64 = 1.05;
+const GROWS_FLAT: f64 = 1.02;
 /// Share of the service times under low load that must be CPU time.
 const CPU_BOUND: f64 = 0.6;
 
@@ -115,7 +118,15 @@ fn is_one_thread(cpu: &SignalReadings<'_>, delay: Option<&SignalReadings<'_>>, (
     let Some(median) = wanted.get(wanted.len() / 2) else { return false };
     let full = |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED.0 && *used <= ONE_CORE_USED.1 && used + waited >= ONE_CORE_WANTED;
     let share = readings.iter().filter(full).count() as f64 / readings.len() as f64;
-    share >= ONE_CORE_SHARE && (*median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to)))
+    let wants_no_more = *median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to));
+    share >= ONE_CORE_SHARE && wants_no_more && has_stopped_growing(GROWS, cpu, (from, to))
+}
+
+/// Whether what was in use no longer followed the load towards the end of a stretch: a ramp that happens to end near a core has no limit there.
+fn has_stopped_growing(by: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)) -> bool {
+    let quarter = (to - from) / 4.0;
+    let (before, last) = (cpu.mean(to - 2.0 * quarter, to - quarter), cpu.mean(to - quarter, to));
+    before.zip(last).is_none_or(|(before, last)| last <= by * before)
 }
 
 /// Whether readings stay so near a whole number of cores that it limits them.
@@ -123,7 +134,8 @@ fn stands_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)) -> bo
     let values: Vec<f64> = cpu.between(from, to).map(|(_, used)| used).collect();
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let variance = values.iter().map(|used| (used - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
-    (mean - cores).abs() <= WHOLE * cores && variance.sqrt() <= WAVERS * cores
+    let is_flat = variance.sqrt() <= WAVERS * cores && has_stopped_growing(GROWS_FLAT, cpu, (from, to));
+    (mean - cores).abs() <= WHOLE * cores && is_flat
 }
 
 /// A whole number of cores below those there are at which a process stood: by a mask, or by a setting of its runtime. That it stands there may be chance;

@@ -29,6 +29,9 @@ const VARIED: f64 = 1.5;
 /// Seconds before and behind over which rates are taken.
 const AROUND: usize = 2;
 
+/// Stretches of time as `(from, to)`. Seconds since the run began.
+pub(crate) type Spans = Vec<(f64, f64)>;
+
 pub(crate) struct Strain {
     seconds: Vec<StrainSecond>,
     /// Waiting stretches and plateaus, `(from, to)`.
@@ -122,7 +125,7 @@ impl Strain {
 
     /// Low load and high load, each as `(from, to)` of its seconds: the thirds of the seconds in which the least and the most was asked of the system,
     /// arrivals and users together with what was still in it. Without low load where they hardly differ.
-    pub(crate) fn low_and_high(&self) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+    pub(crate) fn low_and_high(&self) -> (Spans, Spans) {
         let inner = self.seconds.get(1..self.seconds.len().saturating_sub(1)).unwrap_or(&[]);
         let mut by_load: Vec<&StrainSecond> = inner.iter().collect();
         by_load.sort_by(|a, b| a.asked.total_cmp(&b.asked).then_with(|| a.in_system.total_cmp(&b.in_system)));

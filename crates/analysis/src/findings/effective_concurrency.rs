@@ -7,6 +7,7 @@ use super::alternative::Alternative;
 use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::facts::exhausted::ExhaustedResource;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
 use crate::{Confidence, Evidence, Grade};
 
@@ -20,26 +21,32 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         facts.generator.explains(high.service - low.service, (low.from, low.to), (high.from, high.to))
     };
     let span = plateaus.span()?;
-    if plateaus.limited.iter().any(by_generator) || is_explained(facts, span) {
+    let (limited, kept, grown) = (plateaus.limited.len(), plateaus.unaffected.len(), plateaus.grown);
+    // A processor that saturates is ruled out by as many requests that kept their times as there are others: a single one may be served by
+    // another process.
+    let is_processor_free = kept >= limited + grown;
+    if plateaus.limited.iter().any(by_generator) || is_explained(facts, span, is_processor_free) {
         return None;
     }
     // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path.
     let concurrency = plateaus.concurrency();
     let whole = concurrency.whole()?;
-    let (limited, kept, grown) = (plateaus.limited.len(), plateaus.unaffected.len(), plateaus.grown);
     let cpu = looked_at::cpu(facts, span.0, span.1);
     // Where most of what was measured grew together, something that they share is the better explanation: the processor, unless it was seen to be idle.
     let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
-    // A processor that saturates is ruled out by as many requests that kept their times as there are others: a single one may be served by
-    // another process.
-    let kept: &[UnaffectedRequest] = if kept >= limited + grown { &plateaus.unaffected } else { &[] };
+    let kept: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
     is_alone.then(|| finding(facts.generator.grade(), plateaus, (concurrency, whole), kept, cpu))
 }
 
-/// What was used up or waited for meanwhile says more than a number.
-fn is_explained(facts: &Facts<'_>, (from, to): (f64, f64)) -> bool {
+/// What was used up or waited for meanwhile says more than a number; but a core that only looks used up does not, where other requests show that it is
+/// free.
+fn is_explained(facts: &Facts<'_>, (from, to): (f64, f64), is_processor_free: bool) -> bool {
     let overlaps = |a: f64, b: f64| b.min(to) - a.max(from) >= 0.5 * f64::min(to - from, b - a);
-    let is_used_up = facts.exhausted.iter().any(|exhausted| overlaps(exhausted.from, exhausted.to));
+    let is_sure = |resource: &ExhaustedResource<'_>| match resource {
+        ExhaustedResource::ProcessCpu(cpu) => cpu.confidence == Confidence::High || !is_processor_free,
+        _ => true,
+    };
+    let is_used_up = facts.exhausted.iter().any(|exhausted| is_sure(&exhausted.resource) && overlaps(exhausted.from, exhausted.to));
     let waits = facts.session_wait.as_ref().is_some_and(|wait| overlaps(wait.from, wait.to));
     is_used_up || waits || facts.pools.iter().any(|pool| pool.is_during(from, to))
 }

@@ -2,10 +2,11 @@
 
 use analysis::{Confidence, Finding, ResourceKind, conclude};
 use metrics::{NoticeKind, Role, SignalNotice};
+use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
 use crate::fluid::{FluidRun, Load, System, constant};
-use crate::made::{MS, SECOND, counter, gauge};
+use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 use crate::pipeline::{Pipeline, healthy, simulate};
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -100,6 +101,25 @@ fn a_busy_core_that_holds_nothing_up_is_not_named() {
     busy(&mut run, &|_| 1.0);
     let found = findings(&run);
     assert!(found[0].rule == "effective-concurrency" && found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
+}
+
+/// What a process uses behind a pool, or at the end of a ramp, may happen to be about one core.
+#[test]
+fn about_one_core_by_chance_is_no_limit() {
+    let pool = System { capacity: 75.0, base: 0.04, is_shared: false };
+    let found = findings(&observe_cpu(&pool.under(Load::Ramp(4.0, 120.0, 60)), 0.0132, None));
+    assert!(found[0].rule == "effective-concurrency" && found[0].confidence == Confidence::High, "{}", shown(&found));
+    // Times grow for another reason, while throughput follows the load.
+    let growing = |second: u32| {
+        let rate = 10 + u64::from(second) * 95 / 60;
+        Slice::new(second).arrivals(rate).requests("Register", rate, 10 * MS + u64::from(second) * MS).done()
+    };
+    let profile =
+        LoadProfile::Open { stages: vec![OpenStage::Rate { from: 10.0, to: 105.0, duration_ns: 60 * SECOND, timing: Timing::Even }] };
+    let mut run = made::run_of(made::plan(profile), (0..60).map(growing).collect());
+    counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.01 * (10 + second * 95 / 60) as f64);
+    counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 0.05);
+    assert!(findings(&run).iter().all(|finding| finding.rule != "cpu"), "{}", shown(&findings(&run)));
 }
 
 #[test]
