@@ -33,8 +33,8 @@ pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, Grade, RequestRow, ResourceKind, ResourceRow,
-    ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, Grade, RequestRow, ResourceKind,
+    ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;

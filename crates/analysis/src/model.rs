@@ -149,6 +149,21 @@ pub struct ErrorRow {
     /// The trace of the first, where requests carry one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceId>,
+    /// What the first of them were answered with, where there was an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<ErrorSample>,
+}
+
+/// The answer to a request that failed, without secrets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ErrorSample {
+    pub at_seconds: f64,
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    /// Its beginning; empty where it is no text.
+    pub body: String,
+    /// Of the whole body, decompressed.
+    pub body_bytes: u64,
 }
 
 /// A signal of the system that is worth a look: a finding rests on it, or it moved during the run. docs/metrics.md says which do.

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use run_directory::{Run, RunInfo};
 
 use crate::censored::CensoredTimes;
 use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
-use crate::{ChangeRow, CheckRow, ErrorRow, FlowRow, RequestRow, ResourceRow, RunTotals, SignalRow, Summary, TimeStats, Verdict};
+use crate::{
+    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, RequestRow, ResourceRow, RunTotals, SignalRow, Summary, TimeStats, Verdict,
+};
 
 /// Rows of the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
@@ -213,6 +215,11 @@ fn checks(tally: &RunTally) -> Vec<CheckRow> {
     rows
 }
 
+fn error_sample(sample: &FailureSample) -> ErrorSample {
+    let FailureSample { at, status, headers, body, body_bytes } = sample.clone();
+    ErrorSample { at_seconds: at as f64 / 1e9, status, headers, body, body_bytes }
+}
+
 fn errors(tally: &RunTally) -> Vec<ErrorRow> {
     let mut rows: Vec<ErrorRow> = tally
         .errors()
@@ -224,6 +231,7 @@ fn errors(tally: &RunTally) -> Vec<ErrorRow> {
             count: error.count,
             first_at_seconds: error.first_at as f64 / 1e9,
             trace: error.trace,
+            samples: error.samples.iter().map(error_sample).collect(),
         })
         .collect();
     rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.first_at_seconds.total_cmp(&b.first_at_seconds)));

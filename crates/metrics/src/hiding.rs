@@ -37,6 +37,10 @@ impl Snapshot {
         for mut error in errors {
             hide_key(&mut error.key);
             hide(&mut error.message);
+            for sample in &mut error.samples {
+                let headers = sample.headers.iter_mut().flat_map(|(name, value)| [name, value]);
+                headers.chain([&mut sample.body]).for_each(|text| *text = secrets.hide(text).into_owned());
+            }
             hidden.merge(Snapshot { errors: vec![error], ..empty_at(&hidden) });
         }
         Cow::Owned(hidden)
@@ -89,6 +93,9 @@ fn quotes_any(snapshot: &Snapshot, secrets: &Secrets) -> bool {
     });
     let names = keys.flat_map(|key| [&key.scenario, &key.group, &key.name]).chain(flows).chain(begun);
     let texts = names.chain(snapshot.errors.iter().map(|error| &error.message)).map(|text| &**text);
+    let samples = snapshot.errors.iter().flat_map(|error| &error.samples);
+    let answers = samples.flat_map(|sample| sample.headers.iter().flat_map(|(name, value)| [name, value]).chain([&sample.body]));
+    let texts = texts.chain(answers.map(String::as_str));
     let mut texts = texts.chain(snapshot.marks.iter().map(|mark| mark.text.as_str()));
     texts.any(|text| matches!(secrets.hide(text), Cow::Owned(_)))
 }
@@ -96,6 +103,32 @@ fn quotes_any(snapshot: &Snapshot, secrets: &Secrets) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_failure_was_answered_with_hides_secrets() {
+        let mut secrets = Secrets::default();
+        secrets.learn("hunter2hunter2");
+        let mut recorder = crate::Recorder::new(0, 10);
+        let id = recorder.series(&SeriesKey::new(crate::SeriesKind::Request, "s", "a"));
+        let headers = [("x-echo", "hunter2hunter2")];
+        let long = format!("{}hunter2hunter2", "x".repeat(2_040));
+        let sample = crate::Sample {
+            scheduled: 0,
+            started: 0,
+            ended: 1,
+            phases: crate::Phases::default(),
+            outcome: crate::Outcome::Status,
+            status: 500,
+            bytes_sent: 0,
+            bytes_received: 0,
+            trace: None,
+        };
+        recorder.failed_with(id, &sample, "status 500", || crate::FailureSample::new(500, headers.into_iter(), long.as_bytes()));
+        let hidden = Snapshot::hiding(Cow::Owned(recorder.drain(0, 0, 1)), &secrets).into_owned();
+        // Also where the end of the sample cuts it in two.
+        assert!(!format!("{hidden:?}").contains("hunter2"), "{:?}", hidden.errors);
+        assert_eq!(hidden.errors[0].samples[0].headers, [("x-echo".to_owned(), "•••".to_owned())]);
+    }
 
     #[test]
     fn a_signal_hides_secrets_in_all_its_texts() {

@@ -6,6 +6,7 @@
 //! percentile intervals and verdicts (`analysis`), file formats (`run-directory`), sockets.
 
 pub mod clock;
+mod failure_sample;
 pub mod flow;
 mod hiding;
 mod histogram;
@@ -18,6 +19,7 @@ mod snapshot;
 mod trace;
 
 pub use clock::Nanos;
+pub use failure_sample::FailureSample;
 pub use flow::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowSlice, FlowStageSlice, FlowStep};
 pub use histogram::Histogram;
 pub use outcome::Outcome;

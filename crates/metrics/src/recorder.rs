@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::clock::Nanos;
+use crate::failure_sample::{FailureSample, SampledKinds};
 use crate::flow::FlowEvent;
 use crate::histogram::Histogram;
 use crate::outcome::Outcome;
@@ -25,6 +26,7 @@ pub struct Recorder {
     leaf_since: Vec<Nanos>,
     generator: GeneratorSlice,
     errors: Vec<ErrorGroup>,
+    sampled: SampledKinds,
     slow: Vec<SlowSample>,
     slow_floor_ns: u64,
     marks: Vec<Mark>,
@@ -48,6 +50,7 @@ impl Recorder {
             leaf_since: Vec::new(),
             generator: GeneratorSlice { worker, ..GeneratorSlice::default() },
             errors: Vec::new(),
+            sampled: SampledKinds::default(),
             slow: Vec::new(),
             slow_floor_ns: 0,
             marks: Vec::new(),
@@ -159,20 +162,34 @@ impl Recorder {
         self.keep_error(id, outcome, at, message, None);
     }
 
+    /// Keeps why a sample failed, and, of the first few of each kind, what it was answered with.
+    pub fn failed_with(&mut self, id: SeriesId, sample: &Sample, message: &str, answer: impl FnOnce() -> FailureSample) {
+        self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
+        if self.sampled.take(id.0, sample.outcome, message)
+            && let Some(error) = self.known_error(id, sample.outcome, message)
+        {
+            error.samples.push(FailureSample { at: sample.ended, ..answer() });
+        }
+    }
+
+    fn known_error(&mut self, id: SeriesId, outcome: Outcome, message: &str) -> Option<&mut ErrorGroup> {
+        let key = &self.series[id.0 as usize].key;
+        self.errors.iter_mut().find(|error| error.outcome == outcome && &*error.message == message && error.key == *key)
+    }
+
     /// Keeps why a sample failed.
     pub fn failed(&mut self, id: SeriesId, sample: &Sample, message: &str) {
         self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
     }
 
     fn keep_error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str, trace: Option<TraceId>) {
-        let key = &self.series[id.0 as usize].key;
-        let known = |error: &&mut ErrorGroup| error.outcome == outcome && &*error.message == message && error.key == *key;
-        if let Some(error) = self.errors.iter_mut().find(known) {
+        if let Some(error) = self.known_error(id, outcome, message) {
             error.count += 1;
             return;
         }
         if self.errors.len() < Snapshot::ERRORS_MAX {
-            self.errors.push(ErrorGroup { key: key.clone(), outcome, message: message.into(), count: 1, first_at: at, trace });
+            let key = self.series[id.0 as usize].key.clone();
+            self.errors.push(ErrorGroup { key, outcome, message: message.into(), count: 1, first_at: at, trace, samples: Vec::new() });
         } else if message != OTHER_ERRORS {
             self.error_other(id, outcome, at);
         }
@@ -183,7 +200,8 @@ impl Recorder {
             Some(error) => error.count += 1,
             None => {
                 let key = self.series[id.0 as usize].key.clone();
-                self.errors.push(ErrorGroup { key, outcome, message: OTHER_ERRORS.into(), count: 1, first_at: at, trace: None });
+                let message = OTHER_ERRORS.into();
+                self.errors.push(ErrorGroup { key, outcome, message, count: 1, first_at: at, trace: None, samples: Vec::new() });
             }
         }
     }

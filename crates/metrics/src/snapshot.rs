@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
+use crate::failure_sample::FailureSample;
 use crate::flow::{FlowEvent, FlowSlice};
 use crate::histogram::Histogram;
 use crate::outcome::Outcome;
@@ -206,6 +207,9 @@ pub struct ErrorGroup {
     /// The trace of the first, where requests carry one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceId>,
+    /// What the first of the run were answered with, where there was an answer; at most [`FailureSample::OF_KIND_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<FailureSample>,
 }
 
 /// A single slow request, for the list of the slowest.
@@ -235,6 +239,11 @@ impl ErrorGroup {
         self.count += other.count;
         if other.first_at < self.first_at {
             (self.first_at, self.trace) = (other.first_at, other.trace);
+        }
+        if !other.samples.is_empty() {
+            self.samples.extend(other.samples.iter().cloned());
+            self.samples.sort_by_key(|sample| sample.at);
+            self.samples.truncate(FailureSample::OF_KIND_MAX);
         }
     }
 }

@@ -5,11 +5,14 @@
 
 use std::time::Duration;
 
-use analysis::{CheckRow, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use analysis::{CheckRow, ErrorRow, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use crate::failure_sample;
 use crate::view::RunState;
 use crate::words;
+
+const ERRORS_MAX: usize = 10;
 
 /// The XML text. `state` and `state_detail` say how the run ended, see [`RunState::of`].
 pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
@@ -62,7 +65,17 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
         case.set_system_out(retried);
     }
     case.set_time(duration(summary.totals.duration_seconds));
+    if !summary.errors.is_empty() {
+        case.set_system_err(summary.errors.iter().take(ERRORS_MAX).map(error).collect::<String>());
+    }
     case
+}
+
+/// An error, and what the first of its kind was answered with.
+fn error(row: &ErrorRow) -> String {
+    let mut text = format!("{} × {}: {}: {}\n", units::count(row.count), row.key.name, row.outcome.label(), row.message);
+    failure_sample::lines(row).iter().for_each(|line| text.push_str(&format!("    {line}\n")));
+    text
 }
 
 fn validity(check: &ValidityCheck) -> TestCase {

@@ -8,6 +8,7 @@ pub mod access;
 mod build;
 mod document;
 mod exchange;
+mod failure_sample;
 mod html;
 mod json;
 mod junit;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use analysis::{FlowRow, Grade, RequestRow, Summary, ThresholdState};
 
+use crate::failure_sample;
 use crate::terminal::Closing;
 use crate::view::RunState;
 use crate::words;
@@ -203,6 +204,13 @@ fn errors(summary: &Summary, out: &mut String) {
         line!(out, "| {} | {} | {}: {} |", units::count(row.count), text(&row.key.name), row.outcome.label(), text(&message));
     }
     out.push('\n');
+    for row in rows.iter().take(ERRORS_MAX).filter(|row| !row.samples.is_empty()) {
+        line!(out, "First answer to **{}**:\n", text(&row.key.name));
+        for answer in failure_sample::lines(row) {
+            line!(out, "> {}  ", text(&answer));
+        }
+        out.push('\n');
+    }
     if rows.len() > ERRORS_MAX {
         line!(out, "… and {} more in the report.\n", rows.len() - ERRORS_MAX);
     }

@@ -38,6 +38,7 @@ pub use load::load;
 pub use loaded::Loaded;
 pub use parameters::{Inputs, Missing, ObserverCheck};
 pub use sinks::{
-    ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedExchange, TracedMessage, TracedRequest, TracedResponse,
+    ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedExchange, TracedExpectation,
+    TracedMessage, TracedRequest, TracedResponse,
 };
 pub use stubs::{StubConsole, Stubs};

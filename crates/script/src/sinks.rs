@@ -27,6 +27,8 @@ pub struct TracedExchange<'a> {
     pub outcome: Outcome,
     /// Why it failed, in words.
     pub error: Option<&'a str>,
+    /// What the response was expected to be like, in the order in which it was judged.
+    pub expectations: Vec<TracedExpectation>,
     pub request: TracedRequest,
     /// `None` when there was none.
     pub response: Option<TracedResponse>,
@@ -35,6 +37,15 @@ pub struct TracedExchange<'a> {
     pub phases: Phases,
     /// A connection was opened for it.
     pub connected: bool,
+}
+
+/// One thing that was expected of a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedExpectation {
+    /// `$.state: "open"`.
+    pub wanted: String,
+    pub found: String,
+    pub holds: bool,
 }
 
 /// What was sent.

@@ -4,6 +4,7 @@ use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdS
 
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
 use super::{flows, resources, signals, tables};
+use crate::failure_sample;
 use crate::view::RunState;
 use crate::words;
 
@@ -203,6 +204,10 @@ fn errors(summary: &Summary, style: &Style) -> String {
         let columns = style.width.saturating_sub(width_of(&lead));
         let text = cut(&text, (columns * 3 - columns / 2).saturating_sub(first.len()));
         out.push_str(&hang(&lead, width_of(&lead), &(text + &first), style.width));
+        for line in failure_sample::lines(row) {
+            let line = shorten(&tame(&line), style.width.saturating_sub(6));
+            out.push_str(&format!("      {}\n", style.paint(Paint::Dim, &line)));
+        }
     }
     if rows.len() > ERRORS_MAX {
         out.push_str(&format!("  … and {} more in the report\n", rows.len() - ERRORS_MAX));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use analysis::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile,
     RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, TimeStats, Validity,
     ValidityCheck, Verdict,
 };
@@ -391,10 +391,21 @@ pub(crate) fn failed_summary() -> Summary {
         count,
         first_at_seconds,
         trace: None,
+        samples: Vec::new(),
     };
     summary.errors = vec![
         ErrorRow { trace: TraceId::new(0x4bf9_2f35_77b3_4da6, 7), ..error(Outcome::Timeout, "no answer within 5s", 4, 31.5) },
-        error(Outcome::Status, "503 Service Unavailable: {\"error\":\"no connection available from the pool\"}", 1200, 3.25),
+        ErrorRow {
+            trace: TraceId::new(0x4bf9_2f35_77b3_4da6, 8),
+            samples: vec![ErrorSample {
+                at_seconds: 3.25,
+                status: 503,
+                headers: vec![("content-type".to_owned(), "application/json".to_owned()), ("date".to_owned(), "today".to_owned())],
+                body: "{\n  \"error\": \"no connection\",\n  \"pool\": { \"size\": 5 }\n}\n".to_owned(),
+                body_bytes: 58,
+            }],
+            ..error(Outcome::Status, "503 Service Unavailable: {\"error\":\"no connection available from the pool\"}", 1200, 3.25)
+        },
     ];
     let signal = |name: &str, unit: &str, mean, min, max, max_at_seconds| SignalRow {
         name: name.to_owned(),

@@ -99,7 +99,7 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         ("Stages", "/flows/0/stages/0"),
         ("Drain", "/flows/0/drain"),
         ("Checks", "/checks/0"),
-        ("Errors", "/errors/0"),
+        ("Errors", "/errors/1"),
         ("Signals", "/signals/0"),
         ("Changes", "/changes/0"),
         ("Verdict", "/verdict"),

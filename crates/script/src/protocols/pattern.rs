@@ -7,6 +7,12 @@ pub(super) fn is_pattern(object: &Object<'_>) -> bool {
     object.contains_key("source").unwrap_or(false) && object.get::<_, Function<'_>>("test").is_ok()
 }
 
+/// As it stands in the script: `/a+/i`.
+pub(super) fn text_of(pattern: &Object<'_>) -> String {
+    let part = |name| pattern.get::<_, String>(name).unwrap_or_default();
+    format!("/{}/{}", part("source"), part("flags"))
+}
+
 /// `pattern.test(text)` from the start, whatever the flags.
 pub(super) fn test(pattern: &Object<'_>, text: &str) -> rquickjs::Result<bool> {
     pattern.set("lastIndex", 0)?;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
+use metrics::{FailureSample, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
 use rquickjs::Ctx;
 
 use super::group::Group;
@@ -93,6 +93,15 @@ impl MeasuredStep {
         if sample.outcome.is_failure() {
             user.note_failure(sample.outcome, self.epoch, self.group.as_ref());
         }
+    }
+
+    /// Records one that failed though it was answered; the first few of a kind are kept with their answer.
+    pub(crate) fn record_failed(&self, user: &UserState, sample: &Sample, failure: &str, answer: impl FnOnce() -> FailureSample) {
+        let mut recorder = user.worker.recorder.borrow_mut();
+        recorder.record(self.series, sample);
+        recorder.failed_with(self.series, sample, failure, answer);
+        drop(recorder);
+        user.note_failure(sample.outcome, self.epoch, self.group.as_ref());
     }
 }
 

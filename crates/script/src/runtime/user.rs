@@ -50,7 +50,7 @@ pub(crate) struct UserState {
     /// Steps that the script can await and that have not ended.
     steps: Cell<u32>,
     /// The scenario's function has returned while steps were under way.
-    leaving: Cell<Option<Leaving>>,
+    leaving: Cell<Option<PendingEnd>>,
     /// The script itself declared the iteration failed.
     given_up: Cell<bool>,
     end: Cell<Option<IterationEnd>>,
@@ -183,7 +183,7 @@ impl UserState {
     /// it does not keep is closed.
     pub(crate) fn finish(self: &Rc<Self>, is_exhausted: bool) {
         let Some(iteration) = self.iteration.borrow_mut().take() else { return };
-        let leaving = Leaving { open: iteration.open, is_exhausted };
+        let leaving = PendingEnd { open: iteration.open, is_exhausted };
         if self.steps.get() > 0 {
             self.leaving.set(Some(leaving));
         } else {
@@ -191,7 +191,7 @@ impl UserState {
         }
     }
 
-    fn close(self: &Rc<Self>, leaving: Leaving) {
+    fn close(self: &Rc<Self>, leaving: PendingEnd) {
         let closings = self.parts.iteration_returned(self.kept(leaving.open));
         if closings.is_empty() {
             return self.be_over(leaving);
@@ -240,7 +240,7 @@ impl UserState {
         self.given_up.set(true);
     }
 
-    fn be_over(&self, leaving: Leaving) {
+    fn be_over(&self, leaving: PendingEnd) {
         self.end.set(Some(match (leaving.is_exhausted, self.threw.get()) {
             (true, _) => IterationEnd::Exhausted,
             (false, true) => IterationEnd::Threw(self.outcome.get()),
@@ -384,7 +384,7 @@ impl Owner for UserState {
 
 /// How an iteration whose function has returned is left.
 #[derive(Debug, Clone, Copy)]
-struct Leaving {
+struct PendingEnd {
     open: bool,
     is_exhausted: bool,
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod endings;
+mod failures;
 mod folder;
 mod loading;
 mod modules;

@@ -2,17 +2,18 @@
 
 use std::rc::Rc;
 
-use metrics::{Nanos, Outcome, Phases, Sample};
-use protocol::http::{Exchange, Hop, Hops};
+use metrics::{FailureSample, Nanos, Outcome, Phases, Sample};
+use protocol::http::{Exchange, Hop, Hops, Response};
 use rquickjs::{Class, Ctx, Exception, Value};
 
 use super::calls::PreparedCall;
-use super::expect::{Expectation, Judgement, judge_one};
+use super::expect::{Expectation, JudgedPart, Judgement, examine_one, judge_one};
 use super::response::{ResponseObject, SentRequest};
 use super::state::HttpRealm;
 use super::trace::{TracedEnd, trace};
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
+use crate::sinks::TracedExpectation;
 
 /// How a request went.
 pub(super) enum SentExchange {
@@ -57,8 +58,14 @@ pub(super) fn conclude<'js>(
             return Err(Exception::throw_internal(ctx, "a request that was not prepared was sent as prepared"));
         }
     };
+    let is_followed = user.worker.sinks.exchanges.is_some();
+    let mut parts = Vec::new();
     let judgement: rquickjs::Result<Judgement> = match (&exchange.result, &expected) {
         (Err(failure), _) => Ok(Some((failure.outcome, failure.message.clone()))),
+        (Ok(response), expected) if is_followed => examine(ctx, expected, &exchange, response).map(|examined| {
+            parts = examined;
+            parts.iter().find_map(|part| part.judgement.clone())
+        }),
         (Ok(response), ExpectedResponse::Status(expected)) => Ok(judge_one(*expected, response.status)),
         (Ok(response), ExpectedResponse::Full(expectation)) => expectation.judge(ctx, &exchange, response),
     };
@@ -69,16 +76,36 @@ pub(super) fn conclude<'js>(
         Err(_) => (Outcome::Script, Some("the expectation threw")),
     };
     let sample = sample(&exchange, &before, step.due, outcome);
-    step.record(user, &sample, error);
-    if user.worker.sinks.exchanges.is_some() {
-        let end = TracedEnd { request: Some(request.request()), exchange: &exchange, outcome, error };
-        trace(user, &step.name(user), &before, &end);
+    match (error, &exchange.result) {
+        (Some(error), Ok(response)) => step.record_failed(user, &sample, error, || answer(response)),
+        (error, _) => step.record(user, &sample, error),
+    }
+    if is_followed {
+        let expectations = parts.into_iter().map(traced).collect();
+        let end = TracedEnd { request: Some(request.request()), exchange: &exchange, outcome, error, expectations };
+        trace(user, &step.name(user), &before, end);
     }
     let error = judgement?.map(|(_, error)| error);
     let response = ResponseObject::new(Rc::clone(&user.worker), step.series, request, exchange, sample, error);
     let realm = user.realm(ctx)?;
     let prototype = realm.parts.get::<HttpRealm>().response_prototype.clone().restore(ctx)?;
     Class::instance_proto(response, prototype).map(Class::into_value)
+}
+
+fn examine(ctx: &Ctx<'_>, expected: &ExpectedResponse, exchange: &Exchange, response: &Response) -> rquickjs::Result<Vec<JudgedPart>> {
+    match expected {
+        ExpectedResponse::Status(expected) => Ok(examine_one(*expected, response.status).into_iter().collect()),
+        ExpectedResponse::Full(expectation) => expectation.examine(ctx, exchange, response),
+    }
+}
+
+fn traced(part: JudgedPart) -> TracedExpectation {
+    TracedExpectation { wanted: part.wanted, found: part.found, holds: part.judgement.is_none() }
+}
+
+/// What is kept of the answer to a request that failed.
+pub(super) fn answer(response: &Response) -> FailureSample {
+    FailureSample::new(response.status, response.headers.iter(), &response.body)
 }
 
 /// One sample for a request with all its redirects.

@@ -1,5 +1,6 @@
 //! What a response must be like (`expect`): read once from the options, judged when the response is there.
 
+use std::fmt;
 use std::rc::Rc;
 
 use metrics::Outcome;
@@ -8,8 +9,8 @@ use rquickjs::{Ctx, Exception, Object, Persistent, Value};
 
 use crate::body::to_js;
 use crate::extract::json::{JsonPath, JsonValue};
-use crate::protocols::options::duration;
-use crate::protocols::pattern::{is_pattern, test};
+use crate::protocols::options::{duration, each, unknown};
+use crate::protocols::pattern::{is_pattern, test, text_of};
 
 /// Longest piece of a response that a message shows. Characters.
 const SHOWN_MAX: usize = 60;
@@ -19,6 +20,15 @@ pub(crate) enum StatusPattern {
     Exact(u16),
     /// 2 for `2xx`.
     Class(u16),
+}
+
+impl fmt::Display for StatusPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StatusPattern::Exact(exact) => exact.fmt(f),
+            StatusPattern::Class(class) => write!(f, "{class}xx"),
+        }
+    }
 }
 
 impl StatusPattern {
@@ -46,18 +56,27 @@ struct ExpectedValue {
     wanted: Persistent<Value<'static>>,
 }
 
-#[derive(Default)]
-pub(crate) struct Expectation {
+/// One thing that is expected, in the order in which they are judged.
+enum ExpectedPart {
     /// Empty: any status below 400.
-    status: Vec<StatusPattern>,
-    header: Vec<(String, TextMatcher)>,
-    text: Option<TextMatcher>,
-    json: Vec<ExpectedValue>,
-    within_ns: Option<u64>,
+    Status(Vec<StatusPattern>),
+    Header(String, TextMatcher),
+    Text(TextMatcher),
+    Json(ExpectedValue),
+    WithinNs(u64),
 }
+
+pub(crate) struct Expectation(Vec<ExpectedPart>);
 
 /// Why a response counts as failed; `None`: it does not.
 pub(crate) type Judgement = Option<(Outcome, String)>;
+
+/// One thing that was expected, for whoever follows every step.
+pub(crate) struct JudgedPart {
+    pub(crate) wanted: String,
+    pub(crate) found: String,
+    pub(crate) judgement: Judgement,
+}
 
 impl Expectation {
     pub(crate) fn read<'js>(
@@ -65,123 +84,221 @@ impl Expectation {
         options: &Object<'js>,
         path_of: impl Fn(&str) -> rquickjs::Result<Rc<JsonPath>>,
     ) -> rquickjs::Result<Self> {
-        let mut expect = Self::default();
-        for property in options.props::<String, Value<'js>>() {
-            let (key, value) = property?;
-            if value.is_undefined() {
-                continue;
-            }
-            match key.as_str() {
-                "status" => expect.status = statuses(ctx, &value)?,
+        let mut parts = Vec::new();
+        each(ctx, Some(options.as_value()), "expect", |key, value| {
+            match key {
+                "status" => parts.push(ExpectedPart::Status(statuses(ctx, &value)?)),
                 "header" => {
                     for line in object(ctx, &value, "expect.header")?.props::<String, Value<'js>>() {
                         let (name, wanted) = line?;
-                        let matcher = matcher(ctx, wanted, "expect.header")?;
-                        expect.header.push((name.to_ascii_lowercase(), matcher));
+                        parts.push(ExpectedPart::Header(name.to_ascii_lowercase(), matcher(ctx, wanted, "expect.header")?));
                     }
                 }
-                "text" => expect.text = Some(matcher(ctx, value, "expect.text")?),
+                "text" => parts.push(ExpectedPart::Text(matcher(ctx, value, "expect.text")?)),
                 "json" => {
                     for line in object(ctx, &value, "expect.json")?.props::<String, Value<'js>>() {
                         let (written, wanted) = line?;
                         let path = path_of(&written)?;
-                        expect.json.push(ExpectedValue { written, path, wanted: Persistent::save(ctx, wanted) });
+                        parts.push(ExpectedPart::Json(ExpectedValue { written, path, wanted: Persistent::save(ctx, wanted) }));
                     }
                 }
-                "within" => expect.within_ns = Some(duration(ctx, &value, "expect.within")?),
-                other => {
-                    let message = format!("expect has no option `{other}`; its options are: status, header, text, json, within");
-                    return Err(Exception::throw_type(ctx, &message));
-                }
+                "within" => parts.push(ExpectedPart::WithinNs(duration(ctx, &value, "expect.within")?)),
+                other => return Err(unknown(ctx, "expect", other, &["status", "header", "text", "json", "within"])),
             }
+            Ok(())
+        })?;
+        if !parts.iter().any(|part| matches!(part, ExpectedPart::Status(_))) {
+            parts.push(ExpectedPart::Status(Vec::new()));
         }
-        Ok(expect)
+        parts.sort_by_key(ExpectedPart::rank);
+        Ok(Self(parts))
     }
 
     /// The first expectation that does not hold.
-    pub(crate) fn judge<'js>(&self, ctx: &Ctx<'js>, exchange: &Exchange, response: &Response) -> rquickjs::Result<Judgement> {
-        if let Some(failed) = judge_status(&self.status, response.status) {
-            return Ok(Some(failed));
-        }
-        for (name, wanted) in &self.header {
-            let value = response.headers.get(name);
-            let holds = match (wanted, value) {
-                (_, None) => false,
-                (TextMatcher::Present, Some(_)) => true,
-                (TextMatcher::Text(text), Some(value)) => value == text,
-                (TextMatcher::Pattern(pattern), Some(value)) => matches(ctx, pattern, value)?,
-            };
-            if !holds {
-                return Ok(failed(format!(
-                    "header {name} {}",
-                    value.map_or("is missing".to_owned(), |value| format!("is {}, not as expected", shown(value)))
-                )));
+    pub(crate) fn judge(&self, ctx: &Ctx<'_>, exchange: &Exchange, response: &Response) -> rquickjs::Result<Judgement> {
+        for part in &self.0 {
+            if let Some(failed) = part.judge(ctx, exchange, response)? {
+                return Ok(Some(failed));
             }
         }
-        if let Some(wanted) = &self.text {
-            let body = String::from_utf8_lossy(&response.body);
-            let (holds, what) = match wanted {
-                TextMatcher::Present => (!body.is_empty(), "anything".to_owned()),
-                TextMatcher::Text(text) => (body.contains(text.as_str()), shown(text)),
-                TextMatcher::Pattern(pattern) => (matches(ctx, pattern, &body)?, "a match of the expected pattern".to_owned()),
-            };
-            if !holds {
-                return Ok(failed(format!("the body does not contain {what}")));
+        Ok(None)
+    }
+
+    /// Every expectation of the script's own, with what was found; a status below 400 is one only where it does not hold.
+    pub(crate) fn examine(&self, ctx: &Ctx<'_>, exchange: &Exchange, response: &Response) -> rquickjs::Result<Vec<JudgedPart>> {
+        let mut examined = Vec::new();
+        for part in &self.0 {
+            let judgement = part.judge(ctx, exchange, response)?;
+            if judgement.is_some() || !part.is_unasked() {
+                examined.push(JudgedPart { wanted: part.wanted(ctx), found: part.found(exchange, response), judgement });
             }
         }
-        for expected in &self.json {
-            if let Some(problem) = judge_json(ctx, expected, &response.body)? {
-                return Ok(failed(problem));
-            }
-        }
-        let took_ns = exchange.ended.saturating_sub(exchange.started);
-        match self.within_ns {
-            Some(within) if took_ns > within => Ok(failed(format!("the response took longer than {}", units::duration::format(within)))),
-            _ => Ok(None),
+        Ok(examined)
+    }
+}
+
+impl ExpectedPart {
+    /// What is expected of every response.
+    fn is_unasked(&self) -> bool {
+        matches!(self, Self::Status(patterns) if patterns.is_empty())
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Status(_) => 0,
+            Self::Header(..) => 1,
+            Self::Text(_) => 2,
+            Self::Json(_) => 3,
+            Self::WithinNs(_) => 4,
         }
     }
+
+    fn judge(&self, ctx: &Ctx<'_>, exchange: &Exchange, response: &Response) -> rquickjs::Result<Judgement> {
+        let problem = match self {
+            Self::Status(patterns) => return Ok(judge_status(patterns, response.status)),
+            Self::Header(name, wanted) => judge_header(ctx, name, wanted, response.headers.get(name))?,
+            Self::Text(wanted) => judge_text(ctx, wanted, &response.body)?,
+            Self::Json(expected) => judge_json(ctx, expected, &response.body)?,
+            Self::WithinNs(within_ns) => {
+                (took_ns(exchange) > *within_ns).then(|| format!("the response took longer than {}", units::duration::format(*within_ns)))
+            }
+        };
+        Ok(problem.map(|problem| (Outcome::Expect, problem)))
+    }
+
+    fn wanted(&self, ctx: &Ctx<'_>) -> String {
+        match self {
+            Self::Status(patterns) => status_wanted(patterns),
+            Self::Header(name, wanted) => match wanted {
+                TextMatcher::Text(text) => format!("header {name} is {}", shown(text)),
+                TextMatcher::Present => format!("header {name} is there"),
+                TextMatcher::Pattern(pattern) => format!("header {name} matches {}", written(ctx, pattern)),
+            },
+            Self::Text(wanted) => match wanted {
+                TextMatcher::Text(text) => format!("the body contains {}", shown(text)),
+                TextMatcher::Present => "the body is not empty".to_owned(),
+                TextMatcher::Pattern(pattern) => format!("the body contains a match of {}", written(ctx, pattern)),
+            },
+            Self::Json(expected) => format!("{}: {}", expected.written, value_wanted(ctx, &expected.wanted)),
+            Self::WithinNs(within_ns) => format!("within {}", units::duration::format(*within_ns)),
+        }
+    }
+
+    fn found(&self, exchange: &Exchange, response: &Response) -> String {
+        match self {
+            Self::Status(_) => response.status.to_string(),
+            Self::Header(name, _) => response.headers.get(name).map_or("missing".to_owned(), shown),
+            Self::Text(_) => units::bytes(response.body.len() as u64),
+            Self::Json(expected) => match expected.path.first(&response.body) {
+                Ok(Some(found)) => cut(&found.to_json()),
+                _ => "nothing there".to_owned(),
+            },
+            Self::WithinNs(_) => units::seconds(took_ns(exchange) as f64 / 1e9),
+        }
+    }
+}
+
+fn took_ns(exchange: &Exchange) -> u64 {
+    exchange.ended.saturating_sub(exchange.started)
 }
 
 /// The status against one that is expected; 0: any below 400.
 pub(crate) fn judge_one(expected: u16, status: u16) -> Judgement {
     let holds = if expected == 0 { status < 400 } else { status == expected };
-    (!holds).then(|| (Outcome::Status, format!("status {status}")))
+    (!holds).then(|| judged_status(&patterns_of(expected), status))
+}
+
+/// The same for whoever follows every step.
+pub(crate) fn examine_one(expected: u16, status: u16) -> Option<JudgedPart> {
+    let judgement = judge_one(expected, status);
+    let is_told = expected != 0 || judgement.is_some();
+    is_told.then(|| JudgedPart { wanted: status_wanted(&patterns_of(expected)), found: status.to_string(), judgement })
+}
+
+fn patterns_of(expected: u16) -> Vec<StatusPattern> {
+    if expected == 0 { Vec::new() } else { vec![StatusPattern::Exact(expected)] }
 }
 
 /// The status against the patterns; without any, below 400.
 fn judge_status(patterns: &[StatusPattern], status: u16) -> Judgement {
     let holds = if patterns.is_empty() { status < 400 } else { patterns.iter().any(|pattern| pattern.holds(status)) };
-    (!holds).then(|| (Outcome::Status, format!("status {status}")))
+    (!holds).then(|| judged_status(patterns, status))
 }
 
-fn failed(problem: String) -> Judgement {
-    Some((Outcome::Expect, problem))
+fn judged_status(patterns: &[StatusPattern], status: u16) -> (Outcome, String) {
+    let expected = if patterns.is_empty() { String::new() } else { format!(", expected {}", listed(patterns)) };
+    (Outcome::Status, format!("status {status}{expected}"))
+}
+
+fn status_wanted(patterns: &[StatusPattern]) -> String {
+    if patterns.is_empty() { "status below 400".to_owned() } else { format!("status {}", listed(patterns)) }
+}
+
+fn listed(patterns: &[StatusPattern]) -> String {
+    patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
+}
+
+fn judge_header(ctx: &Ctx<'_>, name: &str, wanted: &TextMatcher, value: Option<&str>) -> rquickjs::Result<Option<String>> {
+    let Some(value) = value else { return Ok(Some(format!("header {name} is missing"))) };
+    let expected = match wanted {
+        TextMatcher::Present => return Ok(None),
+        TextMatcher::Text(text) if value == text => return Ok(None),
+        TextMatcher::Text(text) => shown(text),
+        TextMatcher::Pattern(pattern) if matches(ctx, pattern, value)? => return Ok(None),
+        TextMatcher::Pattern(pattern) => format!("a match of {}", written(ctx, pattern)),
+    };
+    Ok(Some(format!("header {name} is {}, expected {expected}", shown(value))))
+}
+
+fn judge_text(ctx: &Ctx<'_>, wanted: &TextMatcher, body: &[u8]) -> rquickjs::Result<Option<String>> {
+    let body = String::from_utf8_lossy(body);
+    let (holds, what) = match wanted {
+        TextMatcher::Present => (!body.is_empty(), "anything".to_owned()),
+        TextMatcher::Text(text) => (body.contains(text.as_str()), shown(text)),
+        TextMatcher::Pattern(pattern) => (matches(ctx, pattern, &body)?, format!("a match of {}", written(ctx, pattern))),
+    };
+    Ok((!holds).then(|| format!("the body does not contain {what}")))
 }
 
 fn judge_json(ctx: &Ctx<'_>, expected: &ExpectedValue, body: &[u8]) -> rquickjs::Result<Option<String>> {
-    let ExpectedValue { written, path, wanted } = expected;
+    let ExpectedValue { written: at, path, wanted } = expected;
     let found = match path.first(body) {
         Ok(Some(found)) => found,
-        Ok(None) => return Ok(Some(format!("nothing at {written}"))),
-        Err(error) => return Ok(Some(format!("nothing at {written}: {error}"))),
+        Ok(None) => return Ok(Some(format!("nothing at {at}, expected {}", value_wanted(ctx, wanted)))),
+        Err(error) => return Ok(Some(format!("nothing at {at}: {error}"))),
     };
-    let wanted = wanted.clone().restore(ctx)?;
-    let missed = || format!("the value at {written} is {}, not as expected", shown(&found.to_json()));
+    let holds = holds(ctx, &wanted.clone().restore(ctx)?, &found)?;
+    Ok((!holds).then(|| format!("{at} is {}, expected {}", cut(&found.to_json()), value_wanted(ctx, wanted))))
+}
+
+fn holds<'js>(ctx: &Ctx<'js>, wanted: &Value<'js>, found: &JsonValue<'_>) -> rquickjs::Result<bool> {
     if let Some(accepts) = wanted.as_function() {
-        let value = to_js(ctx, found.clone())?;
-        let accepted: rquickjs::Coerced<bool> = accepts.call((value,))?;
-        return Ok((!accepted.0).then(missed));
+        let accepted: rquickjs::Coerced<bool> = accepts.call((to_js(ctx, found.clone())?,))?;
+        return Ok(accepted.0);
     }
     if let Some(pattern) = wanted.as_object().filter(|object| is_pattern(object)) {
-        let text = match &found {
+        let text = match found {
             JsonValue::Text(text) => text.clone().into_owned(),
             other => other.to_json().into_owned(),
         };
-        return Ok((!test(pattern, &text)?).then(missed));
+        return test(pattern, &text);
     }
-    let wanted = ctx.json_stringify(wanted)?.map(|text| text.to_string()).transpose()?.unwrap_or_default();
+    let wanted = ctx.json_stringify(wanted.clone())?.map(|text| text.to_string()).transpose()?.unwrap_or_default();
     let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-    Ok((!same(parse(&wanted).as_ref(), parse(&found.to_json()).as_ref())).then(missed))
+    Ok(same(parse(&wanted).as_ref(), parse(&found.to_json()).as_ref()))
+}
+
+/// What a value must be: `"PUT"`.
+fn value_wanted(ctx: &Ctx<'_>, wanted: &Persistent<Value<'static>>) -> String {
+    let Ok(wanted) = wanted.clone().restore(ctx) else { return "another".to_owned() };
+    if wanted.is_function() {
+        return "what the function accepts".to_owned();
+    }
+    if let Some(pattern) = wanted.as_object().filter(|object| is_pattern(object)) {
+        return format!("a match of {}", text_of(pattern));
+    }
+    let json = ctx.json_stringify(wanted).ok().flatten().and_then(|text| text.to_string().ok());
+    cut(&json.unwrap_or_default())
 }
 
 /// Equal as JavaScript sees it: 1 and 1.0 are one number, the order of keys does not matter.
@@ -234,10 +351,19 @@ fn matches(ctx: &Ctx<'_>, pattern: &Persistent<Object<'static>>, text: &str) -> 
     test(&pattern.clone().restore(ctx)?, text)
 }
 
+/// As it stands in the script.
+fn written(ctx: &Ctx<'_>, pattern: &Persistent<Object<'static>>) -> String {
+    pattern.clone().restore(ctx).map_or_else(|_| "the expected pattern".to_owned(), |pattern| text_of(&pattern))
+}
+
 fn shown(text: &str) -> String {
+    format!("\"{}\"", cut(text))
+}
+
+fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
-        Some((end, _)) => format!("\"{}…\"", &text[..end]),
-        None => format!("\"{text}\""),
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -251,7 +377,9 @@ mod tests {
         assert_eq!(judge_status(&[], 404), Some((Outcome::Status, "status 404".to_owned())));
         assert_eq!(judge_status(&[StatusPattern::Exact(404), StatusPattern::Class(2)], 404), None);
         assert_eq!(judge_status(&[StatusPattern::Exact(404), StatusPattern::Class(2)], 204), None);
-        assert!(judge_status(&[StatusPattern::Exact(201)], 200).is_some());
+        let failed = judge_status(&[StatusPattern::Exact(201), StatusPattern::Class(3)], 200);
+        assert_eq!(failed, Some((Outcome::Status, "status 200, expected 201 or 3xx".to_owned())));
+        assert_eq!(judge_one(201, 200), Some((Outcome::Status, "status 200, expected 201".to_owned())));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use metrics::Outcome;
 use protocol::http::{Exchange, Hop, Request};
 
-use super::conclude::sample;
+use super::conclude::{answer, sample};
 use super::trace::{TracedEnd, trace};
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
@@ -22,8 +22,12 @@ pub(in crate::protocols) fn record(
 ) {
     let outcome = refused.map_or(Outcome::Passed, |(outcome, _)| *outcome);
     let error = refused.map(|(_, message)| message.as_str());
-    step.record(user, &sample(exchange, before, step.due, outcome), error);
+    let sample = sample(exchange, before, step.due, outcome);
+    match (error, &exchange.result) {
+        (Some(error), Ok(response)) => step.record_failed(user, &sample, error, || answer(response)),
+        (error, _) => step.record(user, &sample, error),
+    }
     if user.worker.sinks.exchanges.is_some() {
-        trace(user, &step.name(user), before, &TracedEnd { request, exchange, outcome, error });
+        trace(user, &step.name(user), before, TracedEnd { request, exchange, outcome, error, expectations: Vec::new() });
     }
 }

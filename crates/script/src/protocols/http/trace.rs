@@ -6,7 +6,7 @@ use metrics::Outcome;
 use protocol::http::{Exchange, Hop, Request};
 
 use crate::runtime::user::UserState;
-use crate::sinks::{TracedExchange, TracedRequest, TracedResponse};
+use crate::sinks::{TracedExchange, TracedExpectation, TracedRequest, TracedResponse};
 
 /// How the last of a chain of requests ended.
 pub(super) struct TracedEnd<'a> {
@@ -15,18 +15,20 @@ pub(super) struct TracedEnd<'a> {
     pub(super) exchange: &'a Exchange,
     pub(super) outcome: Outcome,
     pub(super) error: Option<&'a str>,
+    pub(super) expectations: Vec<TracedExpectation>,
 }
 
 /// Shows whoever follows every step the redirects and the last request, under the name they are measured by.
-pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: &TracedEnd<'_>) {
+pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: TracedEnd<'_>) {
     let Some(sink) = &user.worker.sinks.exchanges else { return };
-    let show = |request: &Request, exchange: &Exchange, outcome: Outcome, error: Option<&str>| {
+    let show = |request: &Request, exchange: &Exchange, outcome: Outcome, error: Option<&str>, expectations: Vec<TracedExpectation>| {
         sink(&TracedExchange {
             scenario: &user.scenario.name,
             user: user.number,
             name,
             outcome,
             error,
+            expectations,
             request: request_of(request, exchange),
             response: exchange.result.as_ref().ok().map(|response| TracedResponse {
                 status: response.status,
@@ -39,9 +41,9 @@ pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: &Tra
             connected: exchange.connected,
         });
     };
-    before.iter().for_each(|hop| show(&hop.request, &hop.exchange, Outcome::Passed, None));
+    before.iter().for_each(|hop| show(&hop.request, &hop.exchange, Outcome::Passed, None, Vec::new()));
     if let Some(request) = end.request {
-        show(request, end.exchange, end.outcome, end.error);
+        show(request, end.exchange, end.outcome, end.error, end.expectations);
     }
 }
 

@@ -4,7 +4,7 @@ use metrics::Outcome;
 use rquickjs::{Class, Coerced, Ctx, Exception, Function, Object, Persistent, Value};
 
 use super::message::MessageObject;
-use crate::protocols::pattern::{is_pattern, test};
+use crate::protocols::pattern::{is_pattern, test, text_of};
 
 /// Why a message could not be judged.
 pub(in crate::protocols) const THREW: (Outcome, &str) = (Outcome::Script, "`match` threw");
@@ -58,11 +58,7 @@ impl MessageMatcher {
             Self::Any => "no message".to_owned(),
             Self::Text(text) => format!("no message with \"{text}\""),
             Self::Pattern(pattern) => {
-                let written = pattern.clone().restore(ctx).and_then(|pattern| {
-                    let source: String = pattern.get("source")?;
-                    let flags: String = pattern.get("flags")?;
-                    Ok(format!("no message like /{source}/{flags}"))
-                });
+                let written = pattern.clone().restore(ctx).map(|pattern| format!("no message like {}", text_of(&pattern)));
                 written.unwrap_or_else(|_| "no message that matches".to_owned())
             }
             Self::Function(_) => "no message that `match` accepts".to_owned(),

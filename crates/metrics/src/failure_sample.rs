@@ -1,0 +1,128 @@
+//! What failed requests were answered with: kept of the first few failures of each kind, so that they can be understood afterwards.
+
+use secrets::exchange as mask;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Nanos;
+use crate::outcome::Outcome;
+
+/// The answer to one request that failed. What its name tells to be a credential is masked from the start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailureSample {
+    /// When the request ended.
+    pub at: Nanos,
+    pub status: u16,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, String)>,
+    /// The beginning of the body as text; empty where it is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
+    /// Bytes of the whole body, decompressed.
+    pub body_bytes: u64,
+}
+
+impl FailureSample {
+    /// Samples of one kind of failure in one run.
+    pub const OF_KIND_MAX: usize = 3;
+    /// Kinds of failure that one worker keeps samples of: requests by outcome and message.
+    pub(crate) const KINDS_MAX: usize = 30;
+    const HEADERS_MAX: usize = 20;
+    const HEADER_BYTES_MAX: usize = 200;
+    const BODY_BYTES_MAX: usize = 2_048;
+    /// Larger bodies are not searched for fields with passwords: their beginning is no JSON.
+    const PARSED_BYTES_MAX: usize = 64 * 1024;
+
+    pub fn new<'a>(status: u16, headers: impl Iterator<Item = (&'a str, &'a str)>, body: &[u8]) -> Self {
+        let header = |(name, value): (&str, &str)| (name.to_owned(), cut(&mask::header(name, value), Self::HEADER_BYTES_MAX));
+        Self {
+            at: 0,
+            status,
+            headers: headers.take(Self::HEADERS_MAX).map(header).collect(),
+            body: text(body),
+            body_bytes: body.len() as u64,
+        }
+    }
+}
+
+/// The beginning of a body without passwords; empty where it is no text.
+fn text(body: &[u8]) -> String {
+    if body.len() <= FailureSample::PARSED_BYTES_MAX
+        && let Ok(given) = serde_json::from_slice::<serde_json::Value>(body)
+    {
+        let mut masked = given.clone();
+        mask::json(&mut masked);
+        if masked != given {
+            return cut(&masked.to_string(), FailureSample::BODY_BYTES_MAX);
+        }
+    }
+    let text = String::from_utf8_lossy(&body[..body.len().min(FailureSample::BODY_BYTES_MAX + 4)]);
+    if text.chars().any(|c| c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace()) && std::str::from_utf8(body).is_err()
+    {
+        return String::new();
+    }
+    cut(&text, FailureSample::BODY_BYTES_MAX)
+}
+
+/// The ellipsis tells whoever looks for secrets that one may be cut in two here.
+fn cut(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…", &text[..end])
+}
+
+/// Which kinds of failure have had their samples. Bounded over the whole run.
+#[derive(Debug, Default)]
+pub(crate) struct SampledKinds(Vec<SampledKind>);
+
+#[derive(Debug)]
+struct SampledKind {
+    /// Its index in the recorder.
+    series: u32,
+    outcome: Outcome,
+    message: String,
+    samples: usize,
+}
+
+impl SampledKinds {
+    /// Whether a sample of this kind is still wanted, which then counts as taken.
+    pub(crate) fn take(&mut self, series: u32, outcome: Outcome, message: &str) -> bool {
+        let same = |kind: &&mut SampledKind| kind.series == series && kind.outcome == outcome && kind.message == message;
+        if let Some(kind) = self.0.iter_mut().find(same) {
+            let is_wanted = kind.samples < FailureSample::OF_KIND_MAX;
+            kind.samples += usize::from(is_wanted);
+            return is_wanted;
+        }
+        let is_wanted = self.0.len() < FailureSample::KINDS_MAX;
+        if is_wanted {
+            self.0.push(SampledKind { series, outcome, message: message.to_owned(), samples: 1 });
+        }
+        is_wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_tell_to_be_secret_is_never_kept() {
+        let headers = [("authorization", "Bearer abc"), ("set-cookie", "session=abc; Path=/"), ("content-type", "application/json")];
+        let sample = FailureSample::new(401, headers.into_iter(), br#"{"user":"ann","password":"abc"}"#);
+        assert!(!format!("{sample:?}").contains("abc"), "{sample:?}");
+        assert_eq!(sample.headers[2].1, "application/json");
+        assert!(sample.body.contains(r#""user":"ann""#));
+    }
+
+    #[test]
+    fn bodies_are_kept_in_part_and_pictures_not_at_all() {
+        let long = "é".repeat(2_000);
+        let sample = FailureSample::new(500, std::iter::empty(), long.as_bytes());
+        assert_eq!((sample.body.len(), sample.body_bytes), (2_048 + "…".len(), 4_000));
+        assert!(sample.body.ends_with("é…"));
+        let picture = FailureSample::new(500, std::iter::empty(), &[0x89, b'P', 0xff, 0x00, 0x01]);
+        assert_eq!((picture.body.as_str(), picture.body_bytes), ("", 5));
+    }
+}

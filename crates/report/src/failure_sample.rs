@@ -1,0 +1,30 @@
+//! The answer to a request that failed, in a few lines: the same in the terminal, in Markdown and in JUnit.
+
+use analysis::{ErrorRow, ErrorSample};
+
+const BODY_LINES_MAX: usize = 3;
+const LINE_CHARS_MAX: usize = 200;
+/// Headers that say something about a failure.
+const TELLING: [&str; 4] = ["content-type", "retry-after", "location", "server"];
+
+/// The first answer: when and what, then the beginning of its body. Nothing where there was none.
+pub(crate) fn lines(row: &ErrorRow) -> Vec<String> {
+    let Some(sample) = row.samples.first() else { return Vec::new() };
+    let mut lines = vec![head(sample)];
+    let body = sample.body.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.extend(body.take(BODY_LINES_MAX).map(|line| line.chars().take(LINE_CHARS_MAX).collect()));
+    lines
+}
+
+fn head(sample: &ErrorSample) -> String {
+    let mut parts = vec![format!("answered {} at {}", sample.status, units::seconds(sample.at_seconds))];
+    let is_telling = |name: &str| TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling));
+    parts.extend(sample.headers.iter().filter(|(name, _)| is_telling(name)).map(|(name, value)| format!("{name}: {value}")));
+    let body = match (sample.body_bytes, sample.body.is_empty()) {
+        (0, _) => "no body".to_owned(),
+        (bytes, true) => format!("{} of binary data", units::bytes(bytes)),
+        (bytes, false) => units::bytes(bytes),
+    };
+    parts.push(body);
+    parts.join(" · ")
+}

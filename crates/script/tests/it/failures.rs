@@ -1,0 +1,44 @@
+//! What is kept of failures, and whose fault they are.
+
+use engine::IterationEnd;
+use metrics::Outcome;
+
+use crate::running::{run, scenario};
+
+const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
+const THREW: IterationEnd = IterationEnd::Threw(Outcome::Script);
+
+#[test]
+fn the_first_failures_of_a_kind_are_kept_with_their_answers() {
+    let body = "await user.get('/status/503', { name: 'Down' });
+                await user.get('/echo', { name: 'Wrong', expect: { json: { '$.method': 'PUT' } } });
+                await user.get('/echo', { name: 'Fine' });
+                await user.get('/hang', { name: 'Late', timeout: '5ms' });";
+    run(&scenario(body), async |worker| {
+        let mut kept = Vec::new();
+        for sequence in 0..5 {
+            assert_eq!(worker.iterate(sequence).await, FAILED);
+            kept.extend(worker.drain().errors.into_iter().map(|error| (error.message.to_string(), error.samples)));
+        }
+        let of = |message: &str| kept.iter().filter(|(known, _)| known == message).flat_map(|(_, samples)| samples).collect::<Vec<_>>();
+        let (down, wrong) = (of("status 503"), of("$.method is \"GET\", expected \"PUT\""));
+        assert_eq!((down.len(), wrong.len()), (3, 3), "{kept:?}");
+        assert_eq!((down[0].status, wrong[0].status), (503, 200));
+        assert!(wrong[0].body.contains("\"method\":\"GET\"") && wrong[0].at > 0);
+        assert!(down[0].headers.iter().any(|(name, value)| name == "x-two" && value == "a"), "{:?}", down[0].headers);
+        // Nothing was answered.
+        assert!(kept.iter().filter(|(message, _)| message.contains("timed out")).all(|(_, samples)| samples.is_empty()));
+        assert!(kept.iter().any(|(message, _)| message.contains("timed out")), "{kept:?}");
+    });
+}
+
+#[test]
+fn what_a_script_throws_over_a_failed_request_is_a_consequence() {
+    run(&scenario("(await user.get('/status/500', { name: 'Down' })).json('$.gone');"), async |worker| {
+        assert_eq!(worker.iterate(0).await, IterationEnd::Threw(Outcome::Step));
+        assert!(worker.drain().errors.iter().all(|error| error.outcome != Outcome::Script));
+    });
+    run(&scenario("await user.get('/echo', { expect: { json: { '$.path': () => { throw new Error('mine'); } } } });"), async |worker| {
+        assert_eq!(worker.iterate(0).await, THREW);
+    });
+}
