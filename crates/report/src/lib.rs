@@ -22,7 +22,7 @@ mod words;
 
 pub use build::ViewBuilder;
 pub use document::{DOCUMENTS, Document};
-pub use exchange::{ExchangeView, MessageView, ResponseView, exchange, message};
+pub use exchange::{ExchangeView, ExpectationView, MessageView, ResponseView, check, exchange, message};
 pub use html::{history_page, html, live_page};
 pub use json::summary_json;
 pub use junit::junit;

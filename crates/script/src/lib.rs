@@ -38,7 +38,7 @@ pub use load::load;
 pub use loaded::Loaded;
 pub use parameters::{Inputs, Missing, ObserverCheck};
 pub use sinks::{
-    ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedExchange, TracedExpectation,
+    CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedCheck, TracedExchange, TracedExpectation,
     TracedMessage, TracedRequest, TracedResponse,
 };
 pub use stubs::{StubConsole, Stubs};

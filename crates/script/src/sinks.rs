@@ -48,6 +48,14 @@ pub struct TracedExpectation {
     pub holds: bool,
 }
 
+/// A `check` of a scenario.
+#[derive(Debug)]
+pub struct TracedCheck<'a> {
+    pub scenario: &'a str,
+    pub name: &'a str,
+    pub holds: bool,
+}
+
 /// What was sent.
 #[derive(Debug, Clone, Default)]
 pub struct TracedRequest {
@@ -97,6 +105,9 @@ pub type ScriptSink<T> = Option<Rc<dyn Fn(&T)>>;
 /// Receives every request and response whole.
 pub type TraceSink = Option<Rc<dyn Fn(&TracedExchange<'_>)>>;
 
+/// Receives every check.
+pub type CheckSink = Option<Rc<dyn Fn(&TracedCheck<'_>)>>;
+
 /// Receives every message whole.
 pub type MessageSink = Option<Rc<dyn Fn(&TracedMessage<'_>)>>;
 
@@ -108,6 +119,7 @@ pub struct Sinks {
     pub errors: ScriptSink<ScriptError>,
     pub exchanges: TraceSink,
     pub messages: MessageSink,
+    pub checks: CheckSink,
 }
 
 impl Sinks {

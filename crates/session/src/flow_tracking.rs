@@ -8,7 +8,7 @@ use plan::{FlowSpec, TestPlan};
 use script::Stubs;
 
 /// Follows all flows of a plan.
-pub(crate) struct FlowTracking {
+pub struct FlowTracking {
     flows: Vec<FlowSpec>,
     book: FlowBook,
     stubs: Option<Rc<Stubs>>,
@@ -19,7 +19,7 @@ pub(crate) struct FlowTracking {
 }
 
 impl FlowTracking {
-    pub(crate) fn new(plan: &TestPlan, stubs: Option<Rc<Stubs>>) -> Self {
+    pub fn new(plan: &TestPlan, stubs: Option<Rc<Stubs>>) -> Self {
         let definition = |flow: &FlowSpec| FlowDefinition {
             name: flow.name.as_str().into(),
             timeout_ns: flow.timeout_ns,
@@ -30,13 +30,13 @@ impl FlowTracking {
     }
 
     /// All load has ended.
-    pub(crate) fn load_ended(&mut self, at: Nanos) {
+    pub fn load_ended(&mut self, at: Nanos) {
         self.load_end = Some(at);
         self.marks.push(Mark { at, kind: MarkKind::LoadEnded, text: "the load has ended; waiting for open journeys".to_owned() });
     }
 
     /// Takes the events that observers found.
-    pub(crate) fn take(&mut self, events: Vec<FlowEvent>) {
+    pub fn take(&mut self, events: Vec<FlowEvent>) {
         if !self.flows.is_empty() {
             self.book.take(events);
         }
@@ -44,7 +44,7 @@ impl FlowTracking {
 
     /// Adds a second's flows to its snapshot. Returns whether nothing is left to wait for. The last second stops the stubs, so that no
     /// event comes after it.
-    pub(crate) fn complete(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
+    pub fn complete(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
         snapshot.marks.append(&mut self.marks);
         if self.flows.is_empty() {
             return true;

@@ -29,6 +29,7 @@ pub use engine::{LoadControl, LoadEnding, LoadHandle, StopReason};
 pub use error::SessionError;
 pub use event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 pub use fixed_request::{FixedRequest, FixedRequestUsers};
+pub use flow_tracking::FlowTracking;
 pub use machine::cores;
 pub use output_feed::{OutputFeed, OutputSettings};
 pub use printed_lines::{LineSender, PrintedLines};

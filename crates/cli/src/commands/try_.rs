@@ -1,20 +1,22 @@
-//! `loadstone try`: each scenario once, every request, response and message shown, nothing recorded.
+//! `loadstone try`: each scenario once, every request, response, message and check shown, nothing recorded.
+
+mod aftermath;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use engine::{Coordinator, LoadEnding, LoadEvent, WorkerContext};
+use engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, WorkerContext};
 use metrics::clock::Monotonic;
-use metrics::{Outcome, SeriesKind};
+use metrics::{Outcome, SeriesKind, Snapshot};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use report::terminal::{ColorChoice, Style};
-use report::{ExchangeView, MessageView, ResponseView};
+use report::{ExchangeView, ExpectationView, MessageView, ResponseView};
 use script::{
-    Loaded, MessageDirection, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, TracedExchange, TracedMessage, TracedResponse,
+    Loaded, MessageDirection, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, TracedCheck, TracedExchange, TracedExpectation,
+    TracedMessage, TracedResponse,
 };
 use secrets::Secrets;
 
@@ -23,6 +25,7 @@ use crate::exit::{Exit, UsageError, hiding, unreachable};
 use crate::flags::{NetworkArgs, ParameterArgs};
 use crate::interrupt;
 use crate::script_run::console_text;
+use aftermath::Aftermath;
 
 /// After this time, the load ends for a scenario that loops for ever (a paced one).
 const LOOP_NS: u64 = 5_000_000_000;
@@ -57,42 +60,79 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     let loaded = Arc::new(loaded);
     let stub_secrets = secrets.clone();
     let print: StubConsole = Box::new(move |line| say(&stub_secrets.hide(&format!("[stub] {}", line.text))));
-    let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?;
+    let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?.map(Rc::new);
     if let Err(problem) = session::reach(&plan, &loaded.network) {
         return unreachable(&problem, secrets);
     }
     let style = Style::detect(color, std::io::stdout().is_terminal());
-    let failed = AtomicU64::new(0);
     let monotonic = Monotonic::start();
     if let Some(stubs) = &stubs {
         stubs.begin(monotonic);
     }
-    let coordinator = Coordinator::new(Arc::clone(&plan), 1, monotonic);
+    let mut coordinator = Coordinator::new(Arc::clone(&plan), 1, monotonic);
+    if !plan.flows.is_empty() {
+        coordinator = coordinator.lingering();
+    }
     interrupt::steer(coordinator.handle())?;
-    let mut iterations = (0, 0);
+    let mut counts = TryCounts::default();
+    let mut aftermath = Aftermath::new(&plan, stubs);
     let ending = coordinator.run(
         |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, secrets)).map_err(|error| error.render()),
-        |event| {
-            if let LoadEvent::Snapshot(slice) | LoadEvent::LastSnapshot(slice) = event {
-                for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check) {
-                    failed.fetch_add(series.failed, Ordering::Relaxed);
-                    if series.key.kind == SeriesKind::Iteration {
-                        iterations.0 += series.count;
-                        iterations.1 += series.failed;
-                    }
-                }
+        |event| match event {
+            LoadEvent::Snapshot(mut slice) => {
+                counts.add(&slice);
+                aftermath.snapshot(&mut slice, false).then_some(LoadControl::Release)
             }
-            None
+            LoadEvent::LastSnapshot(mut slice) => {
+                counts.add(&slice);
+                aftermath.snapshot(&mut slice, true);
+                None
+            }
+            LoadEvent::LoadEnded { at } => {
+                aftermath.load_ended(at);
+                None
+            }
+            LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         },
     );
     if let LoadEnding::Broke(problem) = ending {
         anyhow::bail!(problem);
     }
-    say(&format!("{} ran, {} failed. Nothing was recorded.", units::counted(iterations.0, "iteration"), iterations.1));
+    aftermath.lines().iter().for_each(|line| say(&secrets.hide(line)));
+    let TryCounts { iterations, iterations_failed, checks_failed, .. } = counts;
+    let checks = if checks_failed > 0 { format!(", {} failed", units::counted(checks_failed, "check")) } else { String::new() };
+    say(&format!("{} ran, {iterations_failed} failed{checks}. Nothing was recorded.", units::counted(iterations, "iteration")));
     if matches!(ending, LoadEnding::Stopped(_)) {
         return Ok(Exit::Interrupted);
     }
-    Ok(if failed.into_inner() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })
+    Ok(if counts.failed + aftermath.unfinished() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })
+}
+
+/// What a try counts.
+#[derive(Debug, Default)]
+struct TryCounts {
+    iterations: u64,
+    iterations_failed: u64,
+    checks_failed: u64,
+    /// Whatever failed: requests, groups, checks, iterations, and what scripts threw outside these.
+    failed: u64,
+}
+
+impl TryCounts {
+    fn add(&mut self, slice: &Snapshot) {
+        for series in &slice.series {
+            self.failed += series.failed;
+            match series.key.kind {
+                SeriesKind::Iteration => {
+                    self.iterations += series.count;
+                    self.iterations_failed += series.failed;
+                }
+                SeriesKind::Check => self.checks_failed += series.failed,
+                SeriesKind::Request | SeriesKind::Group => {}
+            }
+        }
+        self.failed += slice.errors.iter().filter(|error| error.outcome == Outcome::Script).map(|error| error.count).sum::<u64>();
+    }
 }
 
 /// The same scenarios in the same order, one iteration each, one after another.
@@ -122,7 +162,7 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
 /// Shows everything that a worker reports, without secrets.
 fn showing(style: Style, secrets: &Secrets) -> Sinks {
     let secrets = Rc::new(secrets.clone());
-    let (of_console, of_errors, of_messages) = (Rc::clone(&secrets), Rc::clone(&secrets), Rc::clone(&secrets));
+    let [of_console, of_errors, of_messages, of_checks] = std::array::from_fn(|_| Rc::clone(&secrets));
     Sinks {
         console: Some(Rc::new(move |line| say(&of_console.hide(&console_text(line))))),
         errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
@@ -135,6 +175,12 @@ fn showing(style: Style, secrets: &Secrets) -> Sinks {
         messages: Some(Rc::new(move |traced: &TracedMessage<'_>| {
             say(of_messages.hide(&report::message(&message_view(traced, &of_messages), &style)).trim_end_matches('\n'));
             say("");
+        })),
+        checks: Some(Rc::new(move |traced: &TracedCheck<'_>| {
+            say(&format!(
+                "{}\n",
+                of_checks.hide(&report::check(&of_checks.hide(traced.name), traced.holds, &style)).trim_end_matches('\n')
+            ));
         })),
     }
 }
@@ -158,6 +204,7 @@ fn masked(view: ExchangeView, secrets: &Secrets) -> ExchangeView {
     let text = |text: String| secrets.hide(&text).into_owned();
     let lines = |lines: Vec<(String, String)>| lines.into_iter().map(|(name, value)| (name, text(value))).collect();
     let body = |bytes: Vec<u8>| masked_body(bytes, secrets);
+    let expectation = |given: ExpectationView| ExpectationView { wanted: text(given.wanted), found: text(given.found), ..given };
     ExchangeView {
         scenario: text(view.scenario),
         name: text(view.name),
@@ -166,6 +213,7 @@ fn masked(view: ExchangeView, secrets: &Secrets) -> ExchangeView {
         request_body: body(view.request_body),
         response: view.response.map(|response| ResponseView { headers: lines(response.headers), body: body(response.body), ..response }),
         problem: text(view.problem),
+        expectations: view.expectations.into_iter().map(expectation).collect(),
         ..view
     }
 }
@@ -191,10 +239,15 @@ fn view(traced: &TracedExchange<'_>) -> ExchangeView {
             (None, Outcome::Passed) => String::new(),
             (None, outcome) => outcome.label().to_owned(),
         },
+        expectations: traced.expectations.iter().cloned().map(expectation_view).collect(),
         response_ns: traced.service_ns,
         phases: traced.phases,
         connected: traced.connected,
     }
+}
+
+fn expectation_view(traced: TracedExpectation) -> ExpectationView {
+    ExpectationView { wanted: traced.wanted, found: traced.found, holds: traced.holds }
 }
 
 /// A closed standard output ends only the showing.

@@ -5,6 +5,7 @@
 mod answers;
 mod bad_input;
 mod bodies;
+mod broken_tests;
 mod commands;
 mod data;
 mod ending;

@@ -27,10 +27,19 @@ pub struct ExchangeView {
     pub outcome: Outcome,
     /// What went wrong; empty otherwise.
     pub problem: String,
+    /// What the response was expected to be like.
+    pub expectations: Vec<ExpectationView>,
     pub response_ns: u64,
     pub phases: Phases,
     /// A connection was opened for it.
     pub connected: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExpectationView {
+    pub wanted: String,
+    pub found: String,
+    pub holds: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -68,10 +77,24 @@ fn responded(view: &ExchangeView, response: &ResponseView, style: &Style, out: &
     out.push_str(&format!("{status} · {} · {}\n", units::seconds(view.response_ns as f64 / 1e9), units::bytes(response.bytes_received)));
     headers(&response.headers, style, out);
     out.push_str(&body::render(&response.body, &response.headers, style));
-    if view.outcome.is_failure() {
+    for expectation in &view.expectations {
+        let text = format!("expected {}, found {}", expectation.wanted, expectation.found);
+        out.push_str(&judged(expectation.holds, &text, style));
+    }
+    if view.outcome.is_failure() && view.expectations.iter().all(|expectation| expectation.holds) {
         let problem = if view.problem.is_empty() { view.outcome.label() } else { &view.problem };
         out.push_str(&hang(&format!("  {} ", style.paint(Paint::Bad, "✗")), 4, problem, style.width));
     }
+}
+
+/// A check of a scenario, as one line.
+pub fn check(name: &str, holds: bool, style: &Style) -> String {
+    judged(holds, &format!("check \"{name}\" {}", if holds { "holds" } else { "failed" }), style)
+}
+
+fn judged(holds: bool, text: &str, style: &Style) -> String {
+    let (sign, paint) = if holds { ("✓", Paint::Good) } else { ("✗", Paint::Bad) };
+    hang(&format!("  {} ", style.paint(paint, sign)), 4, text, style.width)
 }
 
 fn rule(title: &str, style: &Style) -> String {

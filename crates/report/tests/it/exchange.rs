@@ -2,7 +2,7 @@
 
 use metrics::{Outcome, Phases};
 use report::terminal::Style;
-use report::{ExchangeView, ResponseView, exchange};
+use report::{ExchangeView, ExpectationView, ResponseView, exchange};
 
 use crate::fixtures::MS;
 
@@ -27,6 +27,7 @@ fn view() -> ExchangeView {
         }),
         outcome: Outcome::Passed,
         problem: String::new(),
+        expectations: Vec::new(),
         response_ns: 12 * MS + 345_678,
         phases: Phases { connect: MS, wait: 11 * MS, body: 234_567, ..Phases::default() },
         connected: true,
@@ -40,6 +41,20 @@ fn an_exchange_is_shown_whole_and_without_its_secrets() {
         assert!(!text.contains(secret), "{secret} is shown in\n{text}");
     }
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn every_expectation_is_shown_with_what_was_found() {
+    let expectation = |wanted: &str, found: &str, holds| ExpectationView { wanted: wanted.to_owned(), found: found.to_owned(), holds };
+    let view = ExchangeView {
+        outcome: Outcome::Expect,
+        problem: "$.valid is true, expected false".to_owned(),
+        expectations: vec![expectation("status 200", "200", true), expectation("$.valid: false", "true", false)],
+        ..view()
+    };
+    let text = exchange(&view, &Style::plain(80));
+    assert!(text.contains("  ✓ expected status 200, found 200\n  ✗ expected $.valid: false, found true\n"), "{text}");
+    assert!(!text.contains(&view.problem), "said once\n{text}");
 }
 
 #[test]

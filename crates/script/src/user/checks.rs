@@ -13,6 +13,7 @@ use crate::runtime::object::UserObject;
 use crate::runtime::parts::StateParts;
 use crate::runtime::user::UserState;
 use crate::runtime::verb::{self, Verb, VerbArguments};
+use crate::sinks::TracedCheck;
 
 /// Checks known by their name; a power of two.
 const KNOWN_MAX: usize = 128;
@@ -51,6 +52,9 @@ impl Verb for ScriptCheck {
             None if name.is_string() => state.realm(ctx)?.parts.get::<KnownChecks>().series(ctx, state, &name, || of(&worker.no_group))?,
             None => of(&worker.no_group)?,
         };
+        if let Some(checks) = &worker.sinks.checks {
+            checks(&TracedCheck { scenario: &state.scenario.name, name: &text()?, holds: passed });
+        }
         let mut recorder = worker.recorder.borrow_mut();
         recorder.check(series, passed);
         if !passed {

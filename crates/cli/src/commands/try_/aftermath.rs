@@ -1,0 +1,90 @@
+//! What comes of a try's iterations behind their backs: journeys that finish later, and calls that the system makes to stubs.
+
+use std::rc::Rc;
+
+use metrics::{FlowSlice, Nanos, Snapshot};
+use plan::TestPlan;
+use script::Stubs;
+use session::FlowTracking;
+
+/// Follows flows and stubs for as long as the try goes on.
+pub(super) struct Aftermath {
+    flows: FlowTracking,
+    /// By flow.
+    journeys: Vec<FlowSlice>,
+    stubs: Option<Rc<Stubs>>,
+    /// A line for each route that was called.
+    calls: Vec<String>,
+}
+
+impl Aftermath {
+    pub(super) fn new(plan: &TestPlan, stubs: Option<Rc<Stubs>>) -> Self {
+        Self { flows: FlowTracking::new(plan, stubs.clone()), journeys: Vec::new(), stubs, calls: Vec::new() }
+    }
+
+    /// All iterations have ended.
+    pub(super) fn load_ended(&mut self, at: Nanos) {
+        self.flows.load_ended(at);
+    }
+
+    /// Takes a second. Returns whether nothing is left to wait for.
+    pub(super) fn snapshot(&mut self, snapshot: &mut Snapshot, is_last: bool) -> bool {
+        if is_last {
+            // The flows' last second stops the stubs.
+            self.calls = self.stubs.as_ref().map(|stubs| calls(stubs)).unwrap_or_default();
+        }
+        let is_drained = self.flows.complete(snapshot, is_last);
+        for flow in &snapshot.flows {
+            match self.journeys.iter_mut().find(|known| known.name == flow.name) {
+                Some(known) => known.merge(flow),
+                None => self.journeys.push(flow.clone()),
+            }
+        }
+        is_drained
+    }
+
+    /// Journeys that did not finish.
+    pub(super) fn unfinished(&self) -> u64 {
+        self.journeys.iter().map(|flow| flow.timed_out + flow.left_open).sum()
+    }
+
+    /// A line for each flow, and for each route of a stub that was called.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.journeys.iter().map(journey).chain(self.calls.iter().cloned()).collect()
+    }
+}
+
+fn journey(flow: &FlowSlice) -> String {
+    let mut text = format!("flow {}: {} started, {} finished", flow.name, units::counted(flow.started, "journey"), flow.finished);
+    if flow.finished > 0 {
+        text.push_str(&format!(", the slowest in {}", units::seconds(flow.time.max() as f64 / 1e9)));
+    }
+    let others =
+        [(flow.timed_out, "timed out"), (flow.left_open, "did not finish"), (flow.unmatched, "with a key that no journey started with")];
+    for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!(", {count} {what}"));
+    }
+    text
+}
+
+fn calls(stubs: &Stubs) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, recording) in stubs.recordings() {
+        for route in recording.routes.iter().filter(|route| route.requests > 0) {
+            let answers = route.statuses.iter().map(|(status, count)| match status {
+                0 => format!("{count} reset"),
+                status => format!("{count} × {status}"),
+            });
+            let mut ends: Vec<String> = answers.collect();
+            if route.abandoned > 0 {
+                ends.push(format!("{} abandoned by the caller", route.abandoned));
+            }
+            lines.push(format!("stub:{name} {}: {}, answered {}", route.route, units::counted(route.requests, "call"), ends.join(", ")));
+        }
+        if recording.unmatched > 0 {
+            let unmatched = units::counted(recording.unmatched, "call");
+            lines.push(format!("stub:{name}: {unmatched} that none of its routes matched, answered 404"));
+        }
+    }
+    lines
+}
