@@ -51,6 +51,7 @@ impl RunFeed<'_, '_> {
         stub_signals::held(&stubs).iter().for_each(|text| self.line(text));
         self.flows.take(std::mem::take(&mut readings.flow_events));
 
+        let told: Vec<String> = warnings(&snapshot).collect();
         let mark = |kind, text| Mark { at: snapshot.end, kind, text };
         let warnings: Vec<Mark> = unmatched.iter().map(|text| mark(MarkKind::Warning, text.clone())).collect();
         let asked: Vec<Mark> = marks.into_iter().map(|(kind, text)| mark(kind, text)).collect();
@@ -61,7 +62,7 @@ impl RunFeed<'_, '_> {
         let snapshot = Snapshot::hiding(Cow::Owned(snapshot), self.secrets).into_owned();
         let abort = self.judgement.snapshot(&readings, &snapshot);
 
-        unmatched.iter().for_each(|text| self.line(&format!("warning: {text}")));
+        told.iter().chain(&unmatched).for_each(|text| self.line(&format!("warning: {text}")));
         lines.iter().for_each(|line| self.line(line));
         self.readings(&readings);
         self.printed_lines();
@@ -128,6 +129,11 @@ impl RunFeed<'_, '_> {
         };
         ends.into_iter().min_by_key(weakness)
     }
+}
+
+/// What the workers warn of.
+fn warnings(snapshot: &Snapshot) -> impl Iterator<Item = String> {
+    snapshot.marks.iter().filter(|mark| mark.kind == MarkKind::Warning).map(|mark| mark.text.clone())
 }
 
 fn halt(failure: &SubscriberError) -> LoadControl {

@@ -25,6 +25,13 @@ export default test({ load: sequence(prepare.run(once()), browse.run(arrivals(20
 }
 
 #[test]
+fn a_request_that_nobody_awaits_is_finished_and_warned_of() {
+    let ended = once(server::nginx(), r#"user.get("/", { name: "Forgotten" });"#);
+    assert_eq!(ended.outcomes("passed"), 1, "{}", ended.everything());
+    ended.says("warning: scenario \"").says("does not await \"Forgotten\" (once.load.ts:");
+}
+
+#[test]
 fn the_answer_to_a_failed_request_is_shown() {
     let ended = once(
         server::httpbin(),

@@ -78,7 +78,7 @@ export function knownIn(value: any, keys: readonly string[], what: string) {
 /** Ends the prototype chain of classes: a name that their objects do not have is an error where it is read, not `undefined` that is called. */
 export function strict(...classes: (abstract new (...given: any[]) => object)[]) {
   for (const { prototype } of classes) {
-    const end = new Proxy(Object.prototype, {
+    const end = new Proxy({}, {
       get(target, name, receiver) {
         // `then` and `toJSON` are asked of any value, by `await` and `JSON.stringify`.
         if (typeof name !== "string" || name in target || name === "then" || name === "toJSON") return Reflect.get(target, name, receiver);
