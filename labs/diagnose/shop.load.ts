@@ -45,5 +45,5 @@ export default test({
   target,
   load: visit.run(loads[load]),
   observe: watch === "nothing" ? [] : watch === "process" ? processes : [...processes, ...others],
-  options: { requestTimeout: "10s", gracefulStop: "2s", insecure: true, tlsResumption: false },
+  options: { gracefulStop: "2s", insecure: true, tlsResumption: false },
 });
