@@ -120,7 +120,7 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals,
         let is_over = stopped_at.is_some() || next.is_none() && now >= profile_end;
         let end = stopped_at.unwrap_or(profile_end) + leaf.graceful_stop_ns;
         let is_idle = pool.under_way.get() == 0 && (stopped_at.is_some() || !pool.has_waiting() && !pool.exchange.is_needed());
-        if is_over && is_idle || now >= end.max(profile_end) {
+        if is_over && is_idle || now >= end {
             return;
         }
         let mut until = next.unwrap_or(if is_over { end } else { profile_end });

@@ -307,6 +307,15 @@ fn stop_lets_iterations_finish_and_halt_does_not() {
 }
 
 #[test]
+fn a_stopped_load_waits_no_longer_than_its_graceful_stop() {
+    let mut asked = Asked::new(rate(10.0, 100), |_| 50 * S);
+    (asked.graceful_stop_ns, asked.commands) = (S, vec![(10 * S + 1, WorkerCommand::Stop)]);
+    let (all, slices) = measured(&asked, 1);
+    assert_eq!((all.leaves[0].started, all.leaves[0].interrupted), (101, 101));
+    assert!(slices.iter().filter(|slice| slice.slice >= 11).all(|slice| slice.leaves[0].users_active == 0));
+}
+
+#[test]
 fn closed_users_loop_as_fast_as_the_target_lets_them() {
     for workers in [1, 2] {
         let profile = LoadProfile::Closed {
