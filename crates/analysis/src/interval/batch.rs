@@ -79,25 +79,25 @@ impl Batches {
         1.0 - self.total[index] as f64 / all as f64
     }
 
-    fn spread(&self, index: usize, all: u64) -> Spread {
+    fn spread(&self, index: usize, all: u64) -> BatchSpread {
         let tail = self.tail(index, all);
         let deviation = |batch: &Vec<u64>| {
             let samples = batch.last().copied().unwrap_or(0) as f64;
             (samples - batch[index] as f64) - tail * samples
         };
         let deviations: Vec<f64> = self.cumulative.iter().map(deviation).collect();
-        Spread { squares: deviations.iter().map(|d| d * d).sum(), deviations }
+        BatchSpread { squares: deviations.iter().map(|d| d * d).sum(), deviations }
     }
 }
 
 /// By how much the count above a value differs between batches.
-struct Spread {
+struct BatchSpread {
     /// Of each batch from what the whole run would have it be.
     deviations: Vec<f64>,
     squares: f64,
 }
 
-impl Spread {
+impl BatchSpread {
     fn batches(&self) -> f64 {
         self.deviations.len() as f64
     }

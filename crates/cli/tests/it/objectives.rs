@@ -22,7 +22,8 @@ export default test({{ target: "{target}", load: {load}, thresholds: [{threshold
 #[test]
 fn thresholds_that_hold_pass_and_those_that_do_not_have_their_exit_code() {
     let hold = "requests().count.equals(20), failures().rate.equals(0), responseTime().max.below(\"5s\"), \
-                iterationCount(\"S\").count.atLeast(20), iterations(\"S\").failed.count.equals(0), checks().failed.count.equals(0), checks().passed.rate.equals(1)";
+                iterationCount(\"S\").count.atLeast(20), iterations(\"S\").failed.count.equals(0), \
+                checks().failed.count.equals(0), checks().passed.rate.equals(1)";
     run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", hold).passes();
     let ended = run(server::nginx(), "s.run(arrivals(20).for(\"1s\"))", "requests().count.atLeast(21)").fails_a_threshold();
     assert_eq!(ended.summary()["verdict"]["thresholds"][0]["state"], "failed", "{}", ended.everything());

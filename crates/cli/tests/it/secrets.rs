@@ -31,7 +31,9 @@ const PLANTED: [&str; 14] = [
 pub(crate) const TOKEN: &str = "Zq7Token/ä \"x\"";
 
 pub(crate) fn script(target: &str) -> String {
-    r#"import { arrivals, base64, failures, flow, flowTime, observe, param, requests, responseTime, scriptErrors, scenario, secret, shared, stub, test } from "loadstone";
+    r#"import {
+  arrivals, base64, failures, flow, flowTime, observe, param, requests, responseTime, scenario, scriptErrors, secret, shared, stub, test,
+} from "loadstone";
 const token = param.string("token", { secret: true, help: "such as d3faultValue" });
 const key = param.string("apiKey", { secret: true });
 const preset = param.string("preset", { secret: true, default: "d3faultValue" });

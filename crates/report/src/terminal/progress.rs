@@ -35,7 +35,7 @@ pub struct Progress {
 /// One threshold in the middle of a run.
 #[derive(Debug)]
 struct ThresholdProgress {
-    stands: Standing,
+    stands: ThresholdStanding,
     label: String,
     /// `p99 was 38.2 ms`; empty before anything was measured.
     value: String,
@@ -43,7 +43,7 @@ struct ThresholdProgress {
 
 /// How a threshold stands, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum ThresholdStanding {
     Failed,
     Failing,
     Holding,
@@ -123,7 +123,7 @@ impl Progress {
         let mut parts = vec![self.clock(elapsed), self.rates(&window), self.users(), percentiles(&window.response), self.failures()];
         parts.extend(self.flows(&window));
         parts.extend(self.grade.map(|grade| grade_sign(grade).1.to_owned()));
-        for (stands, word) in [(Standing::Failed, "failed"), (Standing::Failing, "failing so far")] {
+        for (stands, word) in [(ThresholdStanding::Failed, "failed"), (ThresholdStanding::Failing, "failing so far")] {
             let count = self.thresholds.iter().filter(|threshold| threshold.stands == stands).count();
             if count > 0 {
                 parts.push(format!("{} {word}", units::counted(count as u64, "threshold")));
@@ -201,11 +201,13 @@ impl Progress {
     }
 
     fn threshold_line(&self, style: &Style) -> String {
-        let count = |wanted: Standing| self.thresholds.iter().filter(|threshold| threshold.stands == wanted).count();
-        let parts = [Standing::Holding, Standing::Unmeasured, Standing::Failing, Standing::Failed].map(|stands| {
-            let (sign, word, paint) = stands.sign();
-            (sign, word, paint, count(stands))
-        });
+        let count = |wanted: ThresholdStanding| self.thresholds.iter().filter(|threshold| threshold.stands == wanted).count();
+        let parts = [ThresholdStanding::Holding, ThresholdStanding::Unmeasured, ThresholdStanding::Failing, ThresholdStanding::Failed].map(
+            |stands| {
+                let (sign, word, paint) = stands.sign();
+                (sign, word, paint, count(stands))
+            },
+        );
         let mut line = label("thresholds", style);
         let mut used = LABEL;
         for (sign, word, paint, number) in parts.into_iter().filter(|(.., number)| *number > 0) {
@@ -224,10 +226,10 @@ const THRESHOLDS_MAX: usize = 4;
 impl ThresholdProgress {
     fn of(result: &ThresholdResult) -> Self {
         let stands = match result.state {
-            ThresholdState::Failed | ThresholdState::NoData => Standing::Failed,
-            _ if result.failing => Standing::Failing,
-            _ if result.measured.is_some() => Standing::Holding,
-            _ => Standing::Unmeasured,
+            ThresholdState::Failed | ThresholdState::NoData => ThresholdStanding::Failed,
+            _ if result.failing => ThresholdStanding::Failing,
+            _ if result.measured.is_some() => ThresholdStanding::Holding,
+            _ => ThresholdStanding::Unmeasured,
         };
         let value = if result.measured.is_some() { result.detail.split(';').next().unwrap_or_default() } else { "" };
         Self { stands, label: result.threshold.label.clone(), value: value.to_owned() }
@@ -242,13 +244,13 @@ impl ThresholdProgress {
     }
 }
 
-impl Standing {
+impl ThresholdStanding {
     fn sign(self) -> (&'static str, &'static str, Paint) {
         match self {
-            Standing::Failed => ("✗", "failed", Paint::Bad),
-            Standing::Failing => ("!", "failing so far", Paint::Doubt),
-            Standing::Holding => ("✓", "holding", Paint::Good),
-            Standing::Unmeasured => ("…", "open", Paint::Dim),
+            ThresholdStanding::Failed => ("✗", "failed", Paint::Bad),
+            ThresholdStanding::Failing => ("!", "failing so far", Paint::Doubt),
+            ThresholdStanding::Holding => ("✓", "holding", Paint::Good),
+            ThresholdStanding::Unmeasured => ("…", "open", Paint::Dim),
         }
     }
 }

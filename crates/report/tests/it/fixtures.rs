@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use analysis::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow, Grade, Percentile,
-    RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, TimeStats, Validity,
-    ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow,
+    Grade, Percentile, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState,
+    TimeStats, Validity, ValidityCheck, Verdict,
 };
 use metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
