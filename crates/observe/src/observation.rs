@@ -102,11 +102,12 @@ async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Sign
     let mut ticks = tokio::time::interval(Duration::from_nanos(period_ns));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut jitter = Jitter::new(&observer.name);
+    let keeps_time = observer.reader.keeps_time();
     let mut is_first = true;
     loop {
         ticks.tick().await;
         // The first reading is taken at once: it says whether the source is there.
-        if !std::mem::take(&mut is_first) {
+        if !std::mem::take(&mut is_first) && !keeps_time {
             tokio::time::sleep(jitter.next(period_ns)).await;
         }
         let begin = clock.now();

@@ -21,6 +21,11 @@ pub(crate) trait SignalReader: Send {
         every_ns
     }
 
+    /// Whether it must look at even intervals: what it reads is a window of time that has to meet the one before.
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
     /// Looks once. Readers that look more often than they report leave `out` empty in between.
     ///
     /// # Errors

@@ -69,6 +69,11 @@ impl SignalReader for Sql {
         Box::pin(async { Ok(self.look(out).await?) })
     }
 
+    /// Its query looks back by a fixed time for keys; a longer gap would lose some.
+    fn keeps_time(&self) -> bool {
+        self.keys.is_some()
+    }
+
     fn reset(&mut self) {
         self.connection.reset();
     }
