@@ -29,8 +29,8 @@ pub(crate) mod sessions;
 pub(crate) mod signal_moves;
 pub(crate) mod signals;
 pub(crate) mod stalls;
-pub(crate) mod timeline;
 mod strain;
+pub(crate) mod timeline;
 pub(crate) mod waiting;
 
 use run_directory::Run;

@@ -373,6 +373,25 @@ pub(crate) fn flow() -> FlowRow {
     }
 }
 
+/// What was observed of each resource.
+fn resources() -> Vec<ResourceRow> {
+    let resource = |kind, name: &str, unit: &str, limit, low, high| ResourceRow {
+        kind,
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        limit,
+        low,
+        high,
+    };
+    let of = |used, utilisation, waiting| Some(ResourceUse { used: Some(used), utilisation, waiting, errors: None });
+    vec![
+        resource(ResourceKind::Load, "requests in flight", "requests", None, of(1.2, None, None), of(26.0, None, None)),
+        resource(ResourceKind::Process, "process:8080", "cores", Some(2.0), of(0.1, Some(0.05), Some(0.0)), of(0.6, Some(0.3), Some(0.02))),
+        resource(ResourceKind::Pool, "tickets", "", Some(8.0), of(0.9, Some(0.11), Some(0.0)), of(8.0, Some(1.0), Some(17.5))),
+        resource(ResourceKind::Machine, "the machine", "", None, None, None),
+    ]
+}
+
 /// Thresholds failed, requests failed, a limit found.
 pub(crate) fn failed_summary() -> Summary {
     let mut summary = summary();
@@ -433,21 +452,7 @@ pub(crate) fn failed_summary() -> Summary {
         samples_before: 2000,
         samples_after: 4000,
     }];
-    let resource = |kind, name: &str, unit: &str, limit, low, high| ResourceRow {
-        kind,
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        limit,
-        low,
-        high,
-    };
-    let of = |used, utilisation, waiting| Some(ResourceUse { used: Some(used), utilisation, waiting, errors: None });
-    summary.resources = vec![
-        resource(ResourceKind::Load, "requests in flight", "requests", None, of(1.2, None, None), of(26.0, None, None)),
-        resource(ResourceKind::Process, "process:8080", "cores", Some(2.0), of(0.1, Some(0.05), Some(0.0)), of(0.6, Some(0.3), Some(0.02))),
-        resource(ResourceKind::Pool, "tickets", "", Some(8.0), of(0.9, Some(0.11), Some(0.0)), of(8.0, Some(1.0), Some(17.5))),
-        resource(ResourceKind::Machine, "the machine", "", None, None, None),
-    ];
+    summary.resources = resources();
     summary.verdict.thresholds[1] = threshold(
         "response time p99 of \"Create ticket\" below 50 ms over 10 s",
         ThresholdState::Failed,
