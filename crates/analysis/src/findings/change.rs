@@ -188,7 +188,7 @@ fn dwarfs_generator(facts: &Facts<'_>, change: &Change) -> bool {
 fn phase(facts: &Facts<'_>, change: &Change) -> Option<String> {
     let TimelineOf::Series(key) = &change.of else { return None };
     let mean = |from: f64, to: f64, outside: bool| {
-        let mut sums = [0.0_f64; 5];
+        let mut sums = [0.0_f64; 6];
         let mut count = 0;
         for slice in &facts.run.slices {
             let (start, end) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
@@ -206,8 +206,10 @@ fn phase(facts: &Facts<'_>, change: &Change) -> Option<String> {
     let (from, to) = span(change);
     let (before, after) = (mean(from, to, true)?, mean(from, to, false)?);
     let added = change.after.mean - change.before.mean;
-    let words = ["resolving the name", "connecting", "the TLS handshake", "waiting for the first byte", "the body"];
-    let most = (0..5).max_by(|a, b| ((after[*a] - before[*a]) * added.signum()).total_cmp(&((after[*b] - before[*b]) * added.signum())))?;
+    let words =
+        ["the wait for a connection", "resolving the name", "connecting", "the TLS handshake", "waiting for the first byte", "the body"];
+    let most = (0..words.len())
+        .max_by(|a, b| ((after[*a] - before[*a]) * added.signum()).total_cmp(&((after[*b] - before[*b]) * added.signum())))?;
     let by = after[most] - before[most];
     (by / added >= PHASE_SHARE).then(|| {
         format!("{} went from {} to {} per request on average", words[most], units::seconds(before[most]), units::seconds(after[most]))

@@ -221,6 +221,7 @@ fn scripts_that_throw_are_told() {
             message: "TypeError: not a function".into(),
             count: 10,
             first_at: snapshot.start,
+            samples: Vec::new(),
             trace: None,
         });
         snapshot

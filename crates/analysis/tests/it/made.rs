@@ -65,22 +65,8 @@ impl Slice {
 
     /// A passed request that first waits for its connection.
     pub(crate) fn request_connecting(mut self, name: &str, connect: u64, service: u64) -> Self {
-        let id = self.recorder.series(&key(SeriesKind::Request, name));
-        let started = self.begin() + 1_000 * SECOND;
         let phases = Phases { connect, wait: service - connect, ..Phases::default() };
-        let times = Sample {
-            scheduled: started,
-            started,
-            ended: started + service,
-            phases,
-            outcome: Outcome::Passed,
-            status: 200,
-            bytes_sent: 100,
-            bytes_received: 1000,
-            retried: 0,
-            trace: None,
-        };
-        self.recorder.record(id, &times);
+        self.record_with(&key(SeriesKind::Request, name), 0, phases, service, Outcome::Passed);
         self
     }
 
@@ -98,13 +84,6 @@ impl Slice {
 
     pub(crate) fn record(&mut self, kind: SeriesKind, name: &str, lag: u64, service: u64, outcome: Outcome) {
         self.record_as(&key(kind, name), lag, service, outcome);
-    }
-
-    /// A passed request that made a connection, and took no longer than that.
-    pub(crate) fn connecting(mut self, name: &str, connect: u64) -> Self {
-        let phases = Phases { connect, ..Phases::default() };
-        self.record_with(&key(SeriesKind::Request, name), 0, phases, connect, Outcome::Passed);
-        self
     }
 
     fn record_as(&mut self, key: &SeriesKey, lag: u64, service: u64, outcome: Outcome) {
