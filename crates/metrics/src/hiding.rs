@@ -121,6 +121,7 @@ mod tests {
             status: 500,
             bytes_sent: 0,
             bytes_received: 0,
+            retried: 0,
             trace: None,
         };
         recorder.failed_with(id, &sample, "status 500", || crate::FailureSample::new(500, headers.into_iter(), long.as_bytes()));
