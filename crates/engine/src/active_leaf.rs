@@ -12,7 +12,7 @@ use plan::{ScenarioRun, TestPlan};
 
 use crate::context::WorkerContext;
 use crate::control::WorkerError;
-use crate::failure::Failure;
+use crate::failure::WorkerFailure;
 use crate::user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};
 use crate::wakeup::Wakeup;
 
@@ -41,14 +41,14 @@ pub(crate) struct ActiveLeaf<C: UserFactory> {
     series: SeriesId,
     active: Cell<u64>,
     users_made: Cell<u64>,
-    failure: Failure,
+    failure: WorkerFailure,
 }
 
 impl<C: UserFactory> ActiveLeaf<C> {
     pub(crate) fn new(
         context: WorkerContext,
         factory: Rc<C>,
-        failure: Failure,
+        failure: WorkerFailure,
         plan: &TestPlan,
         number: u32,
         begin: Nanos,

@@ -26,7 +26,7 @@ pub(crate) enum Message {
 
 /// What all workers of a leaf have in common.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct ArrivalExchange {
     /// How many workers queue, and which.
     queueing: AtomicUsize,
     queues: Vec<AtomicBool>,
@@ -35,7 +35,7 @@ pub(crate) struct Exchange {
     inboxes: Vec<Mutex<Option<Receiver<Message>>>>,
 }
 
-impl Exchange {
+impl ArrivalExchange {
     pub(crate) fn new(workers: usize) -> Self {
         // A worker has at most one offer under way, and says twice per stretch of queueing that others are to look.
         let (posts, inboxes) = (0..workers).map(|_| channel(16 + 4 * workers)).unzip::<_, _, Vec<_>, Vec<_>>();
@@ -54,7 +54,7 @@ impl Exchange {
 
 /// One worker's place in the exchange.
 pub(crate) struct ExchangePlace {
-    exchange: Arc<Exchange>,
+    exchange: Arc<ArrivalExchange>,
     worker: usize,
     inbox: RefCell<Option<Receiver<Message>>>,
     queues: Cell<bool>,
@@ -63,7 +63,7 @@ pub(crate) struct ExchangePlace {
 }
 
 impl ExchangePlace {
-    pub(crate) fn new(exchange: Arc<Exchange>, worker: usize) -> Self {
+    pub(crate) fn new(exchange: Arc<ArrivalExchange>, worker: usize) -> Self {
         // Taken once, before any load; a lock that is poisoned or an inbox that is gone leaves the worker to itself.
         let inbox = exchange.inboxes.get(worker).and_then(|inbox| inbox.lock().ok()?.take());
         Self { exchange, worker, inbox: RefCell::new(inbox), queues: Cell::new(false), offering: Cell::new(false) }

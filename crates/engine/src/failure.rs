@@ -9,18 +9,18 @@ use crate::wakeup::Wakeup;
 
 /// The first failure of one worker. Clones are the same one.
 #[derive(Clone, Default)]
-pub(crate) struct Failure {
+pub(crate) struct WorkerFailure {
     error: Rc<RefCell<Option<WorkerError>>>,
     told: Wakeup,
 }
 
-impl Failure {
+impl WorkerFailure {
     pub(crate) fn tell(&self, error: WorkerError) {
         self.error.borrow_mut().get_or_insert(error);
         self.told.wake();
     }
 
-    /// Ready, once, after [`Failure::tell`].
+    /// Ready, once, after [`WorkerFailure::tell`].
     pub(crate) fn poll_told(&self, context: &mut Context<'_>) -> Poll<()> {
         self.told.poll(context)
     }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use metrics::{Nanos, Snapshot};
 
 use crate::control::{LoadControl, WorkerError};
-use crate::exchange::Exchange;
+use crate::exchange::ArrivalExchange;
 
 /// Length of the time that a snapshot covers.
 pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
@@ -38,12 +38,12 @@ pub(crate) struct LeafShared {
     /// Closed load: number of the next iteration.
     pub(crate) numbers: AtomicU64,
     /// Open load: how arrivals find a free user.
-    pub(crate) exchange: Arc<Exchange>,
+    pub(crate) exchange: Arc<ArrivalExchange>,
 }
 
 impl LeafShared {
     pub(crate) fn new(workers: usize) -> Self {
-        Self { numbers: AtomicU64::new(0), exchange: Arc::new(Exchange::new(workers)) }
+        Self { numbers: AtomicU64::new(0), exchange: Arc::new(ArrivalExchange::new(workers)) }
     }
 }
 

@@ -18,7 +18,7 @@ use plan::{OpenStage, ScenarioRun};
 
 use crate::active_leaf::ActiveLeaf;
 use crate::arrivals::{ArrivalShare, Arrivals, Due};
-use crate::exchange::{Exchange, ExchangePlace, Message};
+use crate::exchange::{ArrivalExchange, ExchangePlace, Message};
 use crate::pace::Pace;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
@@ -72,7 +72,7 @@ struct Assigned {
 }
 
 /// Runs an open leaf on one worker until its last iteration has ended or was interrupted.
-pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenStage], exchange: Arc<Exchange>, turns: Turns) {
+pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenStage], exchange: Arc<ArrivalExchange>, turns: Turns) {
     let users_max = leaf.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX).max(1);
     let share = leaf.context.share();
     // Fewer users than workers: the first workers have one user each and share all arrivals; the others have none.

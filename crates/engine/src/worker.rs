@@ -22,7 +22,7 @@ use crate::context::WorkerContext;
 use crate::control::WorkerError;
 use crate::descriptors::{self, DescriptorTables};
 use crate::event_loop::EventLoop;
-use crate::failure::Failure;
+use crate::failure::WorkerFailure;
 use crate::messages::{LeafShared, WorkerCommand, WorkerLink, WorkerReport};
 use crate::snapshots::SnapshotTicker;
 use crate::tasks::{Spawner, Tasks};
@@ -114,7 +114,7 @@ pub(crate) async fn carry_out<C: UserFactory>(
     spawner.spawn(factory.drive());
     let snapshots = Rc::new(SnapshotTicker::new(context.clone(), Rc::clone(&factory), link.clone()));
     spawner.spawn(Rc::clone(&snapshots).tick());
-    let failure = Failure::default();
+    let failure = WorkerFailure::default();
     let lead = async {
         let mut leaves: Vec<Rc<ActiveLeaf<C>>> = Vec::new();
         while let Some(command) = next_command(&mut commands, &failure).await {
@@ -141,7 +141,7 @@ pub(crate) async fn carry_out<C: UserFactory>(
 }
 
 /// The coordinator's next command; `None` when there is none, or the worker cannot carry on.
-async fn next_command(commands: &mut Receiver<WorkerCommand>, failure: &Failure) -> Option<WorkerCommand> {
+async fn next_command(commands: &mut Receiver<WorkerCommand>, failure: &WorkerFailure) -> Option<WorkerCommand> {
     poll_fn(|context| match failure.poll_told(context) {
         Poll::Ready(()) => Poll::Ready(None),
         Poll::Pending => commands.poll_recv(context),
