@@ -65,7 +65,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let claim = format!("{}{beside} while the load stayed the same ({load})", what(change));
     let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change);
     let standing = match (change.is_slower(), piles_up) {
-        (true, false) => Standing::Fault,
+        (true, false) => Standing::Symptom,
         (true, true) => Standing::Consequence,
         (false, _) => Standing::Passing,
     };

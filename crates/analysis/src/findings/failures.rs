@@ -116,8 +116,8 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
     match failing.when {
         FailedWhen::AboveLoad { .. } if is_limited => Standing::Consequence,
         FailedWhen::Since(at) | FailedWhen::Between(at, _) if waited_before(at) => Standing::Consequence,
-        FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Cause,
-        FailedWhen::Throughout if failing.share() >= LARGE => Standing::Cause,
+        FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Symptom,
+        FailedWhen::Throughout if failing.share() >= LARGE => Standing::Symptom,
         FailedWhen::Throughout => Standing::Fault,
         FailedWhen::Between(..) | FailedWhen::Until(_) => Standing::Passing,
     }
@@ -230,8 +230,11 @@ fn lost_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {
     let name = &flow.merged.name;
     let claim =
         format!("{} of {} \"{name}\" were given up: their time limit passed without a finish", units::count(lost), units::count(started));
-    let standing =
-        if facts.waiting.iter().any(|waiting| waiting.flow.as_deref() == Some(&**name)) { Standing::Consequence } else { Standing::Cause };
+    let standing = if facts.waiting.iter().any(|waiting| waiting.flow.as_deref() == Some(&**name)) {
+        Standing::Consequence
+    } else {
+        Standing::Symptom
+    };
     let late = flow.merged.late;
     let text = format!("{} of those that started; {} of them finished later", units::share(share), units::count(late));
     Some(

@@ -58,7 +58,7 @@ const RULES_OF_EACH: &[fn(&Facts<'_>) -> Vec<RankedFinding>] = &[failures::find,
 pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let of_each = RULES_OF_EACH.iter().flat_map(|rule| rule(facts));
     let mut found: Vec<RankedFinding> = of_each.chain(RULES.iter().filter_map(|rule| rule(facts))).collect();
-    found.sort_by_key(|found| (found.doubt, found.standing, std::cmp::Reverse(found.finding.confidence)));
+    found.sort_by_key(RankedFinding::rank);
     let remark = if found.is_empty() { remark::of(facts) } else { String::new() };
     Findings { findings: found.into_iter().map(|found| found.finding).collect(), remark }
 }

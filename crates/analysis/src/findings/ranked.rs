@@ -3,11 +3,13 @@
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, Evidence, Finding};
 
-/// What kind of statement a finding makes; findings are listed in this order.
+/// What kind of statement a finding makes; findings are listed in this order, but for causes of low confidence, which come after symptoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// Why the system cannot do more, while more was asked of it all along.
     Cause,
+    /// What began to fail or to take longer: certain, but only what was seen from outside.
+    Symptom,
     /// What is wrong, though the system carries the load.
     Fault,
     /// What limited the system for a while, and then no longer.
@@ -42,6 +44,13 @@ impl Standing {
 }
 
 impl RankedFinding {
+    /// Findings are sorted by it, ascending.
+    pub(super) fn rank(&self) -> impl Ord + use<> {
+        let is_guess = self.standing == Standing::Cause && self.finding.confidence == Confidence::Low;
+        let standing = if is_guess { Standing::Symptom } else { self.standing };
+        (self.doubt, standing, is_guess, std::cmp::Reverse(self.finding.confidence))
+    }
+
     /// Without evidence so far.
     pub(super) fn new(standing: Standing, rule: &str, confidence: Confidence, claim: String) -> Self {
         let finding =
