@@ -1476,7 +1476,8 @@ declare module "loadstone" {
   /** The earlier name of {@link iterations} for thresholds. */
   export function iterationCount(of?: string | { scenario?: string }): IterationMetric;
   /**
-   * Errors that iterations threw and nothing caught, of one scenario or all: their count, and as `rate` relative to the iterations that ended. A test
+   * Errors that iterations threw and nothing caught, of one scenario or all: their count, and as `rate` relative to the iterations that ended. What is
+   * thrown after a request of the iteration failed is a consequence of that, and not counted. A test
    * without a threshold on them has `scriptErrors().count.equals(0)`; one with it says itself how many may be.
    *
    * @example

@@ -140,6 +140,14 @@ fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Optio
     let (threshold, value) = (&result.threshold, result.measured?);
     let (Window::WholeRun, Aggregate::Quantile(quantile)) = (threshold.window, threshold.aggregate) else { return None };
     let flow = tally.flows().iter().find(|flow| threshold.selector.name.as_deref() == Some(&flow.merged.name))?;
+    let mut samples = ThresholdSamples::default();
+    run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds).for_each(|slice| {
+        samples.add(threshold, slice, LoadTime::default());
+    });
+    // Among journeys that did not finish, the time is longer than what was measured, whatever the generator added.
+    if !matches!(samples.measure(&threshold.metric, threshold.aggregate, None), MeasuredValue::Value(_)) {
+        return None;
+    }
     let doubts = DoubtTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);
     let doubt = value - doubts.of_flow(&flow.merged.time).least(quantile, value, &flow.merged.time);
     let is_open = matters(value, doubt) && threshold.bound.holds(value - doubt);

@@ -80,7 +80,7 @@ export default test({
     responseTime({ scenario: `Visit ${token}`, group: `Group ${token}` }).p50.below("20s"),
     flowTime(journey, `Stage ${token}`).p50.below("10s"),
     failures({ group: `Group ${token}` }).count.equals(0),
-    scriptErrors(`Visit ${token}`).count.equals(6),
+    scriptErrors(`Visit ${token}`).count.equals(0),
   ],
 });
 "#
