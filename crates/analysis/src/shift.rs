@@ -3,7 +3,7 @@
 //! Circular binary segmentation (Olshen, Venkatraman, Lucito & Wise 2004): of all stretches of the series, the one whose mean differs most from that of the
 //! rest. Values are clipped first (as Huber's M-estimators do), so that an outlier has little weight. Chance is what permutations give; beyond them, the
 //! tail of a maximum is Gumbel's (as in Knijnenburg et al. 2009). Neighbours in time resemble each other, which makes sums vary more: scores are taken
-//! down by that factor, as Hamed & Rao (1998) do for trends. Permuted blocks were tried first: with the few that a minute holds they missed a tenth of
+//! down by that factor, as Hamed & Rao (1998) do for trends; of a plain shift, only the noise beside it counts for so much more. Permuted blocks were tried first: with the few that a minute holds they missed a tenth of
 //! all doubled medians. Pettitt's test (1979) is the special case of one change; it misses what returns to where it was.
 
 use crate::robust::{median, spread};
@@ -19,6 +19,8 @@ const PERMUTATIONS: usize = 99;
 const REACHED_MAX: usize = 5;
 /// Independent values that a series must be worth.
 const INDEPENDENT_MIN: f64 = 8.0;
+/// Part of the variance from which a shift is plain: what is left beside it is all that could make it by chance.
+const EXPLAINED: f64 = 0.75;
 /// How much better (in squared standard deviations) two ends must be than one: there are many more stretches than ends.
 const SECOND_END: f64 = 8.0;
 /// Standard deviations that no series without a change would fail to reach by chance alone.
@@ -49,10 +51,12 @@ pub(crate) fn find(values: &[f64]) -> Option<Shift> {
         return None;
     }
     let dependence = dependence(&scores, start, end);
-    if (count as f64) < INDEPENDENT_MIN * dependence {
+    let is_plain = score * score >= EXPLAINED * count as f64;
+    if (count as f64) < INDEPENDENT_MIN * dependence && !is_plain {
         return None;
     }
-    let p_value = chance(&scores, &weights, score / dependence.sqrt())?;
+    let lowered = if is_plain { lowered(score, count, dependence) } else { score / dependence.sqrt() };
+    let p_value = chance(&scores, &weights, lowered)?;
     let (start, end) = sharpened(values, start, end);
     Some(Shift { start, end, p_value, start_error: error_of_start(values, start, end, dependence) })
 }
@@ -129,6 +133,14 @@ fn dependence(scores: &[f64], start: usize, end: usize) -> f64 {
     // Short series hide a part of it (Kendall 1954); twice, as two levels were fitted.
     let first = (first + 2.0 * (1.0 + 3.0 * first) / n).min(0.95);
     summed.max((1.0 + first) / (1.0 - first))
+}
+
+/// The score that a plain shift would have if the noise beside it were independent. A score holds a shift against all of the variance, itself included, so that
+/// not even the clearest exceeds √n; Student's t holds it against the rest, and that alone is what dependence makes larger.
+fn lowered(score: f64, count: usize, dependence: f64) -> f64 {
+    let n = count as f64;
+    let t = score / (1.0 - (score * score / n).min(0.9999)).sqrt() / dependence.sqrt();
+    t / (1.0 + t * t / n).sqrt()
 }
 
 /// The chance of a score as high, from the scores of permutations. `None`: it is nothing unusual.
@@ -237,6 +249,16 @@ mod tests {
         for memory in [0.0, 0.5, 0.8] {
             let found = (1..=400).filter(|seed| find(&noise(60, memory, *seed)).is_some_and(|found| found.p_value < 0.01)).count();
             assert!(found <= if memory > 0.0 { 16 } else { 8 }, "memory {memory}: {found} of 400 at 1 %");
+        }
+    }
+
+    #[test]
+    fn noise_with_a_memory_hides_no_step_that_dwarfs_it() {
+        for seed in 1..30 {
+            let wandering = noise(40, 0.9, seed);
+            let step: Vec<f64> = wandering.iter().enumerate().map(|(n, value)| value + if n >= 20 { 6.0 } else { 0.0 }).collect();
+            let found = find(&step).unwrap();
+            assert!((found.start, found.end) == (20, 40) && found.p_value < 1e-3, "seed {seed}: {found:?}");
         }
     }
 

@@ -19,8 +19,8 @@ const PERIOD_MIN_S: f64 = 3.0;
 /// How far a distance may be off: a second, since seconds are what is kept, or a tenth.
 const OFF_S: f64 = 1.0;
 const OFF_SHARE: f64 = 0.1;
-/// Chance that pauses at random would come as evenly.
-const CHANCE_MAX: f64 = 1e-3;
+/// Chance that pauses at random would come as evenly: four within a second of ten seconds each are one in two hundred.
+const CHANCE_MAX: f64 = 1e-2;
 /// Load in the slow seconds over that in the others, from which it explains them.
 const MORE_LOAD: f64 = 1.2;
 /// A signal goes along when it is this many of its own spreads away in the slow seconds, and this part of the larger level.

@@ -18,7 +18,8 @@ const TOGETHER_S: f64 = 3.0;
 /// How many times as much makes a change sure.
 const SURE: f64 = 1.5;
 const SURE_P: f64 = 1e-3;
-/// How many times the generator's p99 of lag a change must be to rule the generator out.
+/// How many times the generator's p99 of lag a change must be to be the target's at all, and to rule the generator out.
+const BEYOND_LAG: f64 = 3.0;
 const DWARFED: f64 = 10.0;
 /// Part of the arrivals that does not leave, from which work piles up.
 const PILES_UP: f64 = 0.04;
@@ -26,8 +27,9 @@ const PILES_UP: f64 = 0.04;
 const PHASE_SHARE: f64 = 0.6;
 
 pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
-    let mut left: Vec<&Change> =
-        facts.changes.found.iter().filter(|change| !is_of_failures(facts, change) && !is_of_backlog(facts, change)).collect();
+    let is_told =
+        |change: &&Change| !is_of_failures(facts, change) && !is_of_backlog(facts, change) && is_beyond_lag(facts, change, BEYOND_LAG);
+    let mut left: Vec<&Change> = facts.changes.found.iter().filter(is_told).collect();
     let mut found = Vec::new();
     while found.len() < FINDINGS_MAX && !left.is_empty() {
         // Groups, scenarios and journeys change with the requests in them.
@@ -62,19 +64,21 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let names: Vec<&str> = requests.iter().map(|other| other.of.name()).collect();
     let beside = if names.is_empty() { String::new() } else { format!(", and {} with it,", named(&names)) };
     let load = load(facts, change);
-    let claim = format!("{}{beside} while the load stayed the same ({load})", what(change));
+    let what_changed = what(change);
+    let what_changed = if beside.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
+    let claim = format!("{what_changed}{beside} while the load stayed the same ({load})");
     let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change);
     let standing = match (change.is_slower(), piles_up) {
         (true, false) => Standing::Symptom,
         (true, true) => Standing::Consequence,
         (false, _) => Standing::Passing,
     };
-    let dwarfs = dwarfs_generator(facts, change);
+    let dwarfs = is_beyond_lag(facts, change, DWARFED);
     let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs;
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
     let mut found = RankedFinding::new(standing, "change", confidence, claim).rests_on(numbers(change), columns(change), span(change));
     for other in with {
-        found = found.rests_on(format!("{}: {}", what(other), numbers(other)), columns(other), span(other));
+        found = found.rests_on(format!("{}: {}", what(other).trim_end_matches(','), numbers(other)), columns(other), span(other));
     }
     if let Some(phase) = phase(facts, change) {
         found = found.rests_on(phase, vec!["phases/wait".to_owned()], span(change));
@@ -173,15 +177,15 @@ fn piles_up(facts: &Facts<'_>, change: &Change) -> bool {
     due > 0 && due.saturating_sub(ended) as f64 >= PILES_UP * due as f64
 }
 
-/// Whether the change is too large to have been made by a generator this late.
-fn dwarfs_generator(facts: &Facts<'_>, change: &Change) -> bool {
+/// Whether the change is so many times as large as the generator was late.
+fn is_beyond_lag(facts: &Facts<'_>, change: &Change, times: f64) -> bool {
     let read_lag = facts.tally.workers().iter().filter_map(|worker| worker.read_lag.quantile(0.99)).max().unwrap_or(0);
     let lag = facts.tally.together(SeriesKind::Request).and_then(|all| all.lag.quantile(0.99)).unwrap_or(0);
     let by = match change.shape {
         Shape::Part { typical_s, .. } => typical_s,
         Shape::Step | Shape::Drift => (change.after.median - change.before.median).abs(),
     };
-    by >= DWARFED * lag.max(read_lag) as f64 / 1e9
+    by >= times * lag.max(read_lag) as f64 / 1e9
 }
 
 /// The phase that holds most of the added time.

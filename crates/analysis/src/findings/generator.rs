@@ -1,5 +1,5 @@
-//! The load generator itself: at its limit, or so late that what the run rests on may be its doing. Both are causes before any of the target's only
-//! where they are certain; a doubt follows what it leaves standing.
+//! The load generator itself: at its limit, or so late that most of what the run rests on may be its doing. Where it only may have added to some numbers,
+//! those are marked and validity says so: that limits nothing.
 
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
@@ -18,8 +18,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     } else if worst.grade == Some(Grade::Invalid) {
         certain(Confidence::Medium, "Most of the times that the run rests on may be the load generator's")
     } else {
-        let claim = "The load generator may have added to some of the times that the run rests on";
-        RankedFinding::new(Standing::Consequence, "generator", Confidence::Medium, claim.to_owned())
+        return None;
     };
     let whole = (0.0, facts.tally.duration_seconds());
     let found = checks.iter().copied().chain(generator.reasons()).fold(found, |found, check| {

@@ -5,6 +5,8 @@ use crate::facts::Facts;
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
+/// Chance of so even pauses from which they are no chance.
+const SURE: f64 = 1e-3;
 /// Signals and instants that are named.
 const NAMED_MAX: usize = 3;
 
@@ -16,9 +18,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (longest, usual) = (units::seconds(stalls.longest_s), units::seconds(stalls.usual_longest_s));
     let period = units::seconds(stalls.period_s);
     let claim = format!("Every {period} {who} take up to {longest}: the target stands still for about that long");
+    let confidence = if stalls.chance <= SURE { Confidence::High } else { Confidence::Medium };
     let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
-    let found = RankedFinding::new(Standing::Fault, "periodic-stall", Confidence::High, claim).rests_on(
+    let found = RankedFinding::new(Standing::Fault, "periodic-stall", confidence, claim).rests_on(
         format!(
             "{} pauses, at {} and so on: the slowest request of such a second took {longest}, of any other {usual}; {} of the {} requests that \
              ended in those seconds were slower than usual",

@@ -7,7 +7,7 @@ use metrics::{Histogram, Outcome};
 
 use super::axis::Axis;
 use super::digest::{PERCENTILES, StepDigest, TimeDigest, percentile};
-use super::step::{FailureKind, TimelineFlow, TimelineStep, WorkerTime};
+use super::step::{FailedAs, TimelineFlow, TimelineStep, WorkerTime};
 use super::{column, grid, says_something};
 use crate::view::{ChartColumn, Panel};
 
@@ -107,16 +107,16 @@ fn in_flight(axis: &Axis) -> Panel {
 }
 
 fn failures(axis: &Axis) -> Panel {
-    let mut kinds: BTreeMap<&FailureKind, u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<&FailedAs, u64> = BTreeMap::new();
     for (kind, count) in axis.steps().iter().flat_map(|step| &step.failures) {
         *kinds.entry(kind).or_default() += count;
     }
-    let mut kinds: Vec<(&FailureKind, u64)> = kinds.into_iter().collect();
+    let mut kinds: Vec<(&FailedAs, u64)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let (drawn, others) = kinds.split_at(kinds.len().min(FAILURE_LINES_MAX));
     let count =
-        |step: &TimelineStep, wanted: &FailureKind| step.failures.iter().find(|(kind, _)| kind == wanted).map_or(0, |(_, count)| *count);
-    let line = |(kind, _): &(&FailureKind, u64)| {
+        |step: &TimelineStep, wanted: &FailedAs| step.failures.iter().find(|(kind, _)| kind == wanted).map_or(0, |(_, count)| *count);
+    let line = |(kind, _): &(&FailedAs, u64)| {
         let id = format!("failures/{}/{}", outcome_id(kind.outcome), kind.request);
         over(axis, &id, &format!("{}: {}", kind.request, kind.outcome.label()), |step| step.rate(count(step, kind)))
     };

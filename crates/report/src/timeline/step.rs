@@ -82,7 +82,7 @@ impl TimelineFlow {
 
 /// A request that failed, and how.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FailureKind {
+pub(crate) struct FailedAs {
     pub(crate) outcome: Outcome,
     pub(crate) request: Arc<str>,
 }
@@ -102,7 +102,7 @@ pub(crate) struct TimelineStep {
     pub(crate) read_lag: Histogram,
     pub(crate) stall_ns_max: u64,
     /// Ascending; at most [`FAILURE_KINDS_MAX`], and then by outcome alone.
-    pub(crate) failures: Vec<(FailureKind, u64)>,
+    pub(crate) failures: Vec<(FailedAs, u64)>,
     /// Requests per second, second by second.
     pub(crate) request_rate: Option<ValueRange>,
     pub(crate) arrivals_due: u64,
@@ -157,7 +157,7 @@ impl TimelineStep {
                     self.response.merge(&series.response);
                     self.lag.merge(&series.lag);
                     for (outcome, count) in series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
-                        add(&mut self.failures, FailureKind { outcome: *outcome, request: Arc::clone(&series.key.name) }, *count);
+                        add(&mut self.failures, FailedAs { outcome: *outcome, request: Arc::clone(&series.key.name) }, *count);
                     }
                     for (sum, (_, phase)) in self.phase_ns.iter_mut().zip(series.phases.all()) {
                         *sum += phase.sum();
@@ -259,11 +259,11 @@ impl TimelineStep {
     }
 }
 
-fn add(list: &mut Vec<(FailureKind, u64)>, kind: FailureKind, count: u64) {
+fn add(list: &mut Vec<(FailedAs, u64)>, kind: FailedAs, count: u64) {
     match list.binary_search_by(|(known, _)| known.cmp(&kind)) {
         Ok(index) => list[index].1 += count,
         Err(_) if list.len() >= FAILURE_KINDS_MAX && *kind.request != *OTHER_REQUESTS => {
-            add(list, FailureKind { request: OTHER_REQUESTS.into(), ..kind }, count);
+            add(list, FailedAs { request: OTHER_REQUESTS.into(), ..kind }, count);
         }
         Err(index) => list.insert(index, (kind, count)),
     }
