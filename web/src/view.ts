@@ -3,13 +3,13 @@
 
 export type RunState = "running" | "completed" | "interrupted" | "aborted" | "failed" | "killed";
 export type Grade = "valid" | "suspect" | "invalid";
-export type ThresholdState = "passed" | "failed" | "no_data" | "pending";
+export type ThresholdState = "passed" | "failed" | "no_data" | "undecided" | "pending";
 export type Confidence = "low" | "medium" | "high";
 export type MarkKind = "leaf_began" | "leaf_ended" | "load_ended" | "drained" | "stage" | "adjusted" | "warning" | "stopped";
 export type SeriesKind = "request" | "group" | "iteration" | "check" | "flow";
 export type Outcome =
   | "passed" | "status" | "expect" | "timeout" | "dns" | "refused" | "reset" | "closed" | "connect" | "tls" | "protocol" | "script"
-  | "ports_exhausted" | "descriptors_exhausted" | "interrupted";
+  | "step" | "ports_exhausted" | "descriptors_exhausted" | "interrupted";
 export type ParameterOrigin = "default" | "file" | "environment" | "command_line";
 
 export interface TestView {
@@ -102,6 +102,8 @@ export interface ThresholdResult {
   state: ThresholdState;
   measured: number | null;
   at_seconds: number | null;
+  /** While running: it does not hold so far, and may yet. */
+  failing?: boolean;
   detail: string;
 }
 
@@ -133,6 +135,8 @@ export interface Percentile {
   low: number | null;
   high: number | null;
   samples_beyond: number;
+  /** By how much at most the load generator can have added to it, where that matters. */
+  doubt?: number;
 }
 
 export interface TimeStats {
@@ -140,7 +144,11 @@ export interface TimeStats {
   mean: number | null;
   min: number | null;
   max: number | null;
+  /** The longest wait was cut off: the true maximum is `max` or more. */
+  max_is_bound?: boolean;
   percentiles: Percentile[];
+  mean_doubt?: number;
+  max_doubt?: number;
 }
 
 export interface RequestRow extends SeriesKey {
@@ -155,6 +163,8 @@ export interface RequestRow extends SeriesKey {
   statuses: [number, number][];
   bytes_sent: number;
   bytes_received: number;
+  /** Sent again, since the connection they went out on was being closed as idle. */
+  retried: number;
 }
 
 export interface CheckRow extends SeriesKey {
@@ -169,12 +179,70 @@ export interface ErrorRow extends SeriesKey {
   first_at_seconds: number;
   /** Trace id of the first, if requests carry one. */
   trace?: string;
+  /** What the first of them were answered with. */
+  samples?: ErrorSample[];
+}
+
+/** The answer to a request that failed, without secrets. */
+export interface ErrorSample {
+  at_seconds: number;
+  status: number;
+  headers: [name: string, value: string][];
+  /** Its beginning; empty where it is no text. */
+  body: string;
+  body_bytes: number;
+}
+
+/** A signal of the system that is worth a look: the fields that the page uses. */
+export interface SignalRow {
+  name: string;
+  unit: Unit;
+}
+
+/** Something that changed at an instant while the load stayed the same. */
+export interface ChangeRow {
+  of: "request" | "group" | "scenario" | "flow" | "signal";
+  name: string;
+  metric: "service.p50" | "service.mean" | "failures.share" | "value.p50" | (string & {});
+  at_seconds: number;
+  /** By how much that may be off, either way. */
+  at_error_seconds: number;
+  until_seconds: number | null;
+  before: number;
+  after: number;
+  samples_before: number;
+  samples_after: number;
+}
+
+export type ResourceKind =
+  | "load" | "process" | "thread" | "group" | "machine" | "pool" | "sessions" | "endpoint" | "queue" | "heap" | "event_loop" | "descriptors" | "disk"
+  | "network";
+
+/** How a resource was used at some load; what was not measured is left out. */
+export interface ResourceUse {
+  used?: number;
+  utilisation?: number;
+  waiting?: number;
+  errors?: number;
+}
+
+export interface ResourceRow {
+  kind: ResourceKind;
+  name: string;
+  /** Of `used` and `limit`. */
+  unit: string;
+  limit?: number;
+  /** Left out if the load did not vary. */
+  low?: ResourceUse;
+  /** Left out if it was not observed. */
+  high?: ResourceUse;
 }
 
 export interface Totals {
   duration_seconds: number;
   requests: number;
   requests_failed: number;
+  retried: number;
   request_rate: number;
   failure_share: number;
   iterations: number;
@@ -223,6 +291,9 @@ export interface Summary {
   flows: FlowRow[];
   checks: CheckRow[];
   errors: ErrorRow[];
+  signals: SignalRow[];
+  changes: ChangeRow[];
+  resources?: ResourceRow[];
   verdict: Verdict;
 }
 
@@ -230,6 +301,7 @@ export interface SlowSample extends SeriesKey {
   /** Nanoseconds on the run's clock. */
   started: number;
   response_ns: number;
+  queue_ns?: number;
   dns_ns: number;
   connect_ns: number;
   tls_ns: number;
@@ -253,5 +325,7 @@ export interface ReportView {
   slowest: SlowSample[];
   /** Notes in words, per row of `summary.flows`. */
   flow_notes: string[][];
+  /** Percentiles to which the load generator may have added, in words; the largest part first. */
+  doubt_notes?: string[];
   notes: string[];
 }

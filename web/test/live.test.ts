@@ -125,6 +125,21 @@ test("the page follows the run, and says when it is over", async () => {
   expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
 });
 
+test("a threshold that fails so far is told before it is decided", async () => {
+  const view = after(31);
+  for (const result of view.summary.verdict.thresholds) result.state = "pending";
+  server.send(view);
+  const answer = page.getByTestId("verdict-thresholds");
+  await expect.poll(() => answer.innerText()).toContain("Not yet decided");
+  const failing = structuredClone(view);
+  failing.summary.verdict.thresholds[3]!.failing = true;
+  server.send(failing);
+  await expect.poll(() => answer.innerText()).toContain("Failing so far");
+  expect(await answer.getAttribute("class")).toContain("warn");
+  await answer.click();
+  expect(await page.locator("#thresholds-detail li.warn").innerText()).toContain("Failures rate below");
+});
+
 test("what a second adds is joined to the view before", async () => {
   await expect.poll(() => requests().innerText()).toBe("3,000");
   server.sendDelta(after(33), 29);

@@ -256,6 +256,41 @@ test("text in a view can never become markup", async () => {
   await opened.close();
 });
 
+test("an error shows what the first requests were answered with, as text", () =>
+  reading("findings", {}, async (page) => {
+    const row = page.locator("tr", { hasText: "pool exhausted" });
+    const samples = row.locator("details");
+    expect(await row.locator("pre").first().isVisible()).toBe(false);
+    await samples.locator("summary").click();
+    const words = await text(samples);
+    expect(words).toContain("Status 503 at 2:00 · body of 14.2 kB");
+    expect(words).toContain("retry-after: 2");
+    expect(words).toContain("<h1>Pool exhausted</h1><img src=x");
+    expect(words).toContain("no body");
+    expect(await page.locator("pre img, pre h1").count()).toBe(0);
+    expect(await page.title()).not.toContain("taken over");
+    const body = row.locator("pre").first();
+    expect(await body.evaluate((pre) => pre.scrollHeight > pre.clientHeight)).toBe(true);
+
+    const image = page.locator("tr", { hasText: "expected /^" });
+    expect(await text(image)).toContain('found   "12,50 €"');
+    await image.locator("summary").click();
+    expect(await text(image)).toContain("Status 200 at 1:01 · 20.5 kB of binary data");
+  }));
+
+test("what was queued for, sent again, and failed by a step is told", () =>
+  reading("findings", {}, async (page) => {
+    await page.locator("[data-testid=row]", { hasText: "Create ticket" }).locator("th button").click();
+    const more = page.locator("tr.more");
+    expect(await text(more)).toContain("queue");
+    expect(await text(more)).toContain("3 after an idle close");
+    expect(await text(page.locator("section.facts"))).toContain("3 requests sent again after an idle close");
+    expect(await text(page.locator(".key"))).toContain("waiting for a connection");
+    await page.getByRole("tab", { name: /Groups/ }).click();
+    await page.locator("[data-testid=row] th button").click();
+    expect(await text(more)).toContain("a step failed");
+  }));
+
 test("a page without a run says what to do", async () => {
   const opened = await browser.newPage();
   await opened.goto(new URL("../dist/index.html", import.meta.url).href);
@@ -275,6 +310,24 @@ test("a request that is picked in the table has the charts to itself", () =>
     await page.getByRole("button", { name: "Show all requests" }).click();
     await drawn(page, "phases");
   }));
+
+test("a threshold that the load generator leaves undecided is neither met nor failed", async () => {
+  const view = JSON.parse(fixture("healthy"));
+  const [, result] = view.summary.verdict.thresholds;
+  result.state = "undecided";
+  result.detail = "p99 was 251 ms, of which up to 9 ms may be the load generator's, bound 250 ms";
+  const { page, complaints, close } = await open(browser, JSON.stringify(view));
+  const answer = page.getByTestId("verdict-thresholds");
+  expect(await text(answer)).toContain("Undecided");
+  expect(await text(answer)).toContain(`1 of 4 thresholds: ${result.threshold.label}`);
+  expect(await answer.getAttribute("class")).toContain("warn");
+  expect(await answer.getAttribute("aria-expanded")).toBe("true");
+  const item = page.locator("#thresholds-detail li", { hasText: result.threshold.label });
+  expect(await item.getAttribute("class")).toContain("warn");
+  expect(await text(item)).toContain("up to 9 ms may be the load generator's");
+  expect(complaints).toEqual([]);
+  await close();
+});
 
 test("the page begins with the verdict, then requests and errors, then charts", () =>
   reading("failing", {}, async (page) => {

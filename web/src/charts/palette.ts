@@ -28,8 +28,10 @@ const NAMED: Record<string, ThemePair> = {
   "failures/refused": ["#5458a8", "#9da1ee"],
   "failures/reset": ["#2f74c0", "#7db4f0"],
   "failures/script": ["#8c6d46", "#cbab82"],
+  "failures/step": ["#7a8791", "#97a5b0"],
   "phases/lag": ["#c8502f", "#f08a6c"],
   "phases/other": ["#b4bdc4", "#54626d"],
+  "phases/queue": ["#c2477f", "#ee8cb8"],
   "phases/dns": ["#b99a1f", "#dcc25c"],
   "phases/connect": ["#d9822b", "#f0a75a"],
   "phases/tls": ["#6a5acd", "#a79cf5"],
@@ -37,7 +39,7 @@ const NAMED: Record<string, ThemePair> = {
   "phases/body": ["#84bcc3", "#2f7681"],
 };
 
-export const PHASE_NAMES = ["dns", "connect", "tls", "wait", "body"] as const;
+export const PHASE_NAMES = ["queue", "dns", "connect", "tls", "wait", "body"] as const;
 
 /** Colour of a column; `index` is its position in its panel. */
 export function colour(columnId: string, index: number, theme: Theme): string {

@@ -12,6 +12,7 @@ export interface PhaseTime {
  */
 export function parts(sample: SlowSample): PhaseTime[] {
   const phases: PhaseTime[] = [
+    { name: "queue", seconds: (sample.queue_ns ?? 0) / 1e9 },
     { name: "dns", seconds: sample.dns_ns / 1e9 },
     { name: "connect", seconds: sample.connect_ns / 1e9 },
     { name: "tls", seconds: sample.tls_ns / 1e9 },

@@ -3,7 +3,7 @@
 import { counted } from "../format/number";
 import { sentence } from "../format/prose";
 import { grade as gradeWord, type Tone } from "../format/words";
-import type { Grade, ReportView, ValidityCheck } from "../view";
+import type { Grade, ReportView, ThresholdResult, ValidityCheck } from "../view";
 
 export interface VerdictAnswer {
   id: "validity" | "thresholds" | "findings";
@@ -34,12 +34,17 @@ function validity(view: ReportView): VerdictAnswer {
 function thresholds(view: ReportView): VerdictAnswer {
   const results = view.summary.verdict.thresholds;
   const failed = results.filter((result) => result.state === "failed" || result.state === "no_data");
+  const undecided = results.filter((result) => result.state === "undecided");
   const pending = results.filter((result) => result.state === "pending");
+  const failing = pending.filter((result) => result.failing);
   const base = { id: "thresholds", question: isRunning(view) ? "Does it meet its objectives?" : "Did it meet its objectives?" } as const;
   if (results.length === 0) return { ...base, word: "None set", tone: "none", summary: "The test declares no thresholds" };
   const all = counted(results.length, "threshold");
   const isOnly = results.length === 1;
-  if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: `${failed.length} of ${all}: ${failed[0]!.threshold.label}` };
+  const some = (of: ThresholdResult[]) => `${of.length} of ${all}: ${of[0]!.threshold.label}`;
+  if (failed.length > 0) return { ...base, word: "Failed", tone: "bad", summary: some(failed) };
+  if (undecided.length > 0) return { ...base, word: "Undecided", tone: "warn", summary: some(undecided) };
+  if (failing.length > 0) return { ...base, word: "Failing so far", tone: "warn", summary: some(failing) };
   if (pending.length > 0) {
     const summary = isOnly ? "The only threshold has not failed so far" : `None of the ${all} has failed so far`;
     return { ...base, word: "Not yet decided", tone: "none", summary };
@@ -70,6 +75,6 @@ export function openAtFirst(view: ReportView): VerdictAnswer["id"] | null {
   if (isRunning(view)) return null;
   if (validity.grade === "invalid") return "validity";
   if (findings.findings.length > 0) return "findings";
-  if (thresholds.some((result) => result.state === "failed" || result.state === "no_data")) return "thresholds";
+  if (thresholds.some((result) => result.state !== "passed")) return "thresholds";
   return validity.grade === "suspect" ? "validity" : null;
 }

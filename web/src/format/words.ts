@@ -18,6 +18,7 @@ const OUTCOMES: Record<Outcome, string> = {
   tls: "TLS failed",
   protocol: "malformed response",
   script: "script error",
+  step: "a step failed",
   ports_exhausted: "generator out of ports",
   descriptors_exhausted: "generator out of descriptors",
   interrupted: "interrupted",
@@ -36,12 +37,13 @@ export function grade(value: Grade | null): { word: string; tone: Tone } {
   }
 }
 
-export function threshold(state: ThresholdState): { word: string; tone: Tone } {
+export function threshold(state: ThresholdState, failing = false): { word: string; tone: Tone } {
   switch (state) {
     case "passed": return { word: "Passed", tone: "good" };
     case "failed": return { word: "Failed", tone: "bad" };
     case "no_data": return { word: "No data", tone: "bad" };
-    case "pending": return { word: "Not yet decided", tone: "none" };
+    case "undecided": return { word: "Undecided", tone: "warn" };
+    case "pending": return failing ? { word: "Failing so far", tone: "warn" } : { word: "Not yet decided", tone: "none" };
   }
 }
 
