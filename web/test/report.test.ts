@@ -278,6 +278,32 @@ test("an error shows what the first requests were answered with, as text", () =>
     expect(await text(image)).toContain("Status 200 at 1:01 · 20.5 kB of binary data");
   }));
 
+test("a number to which the load generator may have added is marked, and says by how much", () =>
+  reading("failing", {}, async (page) => {
+    const headline = page.locator("section.headline");
+    const numbers = await headline.locator("dl > div dd:nth-child(2)").allInnerTexts();
+    expect(numbers.map((number) => number.startsWith("~"))).toEqual([false, false, false, false, true, true]);
+    expect(await headline.locator("dd", { hasText: "~" }).first().getAttribute("title")).toMatch(/^up to .* of it may be the load generator's$/);
+    const notes = headline.locator(".doubts li");
+    expect(await text(notes.first())).toMatch(/^p95 of ".*" was .*, of which up to .* may be the load generator's$/);
+    expect(await headline.locator(".doubts > ul li").count()).toBe(3);
+    expect(await notes.last().isVisible()).toBe(false);
+    await headline.locator("summary").click();
+    expect(await notes.last().isVisible()).toBe(true);
+
+    const row = page.locator("[data-testid=row]", { hasText: "List products" });
+    const [p50, p95, , max] = await row.locator("td").evaluateAll((cells) => cells.slice(3, 7).map((cell) => [cell.textContent!, cell.getAttribute("title")!] as const));
+    expect(p50![0]).not.toContain("~");
+    expect(p95![0]).toMatch(/^~\d/);
+    expect(p95![1]).toContain("may be the load generator's");
+    expect(max![0]).toMatch(/^≥ ~\d/);
+    expect(max![1]).toContain("the longest wait was cut off");
+    await row.locator("th button").click();
+    const details = page.locator("tr.more tbody tr", { hasText: "Response" });
+    expect(await details.locator("td").allInnerTexts()).toContainEqual(p95![0]);
+    expect(await page.locator("tr.more tbody tr", { hasText: "Service" }).innerText()).not.toContain("~");
+  }));
+
 test("what was queued for, sent again, and failed by a step is told", () =>
   reading("findings", {}, async (page) => {
     await page.locator("[data-testid=row]", { hasText: "Create ticket" }).locator("th button").click();

@@ -1,5 +1,6 @@
 // Sorting and filtering the table of requests.
 
+import { find } from "../format/time";
 import type { RequestRow, TimeStats } from "../view";
 
 export interface TableRow {
@@ -15,7 +16,7 @@ export interface TableSort {
 }
 
 export function at(times: TimeStats, quantile: number): number | null {
-  return times.percentiles.find((p) => Math.abs(p.quantile - quantile) < 1e-9)?.value ?? null;
+  return find(times, quantile)?.value ?? null;
 }
 
 export function failedShare(row: RequestRow): number {
