@@ -243,7 +243,7 @@ test("on paper everything stands open, in light", () =>
     });
     expect(cut).toEqual([]);
     const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
-    expect(pdf.match(/\/Type \/Page\b/g)!.length).toBeLessThan(8);
+    expect(pdf.match(/\/Type \/Page\b/g)!.length).toBeLessThan(9);
   }));
 
 test("text in a view can never become markup", async () => {
@@ -303,6 +303,28 @@ test("a number to which the load generator may have added is marked, and says by
     expect(await details.locator("td").allInnerTexts()).toContainEqual(p95![0]);
     expect(await page.locator("tr.more tbody tr", { hasText: "Service" }).innerText()).not.toContain("~");
   }));
+
+test("what was looked at stands in a table, and what was not observed is named", () =>
+  reading("findings", {}, async (page) => {
+    const row = (name: string) => page.getByTestId("resource").filter({ hasText: name });
+    const cells = async (name: string) => (await row(name).locator("th, td").allInnerTexts()).map((cell) => cell.replace(/\s+/g, " ").trim());
+    expect(await cells("tickets")).toEqual(["ticketspool", "8", "0.94 (11.8 %)", "0", "—", "8 (100 %)", "388", "—"]);
+    expect(await cells("event loop")).toEqual(["process:8080event loop", "—", "1.10 ms late", "—", "—", "12.3 ms late", "—", "—"]);
+    expect(await cells("its database")).toEqual(["its database", "not observed"]);
+    // Only the pool is nearly full, and only at high load.
+    expect(await page.locator("#resources td.full").count()).toBe(1);
+    expect(await text(page.locator("#resources td.full"))).toContain("8 (100 %)");
+    expect(await page.locator("#resources thead").innerText()).toContain("Low load");
+  }));
+
+test("at a load that did not vary, resources have one column of use, and without any there is no table", async () => {
+  const view = JSON.parse(fixture("findings"));
+  for (const row of view.summary.resources) delete row.low;
+  const { page, close } = await open(browser, JSON.stringify(view));
+  expect(await page.locator("#resources thead th").allInnerTexts()).toEqual(["Resource", "Limit", "In use", "Waiting", "Errors/s"]);
+  await close();
+  await reading("healthy", {}, async (page) => expect(await page.locator("#resources").count()).toBe(0));
+});
 
 test("what was queued for, sent again, and failed by a step is told", () =>
   reading("findings", {}, async (page) => {
