@@ -326,6 +326,41 @@ test("at a load that did not vary, resources have one column of use, and without
   await reading("healthy", {}, async (page) => expect(await page.locator("#resources").count()).toBe(0));
 });
 
+/** The colour at the foot of a chart, at an instant of the run. */
+async function foot(page: Page, panel: string, at: number, seconds: number): Promise<number[]> {
+  await drawn(page, panel);
+  return page.locator(`[data-panel="${panel}"]`).evaluate((figure, share) => {
+    const canvas = figure.querySelector("canvas")!;
+    const [plot, all] = [figure.querySelector(".u-over")!.getBoundingClientRect(), canvas.getBoundingClientRect()];
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true })!;
+    copy.drawImage(canvas, 0, 0);
+    return [...copy.getImageData(Math.round(plot.left - all.left + plot.width * share), Math.round(plot.bottom - all.top - 3), 1, 1).data];
+  }, at / seconds);
+}
+
+test("a change stands on the charts and in words, for a picked request only its own", () =>
+  reading("findings", {}, async (page) => {
+    const events = page.getByRole("list", { name: "Events" });
+    const ink = [77, 91, 103, 255];
+    expect(await text(events)).toContain("2:45 Create ticket: p50 312 ms → 641 ms");
+    expect(await text(events)).toContain("2:01 Create ticket: failed 0 % → 2.10 % until 2:52");
+    expect(await text(events)).toContain("2:45 process:8080/cpu: 41.0 % → 62.0 %");
+    expect(await page.locator(".overview .mark.change").count()).toBe(10);
+    await events.getByRole("button", { name: "2 more changes" }).click();
+    expect(await events.locator(".change").count()).toBe(10);
+    expect(await foot(page, "users", 165, 180)).toEqual(ink);
+    expect(await foot(page, "users", 161, 180)).not.toEqual(ink);
+
+    await page.getByTitle("Show only List products on the charts").click();
+    expect(await events.locator(".change").count()).toBe(0);
+    await expect.poll(() => foot(page, "users", 165, 180)).not.toEqual(ink);
+    await page.getByTitle("Show only Activate ticket on the charts").click();
+    expect(await events.locator(".change").allInnerTexts()).toEqual(["2:45 Activate ticket: p50 224 ms → 151 ms"]);
+    await expect.poll(() => foot(page, "users", 165, 180)).toEqual(ink);
+    await events.locator(".change button").click();
+    expect(await interval(page)).toBe("2:30 – 3:00");
+  }));
+
 test("what was queued for, sent again, and failed by a step is told", () =>
   reading("findings", {}, async (page) => {
     await page.locator("[data-testid=row]", { hasText: "Create ticket" }).locator("th button").click();

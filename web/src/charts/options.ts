@@ -196,18 +196,37 @@ function drawMarks(plot: uPlot, marks: ChartMark[], theme: Theme): void {
   const { min, max } = plot.scales.x as { min: number; max: number };
   ctx.save();
   ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const mark of marks) {
     if (mark.at_seconds < min || mark.at_seconds > max) continue;
-    ctx.strokeStyle = mark.kind === "finding" ? INK[theme].finding : mark.kind === "warning" || mark.kind === "stopped" ? INK[theme].warning : INK[theme].mark;
+    ctx.setLineDash(mark.kind === "change" ? [] : [2 * devicePixelRatio, 3 * devicePixelRatio]);
+    ctx.strokeStyle = markColour(mark, theme);
     const x = Math.round(plot.valToPos(mark.at_seconds, "x", true)) + 0.5;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
     if (mark.label) drawLabel(ctx, mark.label, x, bbox.top, theme);
+    if (mark.kind === "change") drawArrow(ctx, mark.rises === true, x, bbox.top + bbox.height, theme);
   }
   ctx.restore();
+}
+
+function markColour({ kind }: ChartMark, theme: Theme): string {
+  const ink = INK[theme];
+  if (kind === "finding" || kind === "change") return ink[kind];
+  return kind === "warning" || kind === "stopped" ? ink.warning : ink.mark;
+}
+
+/** Which way something changed, at the foot of its line: at the top it would lie under the number of a finding. */
+function drawArrow(ctx: CanvasRenderingContext2D, rises: boolean, x: number, bottom: number, theme: Theme): void {
+  const half = 4.5 * devicePixelRatio;
+  const [tip, base] = rises ? [bottom - 2 * half, bottom] : [bottom, bottom - 2 * half];
+  ctx.fillStyle = INK[theme].change;
+  ctx.beginPath();
+  ctx.moveTo(x, tip);
+  ctx.lineTo(x - half, base);
+  ctx.lineTo(x + half, base);
+  ctx.fill();
 }
 
 /** The number of a finding, in a disc at the top of its line. */

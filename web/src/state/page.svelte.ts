@@ -2,8 +2,9 @@
 // Deliberately absent: anything computed from the view; that is in data/.
 
 import { getContext, setContext } from "svelte";
+import { changeInWords, changesOf } from "../data/changes";
 import { speaksOf } from "../data/evidence";
-import type { Evidence, MarkView, ReportView, SeriesKey } from "../view";
+import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey } from "../view";
 
 export type Interval = readonly [from: number, to: number];
 
@@ -18,10 +19,12 @@ export interface Highlight {
 /** A line on every chart. */
 export interface ChartMark {
   at_seconds: number;
-  kind: MarkView["kind"] | "finding";
+  kind: MarkView["kind"] | "finding" | "change";
   text: string;
   /** Stands at its top; empty for most. */
   label: string;
+  /** Of a change: whether it was more from then on. */
+  rises?: boolean;
 }
 
 export class Page {
@@ -37,9 +40,15 @@ export class Page {
   picked: string | null = $state(null);
 
   highlight = $derived(this.pointed ?? this.pinned);
-  /** What happened and what was found, at its instant. */
+  /** What changed: of the picked request alone, if one is picked. */
+  changes: ChangeRow[] = $derived.by(() => {
+    const row = this.picked === null ? undefined : this.view.summary.requests.find((row) => rowKey(row) === this.picked);
+    return changesOf(this.view, row?.name ?? null);
+  });
+  /** What happened, what changed and what was found, at its instant. */
   marks: ChartMark[] = $derived.by(() => [
     ...this.view.timeline.marks.map((mark) => ({ ...mark, label: "" })),
+    ...this.changes.map((change) => changeMark(this.view, change)),
     ...findingMarks(this.view),
   ]);
   /** The whole time axis: up to the end of the last step. */
@@ -69,6 +78,10 @@ export class Page {
   showAll(): void {
     this.zoom = null;
   }
+}
+
+function changeMark(view: ReportView, change: ChangeRow): ChartMark {
+  return { at_seconds: change.at_seconds, kind: "change", text: changeInWords(view, change), label: "", rises: change.after > change.before };
 }
 
 /** Those of findings are numbered like the findings; one that holds from the start has no instant of its own. */
