@@ -62,8 +62,11 @@ pub struct LeafTally {
     pub slices_asked: u64,
     /// End of the first slice in which an iteration found its data used up.
     pub exhausted_at: Option<Nanos>,
-    /// When its load began, where that is known.
+    /// Arrivals that the generator started only after the load had ended, as it was behind.
+    pub late: u64,
+    /// When its load began and ended, where that is known.
     pub began: Option<Nanos>,
+    pub load_ended: Option<Nanos>,
     /// Changes of its scale while it ran: `(instant, factor)`.
     pub scales: Vec<(Nanos, f64)>,
 }
@@ -127,7 +130,7 @@ impl RunTally {
             second.arrivals_due += leaf.arrivals_due;
             second.started += leaf.started;
             second.users_active += leaf.users_active;
-            self.leaf(leaf.leaf).push(leaf, slice.end);
+            self.leaf(leaf.leaf).push(leaf, (slice.start, slice.end));
         }
         self.users_max = self.users_max.max(peak);
         for worker in &slice.generator {
@@ -302,7 +305,7 @@ impl SeriesTally {
 }
 
 impl LeafTally {
-    fn push(&mut self, slice: &metrics::LeafSlice, end: Nanos) {
+    fn push(&mut self, slice: &metrics::LeafSlice, (start, end): (Nanos, Nanos)) {
         self.arrivals_due += slice.arrivals_due;
         self.started += slice.started;
         self.ended += slice.ended;
@@ -324,8 +327,11 @@ impl LeafTally {
             match change {
                 LeafChange::Began { at, .. } => self.began = Some(*at),
                 LeafChange::Scaled { at, factor } => self.scales.push((*at, *factor)),
-                LeafChange::LoadEnded { .. } => {}
+                LeafChange::LoadEnded { at } => self.load_ended = Some(*at),
             }
+        }
+        if self.load_ended.is_some_and(|ended| ended <= start) {
+            self.late += slice.held_back;
         }
     }
 }

@@ -8,8 +8,8 @@ use run_directory::RunEnd;
 const INFO: CheckInfo = CheckInfo {
     id: "offered-rate",
     title: "Offered rate",
-    limits: "suspect when more than 1 % of a scenario's arrivals did not start, invalid above 5 % (one arrival is always tolerated; \
-     those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
+    limits: "suspect when more than 1 % of a scenario's arrivals did not start while its load lasted, invalid above 5 % (one arrival is always \
+     tolerated; those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -21,11 +21,12 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         if due == 0 {
             continue;
         }
-        let missing = due.saturating_sub(leaf.started + leaf.waiting);
+        let in_time = leaf.started.saturating_sub(leaf.late);
+        let missing = due.saturating_sub(in_time + leaf.waiting);
         let excess = leaf.started.saturating_sub(due);
         let share = missing.max(excess).saturating_sub(1) as f64 / due as f64;
         if worst.as_ref().is_none_or(|worst| share > worst.0) {
-            worst = Some((share, due, leaf.started, input.scenario(leaf.leaf)));
+            worst = Some((share, due, in_time, input.scenario(leaf.leaf)));
         }
     }
     let Some((share, due, started, scenario)) = worst else { return INFO.nothing("no open load") };
@@ -39,7 +40,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         _ => {
             let seconds = input.tally.seconds().iter().filter(|second| second.arrivals_due > 0).count().max(1) as f64;
             format!(
-                "scenario \"{scenario}\": the generator reached its limit at {} of {} asked for ({} of {} arrivals started)",
+                "scenario \"{scenario}\": the generator reached its limit at {} of {} asked for ({} of {} arrivals started while the load lasted)",
                 units::rate(started as f64 / seconds),
                 units::rate(due as f64 / seconds),
                 units::count(started),

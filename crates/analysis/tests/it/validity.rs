@@ -36,6 +36,26 @@ fn assert_explains(run: &Run, id: &str, worth_a_look: bool) {
     assert!(!check.evidence.is_empty() && !check.limits.is_empty());
 }
 
+/// Asked for more than it can make, the generator starts the rest once the load is over: that is another load.
+#[test]
+fn arrivals_that_start_after_the_load_are_not_the_load() {
+    let slices = (0..20u32).map(|second| {
+        let is_load = second < 10;
+        let slice = Slice::new(second).requests("A", 80, 2 * MS).leaf(|leaf| {
+            (leaf.arrivals_due, leaf.started, leaf.ended) = if is_load { (100, 80, 80) } else { (0, 20, 20) };
+            leaf.held_back = if is_load { 80 } else { 20 };
+            if second == 10 {
+                leaf.changes = vec![metrics::LeafChange::LoadEnded { at: 10 * SECOND }];
+            }
+        });
+        slice.done()
+    });
+    let validity = conclude(&made::run_of(made::plan(made::open(100.0, 10)), slices.collect())).verdict.validity;
+    let check = validity.checks.iter().find(|check| check.id == "offered-rate").unwrap();
+    assert_eq!(check.grade, Some(Grade::Invalid), "{}", check.evidence);
+    assert!(check.evidence.contains("reached its limit at 80/s of 100/s"), "{}", check.evidence);
+}
+
 #[test]
 fn a_healthy_run_is_valid_in_every_check() {
     let run = run_with(made::plan(made::open(100.0, 60)), healthy);
