@@ -1,10 +1,11 @@
 //! Where in a series values shifted: from an instant on, or for a while.
 //!
-//! Circular binary segmentation (Olshen, Venkatraman, Lucito & Wise 2004): of all stretches of the series, the one whose mean differs most from that of the
-//! rest. Values are clipped first (as Huber's M-estimators do), so that an outlier has little weight. Chance is what permutations give; beyond them, the
-//! tail of a maximum is Gumbel's (as in Knijnenburg et al. 2009). Neighbours in time resemble each other, which makes sums vary more: scores are taken
-//! down by that factor, as Hamed & Rao (1998) do for trends; of a plain shift, only the noise beside it counts for so much more. Permuted blocks were tried first: with the few that a minute holds they missed a tenth of
-//! all doubled medians. Pettitt's test (1979) is the special case of one change; it misses what returns to where it was.
+//! Circular binary segmentation (Olshen, Venkatraman, Lucito & Wise 2004): of all stretches of the series, the one whose mean differs most from that
+//! of the rest. Values are clipped first (as Huber's M-estimators do), so that an outlier has little weight. Chance is what permutations give; beyond
+//! them, the tail of a maximum is Gumbel's (as in Knijnenburg et al. 2009). Neighbours in time resemble each other, which makes sums vary more:
+//! scores are taken down by that factor, as Hamed & Rao (1998) do for trends; of a plain shift, only the noise beside it counts for so much more.
+//! Permuted blocks were tried first: with the few that a minute holds they missed a tenth of all doubled medians. Pettitt's test (1979) is the
+//! special case of one change; it misses what returns to where it was.
 
 use crate::robust::{median, spread};
 

@@ -22,5 +22,6 @@ export function speaksOf(name: string, columnId: string): boolean {
   // `failures/status` means every request that failed so.
   if (name.startsWith("failures/") && columnId.startsWith(`${name}/`)) return true;
   const check = name.startsWith("validity/") ? OF_CHECK[name.slice("validity/".length)] : undefined;
-  return check?.some((column) => (column.endsWith("*") ? columnId.startsWith(column.slice(0, -1)) : column === columnId || columnId.startsWith(`${column}/`))) ?? false;
+  const isOf = (column: string) => column === columnId || columnId.startsWith(`${column}/`);
+  return check?.some((column) => (column.endsWith("*") ? columnId.startsWith(column.slice(0, -1)) : isOf(column))) ?? false;
 }

@@ -45,14 +45,14 @@ fn arrivals_that_start_after_the_load_are_not_the_load() {
             (leaf.arrivals_due, leaf.started, leaf.ended) = if is_load { (100, 80, 80) } else { (0, 20, 20) };
             leaf.held_back = if is_load { 80 } else { 20 };
             if second == 10 {
-                leaf.changes = vec![metrics::LeafChange::LoadEnded { at: 10 * SECOND }];
+                leaf.changes = vec![LeafChange::LoadEnded { at: 10 * SECOND }];
             }
         });
         slice.done()
     });
     let validity = conclude(&made::run_of(made::plan(made::open(100.0, 10)), slices.collect())).verdict.validity;
     let check = validity.checks.iter().find(|check| check.id == "offered-rate").unwrap();
-    assert_eq!(check.grade, Some(Grade::Invalid), "{}", check.evidence);
+    assert_eq!(check.grade, Some(Invalid), "{}", check.evidence);
     assert!(check.evidence.contains("reached its limit at 80/s of 100/s"), "{}", check.evidence);
 }
 

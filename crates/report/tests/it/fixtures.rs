@@ -392,17 +392,7 @@ fn resources() -> Vec<ResourceRow> {
     ]
 }
 
-/// Thresholds failed, requests failed, a limit found.
-pub(crate) fn failed_summary() -> Summary {
-    let mut summary = summary();
-    let create = even(6000, 10, 60);
-    summary.requests[1] = row(SeriesKind::Request, "Buy a ticket", "Create ticket", 1204, &create);
-    summary.totals.requests_failed = 1204;
-    summary.totals.failure_share = 1204.0 / 12_500.0;
-    summary.totals.iterations_failed = 1204;
-    summary.totals.checks_failed = 12;
-    summary.flows = vec![flow()];
-    summary.checks[0].failed = 12;
+fn errors() -> Vec<ErrorRow> {
     let error = |outcome, message: &str, count, first_at_seconds| ErrorRow {
         key: key(SeriesKind::Request, "Buy a ticket", "Create ticket"),
         outcome,
@@ -412,7 +402,7 @@ pub(crate) fn failed_summary() -> Summary {
         trace: None,
         samples: Vec::new(),
     };
-    summary.errors = vec![
+    vec![
         ErrorRow { trace: TraceId::new(0x4bf9_2f35_77b3_4da6, 7), ..error(Outcome::Timeout, "no answer within 5s", 4, 31.5) },
         ErrorRow {
             trace: TraceId::new(0x4bf9_2f35_77b3_4da6, 8),
@@ -425,7 +415,21 @@ pub(crate) fn failed_summary() -> Summary {
             }],
             ..error(Outcome::Status, "503 Service Unavailable: {\"error\":\"no connection available from the pool\"}", 1200, 3.25)
         },
-    ];
+    ]
+}
+
+/// Thresholds failed, requests failed, a limit found.
+pub(crate) fn failed_summary() -> Summary {
+    let mut summary = summary();
+    let create = even(6000, 10, 60);
+    summary.requests[1] = row(SeriesKind::Request, "Buy a ticket", "Create ticket", 1204, &create);
+    summary.totals.requests_failed = 1204;
+    summary.totals.failure_share = 1204.0 / 12_500.0;
+    summary.totals.iterations_failed = 1204;
+    summary.totals.checks_failed = 12;
+    summary.flows = vec![flow()];
+    summary.checks[0].failed = 12;
+    summary.errors = errors();
     let signal = |name: &str, unit: &str, mean, min, max, max_at_seconds| SignalRow {
         name: name.to_owned(),
         unit: unit.to_owned(),
