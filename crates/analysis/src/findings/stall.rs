@@ -14,10 +14,14 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let stalls = facts.stalls.as_ref()?;
     let held_up: Vec<&str> = stalls.held_up.iter().map(String::as_str).collect();
     let spared: Vec<&str> = stalls.spared.iter().map(String::as_str).collect();
-    let who = if spared.is_empty() || held_up.is_empty() { "requests".to_owned() } else { named(&held_up) };
+    let who = match held_up[..] {
+        [one] if !spared.is_empty() => format!("{} takes", named(&[one])),
+        [_, _, ..] if !spared.is_empty() => format!("{} take", named(&held_up)),
+        _ => "requests take".to_owned(),
+    };
     let (longest, usual) = (units::seconds(stalls.longest_s), units::seconds(stalls.usual_longest_s));
     let period = units::seconds(stalls.period_s);
-    let claim = format!("Every {period} {who} take up to {longest}: the target stands still for about that long");
+    let claim = format!("Every {period} {who} up to {longest}: the target stands still for about that long");
     let confidence = if stalls.chance <= SURE { Confidence::High } else { Confidence::Medium };
     let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
