@@ -34,7 +34,8 @@ export function behind(times: TimeStats, q: number): string {
   const p = find(times, q);
   if (!p || (p.value === null && p.low === null)) return `Too few samples for ${quantile(q)}: ${count(times.count)} in total`;
   if (p.value === null) return "Among journeys that did not finish";
-  const interval = p.low !== null && p.high !== null ? [`95 % interval ${seconds(p.low)} – ${seconds(p.high)}`] : [];
+  // A run may be too short to say how long it could have been at most.
+  const interval = p.low === null ? [] : [p.high === null ? `at least ${seconds(p.low)} (95 %)` : `95 % interval ${seconds(p.low)} – ${seconds(p.high)}`];
   return [...interval, `${counted(p.samples_beyond, "sample")} beyond`, ...doubt(p.doubt)].join("; ");
 }
 

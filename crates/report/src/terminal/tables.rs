@@ -132,10 +132,13 @@ fn doubt_of(times: &TimeStats, quantile: f64) -> Option<f64> {
     times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.doubt
 }
 
-/// `37.1–40.0 ms`, or with both units where they differ.
+/// `37.1–40.0 ms`, or with both units where they differ; `≥ 37.1 ms` where the run is too short for an upper end.
 pub(crate) fn interval(percentile: &Percentile) -> String {
-    let (Some(low), Some(high)) = (percentile.low, percentile.high) else { return String::new() };
-    let (low, high) = (units::seconds(low), units::seconds(high));
+    let (low, high) = match (percentile.low.map(units::seconds), percentile.high.map(units::seconds)) {
+        (Some(low), Some(high)) => (low, high),
+        (Some(low), None) if percentile.value.is_some() => return format!("≥ {low}"),
+        _ => return String::new(),
+    };
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
         _ => format!("{low}–{high}"),
