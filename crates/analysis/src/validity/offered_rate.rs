@@ -14,7 +14,7 @@ const INFO: CheckInfo = CheckInfo {
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let leaves = input.plan.load.leaves();
-    let mut worst: Option<(f64, u64, u64, &str)> = None;
+    let mut worst: Option<(f64, u64, u64, &LeafTally)> = None;
     for leaf in input.tally.leaves() {
         let Some(LoadProfile::Open { stages }) = leaves.get(leaf.leaf as usize).map(|run| &run.profile) else { continue };
         let due = leaf.arrivals_due.max(if leaf.exhausted_at.is_some() { 0 } else { asked(input, leaf, stages) });
@@ -26,10 +26,10 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         let excess = leaf.started.saturating_sub(due);
         let share = missing.max(excess).saturating_sub(1) as f64 / due as f64;
         if worst.as_ref().is_none_or(|worst| share > worst.0) {
-            worst = Some((share, due, in_time, input.scenario(leaf.leaf)));
+            worst = Some((share, due, in_time, leaf));
         }
     }
-    let Some((share, due, started, scenario)) = worst else { return INFO.nothing("no open load") };
+    let Some((share, due, started, leaf)) = worst else { return INFO.nothing("no open load") };
     let total = |of: fn(&LeafTally) -> u64| input.tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0).map(of).sum::<u64>();
     let evidence = match grade_of(share, 0.01, 0.05) {
         Grade::Valid => format!(
@@ -38,9 +38,10 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             units::count(total(|leaf| leaf.arrivals_due))
         ),
         _ => {
-            let seconds = input.tally.seconds().iter().filter(|second| second.arrivals_due > 0).count().max(1) as f64;
+            let seconds = load_seconds(input, leaf);
             format!(
-                "scenario \"{scenario}\": the generator reached its limit at {} of {} asked for ({} of {} arrivals started while the load lasted)",
+                "scenario \"{}\": the generator reached its limit at {} of {} asked for ({} of {} arrivals started while the load lasted)",
+                input.scenario(leaf.leaf),
                 units::rate(started as f64 / seconds),
                 units::rate(due as f64 / seconds),
                 units::count(started),
@@ -54,6 +55,13 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let advice = "The generator could not produce the load that was asked for. Ask for less, give it more cores (--workers), or move \
      it off the target's machine.";
     INFO.graded(grade_of(share, 0.01, 0.05), evidence, advice)
+}
+
+/// How long the leaf's load lasted; in records that do not tell, the seconds in which arrivals came due.
+fn load_seconds(input: &CheckInput<'_>, leaf: &LeafTally) -> f64 {
+    let lasted = leaf.began.zip(leaf.load_ended).map(|(began, ended)| ended.saturating_sub(began) as f64 / 1e9);
+    let counted = || input.tally.seconds().iter().filter(|second| second.arrivals_due > 0).count().max(1) as f64;
+    lasted.filter(|seconds| *seconds > 0.0).unwrap_or_else(counted)
 }
 
 /// A scenario that ended early because its data was used up: as the test says, but not for as long as its duration promises.

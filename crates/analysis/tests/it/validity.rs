@@ -44,8 +44,11 @@ fn arrivals_that_start_after_the_load_are_not_the_load() {
         let slice = Slice::new(second).requests("A", 80, 2 * MS).leaf(|leaf| {
             (leaf.arrivals_due, leaf.started, leaf.ended) = if is_load { (100, 80, 80) } else { (0, 20, 20) };
             leaf.held_back = if is_load { 80 } else { 20 };
-            if second == 10 {
-                leaf.changes = vec![LeafChange::LoadEnded { at: 10 * SECOND }];
+            // It begins and ends in the middle of a second.
+            match second {
+                0 => leaf.changes = vec![LeafChange::Began { at: SECOND / 2, scenario: "Buy".into() }],
+                9 => leaf.changes = vec![LeafChange::LoadEnded { at: 8 * SECOND + SECOND / 2 }],
+                _ => {}
             }
         });
         slice.done()
@@ -53,7 +56,7 @@ fn arrivals_that_start_after_the_load_are_not_the_load() {
     let validity = conclude(&made::run_of(made::plan(made::open(100.0, 10)), slices.collect())).verdict.validity;
     let check = validity.checks.iter().find(|check| check.id == "offered-rate").unwrap();
     assert_eq!(check.grade, Some(Invalid), "{}", check.evidence);
-    assert!(check.evidence.contains("reached its limit at 80/s of 100/s"), "{}", check.evidence);
+    assert!(check.evidence.contains("reached its limit at 90/s of 125/s"), "{}", check.evidence);
 }
 
 #[test]
