@@ -51,7 +51,7 @@ use search::Search;
 use session_waits::SessionWait;
 use sessions::DatabaseSessions;
 use signals::ObservedSignals;
-use stalls::PeriodicStalls;
+use stalls::{PeriodicStalls, SlowSeconds};
 use strain::Strain;
 use waiting::WaitingStretch;
 
@@ -90,6 +90,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) changes: Changes,
     /// Pauses that come back at even distances.
     pub(crate) stalls: Option<PeriodicStalls>,
+    /// Seconds in which single requests took far longer than usual.
+    pub(crate) slow_seconds: Option<SlowSeconds>,
     /// What failed, how and when; most failures first.
     pub(crate) failing: Vec<Failing<'a>>,
     /// What went away in mid-run.
@@ -115,6 +117,7 @@ impl<'a> Facts<'a> {
         let faulted_calls = faulted_calls::find(&signals);
         let changes = changes::find(run, &timeline::of(run, tally), &load_stretches::find(run));
         let stalls = stalls::find(run);
+        let slow_seconds = SlowSeconds::of(run);
         let failing = failures::find(run, tally);
         Self {
             run,
@@ -135,6 +138,7 @@ impl<'a> Facts<'a> {
             faulted_calls,
             changes,
             stalls,
+            slow_seconds,
             failing,
             outages,
         }

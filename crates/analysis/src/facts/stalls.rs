@@ -55,12 +55,38 @@ struct Second<'a> {
     longest_s: f64,
 }
 
-pub(super) fn find(run: &Run) -> Option<PeriodicStalls> {
-    let seconds: Vec<Second<'_>> = run.slices.iter().filter_map(|slice| Some(Second { slice, longest_s: longest(slice)? })).collect();
+/// Seconds whose longest request took far longer than in the usual second, evenly spaced or not.
+pub(crate) struct SlowSeconds {
+    pub(crate) count: usize,
+    pub(crate) longest_s: f64,
+    pub(crate) usual_longest_s: f64,
+}
+
+impl SlowSeconds {
+    /// `None`: there are none.
+    pub(super) fn of(run: &Run) -> Option<Self> {
+        let seconds = seconds(run);
+        let (usual, _, slow) = slow(&seconds);
+        let longest = slow.iter().map(|index| seconds[*index].longest_s).reduce(f64::max)?;
+        Some(Self { count: slow.len(), longest_s: longest, usual_longest_s: usual })
+    }
+}
+
+fn seconds(run: &Run) -> Vec<Second<'_>> {
+    run.slices.iter().filter_map(|slice| Some(Second { slice, longest_s: longest(slice)? })).collect()
+}
+
+/// The usual longest time, the time from which a second is slow, and the places of those that are.
+fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     let all: Vec<f64> = seconds.iter().map(|second| second.longest_s).collect();
     let usual = median(&all);
     let limit = f64::max(LONGER * usual, usual + LONGER_BY_S);
-    let slow: Vec<usize> = (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect();
+    (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
+}
+
+pub(super) fn find(run: &Run) -> Option<PeriodicStalls> {
+    let seconds = seconds(run);
+    let (usual, limit, slow) = slow(&seconds);
     if slow.len() < PAUSES_MIN || slow.len() as f64 > SECONDS_SHARE_MAX * seconds.len() as f64 {
         return None;
     }

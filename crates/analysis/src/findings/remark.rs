@@ -166,11 +166,18 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
     } else {
         "each request's median kept within 1 ms".to_owned()
     };
-    Some(format!(
-        "{served}, {}, and {kept} at {} requests per second: no limit was reached. This run cannot tell where the limit is: raise the load to find it.",
-        failed(facts, totals),
-        units::number(totals.request_rate)
-    ))
+    let rate = units::number(totals.request_rate);
+    let held = format!("{served}, {}, and {kept} at {rate} requests per second", failed(facts, totals));
+    // Pauses that are too few for a finding stand in the maximum of the same report.
+    Some(match &facts.slow_seconds {
+        Some(slow) => format!(
+            "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what held it up. Run longer to see whether that comes back.",
+            units::counted(slow.count as u64, "second"),
+            units::seconds(slow.longest_s),
+            units::seconds(slow.usual_longest_s)
+        ),
+        None => format!("{held}: no limit was reached. This run cannot tell where the limit is: raise the load to find it."),
+    })
 }
 
 fn warming_up(change: &Change) -> String {

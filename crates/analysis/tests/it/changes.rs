@@ -306,3 +306,18 @@ fn doubled_medians_are_found_within_two_seconds_of_their_instant() {
         .collect();
     assert!(missed.len() as u64 * 20 <= RUNS, "{} of {RUNS}:\n{}", missed.len(), missed.join("\n"));
 }
+
+/// Too few pauses for a finding, but the maximum of the same report shows them.
+#[test]
+fn slow_seconds_forbid_to_say_that_no_limit_was_reached() {
+    let remark = |slow: [u32; 2]| {
+        let time = |second: u32, draws: &mut Draws| if slow.contains(&second) && draws.uniform() < 0.3 { 0.4 } else { 0.004 };
+        let run = constant(40, 10, &[Request { name: "Pay", time: &time, outcome: &passes }], 7);
+        let summary = conclude(&run);
+        assert!(summary.verdict.findings.findings.is_empty(), "{}", shown(&summary.verdict.findings.findings));
+        summary.verdict.findings.remark
+    };
+    let said = remark([13, 31]);
+    assert!(said.contains("in 2 seconds, the slowest request took up to 400 ms") && !said.contains("no limit"), "{said}");
+    assert!(remark([99, 99]).contains("no limit was reached"));
+}
