@@ -8,6 +8,7 @@
 pub mod clock;
 mod failure_sample;
 pub mod flow;
+mod fold;
 mod hiding;
 mod histogram;
 mod outcome;

@@ -303,11 +303,12 @@ impl Recorder {
             flows: Vec::new(),
             flow_events: std::mem::take(&mut self.flow_events),
             series_overflow: std::mem::take(&mut self.overflow),
+            folded: 0,
         }
     }
 }
 
-const OTHER_ERRORS: &str = "(other errors)";
+const OTHER_ERRORS: &str = Snapshot::OTHER_ERRORS;
 
 impl SeriesSlice {
     /// A packed copy of what was gathered; the histograms keep their memory for the next slice.

@@ -44,6 +44,9 @@ pub struct Snapshot {
     /// Samples whose name came after the bound on series was reached.
     #[serde(default)]
     pub series_overflow: u64,
+    /// Further seconds that were folded into this one, see [`Snapshot::extend`].
+    #[serde(default, skip_serializing_if = "is_none_folded")]
+    pub folded: u32,
 }
 
 /// One series in one slice.
@@ -127,6 +130,9 @@ pub struct LeafSlice {
     pub users_peak: u64,
     /// Open: arrivals that are due but wait for a free user, as the target holds up as many as there may be (`users_max`), at the slice's end.
     pub waiting: u64,
+    /// Of several seconds: the most that waited at the end of any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting_peak: u64,
     /// Open: arrivals that started over a millisecond late, not for want of a user but because the generator itself was behind.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_back: u64,
@@ -276,6 +282,7 @@ impl Snapshot {
     pub const SLOW_MAX: usize = 10;
     /// Distinct errors kept per slice; further ones are counted under the message `(other errors)`.
     pub const ERRORS_MAX: usize = 100;
+    pub(crate) const OTHER_ERRORS: &str = "(other errors)";
 
     /// Makes its histograms as small as they go: for snapshots that are kept.
     pub fn pack(&mut self) {
@@ -397,6 +404,11 @@ impl SeriesSlice {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_none_folded(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -479,6 +491,7 @@ impl LeafSlice {
         self.users_active += other.users_active;
         self.users_peak += other.users_peak;
         self.waiting += other.waiting;
+        self.waiting_peak += other.waiting_peak;
         self.held_back += other.held_back;
         self.active_ns += other.active_ns;
         self.exhausted |= other.exhausted;

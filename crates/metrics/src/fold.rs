@@ -1,0 +1,178 @@
+//! Several seconds as one: what long runs keep of their older seconds, and what is read of them.
+//!
+//! Nothing that was counted or timed is lost: counts add up and histograms merge, so that every percentile of the whole stays what it was. What is
+//! lost is which second it was.
+
+use crate::snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, MarkKind, Snapshot};
+
+impl Snapshot {
+    /// Seconds that it holds.
+    pub fn seconds(&self) -> u32 {
+        self.folded + 1
+    }
+
+    /// Something of the load began or ended in it, or was changed: rates and windows depend on when.
+    pub fn is_edge(&self) -> bool {
+        let is_edge = |kind| matches!(kind, MarkKind::LeafBegan | MarkKind::LeafEnded | MarkKind::LoadEnded | MarkKind::Drained);
+        self.leaves.iter().any(|leaf| !leaf.changes.is_empty() || leaf.exhausted) || self.marks.iter().any(|mark| is_edge(mark.kind))
+    }
+
+    /// Adds a later slice of the same run: counts and times are added, levels are the later ones.
+    pub fn extend(&mut self, later: Snapshot) {
+        self.folded += later.seconds();
+        for theirs in &later.leaves {
+            match self.leaves.iter_mut().find(|mine| mine.leaf == theirs.leaf) {
+                Some(mine) => mine.extend(theirs),
+                None => self.leaves.push(theirs.clone()),
+            }
+        }
+        for theirs in &later.generator {
+            match self.generator.iter_mut().find(|mine| mine.worker == theirs.worker) {
+                Some(mine) => mine.extend(theirs),
+                None => self.generator.push(theirs.clone()),
+            }
+        }
+        self.merge(Snapshot { leaves: Vec::new(), generator: Vec::new(), ..later });
+        self.bound_errors();
+    }
+
+    /// Errors past the bound are counted together.
+    fn bound_errors(&mut self) {
+        if self.errors.len() <= Self::ERRORS_MAX {
+            return;
+        }
+        let (mut others, mut kept): (Vec<ErrorGroup>, Vec<ErrorGroup>) =
+            std::mem::take(&mut self.errors).into_iter().partition(|error| &*error.message == Self::OTHER_ERRORS);
+        // The most frequent ones stay apart, in their order.
+        let mut counts: Vec<u64> = kept.iter().map(|error| error.count).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let least = counts.get(Self::ERRORS_MAX - 1).copied().unwrap_or(0);
+        let mut room = Self::ERRORS_MAX - 1;
+        kept.retain(|error| {
+            let stays = error.count >= least && room > 0;
+            room -= usize::from(stays);
+            if !stays {
+                others.push(error.clone());
+            }
+            stays
+        });
+        self.errors = kept;
+        let mut others = others.into_iter();
+        if let Some(mut together) = others.next() {
+            others.for_each(|error| together.merge(&error));
+            together.message = Self::OTHER_ERRORS.into();
+            together.samples.clear();
+            self.errors.push(together);
+        }
+    }
+}
+
+impl LeafSlice {
+    /// The most arrivals that waited at the end of any of its seconds.
+    pub fn waiting_most(&self) -> u64 {
+        self.waiting.max(self.waiting_peak)
+    }
+
+    fn extend(&mut self, later: &LeafSlice) {
+        self.waiting_peak = self.waiting_most().max(later.waiting_most());
+        self.waiting = later.waiting;
+        (self.users_asked, self.users_active) = (later.users_asked, later.users_active);
+        self.users_peak = self.users_peak.max(later.users_peak).max(later.users_active);
+        self.arrivals_due += later.arrivals_due;
+        self.started += later.started;
+        self.ended += later.ended;
+        self.failed += later.failed;
+        self.interrupted += later.interrupted;
+        self.held_back += later.held_back;
+        self.active_ns += later.active_ns;
+        self.exhausted |= later.exhausted;
+        self.changes.extend_from_slice(&later.changes);
+    }
+}
+
+impl GeneratorSlice {
+    fn extend(&mut self, later: &GeneratorSlice) {
+        self.wall_ns += later.wall_ns;
+        self.busy_ns += later.busy_ns;
+        self.run_queue_ns += later.run_queue_ns;
+        self.steal_ns += later.steal_ns;
+        self.throttled_ns += later.throttled_ns;
+        self.in_flight_ns += later.in_flight_ns;
+        self.timer_lag.merge(&later.timer_lag);
+        self.read_lag.merge(&later.read_lag);
+        self.stalls.merge(&later.stalls);
+        self.collections.merge(&later.collections);
+        self.connections = later.connections;
+        self.connections_opened += later.connections_opened;
+        self.retransmits += later.retransmits;
+        self.syn_retransmits += later.syn_retransmits;
+        self.raw_ns += later.raw_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Histogram, LeafChange, Outcome, SeriesKey, SeriesKind, SeriesSlice};
+
+    fn second(number: u32, times: &[u64], waiting: u64, active: u64) -> Snapshot {
+        let mut series = SeriesSlice::new(SeriesKey::new(SeriesKind::Request, "Shop", "List"));
+        series.count = times.len() as u64;
+        series.outcomes = vec![(Outcome::Passed, times.len() as u64)];
+        times.iter().for_each(|time| series.response.record(*time));
+        let begin = u64::from(number) * 1_000_000_000;
+        let leaf = LeafSlice { waiting, users_active: active, users_peak: active, started: times.len() as u64, ..LeafSlice::default() };
+        let generator = GeneratorSlice { wall_ns: 1_000_000_000, connections: active, ..GeneratorSlice::default() };
+        Snapshot {
+            slice: number,
+            start: begin,
+            end: begin + 1_000_000_000,
+            series: vec![series],
+            leaves: vec![leaf],
+            generator: vec![generator],
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn counts_and_times_add_up_and_levels_are_the_last() {
+        let mut minute = second(60, &[10, 20], 5, 9);
+        minute.extend(second(61, &[30], 0, 4));
+        minute.extend(second(62, &[40_000], 2, 3));
+        let mut all = Histogram::new();
+        [10, 20, 30, 40_000].into_iter().for_each(|time| all.record(time));
+        assert_eq!(minute.series[0].response, all);
+        assert_eq!((minute.slice, minute.seconds(), minute.end), (60, 3, 63_000_000_000));
+        let leaf = &minute.leaves[0];
+        assert_eq!((leaf.waiting, leaf.waiting_most(), leaf.users_active, leaf.users_peak, leaf.started), (2, 5, 3, 9, 4));
+        assert_eq!((minute.generator.len(), minute.generator[0].wall_ns, minute.generator[0].connections), (1, 3_000_000_000, 3));
+    }
+
+    #[test]
+    fn errors_past_the_bound_are_counted_together() {
+        let error = |n: usize| ErrorGroup {
+            key: SeriesKey::new(SeriesKind::Request, "Shop", "List"),
+            outcome: Outcome::Status,
+            message: format!("error {n}").into(),
+            count: if n == 7 { 50 } else { 1 },
+            first_at: n as u64,
+            trace: None,
+            samples: Vec::new(),
+        };
+        let with = |numbers: std::ops::Range<usize>| Snapshot { errors: numbers.map(error).collect(), ..Snapshot::default() };
+        let mut minute = with(0..80);
+        minute.extend(with(80..160));
+        minute.extend(with(160..240));
+        assert_eq!(minute.errors.len(), Snapshot::ERRORS_MAX);
+        assert_eq!(minute.errors.iter().map(|error| error.count).sum::<u64>(), 240 + 49);
+        assert!(minute.errors.iter().any(|error| error.count == 50 && &*error.message == "error 7"));
+    }
+
+    #[test]
+    fn a_second_in_which_the_load_changes_is_an_edge() {
+        let mut second = second(0, &[], 0, 0);
+        assert!(!second.is_edge());
+        second.leaves[0].changes.push(LeafChange::LoadEnded { at: 1 });
+        assert!(second.is_edge());
+    }
+}
