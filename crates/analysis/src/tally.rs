@@ -1,6 +1,6 @@
 //! A run folded into one: whole-run series, leaves and workers.
 //!
-//! A [`RunTally`] costs as much as the run has series, not as long as it lasts (but for a few numbers per second), and takes a
+//! A [`RunTally`] costs as much as the run has series, not as long as it lasts, and takes a
 //! slice in time proportional to that slice alone; the live view and the final summary are made from the same one.
 
 use std::collections::HashMap;
@@ -24,6 +24,11 @@ pub struct RunTally {
     /// Of all requests together.
     requests: RateSpan,
     seconds: Vec<SliceTotals>,
+    /// Seconds that an entry of `seconds` is to hold; 0 is one.
+    entry_seconds: u32,
+    /// Seconds that were recorded, and one past the last of them.
+    recorded: u64,
+    next_second: u64,
     users_max: u64,
     end: Nanos,
     series_overflow: u64,
@@ -94,10 +99,12 @@ pub struct WorkerTally {
     recent: Vec<(u64, u64)>,
 }
 
-/// What is kept of each second for trends.
+/// What is kept of each second, or of several in a long run, for trends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SliceTotals {
     pub slice: u32,
+    /// Seconds that it holds.
+    pub seconds: u32,
     pub start: Nanos,
     pub end: Nanos,
     pub requests: u64,
@@ -111,10 +118,13 @@ pub struct SliceTotals {
 impl RunTally {
     /// Distinct errors that are kept apart over a run.
     const ERRORS_MAX: usize = 1000;
+    /// Entries of [`RunTally::seconds`]; when there would be more, neighbours are joined.
+    const SECONDS_MAX: usize = 14_400;
 
     pub fn push(&mut self, slice: &Snapshot) {
         self.load_times.push(slice);
-        let mut second = SliceTotals { slice: slice.slice, start: slice.start, end: slice.end, ..SliceTotals::default() };
+        let mut second =
+            SliceTotals { slice: slice.slice, seconds: slice.seconds(), start: slice.start, end: slice.end, ..SliceTotals::default() };
         for series in &slice.series {
             if series.key.kind == SeriesKind::Request {
                 second.requests += series.count;
@@ -151,6 +161,22 @@ impl RunTally {
         }
         self.series_overflow += slice.series_overflow;
         self.end = self.end.max(slice.end);
+        self.recorded += u64::from(second.seconds);
+        self.next_second = self.next_second.max(u64::from(slice.slice) + u64::from(second.seconds));
+        self.push_second(second);
+    }
+
+    fn push_second(&mut self, second: SliceTotals) {
+        if let Some(last) = self.seconds.last_mut()
+            && last.seconds < self.entry_seconds
+        {
+            *last = SliceTotals::joined(&[*last, second]);
+            return;
+        }
+        if self.seconds.len() == Self::SECONDS_MAX {
+            self.entry_seconds = 2 * self.entry_seconds.max(1);
+            self.seconds = self.seconds.chunks(2).map(SliceTotals::joined).collect();
+        }
         self.seconds.push(second);
     }
 
@@ -238,8 +264,14 @@ impl RunTally {
         self.load_end
     }
 
+    /// Second by second; in a run of hours, several seconds are one entry.
     pub fn seconds(&self) -> &[SliceTotals] {
         &self.seconds
+    }
+
+    /// Seconds in which arrivals came due.
+    pub(crate) fn seconds_with_arrivals(&self) -> f64 {
+        self.seconds.iter().filter(|second| second.arrivals_due > 0).map(|second| f64::from(second.seconds)).sum()
     }
 
     /// Most users that had an iteration running at the end of a slice.
@@ -254,9 +286,13 @@ impl RunTally {
 
     /// Slices that are missing though later ones are there.
     pub fn missing_slices(&self) -> u64 {
-        let slices = || self.seconds.iter().map(|second| u64::from(second.slice));
         // The first slice of a run is 0.
-        slices().max().map_or(0, |last| (last + 1).saturating_sub(self.seconds.len() as u64))
+        self.next_second.saturating_sub(self.recorded)
+    }
+
+    /// Seconds that are there.
+    pub fn recorded_seconds(&self) -> u64 {
+        self.recorded
     }
 
     /// Samples whose name came after the limit on series was reached.
@@ -304,6 +340,24 @@ impl SeriesTally {
     }
 }
 
+impl SliceTotals {
+    /// Neighbours as one; levels are the later ones.
+    fn joined(neighbours: &[SliceTotals]) -> SliceTotals {
+        neighbours[1..].iter().fold(neighbours[0], |before, later| SliceTotals {
+            slice: before.slice,
+            seconds: before.seconds + later.seconds,
+            start: before.start,
+            end: later.end,
+            requests: before.requests + later.requests,
+            failed: before.failed + later.failed,
+            response_sum_ns: before.response_sum_ns + later.response_sum_ns,
+            arrivals_due: before.arrivals_due + later.arrivals_due,
+            started: before.started + later.started,
+            users_active: later.users_active,
+        })
+    }
+}
+
 impl LeafTally {
     fn push(&mut self, slice: &metrics::LeafSlice, (start, end): (Nanos, Nanos)) {
         self.arrivals_due += slice.arrivals_due;
@@ -314,7 +368,7 @@ impl LeafTally {
         self.users_asked = slice.users_asked;
         self.users_active_max = self.users_active_max.max(slice.users_active);
         self.waiting = slice.waiting;
-        self.waiting_max = self.waiting_max.max(slice.waiting);
+        self.waiting_max = self.waiting_max.max(slice.waiting_most());
         if slice.users_asked > 0 {
             self.users_asked_sum += slice.users_asked;
             self.users_active_sum += slice.users_active;

@@ -79,7 +79,7 @@ impl ViewBuilder {
         if slice.slice > self.next_slice && self.gaps.len() < MARKS_MAX {
             self.gaps.push((self.next_slice, slice.slice));
         }
-        self.next_slice = self.next_slice.max(slice.slice.saturating_add(1));
+        self.next_slice = self.next_slice.max(slice.slice.saturating_add(slice.seconds()));
     }
 
     /// Adds a reading of a signal. The readings of one signal come in order of time.

@@ -67,7 +67,7 @@ impl DoubtTally {
         for leaf in leaves {
             let Some(rule) = self.leaves.get_mut(leaf.leaf as usize) else { continue };
             let busiest = leaf.users_peak.max(leaf.users_active);
-            rule.held |= rule.is_open && leaf.waiting > 0 && busiest.saturating_mul(10) >= rule.users_max.saturating_mul(9);
+            rule.held |= rule.is_open && leaf.waiting_most() > 0 && busiest.saturating_mul(10) >= rule.users_max.saturating_mul(9);
         }
     }
 

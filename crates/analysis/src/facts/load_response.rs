@@ -134,7 +134,8 @@ fn asked_by_scenario(plan: &TestPlan, slices: &[Snapshot]) -> BTreeMap<String, (
         }
         let asked = |slice: &Snapshot| {
             let mine = slice.leaves.iter().filter(|leaf| of_scenario.contains(&leaf.leaf));
-            mine.map(|leaf| if open > 0 { leaf.arrivals_due } else { leaf.users_asked }).sum::<u64>() as f64
+            mine.map(|leaf| if open > 0 { leaf.arrivals_due as f64 / f64::from(slice.seconds()) } else { leaf.users_asked as f64 })
+                .sum::<f64>()
         };
         loads.insert(scenario.name.clone(), (open > 0, slices.iter().map(asked).collect()));
     }

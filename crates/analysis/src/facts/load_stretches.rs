@@ -42,19 +42,18 @@ pub(super) fn find(run: &Run) -> Vec<SteadyStretch> {
 pub(super) fn asked_in_all(run: &Run) -> Vec<f64> {
     let leaves = run.plan.load.leaves();
     let second = |slice: &Snapshot| {
-        let of_leaf = |leaf: &metrics::LeafSlice| leaves.get(leaf.leaf as usize).map_or(0.0, |part| asked(leaf, &part.profile));
+        let of_leaf = |leaf: &metrics::LeafSlice| leaves.get(leaf.leaf as usize).map_or(0.0, |part| asked(slice, leaf, &part.profile));
         slice.leaves.iter().map(of_leaf).sum()
     };
     run.slices.iter().map(second).collect()
 }
 
-fn asked(leaf: &metrics::LeafSlice, profile: &LoadProfile) -> f64 {
-    let asked = match profile {
-        LoadProfile::Open { .. } => leaf.arrivals_due,
-        LoadProfile::Closed { .. } => leaf.users_asked,
-        LoadProfile::Iterations { .. } => leaf.users_active,
-    };
-    asked as f64
+fn asked(slice: &Snapshot, leaf: &metrics::LeafSlice, profile: &LoadProfile) -> f64 {
+    match profile {
+        LoadProfile::Open { .. } => leaf.arrivals_due as f64 / f64::from(slice.seconds()),
+        LoadProfile::Closed { .. } => leaf.users_asked as f64,
+        LoadProfile::Iterations { .. } => leaf.users_active as f64,
+    }
 }
 
 /// Arrivals per second that a profile plans for an instant after its begin.
@@ -93,7 +92,8 @@ impl AskedLoad {
         let poisson = |stage: &OpenStage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. });
         let is_random = matches!(profile, LoadProfile::Open { stages } if stages.iter().any(poisson));
         let was_adjusted = slices.iter().flat_map(|slice| &slice.marks).any(|mark| mark.kind == MarkKind::Adjusted);
-        let recorded = |slice: &Snapshot| slice.leaves.iter().find(|mine| mine.leaf == leaf).map_or(0.0, |mine| asked(mine, profile));
+        let recorded =
+            |slice: &Snapshot| slice.leaves.iter().find(|mine| mine.leaf == leaf).map_or(0.0, |mine| asked(slice, mine, profile));
         let begin = slices.iter().find(|slice| recorded(slice) > 0.0).map_or(0, |slice| slice.start);
         let mut sum = 0.0;
         let by_second = slices.iter().map(|slice| {

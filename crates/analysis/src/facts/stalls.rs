@@ -73,7 +73,7 @@ impl SlowSeconds {
 }
 
 fn seconds(run: &Run) -> Vec<Second<'_>> {
-    run.slices.iter().filter_map(|slice| Some(Second { slice, longest_s: longest(slice)? })).collect()
+    run.slices.iter().filter(|slice| slice.seconds() == 1).filter_map(|slice| Some(Second { slice, longest_s: longest(slice)? })).collect()
 }
 
 /// The usual longest time, the time from which a second is slow, and the places of those that are.

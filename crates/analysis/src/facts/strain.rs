@@ -159,7 +159,7 @@ fn second(slice: &Snapshot) -> StrainSecond {
         from: slice.start as f64 / 1e9,
         to: slice.end as f64 / 1e9,
         in_system: slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length + waiting as f64,
-        asked: slice.leaves.iter().map(|leaf| leaf.arrivals_due + leaf.users_asked).sum::<u64>() as f64,
+        asked: slice.leaves.iter().map(|leaf| leaf.arrivals_due as f64 / f64::from(slice.seconds()) + leaf.users_asked as f64).sum(),
         ended: requests().map(|series| series.count).sum::<u64>() as f64,
         timed_out: requests().map(|series| of(Outcome::Timeout)(&series.outcomes)).sum::<u64>() as f64,
         is_closed: slice.leaves.iter().all(|leaf| leaf.arrivals_due == 0) && slice.leaves.iter().any(|leaf| leaf.users_asked > 0),

@@ -115,12 +115,13 @@ pub(super) fn find(run: &run_directory::Run, tally: &RunTally) -> Vec<WaitingStr
 
 fn of_flow(run: &run_directory::Run, name: &str) -> Vec<WorkInSecond> {
     let second = |slice: &metrics::Snapshot| {
+        let per_second = |count: u64| count as f64 / f64::from(slice.seconds());
         let flow = slice.flows.iter().find(|flow| &*flow.name == name);
         flow.map_or_else(WorkInSecond::default, |flow| WorkInSecond {
             from: slice.start as f64 / 1e9,
             to: slice.end as f64 / 1e9,
-            started: flow.started as f64,
-            finished: flow.finished as f64,
+            started: per_second(flow.started),
+            finished: per_second(flow.finished),
             open: flow.backlog as f64,
             users: 0,
         })
@@ -133,17 +134,18 @@ fn of_requests(run: &run_directory::Run) -> Vec<WorkInSecond> {
     let is_open = run.slices.iter().flat_map(|slice| &slice.leaves).any(|leaf| leaf.arrivals_due > 0);
     let second = |slice: &metrics::Snapshot| {
         let length = (slice.end - slice.start).max(1) as f64;
+        let per_second = |count: u64| count as f64 / f64::from(slice.seconds());
         let ended: u64 = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();
         let arrivals: u64 = slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum();
         WorkInSecond {
             from: slice.start as f64 / 1e9,
             to: slice.end as f64 / 1e9,
             started: match (is_open, slice.leaves.iter().any(|leaf| leaf.users_asked > 0)) {
-                (true, _) => arrivals as f64,
-                (false, true) => ended as f64,
+                (true, _) => per_second(arrivals),
+                (false, true) => per_second(ended),
                 (false, false) => 0.0,
             },
-            finished: ended as f64,
+            finished: per_second(ended),
             open: slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length,
             users: if is_open { 0 } else { slice.leaves.iter().map(|leaf| leaf.users_active).sum() },
         }

@@ -160,10 +160,12 @@ fn span(change: &Change) -> (f64, f64) {
 /// Arrivals per second or users of the stretch.
 fn load(facts: &Facts<'_>, change: &Change) -> String {
     let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= change.from && slice.end as f64 / 1e9 <= change.to);
-    let leaves: Vec<&metrics::LeafSlice> = inside.flat_map(|slice| &slice.leaves).collect();
+    let leaves: Vec<(u64, &metrics::LeafSlice)> =
+        inside.flat_map(|slice| slice.leaves.iter().map(|leaf| (u64::from(slice.seconds()), leaf))).collect();
     let length = (change.to - change.from).max(1.0);
-    let arrivals: u64 = leaves.iter().map(|leaf| leaf.arrivals_due).sum();
-    let users: u64 = leaves.iter().map(|leaf| leaf.users_asked.max(if arrivals > 0 { 0 } else { leaf.users_active })).sum();
+    let arrivals: u64 = leaves.iter().map(|(_, leaf)| leaf.arrivals_due).sum();
+    let active = |leaf: &metrics::LeafSlice| if arrivals > 0 { 0 } else { leaf.users_active };
+    let users: u64 = leaves.iter().map(|(seconds, leaf)| seconds * leaf.users_asked.max(active(leaf))).sum();
     if arrivals > 0 { units::rate(arrivals as f64 / length) } else { units::counted((users as f64 / length).round() as u64, "user") }
 }
 

@@ -37,7 +37,8 @@ fn told_by_the_target(facts: &Facts<'_>) -> Option<RankedFinding> {
     let seconds = facts.run.slices.iter().filter_map(|slice| {
         let found = slice.series.iter().find(|series| series.key.kind == SeriesKind::Request && series.key.name == *name)?;
         let rejected_calls = rejected(&found.statuses);
-        (rejected_calls > 0).then(|| (slice.start as f64 / 1e9, slice.end as f64 / 1e9, (found.count - rejected_calls) as f64))
+        (rejected_calls > 0)
+            .then(|| (slice.start as f64 / 1e9, slice.end as f64 / 1e9, (found.count - rejected_calls) as f64 / f64::from(slice.seconds())))
     });
     let seconds: Vec<(f64, f64, f64)> = seconds.collect();
     let accepted: Vec<f64> = seconds.iter().map(|(.., accepted)| *accepted).collect();

@@ -145,7 +145,7 @@ fn follows(response: &LoadResponse) -> bool {
 fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String> {
     let is_open = facts.run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
     let first = facts.changes.kept.first()?;
-    let loaded = facts.tally.seconds().iter().filter(|second| second.arrivals_due > 0).count() as f64;
+    let loaded = facts.tally.seconds_with_arrivals();
     if !is_open || !is_all_at_ease(facts) || totals.arrivals_started < totals.arrivals_due || first.to - first.from < COVERED_MIN * loaded {
         return None;
     }
@@ -190,10 +190,14 @@ fn warming_up(change: &Change) -> String {
     )
 }
 
-/// Highest requests per second over five seconds.
+/// Highest requests per second over five seconds; of a long run, over five steps.
 fn top_rate(facts: &Facts<'_>) -> f64 {
     let windows = facts.tally.seconds().windows(5);
-    windows.map(|window| window.iter().map(|second| second.requests).sum::<u64>() as f64 / 5.0).fold(0.0, f64::max)
+    let rate = |window: &[crate::SliceTotals]| {
+        let length: u32 = window.iter().map(|second| second.seconds).sum();
+        window.iter().map(|second| second.requests).sum::<u64>() as f64 / f64::from(length)
+    };
+    windows.map(rate).fold(0.0, f64::max)
 }
 
 /// What was observed of the target and how it stood, then the observer that would tell most, as a line for the script; never one that is there already.

@@ -60,7 +60,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
 /// How long the leaf's load lasted; in records that do not tell, the seconds in which arrivals came due.
 fn load_seconds(input: &CheckInput<'_>, leaf: &LeafTally) -> f64 {
     let lasted = leaf.began.zip(leaf.load_ended).map(|(began, ended)| ended.saturating_sub(began) as f64 / 1e9);
-    let counted = || input.tally.seconds().iter().filter(|second| second.arrivals_due > 0).count().max(1) as f64;
+    let counted = || input.tally.seconds_with_arrivals().max(1.0);
     lasted.filter(|seconds| *seconds > 0.0).unwrap_or_else(counted)
 }
 

@@ -10,7 +10,7 @@ const INFO: CheckInfo = CheckInfo {
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
-    let (there, missing) = (input.tally.seconds().len() as u64, input.tally.missing_slices());
+    let (there, missing) = (input.tally.recorded_seconds(), input.tally.missing_slices());
     if input.stage == RunStage::Running {
         return INFO.nothing("the run is still going on");
     }
