@@ -47,6 +47,10 @@ pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|facts| facts.modified()).ok()
 }
 
+pub(crate) fn remove_file(path: &Path) -> Result<(), RunError> {
+    fs::remove_file(path).map_err(|source| RunError::io("delete", path, source))
+}
+
 pub(crate) fn remove_directory(path: &Path) -> Result<(), RunError> {
     fs::remove_dir_all(path).map_err(|source| RunError::io("delete", path, source))
 }
@@ -61,6 +65,15 @@ pub(crate) fn open_lines(path: &Path) -> Result<Option<BufReader<File>>, RunErro
 
 /// Names of the folders directly inside `folder`, unsorted; none when it does not exist.
 pub(crate) fn folders_in(folder: &Path) -> Result<Vec<String>, RunError> {
+    names_in(folder, Path::is_dir)
+}
+
+/// The same for files.
+pub(crate) fn files_in(folder: &Path) -> Result<Vec<String>, RunError> {
+    names_in(folder, Path::is_file)
+}
+
+fn names_in(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>, RunError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(source) if source.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -69,7 +82,7 @@ pub(crate) fn folders_in(folder: &Path) -> Result<Vec<String>, RunError> {
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|source| RunError::io("list", folder, source))?;
-        if entry.path().is_dir()
+        if is_wanted(&entry.path())
             && let Ok(name) = entry.file_name().into_string()
         {
             names.push(name);

@@ -5,10 +5,12 @@ pub const FORMAT: u32 = 2;
 
 /// [`crate::RunInfo`] and the plan with secrets masked. Written before the load starts.
 pub const RUN: &str = "run.json";
-/// One [`metrics::Snapshot`] per line and second.
+/// One [`metrics::Snapshot`] per line and second, of the first hour. docs/run-directory.md says where later ones lie.
 pub const SNAPSHOTS: &str = "snapshots.jsonl";
-/// Observer series: a line that defines each, and lines with its points.
+pub(crate) const SNAPSHOT_STEM: &str = "snapshots";
+/// Observer series: a line that defines each, and lines with its points. Of the first hour.
 pub const SIGNALS: &str = "signals.jsonl";
+pub(crate) const SIGNAL_STEM: &str = "signals";
 /// [`crate::RunEnd`]; absent while running and after a kill.
 pub const END: &str = "end.json";
 /// What scripts and the tool had to say, as text.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::json::parse;
-use crate::{Reader, RunEnd, RunError, RunInfo, disk, files};
+use crate::{Reader, RunEnd, RunError, RunInfo, disk, files, parts};
 
 /// A run as a list shows it.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ fn entry(directory: PathBuf) -> Result<HistoryEntry, RunError> {
     let end = reader.end()?;
     let path = directory.join(files::SUMMARY);
     let summary = disk::read_whole(&path)?.map(|bytes| parse(&path, &bytes)).transpose()?;
-    let written = disk::modified(&directory.join(files::SNAPSHOTS));
+    let written = disk::modified(&parts::newest(&directory)?);
     let note = reader.note().map(str::to_owned);
     Ok(HistoryEntry { info: reader.info().clone(), test: reader.plan().name.clone(), end, summary, note, written, directory })
 }

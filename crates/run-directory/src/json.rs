@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::RunError;
@@ -14,4 +15,12 @@ pub(crate) fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T,
 pub(crate) fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rfind(" at line ").map_or(text.clone(), |end| text[..end].to_owned())
+}
+
+/// One line of JSON, in the place of what the buffer held.
+pub(crate) fn fill<T: Serialize>(buffer: &mut Vec<u8>, value: &T) -> Result<(), RunError> {
+    buffer.clear();
+    serde_json::to_writer(&mut *buffer, value).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
+    buffer.push(b'\n');
+    Ok(())
 }

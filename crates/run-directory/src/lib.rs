@@ -8,12 +8,16 @@ mod disk;
 mod error;
 pub mod export;
 pub mod files;
+mod fold;
 mod history;
 mod json;
 mod line;
 mod model;
 mod notes;
+mod parts;
 mod reader;
+mod readings;
+mod signal_lines;
 mod writer;
 
 pub use error::RunError;

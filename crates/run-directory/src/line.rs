@@ -45,4 +45,6 @@ pub(crate) enum SignalLine {
         value: Vec<f64>,
     },
     Notice(SignalNotice),
+    /// Among the minutes: what follows was also written into the part that begins at this second.
+    Part(u32),
 }

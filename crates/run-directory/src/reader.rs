@@ -1,6 +1,6 @@
 //! Reads a run back, whole or cut short. Read [`Reader`].
 
-use std::io::BufRead;
+use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use metrics::{SignalNotice, SignalPoint, Snapshot};
@@ -8,9 +8,16 @@ use plan::TestPlan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::fold::{self, Folding, SliceList};
 use crate::json::{parse, problem};
 use crate::line::{self, SignalLine};
-use crate::{Notes, Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files};
+use crate::readings::Readings;
+use crate::{Notes, Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files, parts};
+
+/// Runs up to this long are read second by second.
+const WHOLE_S: u32 = 7200;
+/// Longest step of the readings of a long run.
+const READINGS_S: u32 = 60;
 
 /// One run directory, opened. [`Reader::run`] is everything; the other methods read a part.
 #[derive(Debug)]
@@ -65,29 +72,55 @@ impl Reader {
         self.note.as_deref()
     }
 
-    /// The whole run.
+    /// The whole run, in slices of a second. Of a run of more than two hours, several seconds are one slice, and so are readings (the mean of each
+    /// slice, the last of a counter): as many as fit into memory. See docs/run-directory.md, "Long runs".
     ///
     /// # Errors
     /// [`RunError::Corrupt`] names file and line; a torn last line is what a kill leaves behind and is left out.
     pub fn run(self) -> Result<Run, RunError> {
-        let mut slices = Vec::new();
-        self.each_slice(|snapshot| slices.push(snapshot))?;
+        let is_long = parts::last_begin(&self.directory)?.is_some_and(|begin| begin >= WHOLE_S);
+        let folding = match (fold::is_foldable(&self.plan), is_long) {
+            (false, _) => Folding::Never,
+            (true, false) => Folding::After(WHOLE_S),
+            (true, true) => Folding::After(0),
+        };
+        self.gathered(folding)
+    }
+
+    /// The whole run with all that was kept, however much that is.
+    ///
+    /// # Errors
+    /// As [`Reader::run`].
+    pub fn run_as_kept(self) -> Result<Run, RunError> {
+        self.gathered(Folding::Never)
+    }
+
+    fn gathered(self, folding: Folding) -> Result<Run, RunError> {
+        let mut list = SliceList::new(&self.plan, folding);
+        self.each_slice(|snapshot| list.push(snapshot))?;
+        let (mut slices, step_seconds) = list.finish();
         slices.sort_by_key(|snapshot: &Snapshot| snapshot.slice);
-        let (signals, notices) = self.observed()?;
+        let readings = if step_seconds == 1 { Readings::all() } else { Readings::in_steps(step_seconds.min(READINGS_S), &self.plan) };
+        let (signals, notices) = self.observed(readings)?;
         let end = self.end()?;
         Ok(Run { info: self.info, plan: self.plan, slices, signals, notices, end })
     }
 
-    /// Passes on one second after another, without keeping them.
+    /// Passes on one second after another, without keeping them; of a long run also minutes.
     ///
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
     pub fn each_slice(&self, mut take: impl FnMut(Snapshot)) -> Result<(), RunError> {
-        each_line(&self.directory.join(files::SNAPSHOTS), |_, mut snapshot: Snapshot| {
-            line::restore(&mut snapshot);
-            take(snapshot);
-            Ok(())
-        })
+        for file in parts::in_order(&self.directory, files::SNAPSHOT_STEM)? {
+            each_line(&file.path, |_, mut snapshot: Snapshot| {
+                if file.until.is_none_or(|until| snapshot.slice < until) {
+                    line::restore(&mut snapshot);
+                    take(snapshot);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Observer series in the order in which they were first seen.
@@ -95,29 +128,37 @@ impl Reader {
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
     pub fn signals(&self) -> Result<Vec<SignalSeries>, RunError> {
-        Ok(self.observed()?.0)
+        Ok(self.observed(Readings::all())?.0)
     }
 
-    fn observed(&self) -> Result<(Vec<SignalSeries>, Vec<SignalNotice>), RunError> {
+    fn observed(&self, mut readings: Readings) -> Result<(Vec<SignalSeries>, Vec<SignalNotice>), RunError> {
         let mut all: Vec<SignalSeries> = Vec::new();
         let mut notices = Vec::new();
-        each_line(&self.directory.join(files::SIGNALS), |_, line| match line {
-            SignalLine::Signal { id, signal } if id as usize == all.len() => {
-                all.push(SignalSeries { signal, points: Vec::new() });
-                Ok(())
-            }
-            SignalLine::Points { id, at, value } if at.len() == value.len() => {
-                let series = all.get_mut(id as usize).ok_or_else(|| format!("points of series {id}, which no earlier line defines"))?;
-                series.points.extend(at.into_iter().zip(value).map(|(at, value)| SignalPoint { at, value }));
-                Ok(())
-            }
-            SignalLine::Notice(notice) => {
-                notices.push(notice);
-                Ok(())
-            }
-            SignalLine::Signal { id, .. } => Err(format!("series {id} is out of order")),
-            SignalLine::Points { .. } => Err("expected as many instants as values".to_owned()),
-        })?;
+        for file in parts::in_order(&self.directory, files::SIGNAL_STEM)? {
+            let mut is_over = false;
+            each_line(&file.path, |_, line| match line {
+                SignalLine::Part(begin) => {
+                    is_over |= file.until.is_some_and(|until| begin >= until);
+                    Ok(())
+                }
+                _ if is_over => Ok(()),
+                SignalLine::Signal { id, signal } if id as usize == all.len() => {
+                    all.push(SignalSeries { signal, points: Vec::new() });
+                    Ok(())
+                }
+                SignalLine::Points { id, at, value } if at.len() == value.len() => {
+                    let series = all.get_mut(id as usize).ok_or_else(|| format!("points of series {id}, which no earlier line defines"))?;
+                    at.into_iter().zip(value).for_each(|(at, value)| readings.add(id as usize, series, SignalPoint { at, value }));
+                    Ok(())
+                }
+                SignalLine::Notice(notice) => {
+                    notices.push(notice);
+                    Ok(())
+                }
+                SignalLine::Signal { id, .. } => Err(format!("series {id} is out of order")),
+                SignalLine::Points { .. } => Err("expected as many instants as values".to_owned()),
+            })?;
+        }
         Ok((all, notices))
     }
 
@@ -141,12 +182,17 @@ impl Reader {
 
 /// Parses each line. A last line that does not end in a newline was cut off while it was written, and is left out.
 fn each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(usize, T) -> Result<(), String>) -> Result<(), RunError> {
-    let Some(mut lines) = disk::open_lines(path)? else { return Ok(()) };
+    let Some(mut lines) = parts::open(path)? else { return Ok(()) };
     let corrupt = |line, problem| RunError::Corrupt { path: path.to_owned(), line, problem };
     let mut buffer = Vec::new();
     for number in 1.. {
         buffer.clear();
-        lines.read_until(b'\n', &mut buffer).map_err(|source| RunError::io("read", path, source))?;
+        match lines.read_until(b'\n', &mut buffer) {
+            Ok(_) => {}
+            // A compressed frame that was cut off is a torn end, too.
+            Err(source) if source.kind() == ErrorKind::UnexpectedEof => break,
+            Err(source) => return Err(RunError::io("read", path, source)),
+        }
         if buffer.pop() != Some(b'\n') {
             break;
         }

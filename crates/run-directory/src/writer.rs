@@ -1,7 +1,6 @@
 //! Writes a run as it happens. Read [`Writer`].
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use metrics::{SignalNotice, Snapshot};
@@ -10,7 +9,11 @@ use secrets::Secrets;
 use serde::Serialize;
 
 use crate::disk::{self, Lines};
-use crate::line::{self, SignalLine};
+use crate::fold::{self, SliceFold};
+use crate::json::fill;
+use crate::line;
+use crate::parts::{FIRST_S, MINUTE_S, PartedLines};
+use crate::signal_lines::SignalLines;
 use crate::{RunEnd, RunError, RunInfo, SignalSeries, files};
 
 /// Bytes of console output that are kept.
@@ -25,9 +28,10 @@ pub struct Writer {
     directory: PathBuf,
     info: RunInfo,
     secrets: Secrets,
-    snapshots: Lines,
-    signals: Lines,
-    signal_ids: HashMap<String, u32>,
+    snapshots: PartedLines,
+    signals: SignalLines,
+    /// Of the minutes after the first hour; `None` where every second is kept.
+    minutes: Option<SliceFold>,
     console: Lines,
     console_full: bool,
     buffer: Vec<u8>,
@@ -55,11 +59,11 @@ impl Writer {
         let file = RunFile { info: &info, plan: &shown };
         disk::write_whole(&directory.join(files::RUN), &pretty(&file)?)?;
         Ok(Self {
-            snapshots: Lines::create(directory.join(files::SNAPSHOTS))?,
-            signals: Lines::create(directory.join(files::SIGNALS))?,
+            snapshots: PartedLines::create(&directory, files::SNAPSHOT_STEM)?,
+            signals: SignalLines::create(&directory, fold::is_foldable(plan))?,
+            minutes: fold::is_foldable(plan).then(|| SliceFold::new(MINUTE_S, plan)),
             console: Lines::create(directory.join(files::CONSOLE))?,
             console_full: false,
-            signal_ids: HashMap::new(),
             buffer: Vec::new(),
             directory,
             info,
@@ -76,14 +80,32 @@ impl Writer {
         &self.directory
     }
 
-    /// Appends one second, merged over the workers.
+    /// Appends one second, merged over the workers. In a long run, seconds that are old enough are folded into minutes on the way.
     ///
     /// # Errors
     /// [`RunError::Io`]; the file then ends with the second before.
     pub fn snapshot(&mut self, snapshot: &Snapshot) -> Result<(), RunError> {
-        let shown = Snapshot::hiding(line::slim(snapshot), &self.secrets);
-        fill(&mut self.buffer, &*shown)?;
+        let shown = Snapshot::hiding(Cow::Borrowed(snapshot), &self.secrets);
+        if snapshot.slice >= FIRST_S {
+            // A minute that the disk did not take is in no file but its part: from here on, parts stay.
+            self.later(&shown).inspect_err(|_| self.minutes = None)?;
+        }
+        fill(&mut self.buffer, &*line::slim(&shown))?;
         self.snapshots.append(&self.buffer)
+    }
+
+    /// What is due before a second after the first hour: its minute, and the part that it lies in.
+    fn later(&mut self, shown: &Snapshot) -> Result<(), RunError> {
+        if let Some(minutes) = &mut self.minutes {
+            let mut complete = Vec::new();
+            minutes.push(shown.clone(), |minute| complete.push(minute));
+            for minute in complete {
+                fill(&mut self.buffer, &*line::slim(&minute))?;
+                self.snapshots.append_minute(&self.buffer)?;
+            }
+        }
+        self.signals.second(shown.slice)?;
+        self.snapshots.roll(shown.slice, self.minutes.is_some())
     }
 
     /// Appends points of observer series; a series is defined when its signal is first seen.
@@ -91,25 +113,7 @@ impl Writer {
     /// # Errors
     /// [`RunError::Io`]
     pub fn signals(&mut self, batch: &[SignalSeries]) -> Result<(), RunError> {
-        for series in batch {
-            let id = match self.signal_ids.get(&series.signal.name) {
-                Some(id) => *id,
-                None => {
-                    let id = self.signal_ids.len() as u32;
-                    fill(&mut self.buffer, &SignalLine::Signal { id, signal: series.signal.hiding(&self.secrets) })?;
-                    self.signals.append(&self.buffer)?;
-                    self.signal_ids.insert(series.signal.name.clone(), id);
-                    id
-                }
-            };
-            if series.points.is_empty() {
-                continue;
-            }
-            let (at, value) = series.points.iter().filter(|point| point.value.is_finite()).map(|point| (point.at, point.value)).unzip();
-            fill(&mut self.buffer, &SignalLine::Points { id, at, value })?;
-            self.signals.append(&self.buffer)?;
-        }
-        Ok(())
+        self.signals.points(batch, &self.secrets)
     }
 
     /// Appends what befell an observer.
@@ -117,8 +121,7 @@ impl Writer {
     /// # Errors
     /// [`RunError::Io`]
     pub fn notice(&mut self, notice: &SignalNotice) -> Result<(), RunError> {
-        fill(&mut self.buffer, &SignalLine::Notice(notice.hiding(&self.secrets)))?;
-        self.signals.append(&self.buffer)
+        self.signals.notice(notice.hiding(&self.secrets))
     }
 
     /// Appends a line to `console.log`; a newline is added. Past 64 MiB, one last line says that the rest is left out.
@@ -147,9 +150,9 @@ impl Writer {
             RunEnd::Failed(why) => RunEnd::Failed(self.secrets.hide(why).into_owned()),
             RunEnd::Completed | RunEnd::Interrupted => end.clone(),
         };
-        for lines in [&self.snapshots, &self.signals, &self.console] {
-            lines.sync()?;
-        }
+        self.snapshots.sync()?;
+        self.signals.sync()?;
+        self.console.sync()?;
         disk::write_whole(&self.directory.join(files::END), &pretty(&shown)?)?;
         Ok(self.directory)
     }
@@ -185,13 +188,6 @@ fn pretty<T: Serialize>(value: &T) -> Result<Vec<u8>, RunError> {
     let mut bytes = serde_json::to_vec_pretty(value).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-fn fill<T: Serialize>(buffer: &mut Vec<u8>, value: &T) -> Result<(), RunError> {
-    buffer.clear();
-    serde_json::to_writer(&mut *buffer, value).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
-    buffer.push(b'\n');
-    Ok(())
 }
 
 #[cfg(test)]

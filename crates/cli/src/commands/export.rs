@@ -44,12 +44,11 @@ fn table_format() -> impl TypedValueParser<Value = TableFormat> {
 
 impl ExportArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
-        let (_, run, summary) = self.run.read()?;
         let table = match self.table {
-            ExportTable::Seconds => per_second(&run),
-            ExportTable::Totals => analysis::totals_table(&summary),
-            ExportTable::Flows => flows(&run),
-            ExportTable::Signals => signals(&run),
+            ExportTable::Seconds => per_second(&self.run.as_kept()?),
+            ExportTable::Totals => analysis::totals_table(&self.run.read()?.2),
+            ExportTable::Flows => flows(&self.run.as_kept()?),
+            ExportTable::Signals => signals(&self.run.as_kept()?),
         };
         if self.output != Path::new("-") {
             export::write(&table, self.format, &self.output)?;

@@ -33,6 +33,11 @@ impl StoredRunArgs {
         Ok((directory, run, summary))
     }
 
+    /// All that was kept of the run, second by second where seconds were kept.
+    pub(crate) fn as_kept(&self) -> anyhow::Result<Run> {
+        Ok(Reader::open(&self.directory()?).and_then(Reader::run_as_kept)?)
+    }
+
     fn directory(&self) -> Result<PathBuf, UsageError> {
         let path = Path::new(&self.run);
         if path.join(run_directory::files::RUN).is_file() {

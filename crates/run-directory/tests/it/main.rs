@@ -5,5 +5,6 @@
 mod directory;
 mod export;
 mod history;
+mod long;
 mod made;
 mod secrets;

@@ -1,0 +1,54 @@
+//! Readings of observers as they are read back: all of them, or, of a long run, one for each step.
+
+use std::collections::HashSet;
+
+use metrics::{SignalKind, SignalPoint};
+use plan::{Metric, TestPlan};
+
+use crate::SignalSeries;
+
+/// Adds readings to their series. A step's reading stands where its last one stood: the mean of a level, the last of a total.
+#[derive(Debug)]
+pub(crate) struct Readings {
+    step_ns: u64,
+    /// Signals that a threshold speaks of, whose extremes count.
+    exact: HashSet<String>,
+    /// By series: whether its readings are joined, and how many are joined in the last.
+    joined: Vec<(bool, u32)>,
+}
+
+impl Readings {
+    pub(crate) fn all() -> Self {
+        Self { step_ns: 0, exact: HashSet::new(), joined: Vec::new() }
+    }
+
+    pub(crate) fn in_steps(seconds: u32, plan: &TestPlan) -> Self {
+        let named = plan.thresholds.iter().filter_map(|threshold| match &threshold.metric {
+            Metric::Signal { name } => Some(name.clone()),
+            _ => None,
+        });
+        Self { step_ns: u64::from(seconds) * 1_000_000_000, exact: named.collect(), joined: Vec::new() }
+    }
+
+    /// `id`: position of the series.
+    pub(crate) fn add(&mut self, id: usize, series: &mut SignalSeries, point: SignalPoint) {
+        while self.joined.len() <= id {
+            self.joined.push((self.step_ns > 0 && !self.exact.contains(&series.signal.name), 0));
+        }
+        let (joins, count) = &mut self.joined[id];
+        match series.points.last_mut() {
+            Some(last) if *joins && last.at / self.step_ns == point.at / self.step_ns => {
+                *count += 1;
+                last.at = last.at.max(point.at);
+                last.value = match series.signal.kind {
+                    SignalKind::Gauge => last.value + (point.value - last.value) / f64::from(*count),
+                    SignalKind::Counter => point.value,
+                };
+            }
+            _ => {
+                series.points.push(point);
+                *count = 1;
+            }
+        }
+    }
+}
