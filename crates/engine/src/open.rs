@@ -19,7 +19,7 @@ use plan::{OpenStage, ScenarioRun};
 use crate::active_leaf::ActiveLeaf;
 use crate::arrivals::{ArrivalShare, Arrivals, Due};
 use crate::exchange::{ArrivalExchange, ExchangePlace, Message};
-use crate::pace::Pace;
+use crate::pace::{Ceiling, Pace, Progress};
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
@@ -51,6 +51,8 @@ struct UserPool<C: UserFactory> {
     /// Of the arrivals in their order, how many came when the target held as many users up as there may be.
     queued: Cell<u64>,
     pace: Cell<Pace>,
+    ceiling: Cell<Ceiling>,
+    turns: Turns,
     exchange: ExchangePlace,
     /// Arrivals that waited on another worker, while users of this one were free.
     adopted: RefCell<VecDeque<Due>>,
@@ -94,6 +96,8 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
         may_make: Cell::new(0),
         queued: Cell::new(0),
         pace: Cell::default(),
+        ceiling: Cell::default(),
+        turns,
         exchange: ExchangePlace::new(exchange, share.index as usize),
         adopted: RefCell::default(),
         spawner: tasks.spawner(),
@@ -101,11 +105,11 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
     });
     tasks.spawner().spawn(exchange_arrivals(Rc::clone(&pool)));
     let place = Rc::clone(&pool);
-    tasks.beside(dispatch(pool, arrivals, turns)).await;
+    tasks.beside(dispatch(pool, arrivals)).await;
     place.exchange.leave();
 }
 
-async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals, turns: Turns) {
+async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals) {
     let leaf = Rc::clone(&pool.leaf);
     let profile_end = leaf.begin + leaf.run.profile.duration_ns().unwrap_or(0);
     let mut stopped_at = None;
@@ -127,7 +131,7 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals,
         let is_held_up = stopped_at.is_none() && pool.waiting() > 0 && pool.queued.get() < pool.due.get();
         if is_held_up || until <= now {
             let ended = pool.ended.get();
-            turns.whole().await;
+            pool.turns.whole().await;
             if !is_held_up || pool.ended.get() != ended || leaf.is_stopping() {
                 continue;
             }
@@ -203,6 +207,7 @@ impl<C: UserFactory> UserPool<C> {
     ///
     /// Arrivals that are on time make as many as they are. Late ones, behind which the generator's own delay may stand, make one (one for each
     /// millisecond of a long turn), and none while the backlog drains without: else a stall of the generator would become a burst of connections.
+    /// Where the rate is beyond the worker, there is a [`Ceiling`], too.
     /// Returns when to look again.
     fn make_users(&self, asked: Nanos, now: Nanos) -> Option<Nanos> {
         if self.users.get() >= self.users_max {
@@ -216,12 +221,19 @@ impl<C: UserFactory> UserPool<C> {
             self.may_make.set(self.due.get());
             return None;
         }
-        let pace = self.pace.get().at(now, self.due.get(), self.ended.get());
+        let (due, started, ended) = (self.due.get(), self.started.get(), self.ended.get());
+        let pace = self.pace.get().at(Progress { at: now, due, started, ended, worked_ns: self.turns.worked_ns() });
         self.pace.set(pace);
         if pace.drains() {
             return Some(pace.next_look());
         }
-        self.may_make.set(self.started.get() + ((now - asked) / ON_TIME_NS).clamp(1, LATE_MAX));
+        if pace.is_beyond() {
+            self.ceiling.set(self.ceiling.get().at(now, ended, self.users.get()));
+            if self.users.get() >= self.ceiling.get().users() {
+                return Some(pace.next_look());
+            }
+        }
+        self.may_make.set(started + ((now - asked) / ON_TIME_NS).clamp(1, LATE_MAX));
         None
     }
 

@@ -6,6 +6,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use metrics::Nanos;
+
 /// Counts the turns of one worker. Clones count the same ones.
 #[derive(Clone, Default)]
 pub(crate) struct Turns {
@@ -15,16 +17,31 @@ pub(crate) struct Turns {
 #[derive(Default)]
 struct TurnState {
     begun: Cell<u64>,
+    begun_at: Cell<Nanos>,
+    worked_ns: Cell<u64>,
     waiting: RefCell<Vec<Waker>>,
 }
 
 impl Turns {
     /// A turn begins: what has arrived was read, but nothing was polled yet.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self, now: Nanos) {
         self.state.begun.set(self.state.begun.get() + 1);
+        self.state.begun_at.set(now);
         for waker in self.state.waiting.take() {
             waker.wake();
         }
+    }
+
+    /// A turn ends: all that was woken has been polled. Returns how long it took.
+    pub(crate) fn end(&self, now: Nanos) -> u64 {
+        let lasted = now.saturating_sub(self.state.begun_at.get());
+        self.state.worked_ns.set(self.state.worked_ns.get() + lasted);
+        lasted
+    }
+
+    /// How long all turns that have ended took. The rest of the time the worker waited, or read what had arrived.
+    pub(crate) fn worked_ns(&self) -> u64 {
+        self.state.worked_ns.get()
     }
 
     /// Whether the next turn is to begin at once, without waiting for anything to arrive.

@@ -35,6 +35,37 @@ fn a_rate_beyond_the_generator_is_served_as_fast_as_it_can_by_few_users() {
     assert_eq!(leaf.waiting, 0, "none waited for want of a user");
 }
 
+/// A target that serves one after another, 80,000 per second, as they ask.
+fn full(now: Nanos) -> u64 {
+    thread_local!(static FREE_AT: Cell<Nanos> = const { Cell::new(0) });
+    let ends = FREE_AT.get().max(now) + 12_500;
+    FREE_AT.set(ends);
+    ends - now
+}
+
+#[test]
+fn a_full_target_does_not_get_connections_from_a_generator_that_is_beyond_its_limit() {
+    let mut asked = Asked::new(rate(200_000.0, 2), full);
+    asked.generator = Generator { iteration_ns: 7 * US, user_ns: 70 * US, ..Generator::default() };
+    asked.graceful_stop_ns = 0;
+    let (all, _) = measured(&asked, 1);
+    assert!(all.leaves[0].ended >= 144_000, "{} of the 160,000 that the target can serve", all.leaves[0].ended);
+    assert!(asked.users_made.get() <= 200, "{} users", asked.users_made.get());
+}
+
+#[test]
+fn a_full_target_gets_its_load_from_a_generator_that_can_make_it() {
+    // It can make 140,000 per second: what the target does not serve waits there.
+    let mut asked = Asked::new(rate(90_000.0, 2), full);
+    asked.generator = Generator { iteration_ns: 7 * US, user_ns: 7 * US, ..Generator::default() };
+    asked.generator.stall.set(Some((S / 2, 5 * MS)));
+    asked.graceful_stop_ns = 0;
+    let (all, slices) = measured(&asked, 1);
+    let second = slices.iter().find(|slice| slice.slice == 1).unwrap();
+    assert!(second.leaves[0].users_active >= 19_000, "{} of 20,000 wait at the target", second.leaves[0].users_active);
+    assert!(all.leaves[0].started >= 179_000, "{} started of 180,000", all.leaves[0].started);
+}
+
 #[test]
 fn a_rate_beyond_all_reason_ends_when_it_should() {
     let mut asked = costly(LoadProfile::rate(50e6, S / 10), |_| 300 * US);
