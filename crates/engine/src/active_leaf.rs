@@ -144,7 +144,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     pub(crate) async fn wait_until(&self, deadline: Nanos) {
         let timer = self.context.clock.sleep_until(deadline);
         poll_fn(|context| {
-            if self.changed.poll(context).is_ready() || timer.poll_due(context).is_ready() {
+            if self.changed.poll(context).is_ready() || timer.poll_fired(context).is_ready() {
                 return Poll::Ready(());
             }
             Poll::Pending

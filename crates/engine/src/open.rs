@@ -29,6 +29,8 @@ use crate::wakeup::Wakeup;
 const COUNTED_MAX: u32 = 256;
 /// An arrival that starts later than this was held up.
 const ON_TIME_NS: Nanos = 1_000_000;
+/// Arrivals that come due within this time of the first start together, with the last of them: one wake-up costs more CPU time than a request.
+const TOGETHER_NS: Nanos = 70_000;
 /// Users that late arrivals make at once, at most. Where a turn is long since it serves other leaves, one would be too few.
 const LATE_MAX: u64 = 8;
 
@@ -46,6 +48,8 @@ struct UserPool<C: UserFactory> {
     ended: Cell<u64>,
     /// Arrivals handed to a user whose iteration has not ended: its task may not even have been polled yet.
     under_way: Cell<u64>,
+    /// No arrival is ahead: the leaf ends with the last iteration under way.
+    ending: Cell<bool>,
     /// Of the arrivals in their order, how many may each make a user.
     may_make: Cell<u64>,
     /// Of the arrivals in their order, how many came when the target held as many users up as there may be.
@@ -93,6 +97,7 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
         started: Cell::new(0),
         ended: Cell::new(0),
         under_way: Cell::new(0),
+        ending: Cell::new(false),
         may_make: Cell::new(0),
         queued: Cell::new(0),
         pace: Cell::default(),
@@ -122,12 +127,13 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
         pool.start_waiting();
         // Until the profile ends, the load may yet be scaled up.
         let is_over = stopped_at.is_some() || next.is_none() && now >= profile_end;
+        pool.ending.set(is_over);
         let end = stopped_at.unwrap_or(profile_end) + leaf.graceful_stop_ns;
         let is_idle = pool.under_way.get() == 0 && (stopped_at.is_some() || !pool.has_waiting() && !pool.exchange.is_needed());
         if is_over && is_idle || now >= end {
             return;
         }
-        let mut until = next.unwrap_or(if is_over { end } else { profile_end });
+        let mut until = next.map(|due| last_together(&arrivals, leaf.begin, due)).unwrap_or(if is_over { end } else { profile_end });
         let is_held_up = stopped_at.is_none() && pool.waiting() > 0 && pool.queued.get() < pool.due.get();
         if is_held_up || until <= now {
             let ended = pool.ended.get();
@@ -142,6 +148,12 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
         }
         leaf.wait_until(until).await;
     }
+}
+
+/// When the last of those arrivals is due that start together with the next one, which is due at `next`.
+fn last_together(arrivals: &Arrivals, begin: Nanos, next: Nanos) -> Nanos {
+    let instants = arrivals.clone().map(|due| begin + due.offset_ns).take(COUNTED_MAX as usize);
+    instants.take_while(|due| *due <= next + TOGETHER_NS).last().unwrap_or(next)
 }
 
 impl<C: UserFactory> UserPool<C> {
@@ -318,7 +330,7 @@ async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<Pooled
             None => {
                 pool.free.borrow_mut().push(Rc::clone(&pooled));
                 pool.offer_free();
-                if pool.under_way.get() == 0 || leaf.is_stopping() {
+                if pool.under_way.get() == 0 && pool.ending.get() || leaf.is_stopping() {
                     leaf.changed.wake();
                 }
             }

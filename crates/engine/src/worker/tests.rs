@@ -209,6 +209,18 @@ fn close_to(measured: u64, truth: u64) -> bool {
 }
 
 #[test]
+fn arrivals_that_are_close_start_together_and_others_on_time() {
+    // 100 µs apart, and 30 µs apart: there, three share a wake-up.
+    let (sparse, _) = measured(&Asked::new(rate(10_000.0, 1), |_| MS), 1);
+    assert_eq!(iterations(&sparse).lag.max(), 0);
+    let (dense, _) = measured(&Asked::new(rate(1e9 / 30_000.0, 1), |_| MS), 1);
+    let (all, lag) = (iterations(&dense).count, &iterations(&dense).lag);
+    // What starts on time has no lag.
+    assert!((all / 3).abs_diff(all - lag.count()) <= 1, "one of three is on time, and not all but {} of {all}", lag.count());
+    assert!(close_to(lag.max(), 60_000), "the first of three waits for the third, not {} ns", lag.max());
+}
+
+#[test]
 fn an_open_profile_starts_every_arrival_on_time() {
     for workers in [1, 2, 3] {
         let (all, _) = measured(&Asked::new(rate(100.0, 10), |_| 50 * MS), workers);
