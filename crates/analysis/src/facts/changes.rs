@@ -86,6 +86,15 @@ pub(crate) struct Kept {
     pub(crate) to: f64,
 }
 
+impl Changes {
+    /// Requests that took as long after a change as before it.
+    pub(crate) fn kept_beside(&self, change: &Change) -> impl Iterator<Item = &Kept> {
+        let has_changed = |of: &TimelineOf| self.found.iter().chain(&self.warm_ups).any(|other| other.of == *of);
+        let (at, is_request) = (change.at, |kept: &&Kept| kept.of.kind() == Some(SeriesKind::Request));
+        self.kept.iter().filter(is_request).filter(move |kept| kept.is_kept() && kept.from < at && at < kept.to && !has_changed(&kept.of))
+    }
+}
+
 impl Kept {
     /// Whether the medians lie so close together that nobody would care.
     pub(crate) fn is_kept(&self) -> bool {

@@ -7,12 +7,14 @@
 use metrics::Role;
 
 use super::calls_at_once::CallCeiling;
+use super::changes::Changes;
 use super::demand::CpuDemand;
 use super::load_response::LoadResponse;
 use super::process_cpu::{self, ProcessCpu};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::signals::ObservedPart;
+use super::strain::BEFORE_MIN_S;
 use super::waiting::WaitingStretch;
 
 /// Share of the time that a control group was throttled.
@@ -83,6 +85,7 @@ pub(super) fn find<'a>(
     responses: &[LoadResponse],
     waiting: &[WaitingStretch],
     call_ceiling: Option<&CallCeiling<'_>>,
+    changes: &Changes,
 ) -> Vec<Exhausted<'a>> {
     if call_ceiling.is_some_and(CallCeiling::explains_all) {
         return Vec::new();
@@ -90,7 +93,7 @@ pub(super) fn find<'a>(
     let look = Resources(search);
     let found = [look.descriptors(), look.group(), look.heap(), look.process(responses), look.machine(), look.disk()];
     let found = found.into_iter().flatten();
-    let held_up = found.filter_map(|found| Some((search.strain.held_part(found.span, found.places)?, found)));
+    let held_up = found.filter_map(|found| Some((search.strain.held_part(without_onset(changes, found.span), found.places)?, found)));
     held_up
         .map(|((from, to), AtLimit { resource, series, .. })| {
             let overlap = |stretch: &&WaitingStretch| stretch.to.min(to) - stretch.from.max(from);
@@ -102,6 +105,14 @@ pub(super) fn find<'a>(
             Exhausted { from, to, waiting: waiting.cloned(), resource, demand, series }
         })
         .collect()
+}
+
+/// A stretch up to the instant from which some requests took longer while others kept their times, if the resource had been at its limit for long: what
+/// is used up slows down all who need it, and it was no fuller than before.
+fn without_onset(changes: &Changes, (from, to): (f64, f64)) -> (f64, f64) {
+    let onsets = changes.found.iter().filter(|change| change.is_slower() && change.at - from >= BEFORE_MIN_S && change.at < to);
+    let partial = onsets.filter(|change| changes.kept_beside(change).next().is_some());
+    (from, partial.map(|change| change.at).fold(to, f64::min))
 }
 
 /// The longest stretch in which a signal was at a limit.

@@ -78,6 +78,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) sessions_at_ceiling: Option<DatabaseSessions<'a>>,
     /// Whether work was held up in any stretch.
     pub(crate) strain: Strain,
+    /// What changed in time while the load stayed the same.
+    pub(crate) changes: Changes,
     /// What was used up while work was held up, the most telling first.
     pub(crate) exhausted: Vec<Exhausted<'a>>,
     /// What most of a database's sessions did while work was held up.
@@ -86,8 +88,6 @@ pub(crate) struct Facts<'a> {
     pub(crate) pools: Vec<PoolShortage<'a>>,
     /// Calls of the system that failed at the called side.
     pub(crate) faulted_calls: Vec<FaultedCalls<'a>>,
-    /// What changed in time while the load stayed the same.
-    pub(crate) changes: Changes,
     /// Pauses that come back at even distances.
     pub(crate) stalls: Option<PeriodicStalls>,
     /// Seconds in which single requests took far longer than usual.
@@ -109,13 +109,13 @@ impl<'a> Facts<'a> {
         let call_ceiling = calls_at_once::find(&called, &waiting);
         let sessions_at_ceiling = call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
         let strain = Strain::of(run, &waiting, &plateaus);
+        let changes = changes::find(run, &timeline::of(run, tally), &load_stretches::find(run));
         let search = Search { run, tally, signals: &signals, strain: &strain };
-        let exhausted = exhausted::find(&search, &responses, &waiting, call_ceiling.as_ref());
+        let exhausted = exhausted::find(&search, &responses, &waiting, call_ceiling.as_ref(), &changes);
         let pools = pools::find(&signals, &strain);
         let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
         let outages = outages::find(run, tally, &signals, &strain);
         let faulted_calls = faulted_calls::find(&signals);
-        let changes = changes::find(run, &timeline::of(run, tally), &load_stretches::find(run));
         let stalls = stalls::find(run);
         let slow_seconds = SlowSeconds::of(run);
         let failing = failures::find(run, tally);
@@ -132,11 +132,11 @@ impl<'a> Facts<'a> {
             call_ceiling,
             sessions_at_ceiling,
             strain,
+            changes,
             exhausted,
             session_wait,
             pools,
             faulted_calls,
-            changes,
             stalls,
             slow_seconds,
             failing,

@@ -17,7 +17,7 @@ const GROWN_BY_S: f64 = 0.005;
 const SHARE_MIN: f64 = 0.5;
 const OVERLAP_MIN_S: f64 = 5.0;
 /// A resource that was busy for so long before, while less than this part was done, is not kept busy by the load.
-const BEFORE_MIN_S: f64 = 10.0;
+pub(super) const BEFORE_MIN_S: f64 = 10.0;
 const LESS: f64 = 0.67;
 /// Share of the requests whose time-outs say the same.
 const TIMEOUTS_MIN: f64 = 0.1;

@@ -228,9 +228,7 @@ fn moves<'a>(facts: &'a Facts<'_>, change: &Change) -> Vec<SignalMove<'a>> {
 
 /// What else changed there, and what did not.
 fn beside_it(facts: &Facts<'_>, change: &Change, mut found: RankedFinding) -> RankedFinding {
-    let has_changed = |of: &TimelineOf| facts.changes.found.iter().chain(&facts.changes.warm_ups).any(|other| other.of == *of);
-    let requests = facts.changes.kept.iter().filter(|kept| kept.of.kind() == Some(SeriesKind::Request) && kept.is_kept());
-    let kept: Vec<&str> = requests.map(|kept| &kept.of).filter(|of| !has_changed(of)).map(TimelineOf::name).collect();
+    let kept: Vec<&str> = facts.changes.kept_beside(change).map(|kept| kept.of.name()).collect();
     if !kept.is_empty() {
         found = found.rests_on(format!("{} kept the same times", named(&kept)), Vec::new(), span(change));
     }

@@ -13,6 +13,7 @@ mod fluid;
 mod limits;
 mod live;
 mod made;
+mod onsets;
 mod pipeline;
 mod services;
 mod simulation;

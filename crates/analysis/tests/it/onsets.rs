@@ -1,0 +1,47 @@
+//! What was there before something changed is not why it changed.
+
+use analysis::{Finding, conclude};
+use metrics::Role;
+use run_directory::Run;
+
+use crate::changes::{Request, constant, noise, passes};
+use crate::coverage::Draws;
+use crate::made::{counter, gauge};
+
+fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+fn claims(found: &[Finding]) -> Vec<&str> {
+    found.iter().map(|finding| finding.claim.as_str()).collect()
+}
+
+/// A machine of two cores that others keep busy, all along or from an instant on; the service answers 40 times a second.
+fn on_a_busy_machine(busy_from: u64, list: impl Fn(u32) -> f64, other: impl Fn(u32) -> f64) -> Run {
+    let list = |second: u32, draws: &mut Draws| list(second) * noise(0.2, draws);
+    let other = |second: u32, draws: &mut Draws| other(second) * noise(0.2, draws);
+    let requests = [Request { name: "List", time: &list, outcome: &passes }, Request { name: "Other", time: &other, outcome: &passes }];
+    let mut run = constant(60, 40, &requests, 3);
+    let idle = counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle);
+    idle.each_second(&mut run, |second| if second >= busy_from { 0.02 } else { 1.2 });
+    gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+    run
+}
+
+#[test]
+fn a_machine_that_was_as_busy_before_one_request_became_slow_is_not_why() {
+    let step = |second: u32| if second >= 25 { 0.402 } else { 0.002 };
+    let found = findings(&on_a_busy_machine(0, step, |_| 0.003));
+    assert!(found[0].claim.starts_with("\"List\" went from "), "{:?}", claims(&found));
+    assert!(found.iter().all(|finding| finding.rule != "cpu"), "{:?}", claims(&found));
+}
+
+#[test]
+fn a_machine_that_became_busy_when_all_requests_became_slow_is_named() {
+    let step = |usual: f64| move |second: u32| if second >= 25 { usual * 20.0 } else { usual };
+    let found = findings(&on_a_busy_machine(25, step(0.02), step(0.03)));
+    assert!(found[0].claim.starts_with("The machine's CPU is saturated"), "{:?}", claims(&found));
+    // As busy before, and all of them slow from an instant on: it may have become worse, and nothing here rules that out.
+    let found = findings(&on_a_busy_machine(0, step(0.02), step(0.03)));
+    assert!(found.iter().any(|finding| finding.rule == "cpu"), "{:?}", claims(&found));
+}
