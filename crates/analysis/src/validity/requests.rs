@@ -7,12 +7,16 @@ use metrics::{Outcome, SeriesKind};
 const INFO: CheckInfo = CheckInfo {
     id: "requests",
     title: "Something was measured",
-    limits: "invalid when no request ended; a test that makes none is judged by the groups, checks and journeys that it has instead",
+    limits: "invalid when no request ended, or none but those of a set-up; a test that makes none is judged by the groups, checks and journeys that it has instead",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let ended = |kind| input.tally.of_kind(kind).map(|series| series.merged.count).sum::<u64>();
     let requests = ended(SeriesKind::Request);
+    if input.stage != RunStage::Running && only_set_ups_began(input) {
+        let evidence = "only the set-up ran: the load after it never began".to_owned();
+        return INFO.graded(Grade::Invalid, evidence, "Mend the set-up: `loadstone try` shows its steps one by one.");
+    }
     if requests > 0 {
         return INFO.graded(Grade::Valid, format!("{} ended", units::counted(requests, "request")), "");
     }
@@ -48,4 +52,10 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         ),
     };
     INFO.graded(Grade::Invalid, evidence, advice)
+}
+
+fn only_set_ups_began(input: &CheckInput<'_>) -> bool {
+    let set_ups = input.plan.set_ups();
+    let mut began = input.tally.leaves().iter().filter(|leaf| leaf.started > 0).peekable();
+    began.peek().is_some() && began.all(|leaf| set_ups.contains_key(&leaf.leaf))
 }

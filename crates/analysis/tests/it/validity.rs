@@ -2,7 +2,7 @@
 
 use analysis::{Grade, ValidityCheck, conclude};
 use metrics::{LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
-use plan::{Aggregate, Comparison, LoadProfile, Metric, TestPlan};
+use plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
 use run_directory::Run;
 
 use crate::made::{self, MS, SECOND, Slice, threshold};
@@ -137,6 +137,20 @@ fn a_run_without_a_completed_request_is_invalid_unless_it_makes_none_by_design()
         slice
     };
     assert_grade(&run(group), "requests", Some(Valid));
+}
+
+#[test]
+fn a_run_whose_load_never_began_measured_nothing() {
+    let burst = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::burst(1)));
+    let load = Load::Run(ScenarioRun::new(ScenarioId(1), made::open(10.0, 8)));
+    let plan = TestPlan::new("shop", ["Set up", "Buy"], Load::Sequence(vec![burst, load]));
+    let set_up = Slice::new(0).request("Log in", 0, MS, Outcome::Status).arrivals(1).done();
+    let mut begun = Slice::new(1).requests("A", 10, MS).arrivals(10).done();
+    begun.leaves[0].leaf = 1;
+    let of = |slices: &[&metrics::Snapshot]| made::run_of(plan.clone(), slices.iter().map(|slice| (*slice).clone()).collect());
+    assert!(check_of(&of(&[&set_up]), "requests").evidence.starts_with("only the set-up ran"));
+    assert_grade(&of(&[&set_up]), "requests", Some(Invalid));
+    assert_grade(&of(&[&set_up, &begun]), "requests", Some(Valid));
 }
 
 #[test]
