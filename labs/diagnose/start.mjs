@@ -4,47 +4,80 @@
 //
 //   STACK=node FAULT='{"rowLock":50}' node labs/diagnose/start.mjs        every part on a free port
 //   node labs/diagnose/start.mjs --install                               only installs what the stack needs
+//   node labs/diagnose/start.mjs --serve                                 one stack after another: each line of input, {"stack":…,"fault":…}, sets
+//                                                                        one up in place of the one before; the database server stays
 
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { startDatabase } from "../../examples/database.mjs";
 import { Parts } from "../parts.mjs";
 import { startProgram } from "./program.mjs";
+import { flushFile, slowDisk } from "./preload.mjs";
 import { STACKS } from "./stacks.mjs";
 
 const here = import.meta.dirname;
 const parts = new Parts();
+/** The database server, once a stack has needed it; it ends after the services. */
+let database;
+parts.add(async () => (await database)?.stop());
 // Whoever started it may be killed: what is left behind would be measured with the next stack.
 const parent = process.ppid;
 setInterval(() => process.ppid === parent || parts.stop(1), 1000).unref();
-await parts.run(async () => {
-  const name = process.env.STACK ?? "node";
-  const settings = JSON.parse(process.env.FAULT || "{}");
+await parts.run(process.argv.includes("--serve") ? serve : () => start(process.env.STACK ?? "node", JSON.parse(process.env.FAULT || "{}"), parts));
+
+async function serve() {
+  let stops = [];
+  const stop = async () => {
+    const last = stops.reverse();
+    stops = [];
+    for (const one of last) await one();
+  };
+  parts.add(stop);
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { stack, fault } = JSON.parse(line);
+    await stop();
+    try {
+      await start(stack, fault, { add: (one) => stops.push(one) });
+    } catch (error) {
+      console.log(`failed: ${error.message}`);
+    }
+  }
+  await parts.stop(0);
+}
+
+/** Starts a stack; `own.add` is told what stops it. */
+async function start(name, settings, own) {
   const stack = STACKS[name];
   if (stack === undefined) throw new Error(`STACK=${name}: expected one of ${Object.keys(STACKS).join(", ")}`);
   stack.install();
   if (process.argv.includes("--install")) process.exit(0);
 
-  const environment = { FAULT: JSON.stringify(settings) };
+  rmSync(flushFile, { force: true });
+  const environment = { FAULT: JSON.stringify(settings), FLUSH_FILE: flushFile };
   if (stack.database) {
     environment.DATABASE_URL = await startTables(settings);
     console.log(`database: ${environment.DATABASE_URL}`);
   }
-  environment.PROVIDER_URL = `http://127.0.0.1:${await startProgram(parts, ["node", join(here, "provider.mjs")], { environment })}`;
-  console.log(`provider: ${environment.PROVIDER_URL}`);
-  const addresses = await stack.start({ parts, settings, environment });
+  const provider = await startProgram(own, ["node", join(here, "provider.mjs")], { environment });
+  // A name, where it is to be looked up.
+  environment.PROVIDER_URL = `http://${settings.lookup ? "localhost" : "127.0.0.1"}:${provider}`;
+  console.log(`provider: http://127.0.0.1:${provider}`);
+  const addresses = await stack.start({ parts: own, settings, environment });
   for (const [part, address] of Object.entries(addresses)) console.log(`${part}: ${address}`);
   console.log(`settings: ${name} ${environment.FAULT}`);
-});
+}
 
 /** A database with the shop's tables; without the index that item looks up products by, and with more of them, if that is the fault. */
-async function startTables({ scan }) {
-  const database = await startDatabase({ name: "shop", settings: { fsync: "off" } });
-  parts.add(database.stop);
-  await database.ready;
+async function startTables({ scan, flush, commits }) {
+  const { url } = await (database ??= databaseServer());
   const { default: pg } = await import("./node/node_modules/pg/lib/index.js");
-  const client = new pg.Client({ connectionString: database.url });
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
+  // Commits wait for the disk only where that is the fault: disks differ.
+  await client.query(`alter system set fsync = ${flush || commits ? "on" : "off"}`);
+  await client.query("select pg_reload_conf()");
+  await client.query("drop schema public cascade; create schema public");
   await client.query(readFileSync(join(here, "schema.sql"), "utf8"));
   if (scan) {
     await client.query("drop index products_code");
@@ -53,6 +86,16 @@ async function startTables({ scan }) {
     );
   }
   await client.query("analyze");
+  await client.query("checkpoint");
   await client.end();
-  return database.url;
+  return url;
+}
+
+async function databaseServer() {
+  Object.assign(process.env, slowDisk);
+  // What cleans up behind one stack would be measured with the next.
+  const server = await startDatabase({ name: "shop", settings: { autovacuum: "off" } });
+  for (const name of Object.keys(slowDisk)) delete process.env[name];
+  await server.ready;
+  return server;
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
-use crate::{edges, generated, licences, process, setup, tidy, web};
+use crate::{diagnose, edges, generated, licences, process, setup, tidy, web};
 use counts::TestCounts;
 
 type CheckPart = (&'static str, fn(&Workspace) -> PartOutcome);
@@ -27,6 +27,7 @@ const PARTS: &[CheckPart] = &[
     ("types", types),
     ("web", page),
     ("test", tests),
+    ("diagnose", |workspace| PartOutcome::of(diagnose::slice(workspace, workspace.development_binary()))),
 ];
 
 /// How a part went: whether it is fine, and how many tests that rests on.

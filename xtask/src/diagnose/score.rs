@@ -2,11 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::catalogue::Catalogue;
-use super::cell::Cell;
-use super::judge::{Rating, judge};
+use super::judging::{Catalogue, Cell, Rating, Said, judge};
 use super::quiet::BUSY_MAX;
-use super::said::Said;
 
 /// Half width of a 95 % interval in standard deviations.
 const Z: f64 = 1.959_964;
@@ -23,7 +20,7 @@ pub(super) struct Judged<'a> {
 pub(super) fn judged<'a>(catalogue: &Catalogue, all: &'a [Said]) -> Vec<Judged<'a>> {
     let one = |said: &'a Said| {
         let cell = Cell::parse(&said.cell).ok()?;
-        let fault = catalogue.faults.iter().find(|fault| fault.name == cell.fault)?;
+        let fault = catalogue.fault(&cell.fault)?;
         let rating = judge(catalogue, fault, fault.severity(&cell.severity)?, &cell, said);
         Some(Judged { cell, said, rating, is_healthy: fault.is_healthy })
     };
@@ -58,6 +55,7 @@ pub(super) fn tables(judged: &[Judged<'_>]) -> String {
     if !healthy.is_empty() {
         text += "**Healthy systems** (wrong: a false accusation)\n\n";
         text += &by("stack", &healthy, |one| one.cell.stack.clone());
+        text += &by("observed", &healthy, |one| one.cell.observe.clone());
     }
     text
 }
@@ -75,7 +73,12 @@ fn origin(judged: &[Judged<'_>]) -> String {
     } else {
         String::new()
     };
-    format!("{of} runs of {}, commit {}.{warning}\n\n", distinct(|said| &said.date), distinct(|said| &said.commit))
+    format!(
+        "{of} runs of {} by `{}`, commit {}.{warning}\n\n",
+        distinct(|said| &said.date),
+        distinct(|said| &said.command),
+        distinct(|said| &said.commit)
+    )
 }
 
 /// One row for each value of a column, and one for all.

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::catalogue::Catalogue;
-use super::cell::Cell;
+use super::judging::{Catalogue, Cell};
 use crate::lab::conclusion;
 use crate::lab::system::LabSystem;
 use crate::process;
@@ -14,14 +13,26 @@ use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/diagnose/shop.load.ts";
 
-/// The summary of a run against a system that was started for it, and is stopped after it.
-pub(super) fn carry_out(workspace: &Workspace, binary: &Path, runs: &Path, catalogue: &Catalogue, cell: &Cell) -> Result<Value> {
-    let fault = catalogue.faults.iter().find(|fault| fault.name == cell.fault).context("no such fault")?;
-    let settings = fault.severity(&cell.severity).context("no such severity")?.settings.to_string();
-    let system = LabSystem::start(workspace, "diagnose", &[("STACK", &cell.stack), ("FAULT", &settings)])?;
-    let mut parameters = vec![("target", system.address("shop")?.to_owned()), ("load", cell.load.clone()), ("watch", cell.observe.clone())];
-    for part in ["database", "redis", "provider", "upstream", "metrics"] {
-        if let Ok(address) = system.address(part) {
+/// The summary of a run against a system that is set up for it.
+pub(super) fn carry_out(
+    workspace: &Workspace,
+    lab: &mut LabSystem,
+    binary: &Path,
+    runs: &Path,
+    catalogue: &Catalogue,
+    cell: &Cell,
+) -> Result<Value> {
+    let fault = catalogue.fault(&cell.fault).context("no such fault")?;
+    let settings = &fault.severity(&cell.severity).context("no such severity")?.settings;
+    lab.switch(&json!({ "stack": cell.stack, "fault": settings }).to_string())?;
+    let mut parameters = vec![
+        ("target", lab.address("shop")?.to_owned()),
+        ("load", cell.load.clone()),
+        ("watch", cell.observe.clone()),
+        ("length", format!("{}s", fault.seconds)),
+    ];
+    for part in ["database", "redis", "provider", "upstream", "metrics", "cgroup"] {
+        if let Ok(address) = lab.address(part) {
             parameters.push((part, address.to_owned()));
         }
     }

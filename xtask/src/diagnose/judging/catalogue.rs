@@ -13,41 +13,45 @@ use serde_json::Value;
 use super::phrase::Phrase;
 
 /// Name of the entries without a fault.
-pub(super) const HEALTHY: &str = "healthy";
-pub(super) const OBSERVATIONS: &[&str] = &["nothing", "process", "all"];
-pub(super) const LOADS: &[&str] = &["constant", "ramp", "closed"];
+pub(crate) const HEALTHY: &str = "healthy";
+pub(crate) const OBSERVATIONS: &[&str] = &["nothing", "process", "all"];
+/// How long the load of a cell lasts, unless its fault needs longer to show.
+const SECONDS: u64 = 24;
+pub(crate) const LOADS: &[&str] = &["constant", "ramp", "closed"];
 
-pub(super) struct Catalogue {
-    pub(super) stacks: Vec<String>,
-    pub(super) faults: Vec<PlantedFault>,
+pub(crate) struct Catalogue {
+    pub(crate) stacks: Vec<String>,
+    pub(crate) faults: Vec<PlantedFault>,
     /// Rules that describe what happens and name no cause: neither right nor wrong.
-    pub(super) symptoms: Vec<String>,
+    pub(crate) symptoms: Vec<String>,
     /// Names of the few cells that CI runs.
-    pub(super) slice: Vec<String>,
+    pub(crate) slice: Vec<String>,
 }
 
-pub(super) struct PlantedFault {
-    pub(super) name: String,
-    pub(super) is_healthy: bool,
-    pub(super) stacks: Vec<String>,
-    pub(super) loads: Vec<String>,
+pub(crate) struct PlantedFault {
+    pub(crate) name: String,
+    pub(crate) is_healthy: bool,
+    pub(crate) stacks: Vec<String>,
+    pub(crate) loads: Vec<String>,
     /// Where it can show at all.
-    pub(super) observe: Vec<String>,
-    pub(super) severities: Vec<Severity>,
+    pub(crate) observe: Vec<String>,
+    pub(crate) severities: Vec<Severity>,
+    /// How long the load lasts.
+    pub(crate) seconds: u64,
 }
 
 /// A fault as it is switched on, and what then counts as finding it.
-pub(super) struct Severity {
-    pub(super) name: String,
+pub(crate) struct Severity {
+    pub(crate) name: String,
     /// What the services read.
-    pub(super) settings: Value,
-    pub(super) right: Vec<AcceptedFinding>,
+    pub(crate) settings: Value,
+    pub(crate) right: Vec<AcceptedFinding>,
     /// True of this fault, but not its cause: as good as saying nothing.
-    pub(super) vague: Vec<AcceptedFinding>,
+    pub(crate) vague: Vec<AcceptedFinding>,
 }
 
 /// A finding that would do.
-pub(super) struct AcceptedFinding {
+pub(crate) struct AcceptedFinding {
     /// Empty: of any rule.
     rules: Vec<String>,
     must: Vec<Phrase>,
@@ -61,16 +65,16 @@ pub(super) struct AcceptedFinding {
 }
 
 impl AcceptedFinding {
-    pub(super) fn is_for(&self, stack: &str, load: &str, observe: &str) -> bool {
+    pub(crate) fn is_for(&self, stack: &str, load: &str, observe: &str) -> bool {
         let among = |list: &[String], one: &str| list.is_empty() || list.iter().any(|entry| entry == one);
         among(&self.stacks, stack) && among(&self.loads, load) && among(&self.observe, observe)
     }
 
-    pub(super) fn is_met_by(&self, rule: &str, claim: &str) -> bool {
+    pub(crate) fn is_met_by(&self, rule: &str, claim: &str) -> bool {
         (self.rules.is_empty() || self.rules.iter().any(|wanted| wanted == rule)) && self.is_in(claim)
     }
 
-    pub(super) fn is_met_by_remark(&self, remark: &str) -> bool {
+    pub(crate) fn is_met_by_remark(&self, remark: &str) -> bool {
         self.in_remark && self.is_in(remark)
     }
 
@@ -80,10 +84,14 @@ impl AcceptedFinding {
 }
 
 impl Catalogue {
-    pub(super) fn read(root: &Path) -> Result<Self> {
+    pub(crate) fn read(root: &Path) -> Result<Self> {
         let file = root.join("labs/diagnose/faults.json");
         let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
         Self::parse(&text).with_context(|| format!("in {}", file.display()))
+    }
+
+    pub(crate) fn fault(&self, name: &str) -> Option<&PlantedFault> {
+        self.faults.iter().find(|fault| fault.name == name)
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -102,7 +110,7 @@ impl Catalogue {
 fn fault(entry: &Value, all_stacks: &[String]) -> Result<PlantedFault> {
     let name = entry["name"].as_str().context("a fault without a name")?.to_owned();
     let read = || -> Result<PlantedFault> {
-        knows_only(entry, &["name", "what", "stacks", "loads", "observe", "severities", "right", "vague"])?;
+        knows_only(entry, &["name", "what", "stacks", "loads", "observe", "severities", "right", "vague", "seconds"])?;
         let stacks = if entry["stacks"].is_null() { all_stacks.to_vec() } else { texts(&entry["stacks"])? };
         let loads = texts(&entry["loads"])?;
         let all = || OBSERVATIONS.iter().map(|&observe| observe.to_owned()).collect();
@@ -130,7 +138,8 @@ fn fault(entry: &Value, all_stacks: &[String]) -> Result<PlantedFault> {
         if loads.is_empty() || severities.is_empty() {
             bail!("\"loads\" and \"severities\" must not be empty");
         }
-        Ok(PlantedFault { name: name.clone(), is_healthy, stacks, loads, observe, severities })
+        let seconds = entry["seconds"].as_u64().unwrap_or(SECONDS);
+        Ok(PlantedFault { name: name.clone(), is_healthy, stacks, loads, observe, severities, seconds })
     };
     read().with_context(|| format!("fault {name:?}"))
 }
@@ -185,7 +194,7 @@ fn knows_only(entry: &Value, fields: &[&str]) -> Result<()> {
 }
 
 impl PlantedFault {
-    pub(super) fn severity(&self, name: &str) -> Option<&Severity> {
+    pub(crate) fn severity(&self, name: &str) -> Option<&Severity> {
         self.severities.iter().find(|severity| severity.name == name)
     }
 }
@@ -195,7 +204,7 @@ mod tests {
     use super::*;
 
     fn catalogue() -> Catalogue {
-        Catalogue::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap()
+        Catalogue::read(super::super::root()).unwrap()
     }
 
     #[test]
@@ -227,14 +236,14 @@ mod tests {
     fn every_stack_reads_what_its_faults_set() {
         /// The other runtimes compute on one core by nature.
         const OF_ITSELF: &str = "cores";
-        let labs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../labs/diagnose"));
+        let labs = super::super::root().join("labs/diagnose");
         let sources = |stack: &str| -> String {
             let own: &[&str] = match stack {
                 "nginx" | "chain" | "redis" => &["node", "chain"],
                 "jvm" => &["jvm/shop"],
                 other => &[other],
             };
-            let all = own.iter().map(|folder| labs.join(folder)).chain([labs.to_path_buf()]);
+            let all = own.iter().map(|folder| labs.join(folder)).chain([labs.clone()]);
             let files = all.flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
             let is_source =
                 |file: &Path| file.extension().is_some_and(|end| ["mjs", "go", "py", "java"].iter().any(|source| end == *source));

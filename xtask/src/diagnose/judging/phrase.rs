@@ -14,7 +14,7 @@ const SPAN_MAX: f64 = 2.0;
 
 /// One pattern.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Phrase {
+pub(crate) struct Phrase {
     alternatives: Vec<Vec<PhraseWord>>,
 }
 
@@ -27,7 +27,7 @@ enum PhraseWord {
 }
 
 impl Phrase {
-    pub(super) fn parse(text: &str, settings: &Value) -> Result<Self> {
+    pub(crate) fn parse(text: &str, settings: &Value) -> Result<Self> {
         let text = &filled(text, settings)?;
         let alternatives: Vec<Vec<PhraseWord>> =
             text.split('|').map(|part| part.split_whitespace().map(word).collect()).collect::<Result<_>>()?;
@@ -37,7 +37,7 @@ impl Phrase {
         Ok(Self { alternatives })
     }
 
-    pub(super) fn is_in(&self, sentence: &str) -> bool {
+    pub(crate) fn is_in(&self, sentence: &str) -> bool {
         let words = words(sentence);
         self.alternatives.iter().any(|wanted| (0..words.len()).any(|start| follow(wanted, &words[start..])))
     }
@@ -62,10 +62,11 @@ fn filled(text: &str, settings: &Value) -> Result<String> {
     Ok(filled)
 }
 
-/// Lower case, without the punctuation around it.
+/// Lower case, without the punctuation around it. `Lock:tuple` is two words, `0:10` is one.
 fn words(sentence: &str) -> Vec<String> {
-    let trimmed = sentence.split(|letter: char| letter.is_whitespace() || letter == '/' || letter == '–');
-    trimmed
+    let words = sentence.split(|letter: char| letter.is_whitespace() || letter == '/' || letter == '–');
+    let parts = words.flat_map(|word| if clock(word).is_some() { vec![word] } else { word.split(':').collect() });
+    parts
         .map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '%').to_lowercase())
         .filter(|word| !word.is_empty())
         .collect()
@@ -129,6 +130,7 @@ fn number(text: &str) -> Option<f64> {
 
 /// `1:05` is 65 seconds.
 fn clock(text: &str) -> Option<f64> {
+    let text = text.trim_matches(|letter: char| !letter.is_ascii_digit());
     let (minutes, seconds) = text.split_once(':')?;
     Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
 }
@@ -154,6 +156,7 @@ mod tests {
     fn alternatives_prefixes_and_ranges() {
         assert!(says("one core|1 core", "used 1 core of 2"));
         assert!(says("lock*", "waits for locks"));
+        assert!(says("wal*", "sessions wait for LWLock:WALWrite, on average"));
         assert!(says("3..5 at a time", "about 4 at a time"));
         assert!(!says("3..5 at a time", "about 6 at a time"));
         assert!(says("1000..2000", "1,200 failures"));

@@ -10,7 +10,7 @@ const GENERATOR: &str = "generator";
 const FIRST: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rating {
+pub(crate) enum Rating {
     /// The cause came first; of a healthy system: nothing was accused.
     Right,
     /// The cause was the second or third finding.
@@ -26,9 +26,9 @@ pub(super) enum Rating {
 }
 
 impl Rating {
-    pub(super) const ALL: [Self; 6] = [Self::Right, Self::InThree, Self::Abstained, Self::Denied, Self::Generator, Self::Wrong];
+    pub(crate) const ALL: [Self; 6] = [Self::Right, Self::InThree, Self::Abstained, Self::Denied, Self::Generator, Self::Wrong];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Right => "right",
             Self::InThree => "in three",
@@ -40,7 +40,7 @@ impl Rating {
     }
 }
 
-pub(super) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Severity, cell: &Cell, said: &Said) -> Rating {
+pub(crate) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Severity, cell: &Cell, said: &Said) -> Rating {
     let applies = |list: &[AcceptedFinding], finding: &SaidFinding| {
         let mut meant = list.iter().filter(|one| one.is_for(&cell.stack, &cell.load, &cell.observe));
         meant.any(|one| one.is_met_by(&finding.rule, &finding.claim))
@@ -74,10 +74,9 @@ pub(super) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Seve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn judged(cell: &str, findings: &[(&str, &str)], remark: &str) -> Rating {
-        let catalogue = Catalogue::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap();
+        let catalogue = Catalogue::read(super::super::root()).unwrap();
         let cell = Cell::parse(cell).unwrap();
         let fault = catalogue.faults.iter().find(|fault| fault.name == cell.fault).unwrap();
         let finding =

@@ -5,22 +5,22 @@ use anyhow::{Result, bail};
 use super::catalogue::Catalogue;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Cell {
-    pub(super) stack: String,
-    pub(super) fault: String,
-    pub(super) severity: String,
-    pub(super) load: String,
-    pub(super) observe: String,
-    pub(super) repeat: u32,
+pub(crate) struct Cell {
+    pub(crate) stack: String,
+    pub(crate) fault: String,
+    pub(crate) severity: String,
+    pub(crate) load: String,
+    pub(crate) observe: String,
+    pub(crate) repeat: u32,
 }
 
 impl Cell {
     /// `node/row-lock/plain/ramp/all/1`
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{}/{}/{}/{}/{}/{}", self.stack, self.fault, self.severity, self.load, self.observe, self.repeat)
     }
 
-    pub(super) fn parse(name: &str) -> Result<Self> {
+    pub(crate) fn parse(name: &str) -> Result<Self> {
         let parts: Vec<&str> = name.split('/').collect();
         let [stack, fault, severity, load, observe, repeat] = parts[..] else {
             bail!("{name:?} is not STACK/FAULT/SEVERITY/LOAD/OBSERVATION/REPEAT");
@@ -38,7 +38,7 @@ impl Cell {
 }
 
 /// All of them, one repeat after the other, so that a benchmark that is cut short has seen everything as often as it could.
-pub(super) fn all(catalogue: &Catalogue, repeats: u32) -> Vec<Cell> {
+pub(crate) fn all(catalogue: &Catalogue, repeats: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for repeat in 1..=repeats {
         for stack in &catalogue.stacks {
@@ -66,11 +66,10 @@ pub(super) fn all(catalogue: &Catalogue, repeats: u32) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn the_slice_is_some_of_all_cells() {
-        let catalogue = Catalogue::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap();
+        let catalogue = Catalogue::read(super::super::root()).unwrap();
         let all: Vec<String> = all(&catalogue, 1).iter().map(Cell::name).collect();
         let unknown: Vec<&String> = catalogue.slice.iter().filter(|name| !all.contains(name)).collect();
         assert!(unknown.is_empty() && !catalogue.slice.is_empty(), "{unknown:?}");

@@ -1,40 +1,38 @@
 //! What Loadstone said of one run, as a line of the results; only what was said is kept, so that it can be judged again.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::path::Path;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
 /// One run: where, under what, and what was said of it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Said {
+pub(crate) struct Said {
     /// `node/row-lock/plain/ramp/all/1`
-    pub(super) cell: String,
+    pub(crate) cell: String,
     /// Most important first.
-    pub(super) findings: Vec<SaidFinding>,
-    pub(super) remark: String,
+    pub(crate) findings: Vec<SaidFinding>,
+    pub(crate) remark: String,
     /// `valid`, `suspect` or `invalid`
-    pub(super) grade: String,
+    pub(crate) grade: String,
     /// Its folder among the kept runs.
-    pub(super) run: String,
-    pub(super) date: String,
-    pub(super) commit: String,
+    pub(crate) run: String,
+    pub(crate) date: String,
+    pub(crate) commit: String,
     /// Share of the machine that others used before the system was started.
-    pub(super) busy: f64,
+    pub(crate) busy: f64,
+    /// What was typed.
+    pub(crate) command: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct SaidFinding {
-    pub(super) rule: String,
-    pub(super) confidence: String,
-    pub(super) claim: String,
+pub(crate) struct SaidFinding {
+    pub(crate) rule: String,
+    pub(crate) confidence: String,
+    pub(crate) claim: String,
 }
 
 impl Said {
     /// From `summary.json`.
-    pub(super) fn of(cell: &str, summary: &Value, date: &str, commit: &str) -> Self {
+    pub(crate) fn of(cell: &str, summary: &Value, date: &str, commit: &str) -> Self {
         let verdict = &summary["verdict"];
         let findings = verdict["findings"]["findings"].as_array().into_iter().flatten();
         Self {
@@ -45,11 +43,11 @@ impl Said {
             run: text(&summary["id"]),
             date: date.to_owned(),
             commit: commit.to_owned(),
-            busy: 0.0,
+            ..Self::default()
         }
     }
 
-    fn from_line(line: &str) -> Result<Self> {
+    pub(crate) fn from_line(line: &str) -> Result<Self> {
         let value: Value = serde_json::from_str(line)?;
         let findings = value["findings"].as_array().into_iter().flatten();
         Ok(Self {
@@ -61,10 +59,11 @@ impl Said {
             date: text(&value["date"]),
             commit: text(&value["commit"]),
             busy: value["busy"].as_f64().unwrap_or_default(),
+            command: text(&value["command"]),
         })
     }
 
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let finding = |finding: &SaidFinding| json!({ "rule": finding.rule, "confidence": finding.confidence, "claim": finding.claim });
         let value = json!({
             "cell": self.cell,
@@ -75,12 +74,13 @@ impl Said {
             "date": self.date,
             "commit": self.commit,
             "busy": self.busy,
+            "command": self.command,
         });
         format!("{value}\n")
     }
 
     /// The first sentence that a reader sees.
-    pub(super) fn first(&self) -> &str {
+    pub(crate) fn first(&self) -> &str {
         self.findings.first().map_or(&self.remark, |finding| &finding.claim)
     }
 }
@@ -95,46 +95,16 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The results so far; of a cell that was run twice, the later. A last line that was cut off is dropped.
-pub(super) fn read(file: &Path) -> Result<Vec<Said>> {
-    if !file.is_file() {
-        return Ok(Vec::new());
-    }
-    let mut all: Vec<Said> = Vec::new();
-    let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-    for said in text.lines().filter_map(|line| Said::from_line(line).ok()) {
-        all.retain(|earlier| earlier.cell != said.cell);
-        all.push(said);
-    }
-    Ok(all)
-}
-
-pub(super) fn append(file: &Path, said: &Said) -> Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(file).with_context(|| format!("opening {}", file.display()))?;
-    Ok(file.write_all(said.line().as_bytes())?)
-}
-
-/// Writes all of them anew.
-pub(super) fn write(file: &Path, all: &[Said]) -> Result<()> {
-    let mut out = File::create(file).with_context(|| format!("creating {}", file.display()))?;
-    Ok(out.write_all(all.iter().map(Said::line).collect::<String>().as_bytes())?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_line_holds_what_was_said_and_a_cut_one_is_dropped() {
+    fn a_line_holds_what_was_said() {
         let summary = json!({ "id": "r1", "verdict": { "validity": { "grade": "valid" }, "findings": { "remark": "",
             "findings": [{ "rule": "lock", "confidence": "high", "claim": "Calls go out 1 at a time" }] } } });
         let said = Said::of("node/row-lock/plain/ramp/all/1", &summary, "2026-11-22", "abc");
         assert_eq!(said.first(), "Calls go out 1 at a time");
-        let file = std::env::temp_dir().join(format!("loadstone-said-{}", std::process::id()));
-        let cut: String = said.line().chars().take(40).collect();
-        fs::write(&file, said.line() + &said.line() + &cut).unwrap();
-        let read = read(&file).unwrap();
-        fs::remove_file(&file).unwrap();
-        assert_eq!(read, [said]);
+        assert_eq!(Said::from_line(&said.line()).unwrap(), said);
     }
 }

@@ -1,0 +1,21 @@
+//! What was planted, what was said, and whether that is right: pure, so that the tests of `analysis` judge the recorded corpus by the same code.
+//!
+//! Read [`judge`] first, then [`Catalogue`]. Deliberately absent: running anything, and the tables.
+
+mod catalogue;
+mod cell;
+mod judge;
+mod phrase;
+mod said;
+
+pub(crate) use catalogue::{Catalogue, HEALTHY};
+pub(crate) use cell::{Cell, all};
+pub(crate) use judge::{Rating, judge};
+pub(crate) use said::Said;
+
+/// The root of the repository, for the tests here, which two packages run.
+#[cfg(test)]
+fn root() -> &'static std::path::Path {
+    let mut folders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.find(|folder| folder.join("labs/diagnose").is_dir()).expect("a package of the workspace")
+}
