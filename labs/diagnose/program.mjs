@@ -3,17 +3,26 @@
 
 import { connect } from "node:net";
 import { spawn } from "node:child_process";
+import { controlGroup } from "./control-group.mjs";
 
 const START_LIMIT_MS = 60_000;
 const END_LIMIT_MS = 5_000;
 
-/** Starts it, and resolves to its port. With `descriptors`, it may not open more files and connections than that. */
-export async function startProgram(parts, [command, ...args], { environment, descriptors, folder, port } = {}) {
-  const line = descriptors ? ["sh", "-c", `ulimit -n ${descriptors}; exec "$@"`, "sh", command, ...args] : [command, ...args];
+/**
+ * Starts it, and resolves to its port. With `descriptors`, it may not open more files and connections than that; with `quota`, it may use so many
+ * cores once it is up, by a control group, whose path `told` is given.
+ */
+export async function startProgram(parts, [command, ...args], { environment, descriptors, quota, told, folder, port } = {}) {
+  const group = quota && controlGroup(parts);
+  const before = descriptors ? `ulimit -n ${descriptors}` : group && `echo $$ > ${group.path}/cgroup.procs`;
+  const line = before ? ["sh", "-c", `${before}; exec "$@"`, "sh", command, ...args] : [command, ...args];
   const options = { env: { ...process.env, ...environment }, cwd: folder, stdio: ["ignore", "pipe", "inherit"], detached: true };
   const child = spawn(line[0], line.slice(1), options);
   parts.add(() => end(child));
-  return port ? answering(child, command, port) : listening(child, command);
+  const listens = await (port ? answering(child, command, port) : listening(child, command));
+  group?.limit(quota);
+  if (group) told?.(group.path);
+  return listens;
 }
 
 /** By SIGTERM; one that does not listen to it any more, by SIGKILL. */

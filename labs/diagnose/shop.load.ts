@@ -9,7 +9,7 @@ const target = param.url("target", { default: "http://127.0.0.1:8080", help: "th
 const load = param.choice("load", ["constant", "ramp", "closed"], { default: "ramp", help: "how visitors come" });
 const watch = param.choice("watch", ["nothing", "process", "all"], { default: "all", help: "what is observed" });
 const length = param.duration("length", { default: "30s", help: "how long visitors keep coming" });
-const [database, redis, provider, upstream, metrics] = ["database", "redis", "provider", "upstream", "metrics"].map((part) =>
+const [database, redis, provider, upstream, metrics, cgroup] = ["database", "redis", "provider", "upstream", "metrics", "cgroup"].map((part) =>
   param.string(part, { default: "", help: `the address of the ${part}, if there is one` }),
 );
 
@@ -37,6 +37,7 @@ const others = [
   ...(provider ? [observe.process({ name: "provider", port: port(provider) })] : []),
   ...(database ? [observe.postgres(database)] : []),
   ...(redis ? [observe.redis(redis)] : []),
+  ...(cgroup ? [observe.cgroup({ path: cgroup })] : []),
   ...(metrics ? [observe.prometheus(metrics)] : []),
   observe.host(),
 ];

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../examples/free-port.mjs";
 import { installPackages } from "../parts.mjs";
+import { slowLookup } from "./preload.mjs";
 import { startProgram } from "./program.mjs";
 
 const here = import.meta.dirname;
@@ -43,6 +44,8 @@ function installJvm() {
   execute("javac", ["-d", join(built, "jvm/classes"), "-cp", join(libraries, "*"), ...sources], here);
 }
 
+const node = ({ heap }) => ["node", ...(heap ? [`--max-old-space-size=${heap}`] : []), "shop.mjs"];
+
 /** The settings as properties, `-Dfault.limit.perSecond=80`, since the JVM reads no JSON by itself. */
 function jvm(settings) {
   const flat = (values, path) =>
@@ -66,11 +69,13 @@ function execute(command, arguments_, folder) {
 /** A stack that is one program, with its own metrics. */
 function single(command, folder) {
   return async ({ parts, settings, environment }) => {
-    const own = settings.tls ? { ...environment, TLS: certificate(settings.tls) } : environment;
-    const options = { environment: own, folder: join(here, folder), descriptors: settings.descriptors };
-    const port = await startProgram(parts, command(settings), options);
+    const { tls, lookup, descriptors, quota } = settings;
+    const own = { ...environment, ...(tls && { TLS: certificate(tls) }), ...(lookup && slowLookup(lookup)) };
+    const addresses = {};
+    const told = (path) => (addresses.cgroup = path);
+    const port = await startProgram(parts, command(settings), { environment: own, folder: join(here, folder), descriptors, quota, told });
     // Nobody observes metrics behind a certificate that no authority has signed.
-    return settings.tls ? { shop: `https://127.0.0.1:${port}` } : { shop: local(port), metrics: `${local(port)}/metrics` };
+    return { ...addresses, ...(tls ? { shop: `https://127.0.0.1:${port}` } : { shop: local(port), metrics: `${local(port)}/metrics` }) };
   };
 }
 
@@ -87,8 +92,8 @@ function certificate(bits) {
 
 /** The shop on Node, behind something else: it is what a request arrives at after that. */
 async function upstream({ parts, environment }, { settings, more }) {
-  const own = { ...environment, ...more, FAULT: JSON.stringify(settings) };
-  return local(await startProgram(parts, ["node", "shop.mjs"], { environment: own, folder: join(here, "node") }));
+  const own = { ...environment, ...more, ...(settings.lookup && slowLookup(settings.lookup)), FAULT: JSON.stringify(settings) };
+  return local(await startProgram(parts, node(settings), { environment: own, folder: join(here, "node") }));
 }
 
 /** nginx limits rates by itself, and may have a second, slow shop behind it for a tenth of the requests; all other faults are the shop's. */
@@ -116,16 +121,16 @@ async function startWithRedis({ parts, settings, environment }) {
   return { shop, redis, metrics: `${shop}/metrics` };
 }
 
-/** The limit of the front's HTTP client is its own; all other faults are the shop's. */
-async function startChain({ parts, settings: { sockets, ...settings }, environment }) {
+/** The front's HTTP client and its network have limits of their own; all other faults are the shop's. */
+async function startChain({ parts, settings: { sockets, bandwidth, ...settings }, environment }) {
   const behind = await upstream({ parts, environment }, { settings });
-  const own = { ...environment, FAULT: JSON.stringify({ sockets }), UPSTREAM_URL: behind };
+  const own = { ...environment, FAULT: JSON.stringify({ sockets, bandwidth }), UPSTREAM_URL: behind };
   const shop = local(await startProgram(parts, ["node", join(here, "chain/front.mjs")], { environment: own }));
   return { shop, upstream: behind, metrics: `${behind}/metrics` };
 }
 
 export const STACKS = {
-  node: { database: true, install: installNode, start: single(() => ["node", "shop.mjs"], "node") },
+  node: { database: true, install: installNode, start: single(node, "node") },
   go: { database: false, install: installGo, start: single(() => [join(built, "shop-go")], "go") },
   jvm: { database: true, install: installJvm, start: single(jvm, "jvm") },
   python: { database: true, install: installPython, start: single(() => [join(built, "venv/bin/gunicorn"), "shop:application"], "python") },

@@ -24,6 +24,10 @@ type settings struct {
 	Leak       int     `json:"leak"`
 	Nagle      bool    `json:"nagle"`
 	Scan       int     `json:"scan"`
+	Sockets    int     `json:"sockets"`
+	Unreturned float64 `json:"unreturned"`
+	Retries    int     `json:"retries"`
+	Idle       float64 `json:"idle"`
 	Limit      *struct {
 		PerSecond float64 `json:"perSecond"`
 		Delay     bool    `json:"delay"`

@@ -32,7 +32,7 @@ func main() {
 	folder, err := os.MkdirTemp("", "loadstone-shop-")
 	must(err)
 	defer os.RemoveAll(folder)
-	s := &shop{faults: f, provider: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}}
+	s := &shop{faults: f, provider: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, MaxConnsPerHost: f.Sockets}}}
 	if f.Timeout > 0 {
 		s.provider.Timeout = milliseconds(f.Timeout)
 	}
@@ -44,7 +44,7 @@ func main() {
 	s.fill()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
-	server := &http.Server{Handler: s.routes(), ConnContext: s.delayed}
+	server := &http.Server{Handler: s.routes(), ConnContext: s.delayed, IdleTimeout: milliseconds(f.Idle)}
 	fmt.Printf("listening %d\n", listener.Addr().(*net.TCPAddr).Port)
 	go server.Serve(listener)
 	untilEnded()
@@ -143,6 +143,9 @@ func (s *shop) item(r *http.Request) (any, int) {
 
 func (s *shop) buy(r *http.Request) (any, int) {
 	response, err := s.provider.Get(os.Getenv("PROVIDER_URL") + "/pay")
+	for asked := 0; err != nil && asked < s.Retries; asked++ {
+		response, err = s.provider.Get(os.Getenv("PROVIDER_URL") + "/pay")
+	}
 	if err != nil {
 		return err.Error(), 504
 	}
@@ -152,7 +155,9 @@ func (s *shop) buy(r *http.Request) (any, int) {
 		if err != nil {
 			return err.Error(), 500
 		}
-		defer held.Close()
+		if rand.Float64() >= s.Unreturned {
+			defer held.Close()
+		}
 		time.Sleep(milliseconds(s.Query))
 	}
 	transaction, err := s.writer.Begin()

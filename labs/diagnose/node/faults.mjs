@@ -26,14 +26,22 @@ export class Faults {
   /** Runs a request's handler with everything that is wrong with it. */
   async around(name, handle) {
     this.#first ??= performance.now();
-    const { workers, work, mutex, leak } = this.#settings;
+    const { workers, work, mutex, leak, live, garbage, last } = this.#settings;
     if (leak) this.#kept.push(Buffer.alloc(leak, 1));
+    if (live) this.#litter(live, garbage);
     await this.#stalled();
     await this.#rateLimited();
     this.#fail(name);
     await this.#warmingUp();
     const inMutex = mutex && name === "Buy" ? () => this.#oneOf("mutex", 1, mutex, handle) : handle;
-    return workers ? this.#oneOf("workers", workers, work, inMutex) : inMutex();
+    return workers ? this.#oneOf("workers", workers, work, inMutex, name === last) : inMutex();
+  }
+
+  /** Long-lived, and replaced piece by piece: the old generation stays full, and new garbage comes. One piece is about 1 MB. */
+  #litter(live, garbage) {
+    const piece = () => Array.from({ length: 16_000 }, (_, number) => ({ number }));
+    while (this.#kept.length < live) this.#kept.push(piece());
+    for (let made = 0; made < garbage; made++) this.#kept[Math.floor(Math.random() * live)] = piece();
   }
 
   /** Computes for as long as a login of this service takes: CPU time, which others cannot shorten. */
@@ -91,17 +99,17 @@ export class Faults {
     if (left > 0) await sleep(warmUp.ms * left);
   }
 
-  /** At most `places` at a time, each for `ms` longer than the handler takes. */
-  async #oneOf(what, places, ms, handle) {
-    const state = this.#busy.get(what) ?? { free: places, waiting: [] };
+  /** At most `places` at a time, each for `ms` longer than the handler takes; those that are `last` when nobody else waits. */
+  async #oneOf(what, places, ms, handle, last) {
+    const state = this.#busy.get(what) ?? { free: places, waiting: [], last: [] };
     this.#busy.set(what, state);
     if (state.free > 0) state.free--;
-    else await new Promise((resolve) => state.waiting.push(resolve));
+    else await new Promise((resolve) => (last ? state.last : state.waiting).push(resolve));
     try {
       await sleep(ms);
       return await handle();
     } finally {
-      const next = state.waiting.shift();
+      const next = state.waiting.shift() ?? state.last.shift();
       if (next) next();
       else state.free++;
     }

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
+import { PerformanceObserver } from "node:perf_hooks";
 import pg from "pg";
 import { createClient } from "redis";
 import { Faults, Refused } from "./faults.mjs";
@@ -10,29 +11,47 @@ import { Faults, Refused } from "./faults.mjs";
 const settings = JSON.parse(process.env.FAULT ?? "{}");
 const faults = new Faults(settings);
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: settings.pool ?? 20 });
-const provider = new http.Agent({ keepAlive: true, maxSockets: settings.sockets ?? Infinity });
+const provider = new http.Agent({ keepAlive: !settings.lookup, maxSockets: settings.sockets ?? Infinity });
 const cache = process.env.REDIS_URL ? await createClient({ url: process.env.REDIS_URL }).on("error", () => {}).connect() : undefined;
 /** Seconds for which an item stays in the cache. */
 const keep = settings.keep ?? 60;
 
 const handlers = {
-  "GET /list": ["List", async () => (await pool.query("select id, name, price from products order by id limit 20")).rows],
+  "GET /list": ["List", list],
   "GET /item": ["Item", (url) => item(url.searchParams.get("code"))],
   "POST /login": ["Login", async () => ({ session: faults.login() })],
   "POST /buy": ["Buy", buy],
   "GET /report": ["Report", report],
 };
 
+async function list() {
+  const products = async () => (await pool.query("select id, name, price from products order by id limit 20")).rows;
+  if (settings.body) return { products: await products(), picture: "x".repeat(settings.body) };
+  const { stampede } = settings;
+  return stampede ? cached("list", stampede.every * 1000, products, stampede.ms) : products();
+}
+
 async function item(code) {
-  const known = cache && (await cache.get(`item:${code}`));
+  const { cold } = settings;
+  // What takes long to make is kept by category, of which there are few.
+  if (cold) await cached(`category:${Number(code.slice(1)) % cold.kinds}`, 3_600_000, () => [], cold.ms);
+  const product = async () => (await pool.query("select id, name, price from products where code = $1", [code])).rows[0];
+  return cache ? cached(`item:${code}`, keep * 1000, product) : product();
+}
+
+/** From the cache; what is not there takes so much longer to make, for everybody who asks until it is. */
+async function cached(key, keepMs, make, ms) {
+  const known = await cache.get(key);
   if (known) return JSON.parse(known);
-  const { rows } = await pool.query("select id, name, price from products where code = $1", [code]);
-  await cache?.set(`item:${code}`, JSON.stringify(rows[0]), { EX: keep });
-  return rows[0];
+  if (ms) await pool.query("select pg_sleep($1)", [ms / 1000]);
+  const made = await make();
+  await cache.set(key, JSON.stringify(made), { PX: keepMs });
+  return made;
 }
 
 async function buy() {
-  if (!(await paid())) throw new Refused(504);
+  let asked = 0;
+  while (!(await paid())) if (asked++ >= (settings.retries ?? 0)) throw new Refused(504);
   const client = await pool.connect();
   try {
     await client.query("begin");
@@ -47,7 +66,7 @@ async function buy() {
     await client.query("rollback");
     throw error;
   } finally {
-    client.release();
+    if (!(Math.random() < settings.unreturned)) client.release();
   }
 }
 
@@ -63,6 +82,7 @@ function paid() {
 }
 
 async function report() {
+  for (let product = 1; product <= settings.commits; product++) await pool.query("insert into orders (product) values ($1)", [product]);
   if (!settings.statements) return (await pool.query("select category, sum(price) from products where id <= 100 group by category")).rows;
   const sums = {};
   for (let id = 1; id <= settings.statements; id++) {
@@ -72,9 +92,14 @@ async function report() {
   return sums;
 }
 
+/** Milliseconds spent collecting garbage, as prom-client counts them. */
+let collecting = 0;
+new PerformanceObserver((list) => list.getEntries().forEach(({ duration }) => (collecting += duration))).observe({ entryTypes: ["gc"] });
+
 function metrics() {
   const gauges = { size: settings.pool ?? 20, connections: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount };
-  return Object.entries(gauges).map(([name, value]) => `# TYPE db_pool_${name} gauge\ndb_pool_${name} ${value}\n`).join("");
+  const pools = Object.entries(gauges).map(([name, value]) => `# TYPE db_pool_${name} gauge\ndb_pool_${name} ${value}\n`).join("");
+  return `${pools}# TYPE nodejs_gc_duration_seconds_sum counter\nnodejs_gc_duration_seconds_sum ${collecting / 1000}\n`;
 }
 
 async function serve(request, response) {
@@ -98,5 +123,5 @@ async function serve(request, response) {
 
 const secure = settings.tls && { key: readFileSync(`${process.env.TLS}.key`), cert: readFileSync(`${process.env.TLS}.crt`) };
 const server = secure ? https.createServer(secure, serve) : http.createServer({ noDelay: !settings.nagle }, serve);
-server.keepAliveTimeout = 60_000;
-server.listen({ host: "127.0.0.1", port: 0, backlog: 4096 }, () => console.log(`listening ${server.address().port}`));
+server.keepAliveTimeout = settings.idle ?? 60_000;
+server.listen({ host: "127.0.0.1", port: 0, backlog: settings.backlog ?? 4096 }, () => console.log(`listening ${server.address().port}`));

@@ -34,15 +34,21 @@ def login(_):
 
 
 def buy(_):
-    if not paid():
+    if not any(paid() for _ in range(1 + SETTINGS.get("retries", 0))):
         raise Refused(504)
     held = SETTINGS.get("rowLock", SETTINGS.get("query"))
     product = 1 if "rowLock" in SETTINGS else random.randint(1, 1000)
-    with pool.connection() as connection:
+    connection = pool.getconn()
+    try:
         connection.execute("update products set stock = stock - 1 where id = %s", (product,))
         if held:
             connection.execute("select pg_sleep(%s)", (held / 1000,))
-        return connection.execute("insert into orders (product) values (%s) returning id", (product,)).fetchone()
+        order = connection.execute("insert into orders (product) values (%s) returning id", (product,)).fetchone()
+        connection.commit()
+        return order
+    finally:
+        if random.random() >= SETTINGS.get("unreturned", 0):
+            pool.putconn(connection)
 
 
 def paid():
@@ -60,6 +66,9 @@ def paid():
 
 
 def report(_):
+    for _ in range(SETTINGS.get("commits", 0)):
+        with pool.connection() as connection:
+            connection.execute("insert into orders (product) values (1)")
     if not (statements := SETTINGS.get("statements")):
         return rows("select category, sum(price) from products where id <= 100 group by category")
     sums = {}

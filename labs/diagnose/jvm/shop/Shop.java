@@ -105,26 +105,36 @@ public final class Shop {
     }
 
     private String buy() throws Exception {
-        HttpRequest.Builder call = HttpRequest.newBuilder(URI.create(provider + "/pay"));
-        if (Faults.has("timeout")) call.timeout(Duration.ofMillis((long) Faults.setting("timeout")));
-        try {
-            client.send(call.build(), HttpResponse.BodyHandlers.ofString());
-        } catch (HttpTimeoutException late) {
-            throw new Faults.Refused(504);
-        }
+        for (int asked = 0; !paid(); asked++) if (asked >= Faults.setting("retries")) throw new Faults.Refused(504);
         int product = Faults.has("rowLock") ? 1 : ThreadLocalRandom.current().nextInt(1, 1001);
         double held = Faults.has("rowLock") ? Faults.setting("rowLock") : Faults.setting("query");
-        try (Connection connection = pool.getConnection()) {
+        Connection connection = pool.getConnection();
+        try {
             connection.setAutoCommit(false);
             rows(connection, "update products set stock = stock - 1 where id = ?", product);
             if (held > 0) rows(connection, "select 1, pg_sleep(?)", held / 1000);
             rows(connection, "insert into orders (product) values (?)", product);
             connection.commit();
             return "bought";
+        } finally {
+            if (ThreadLocalRandom.current().nextDouble() >= Faults.setting("unreturned")) connection.close();
+        }
+    }
+
+    /** Asks the payment provider; false where it takes too long. */
+    private boolean paid() throws IOException, InterruptedException {
+        HttpRequest.Builder call = HttpRequest.newBuilder(URI.create(provider + "/pay"));
+        if (Faults.has("timeout")) call.timeout(Duration.ofMillis((long) Faults.setting("timeout")));
+        try {
+            client.send(call.build(), HttpResponse.BodyHandlers.ofString());
+            return true;
+        } catch (HttpTimeoutException late) {
+            return false;
         }
     }
 
     private String report() throws SQLException {
+        for (int order = 0; order < Faults.setting("commits"); order++) rows("insert into orders (product) values (1)");
         if (!Faults.has("statements")) return rows("select category, sum(price) from products where id <= 100 group by category");
         StringBuilder text = new StringBuilder();
         try (Connection connection = pool.getConnection()) {
@@ -139,17 +149,21 @@ public final class Shop {
     private String metrics() {
         var state = pool.getHikariPoolMXBean();
         double collecting = ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum() / 1e3;
-        var heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage();
+        var old = ManagementFactory.getMemoryPoolMXBeans().stream().filter(one -> one.getName().equals("Tenured Gen")).findFirst().orElseThrow().getUsage();
         return gauge("hikaricp_connections_max", pool.getMaximumPoolSize())
                 + gauge("hikaricp_connections_active", state.getActiveConnections())
                 + gauge("hikaricp_connections_idle", state.getIdleConnections())
                 + gauge("hikaricp_connections_pending", state.getThreadsAwaitingConnection())
-                + gauge("jvm_memory_used_bytes", heap.getUsed())
-                + gauge("jvm_memory_max_bytes", heap.getMax())
+                + gauge("jvm_memory_used_bytes", "{area=\"heap\",id=\"Tenured Gen\"}", old.getUsed())
+                + gauge("jvm_memory_max_bytes", "{area=\"heap\",id=\"Tenured Gen\"}", old.getMax())
                 + "# TYPE jvm_gc_pause_seconds_sum counter\njvm_gc_pause_seconds_sum " + collecting + "\n";
     }
 
     private static String gauge(String name, double value) {
-        return "# TYPE " + name + " gauge\n" + name + " " + value + "\n";
+        return gauge(name, "", value);
+    }
+
+    private static String gauge(String name, String labels, double value) {
+        return "# TYPE " + name + " gauge\n" + name + labels + " " + value + "\n";
     }
 }
