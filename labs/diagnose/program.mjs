@@ -25,12 +25,12 @@ export async function startProgram(parts, [command, ...args], { environment, des
   return listens;
 }
 
-/** By SIGTERM; one that does not listen to it any more, by SIGKILL. */
+/** By SIGTERM; one that does not listen to it any more, by SIGKILL, with the processes that it has started. */
 export async function end(child) {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");
-  const late = setTimeout(() => child.kill("SIGKILL"), END_LIMIT_MS);
+  const late = setTimeout(() => process.kill(-child.pid, "SIGKILL"), END_LIMIT_MS);
   await ended;
   clearTimeout(late);
 }

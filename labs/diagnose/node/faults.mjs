@@ -37,11 +37,11 @@ export class Faults {
     return workers ? this.#oneOf("workers", workers, work, inMutex, name === last) : inMutex();
   }
 
-  /** Long-lived, and replaced piece by piece: the old generation stays full, and new garbage comes. One piece is about 1 MB. */
+  /** Long-lived, and replaced piece by piece: the old generation stays full, and new garbage comes. A piece is about a quarter of 1 MB. */
   #litter(live, garbage) {
-    const piece = () => Array.from({ length: 16_000 }, (_, number) => ({ number }));
-    while (this.#kept.length < live) this.#kept.push(piece());
-    for (let made = 0; made < garbage; made++) this.#kept[Math.floor(Math.random() * live)] = piece();
+    const piece = () => Array.from({ length: 4000 }, (_, number) => ({ number }));
+    while (this.#kept.length < live * 4) this.#kept.push(piece());
+    for (let made = 0; made < garbage; made++) this.#kept[Math.floor(Math.random() * this.#kept.length)] = piece();
   }
 
   /** Computes for as long as a login of this service takes: CPU time, which others cannot shorten. */

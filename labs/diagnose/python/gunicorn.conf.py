@@ -9,6 +9,8 @@ worker_class = "gthread"
 threads = settings.get("workers", 64)
 worker_connections = 2000
 keepalive = 60
+# Requests may wait for what never comes.
+graceful_timeout = 2
 loglevel = "warning"
 
 

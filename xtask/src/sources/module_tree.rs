@@ -104,11 +104,13 @@ impl ModuleTree {
             self.items(id, items, &own, read)?;
             id
         } else {
-            let at_path = path_attribute(child).map(|path| format!("{}/{path}", folder_of(&self.modules[parent].file)));
+            let at_path = path_attribute(child).map(|path| joined(&folder_of(&self.modules[parent].file), &path));
+            // The modules of a file that was named lie beside it.
+            let children = at_path.as_deref().map_or_else(|| own.clone(), folder_of);
             let candidates = at_path.map_or_else(|| vec![format!("{own}.rs"), format!("{own}/mod.rs")], |path| vec![path]);
             let file = candidates.into_iter().find(|file| read(file).is_some());
             let file = file.with_context(|| format!("{}: `mod {name}` has no file", self.modules[parent].file))?;
-            self.file(module(file), own, read)?
+            self.file(module(file), children, read)?
         };
         self.modules[parent].names.entry(name).or_default().push(Binding::Module(id));
         Ok(())
@@ -184,6 +186,15 @@ fn path_attribute(module: &ItemMod) -> Option<String> {
     })
 }
 
+/// A path from a folder, without its steps upwards.
+fn joined(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in path.split('/') {
+        if part == ".." { drop(parts.pop()) } else { parts.push(part) }
+    }
+    parts.join("/")
+}
+
 fn folder_of(file: &str) -> String {
     file.rsplit_once('/').map_or_else(String::new, |(folder, _)| folder.to_owned())
 }
@@ -200,7 +211,10 @@ mod tests {
     #[test]
     fn modules_are_found_in_every_place_that_the_compiler_looks() {
         let tree = tree(&[
-            ("src/lib.rs", "mod a; mod b; mod c { mod d; } #[path = \"elsewhere.rs\"] mod e; #[cfg(test)] mod tests;"),
+            (
+                "src/lib.rs",
+                "mod a; mod b; mod c { mod d; } #[path = \"elsewhere.rs\"] mod e; #[path = \"../shared/mod.rs\"] mod f; #[cfg(test)] mod tests;",
+            ),
             ("src/a.rs", "mod inner; #[path = \"a_too.rs\"] mod too;"),
             ("src/a_too.rs", ""),
             ("src/a/inner.rs", ""),
@@ -208,6 +222,8 @@ mod tests {
             ("src/b/inner.rs", ""),
             ("src/c/d.rs", ""),
             ("src/elsewhere.rs", ""),
+            ("shared/mod.rs", "mod beside;"),
+            ("shared/beside.rs", ""),
             ("src/tests.rs", "mod deep;"),
             ("src/tests/deep.rs", ""),
         ]);
@@ -224,6 +240,8 @@ mod tests {
                 "src/lib.rs",
                 "src/c/d.rs",
                 "src/elsewhere.rs",
+                "shared/mod.rs",
+                "shared/beside.rs",
                 "src/tests.rs",
                 "src/tests/deep.rs"
             ]

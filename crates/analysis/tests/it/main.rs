@@ -5,6 +5,7 @@
 mod causes;
 mod changes;
 mod contradictions;
+mod corpus;
 mod coverage;
 mod doubt;
 mod findings;

@@ -1,0 +1,55 @@
+//! Recorded runs of the benchmark of diagnosis (`cargo xtask diagnose --record`), concluded and judged again: a rule that changes shows here what it
+//! gains and what it loses.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use analysis::{Summary, conclude};
+use flate2::read::GzDecoder;
+use run_directory::Reader;
+
+#[path = "../../../../xtask/src/diagnose/judging/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the benchmark itself uses all of it")]
+mod judging;
+
+use judging::{Catalogue, Cell, Rating, Said, judge};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
+
+/// What is concluded today from a run whose files are kept compressed.
+fn concluded(folder: &Path) -> Summary {
+    let unpacked = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let packed = entry.unwrap().path();
+        let mut file = File::create(unpacked.path().join(packed.file_stem().unwrap())).unwrap();
+        io::copy(&mut GzDecoder::new(File::open(packed).unwrap()), &mut file).unwrap();
+    }
+    conclude(&Reader::open(unpacked.path()).unwrap().run().unwrap())
+}
+
+/// The score is a snapshot: `INSTA_UPDATE=always cargo test -p loadstone-analysis corpus` takes over what has changed, for the commit to show.
+#[test]
+fn the_score_of_the_corpus_is_what_it_was() {
+    let catalogue = Catalogue::read(Path::new(ROOT)).unwrap();
+    let mut folders: Vec<_> = fs::read_dir(CORPUS).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    let (mut lines, mut counts) = (String::new(), BTreeMap::<Rating, usize>::new());
+    for folder in &folders {
+        let cell = Cell::parse(&folder.file_name().unwrap().to_string_lossy().replace('.', "/")).unwrap();
+        let fault = catalogue.fault(&cell.fault).unwrap();
+        let summary = serde_json::to_value(concluded(folder)).unwrap();
+        let said = Said::of(&cell.name(), &summary, "", "");
+        let rating = judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &said);
+        *counts.entry(rating).or_default() += 1;
+        let rule = said.findings.first().map_or("none".to_owned(), |first| format!("{}, {}", first.rule, first.confidence));
+        lines += &format!("{}: {} ({rule})\n  {}\n", cell.name(), rating.name(), said.first());
+    }
+    let score: Vec<String> = counts.iter().map(|(rating, count)| format!("{count} {}", rating.name())).collect();
+    let text = format!("{} runs: {}\n\n{lines}", folders.len(), score.join(", "));
+    println!("{text}");
+    assert!(folders.len() > 5, "the corpus is gone");
+    insta::assert_snapshot!("the_score_of_the_corpus", text);
+}
