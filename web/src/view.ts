@@ -328,4 +328,22 @@ export interface ReportView {
   /** Percentiles to which the load generator may have added, in words; the largest part first. */
   doubt_notes?: string[];
   notes: string[];
+  /** While the run goes on: what its findings rest on. Left out if they are final, or none were looked for. */
+  provisional?: Provisional;
+}
+
+/** How far findings can be relied on while their run goes on. */
+export interface Provisional {
+  /** They rest on this much of the run. */
+  seconds: number;
+  /** Found earlier and no longer; the latest first. */
+  withdrawn: WithdrawnFinding[];
+}
+
+/** A finding that more seconds did not bear out. */
+export interface WithdrawnFinding {
+  rule: string;
+  claim: string;
+  held_seconds: number;
+  gone_seconds: number;
 }

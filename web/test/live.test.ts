@@ -140,6 +140,28 @@ test("a threshold that fails so far is told before it is decided", async () => {
   expect(await page.locator("#thresholds-detail li.warn").innerText()).toContain("Failures rate below");
 });
 
+test("findings so far are marked as provisional, and one that did not last is shown as withdrawn", async () => {
+  const view = after(31);
+  const [finding] = view.summary.verdict.findings.findings;
+  const withdrawn = [{ rule: "stall", claim: "Every 10.0 s requests wait for 400 ms", held_seconds: 20, gone_seconds: 25 }];
+  server.send({ ...view, provisional: { seconds: 30, withdrawn } });
+  const answer = page.getByTestId("verdict-findings");
+  await expect.poll(() => answer.innerText()).toContain("2 findings so far");
+  await answer.click();
+  expect(await page.getByTestId("provisional").innerText()).toContain("from the run up to 0:30");
+  expect(await page.getByTestId("finding").first().innerText()).toContain(finding!.claim.slice(0, 20));
+  expect(await page.getByTestId("withdrawn").innerText()).toContain("found up to 0:20, withdrawn at 0:25");
+
+  const none = structuredClone(view);
+  none.summary.verdict.findings = { findings: [], remark: "No finding so far." };
+  server.send(none);
+  await expect.poll(() => answer.innerText()).toContain("Not yet known");
+
+  server.send(after(60, "completed"));
+  await expect.poll(() => answer.innerText()).not.toContain("so far");
+  expect(await page.getByTestId("provisional").count()).toBe(0);
+});
+
 test("what a second adds is joined to the view before", async () => {
   await expect.poll(() => requests().innerText()).toBe("3,000");
   server.sendDelta(after(33), 29);

@@ -1,8 +1,9 @@
 //! What can be concluded from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
 //!
 //! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others). [`conclude`] makes them of a
-//! run that is over, [`LiveAnalysis`] follows one that is not. `facts` holds what a run shows about its system, computed once; the rules in
-//! `findings` read facts, and nothing else, to say what limits it. Definitions: docs/metrics.md, docs/validity.md and docs/findings.md.
+//! run that is over; [`LiveAnalysis`] follows one that is not, and [`Provisional`] is what it shows so far of its system. `facts` holds what a run
+//! shows about its system, computed once; the rules in `findings` read facts, and nothing else, to say what limits it. Definitions:
+//! docs/metrics.md, docs/validity.md and docs/findings.md.
 
 mod censored;
 mod change_rows;
@@ -18,6 +19,7 @@ mod load_time;
 mod model;
 mod moved;
 mod percentile;
+mod provisional;
 mod resources;
 mod robust;
 mod shift;
@@ -37,6 +39,7 @@ pub use model::{
     ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
+pub use provisional::{Provisional, WithdrawnFinding};
 pub use table::totals_table;
 pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
 pub use thresholds::{ThresholdFailure, Thresholds, evaluate};

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use analysis::Summary;
+use analysis::{Provisional, Summary};
 use metrics::MarkKind;
 use plan::TestPlan;
-use report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
+use report::{LiveCommand, LiveServer, ReportView, Steering, ViewBuilder};
 use run_directory::{Run, RunInfo, SignalSeries};
 use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
@@ -23,6 +23,7 @@ struct ServedPage {
     info: RunInfo,
     controller: LoadHandle,
     steering: Steering,
+    found: Option<Provisional>,
 }
 
 impl LivePage {
@@ -52,10 +53,11 @@ impl Subscriber for LivePage {
                     points.iter().for_each(|point| page.builder.push_signal(signal, point));
                 }
             }
+            RunEvent::Provisional { found, .. } => page.found = Some((*found).clone()),
             RunEvent::Snapshot { snapshot, live, .. } => {
                 page.builder.push(snapshot);
                 if page.server.wants_view() {
-                    page.server.publish(page.builder.view(&live.summary(&page.info), RunState::Running, ""), page.steering);
+                    page.server.publish(page.builder.provisional_view(live.summary(&page.info), page.found.as_ref()), page.steering);
                 }
             }
             _ => {}
@@ -74,7 +76,7 @@ impl ServedPage {
         // The address is a convenience; a closed standard error is no reason not to run.
         let _ = writeln!(std::io::stderr(), "Live page: {}\n", server.url());
         let builder = ViewBuilder::new(info, plan);
-        Ok(Self { server, builder, info: info.clone(), controller: controller.clone(), steering: Steering::default() })
+        Ok(Self { server, builder, info: info.clone(), controller: controller.clone(), steering: Steering::default(), found: None })
     }
 
     /// Carries out what someone at the page asked for since the last second; it becomes marks of this one.

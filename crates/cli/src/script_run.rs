@@ -47,6 +47,7 @@ impl ScriptRun<'_> {
             tags: self.tags.to_vec(),
             folder: output.runs.clone(),
             printed,
+            finds_early: output.live,
         };
         let exit = CommandRun { output, stops_with_stdin, color }.perform(session, |context: &WorkerContext| {
             ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())

@@ -2,12 +2,13 @@
 
 use std::io::{IsTerminal, Stderr};
 
-use report::terminal::{ColorChoice, Progress, ProgressMode, Screen, Style};
+use report::terminal::{ColorChoice, Progress, ProgressMode, Screen, Style, provisional_lines};
 use session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
 /// A run does not depend on its terminal: errors in drawing are ignored.
 pub(crate) struct TerminalProgress {
     screen: Screen<Stderr>,
+    quiet: bool,
     /// From the start of the run.
     progress: Option<Progress>,
 }
@@ -20,7 +21,7 @@ impl TerminalProgress {
         let pace = if quiet { ProgressMode::Quiet } else { ProgressMode::detect(is_terminal) };
         let style = Style::detect(color, is_terminal);
         let screen = if is_terminal { Screen::on_terminal(stderr, pace, style) } else { Screen::new(stderr, pace, style) };
-        Self { screen, progress: None }
+        Self { screen, quiet, progress: None }
     }
 }
 
@@ -30,6 +31,11 @@ impl Subscriber for TerminalProgress {
             RunEvent::Started { plan, .. } => self.progress = Some(Progress::new(plan)),
             RunEvent::ConsoleLine(line) => {
                 let _ = self.screen.message(line);
+            }
+            RunEvent::Provisional { found, before } if !self.quiet => {
+                for line in provisional_lines(found, *before) {
+                    let _ = self.screen.message(&line);
+                }
             }
             RunEvent::Snapshot { snapshot, live, .. } => {
                 if let Some(progress) = &mut self.progress {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use analysis::Summary;
+use analysis::{Provisional, Summary};
 use metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoint, SlowSample, Snapshot};
 use plan::{Parameter, ParameterOrigin, TestPlan};
 use run_directory::{Run, RunEnd, RunInfo};
@@ -12,7 +12,7 @@ use crate::timeline::bands::Tracks;
 use crate::timeline::requests::RequestLines;
 use crate::timeline::sparks::Sparks;
 use crate::timeline::{bins, panels};
-use crate::view::{MarkView, ReportView, RunState, TestView, Timeline};
+use crate::view::{MarkView, ProvisionalView, ReportView, RunState, TestView, Timeline};
 use crate::words;
 
 /// Marks and notes that are kept; a run that logs a warning per request must not grow the page without end.
@@ -110,8 +110,18 @@ impl ViewBuilder {
             flow_notes: summary.flows.iter().map(words::flow).collect(),
             doubt_notes: words::doubts(summary),
             notes: self.notes(state),
+            provisional: None,
             summary: summary.clone(),
         }
+    }
+
+    /// The view of a run in progress with its findings so far. `summary`: its numbers.
+    pub fn provisional_view(&self, mut summary: Summary, found: Option<&Provisional>) -> ReportView {
+        if let Some(found) = found {
+            found.put_into(&mut summary);
+        }
+        let provisional = found.map(|found| ProvisionalView { seconds: found.seconds, withdrawn: found.withdrawn.clone() });
+        ReportView { provisional, ..self.view(&summary, RunState::Running, "") }
     }
 
     fn test(&self, summary: &Summary, state: RunState, state_detail: &str) -> TestView {

@@ -1,7 +1,7 @@
 //! The one view that the terminal, the live page and the finished report draw. Its JSON is the page's only input;
 //! `web/src/view.ts` mirrors these types.
 
-use analysis::Summary;
+use analysis::{Summary, WithdrawnFinding};
 use metrics::{MarkKind, SlowSample};
 use serde::Serialize;
 
@@ -138,6 +138,18 @@ pub struct ReportView {
     pub doubt_notes: Vec<String>,
     /// Changes while running, warnings of the tool.
     pub notes: Vec<String>,
+    /// While the run goes on: what its findings rest on. `None`: they are final, or none were looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisional: Option<ProvisionalView>,
+}
+
+/// How far findings can be relied on while their run goes on.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProvisionalView {
+    /// They rest on this much of the run. Seconds.
+    pub seconds: f64,
+    /// Found earlier and no longer; the latest first.
+    pub withdrawn: Vec<WithdrawnFinding>,
 }
 
 /// JavaScript's numbers are exact up to 2⁵³.

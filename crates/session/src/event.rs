@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use analysis::LiveAnalysis;
+use analysis::{LiveAnalysis, Provisional};
 use engine::{LoadControl, LoadHandle};
 use metrics::{MarkKind, Nanos, SignalNotice, Snapshot};
 use plan::TestPlan;
@@ -28,6 +28,9 @@ pub enum RunEvent<'a> {
     Signals(&'a [SignalSeries]),
     /// An observer failed, recovered or lost readings. A warning follows as a [`RunEvent::ConsoleLine`].
     Notice(&'a SignalNotice),
+    /// What the seconds so far show of the system, and what was told before, unless this is the first time. Only where
+    /// [`Session::finds_early`](crate::Session::finds_early) asks for it.
+    Provisional { found: &'a Provisional, before: Option<&'a Provisional> },
     /// One second, merged over the workers; what was read and printed in it came before.
     Snapshot {
         snapshot: &'a Snapshot,

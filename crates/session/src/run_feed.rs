@@ -13,6 +13,7 @@ use crate::event::{RunEvent, RunRequests, SubscriberError};
 use crate::flow_tracking::FlowTracking;
 use crate::judgement::LiveJudgement;
 use crate::printed_lines::PrintedLines;
+use crate::provisional_findings::ProvisionalFindings;
 use crate::stub_signals;
 use crate::subscribers::Subscribers;
 use crate::system_signals::{FreshReadings, SystemSignals};
@@ -26,6 +27,7 @@ pub(crate) struct RunFeed<'a, 'b> {
     pub(crate) stubs: Option<Rc<Stubs>>,
     pub(crate) flows: FlowTracking,
     pub(crate) judgement: LiveJudgement,
+    pub(crate) provisional: Option<ProvisionalFindings>,
     pub(crate) subscribers: Subscribers<'a, 'b>,
     pub(crate) position: FeedPosition,
 }
@@ -66,6 +68,9 @@ impl RunFeed<'_, '_> {
         lines.iter().for_each(|line| self.line(line));
         self.readings(&readings);
         self.printed_lines();
+        if let Some((found, before)) = self.provisional.as_mut().filter(|_| !is_last).and_then(|early| early.second(snapshot.end)) {
+            self.subscribers.deliver(&RunEvent::Provisional { found, before: before.as_ref() });
+        }
         self.subscribers.deliver(&RunEvent::Snapshot { snapshot: &snapshot, live: self.judgement.live(), is_last });
 
         controls.extend(self.subscribers.new_failure().map(halt));

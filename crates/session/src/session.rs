@@ -21,6 +21,7 @@ use crate::flow_tracking::FlowTracking;
 use crate::judgement::LiveJudgement;
 use crate::machine;
 use crate::printed_lines::PrintedLines;
+use crate::provisional_findings::ProvisionalFindings;
 use crate::rate_room;
 use crate::reach::reach;
 use crate::run_feed::{FeedPosition, RunFeed};
@@ -46,6 +47,8 @@ pub struct Session {
     pub folder: PathBuf,
     /// What its scripts print.
     pub printed: PrintedLines,
+    /// Findings are made while it goes on, too: see [`RunEvent::Provisional`].
+    pub finds_early: bool,
 }
 
 /// A run that came about.
@@ -114,6 +117,7 @@ impl Session {
         let controller = coordinator.handle();
         let judgement = LiveJudgement::new(&shown, &writer.info().host);
         let info = writer.info().clone();
+        let directory = writer.directory().to_owned();
         let mut subscribers = Subscribers::new(subscribers, DirectoryWriter::new(writer));
         subscribers.start(&RunEvent::Started { info: &info, plan: &shown, controller: &controller })?;
         let mut signals = SystemSignals::start(secrets, std::mem::take(&mut self.observers), monotonic).map_err(SessionError::Observers)?;
@@ -129,6 +133,7 @@ impl Session {
             stubs: self.stubs.clone(),
             flows: FlowTracking::new(&self.plan, self.stubs.clone()),
             judgement,
+            provisional: if self.finds_early { ProvisionalFindings::start(directory) } else { None },
             subscribers,
             position: FeedPosition::default(),
         })

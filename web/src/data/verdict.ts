@@ -55,7 +55,8 @@ function thresholds(view: ReportView): VerdictAnswer {
 function findings(view: ReportView): VerdictAnswer {
   const { findings: found, remark } = view.summary.verdict.findings;
   const base = { id: "findings", question: "What limits it?" } as const;
-  if (found.length > 0) return { ...base, word: counted(found.length, "finding"), tone: "warn", summary: found[0]!.claim };
+  const soFar = isRunning(view) ? " so far" : "";
+  if (found.length > 0) return { ...base, word: counted(found.length, "finding") + soFar, tone: "warn", summary: found[0]!.claim };
   const unclear = /^cannot tell/i.test(remark);
   const word = unclear ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found";
   return { ...base, word, tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No findings" };

@@ -1,8 +1,10 @@
-//! The live view agrees with the final one.
+//! The live view agrees with the final one, and findings come before the end.
 
-use analysis::{Grade, LiveAnalysis, conclude};
+use analysis::{Grade, LiveAnalysis, Provisional, conclude};
 use metrics::{Outcome, Snapshot};
+use run_directory::{Run, RunEnd};
 
+use crate::changes::{Request, constant, noise, passes};
 use crate::made::{self, MS, Slice};
 
 #[test]
@@ -27,4 +29,44 @@ fn after_the_last_slice_it_shows_the_totals_of_the_summary() {
     // The last five seconds know nothing of the slow ones before.
     assert!(status.recent.p99.unwrap() < 0.011);
     assert_eq!((status.failure_share, status.grade, status.seconds), (0.1, Grade::Valid, 12.0));
+}
+
+/// "Buy" takes 400 ms instead of 2 ms from second 20 to `until`.
+fn slow_from_20(until: u32) -> Run {
+    let request = Request {
+        name: "Buy",
+        time: &move |second, draws| if (20..until).contains(&second) { 0.4 } else { 0.002 } * noise(0.1, draws),
+        outcome: &passes,
+    };
+    constant(90, 20, &[request], 7)
+}
+
+/// The run as it stood after so many seconds.
+fn so_far(run: &Run, seconds: usize) -> Run {
+    Run { slices: run.slices[..seconds].to_vec(), end: None, ..run.clone() }
+}
+
+#[test]
+fn a_finding_is_made_while_the_run_goes_on_and_stays_to_its_end() {
+    let run = slow_from_20(90);
+    let before = Provisional::of(&so_far(&run, 18));
+    assert_eq!((before.findings.len(), before.changes.len(), before.seconds), (0, 0, 18.0));
+    let after = Provisional::of(&so_far(&run, 40)).after(&before);
+    let first = after.new_first(Some(&before)).expect("the step is seen");
+    assert!(first.rule == "change" && first.claim.starts_with("\"Buy\" went from"), "{first:#?}");
+    assert_eq!((after.changes[0].name.as_str(), after.withdrawn.len()), ("Buy", 0));
+    let end = Provisional::of(&so_far(&run, 90)).after(&after);
+    assert_eq!((end.new_first(Some(&after)), end.withdrawn.len()), (None, 0));
+    let concluded = conclude(&Run { end: Some(RunEnd::Completed), ..run });
+    assert_eq!(end.findings, concluded.verdict.findings.findings);
+}
+
+#[test]
+fn no_finding_so_far_claims_nothing_of_the_system() {
+    let run = slow_from_20(20);
+    let live = LiveAnalysis::new(&run.plan, &run.info.host);
+    let mut summary = live.summary(&run.info);
+    Provisional::of(&so_far(&run, 40)).put_into(&mut summary);
+    assert_eq!(summary.verdict.findings.remark, "No finding so far.");
+    assert!(!summary.resources.is_empty(), "what was not observed is told");
 }

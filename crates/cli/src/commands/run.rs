@@ -74,6 +74,7 @@ impl RunArgs {
             tags: self.tags.clone(),
             folder: self.output.runs.clone(),
             printed: PrintedLines::new(),
+            finds_early: self.output.live,
         };
         let run = CommandRun { output: &self.output, stops_with_stdin: self.stop_with_stdin, color: context.color };
         run.perform(session, |context: &WorkerContext| {

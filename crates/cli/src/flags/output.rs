@@ -17,7 +17,7 @@ pub(crate) struct OutputArgs {
     /// Write nothing to disk.
     #[arg(long)]
     pub(crate) no_save: bool,
-    /// Serve a page on loopback that shows the run in progress, and can pause, stop and scale it.
+    /// Serve a page on loopback that shows the run in progress, and can pause, stop and scale it. Findings come while it goes on.
     #[arg(long)]
     pub(crate) live: bool,
     /// Write the live page's address to this file, too: for programs that start runs.

@@ -4,6 +4,7 @@
 
 mod flows;
 mod progress;
+mod provisional;
 mod resources;
 mod screen;
 mod signals;
@@ -13,6 +14,7 @@ mod table;
 mod tables;
 
 pub use progress::Progress;
+pub use provisional::provisional_lines;
 pub use screen::{ProgressMode, Screen};
 pub use style::{ColorChoice, Style};
 pub use summary::{Closing, summary};

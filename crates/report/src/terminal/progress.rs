@@ -273,7 +273,7 @@ fn percentiles(times: &Histogram) -> String {
 }
 
 /// `0:32`, `1:02:05`.
-fn clock(ns: Nanos) -> String {
+pub(super) fn clock(ns: Nanos) -> String {
     let seconds = ns / 1_000_000_000;
     let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if h > 0 { format!("{h}:{m:02}:{s:02}") } else { format!("{m}:{s:02}") }

@@ -1,6 +1,6 @@
 //! The summary at the end of a run, made to be read in ten seconds: can it be trusted, did it pass, why, and the numbers.
 
-use analysis::{Confidence, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
+use analysis::{Confidence, Finding, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
 use super::{flows, resources, signals, tables};
@@ -142,13 +142,8 @@ fn findings(findings: &Findings, style: &Style) -> String {
     }
     let mut out = String::from("Findings\n");
     for (index, finding) in findings.findings.iter().take(FINDINGS_MAX).enumerate() {
-        let confidence = match finding.confidence {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        };
         let lead = format!("  {}. ", index + 1);
-        out.push_str(&hang(&lead, width_of(&lead), &format!("{} ({confidence} confidence)", finding.claim), style.width));
+        out.push_str(&hang(&lead, width_of(&lead), &claim(finding), style.width));
         for evidence in &finding.evidence {
             out.push_str(&hang("     · ", 7, &evidence.text, style.width));
         }
@@ -161,6 +156,16 @@ fn findings(findings: &Findings, style: &Style) -> String {
         out.push_str(&format!("  … and {more} more in the report\n"));
     }
     out
+}
+
+/// What a finding says, and how surely.
+pub(crate) fn claim(finding: &Finding) -> String {
+    let confidence = match finding.confidence {
+        Confidence::Low => "low",
+        Confidence::Medium => "medium",
+        Confidence::High => "high",
+    };
+    format!("{} ({confidence} confidence)", finding.claim)
 }
 
 fn checks(summary: &Summary, style: &Style) -> String {

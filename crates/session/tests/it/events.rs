@@ -3,7 +3,8 @@
 use metrics::{MarkKind, SeriesKind};
 use plan::FlowSpec;
 use run_directory::RunEnd;
-use session::{PrintedLines, RunEvent, SessionError};
+use session::{LoadControl, PrintedLines, RunEvent, Session, SessionError, StopReason};
+use stub::{Behaviour, Server};
 
 use crate::made::{self, Recording, Told};
 
@@ -90,4 +91,28 @@ fn nobody_is_told_of_a_run_whose_target_is_not_there() {
     assert!(problem.to_string().contains("nothing listens on"), "{problem}");
     assert!(told.borrow().is_empty());
     assert_eq!(made::runs(folder.path()), 0);
+}
+
+#[test]
+fn findings_come_while_the_run_goes_on() {
+    let server = Server::builder().route("GET /", Behaviour::new().status(500)).start().expect("a server");
+    let (folder, told) = (made::folder(), Told::default());
+    let mut claims = Vec::new();
+    let mut listener = Recording::replying("a", &told, |event, requests| {
+        if let RunEvent::Provisional { found, before } = event
+            && let Some(first) = found.new_first(*before)
+        {
+            claims.push((first.rule.clone(), found.seconds));
+            requests.control(LoadControl::Stop(StopReason::User));
+        }
+        Ok(())
+    });
+    // Far longer than an analysis needs, on however busy a machine: it stops with the first finding.
+    let early = |session| Session { folder: folder.path().to_owned(), finds_early: true, ..session };
+    let finished = made::run_session(made::plan(&server.url("/"), 300), early, &mut [&mut listener]).unwrap();
+    drop(listener);
+    assert_eq!(made::stop_reason(&finished.ending), Some(StopReason::User), "{:?}", told.borrow());
+    let (rule, seconds) = &claims[0];
+    let slices = made::read(&finished.directory).slices.len() as f64;
+    assert!(rule == "failures" && *seconds >= 4.0 && *seconds < slices, "{claims:?} of {slices} s");
 }

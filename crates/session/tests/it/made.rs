@@ -55,6 +55,15 @@ pub(crate) fn run_printing(
     printed: PrintedLines,
     subscribers: &mut [&mut dyn Subscriber],
 ) -> Result<FinishedRun, SessionError> {
+    run_session(plan, |session| Session { folder: folder.to_owned(), printed, ..session }, subscribers)
+}
+
+/// As [`run`], of a session that `change` made of the usual one.
+pub(crate) fn run_session(
+    plan: TestPlan,
+    change: impl FnOnce(Session) -> Session,
+    subscribers: &mut [&mut dyn Subscriber],
+) -> Result<FinishedRun, SessionError> {
     let request = FixedRequest {
         url: plan.target.as_deref().expect("a target").parse().expect("a URL"),
         method: "GET".to_owned(),
@@ -72,14 +81,15 @@ pub(crate) fn run_printing(
         file: None,
         workers: 1,
         tags: Vec::new(),
-        folder: folder.to_owned(),
-        printed,
+        folder: std::path::PathBuf::new(),
+        printed: PrintedLines::new(),
+        finds_early: false,
     };
     let make_factory = |context: &WorkerContext| {
         let network = Network::new(context.clock.clone(), NetworkOptions::default()).map_err(|error| error.to_string())?;
         FixedRequestUsers::new(context, network, &request, &options)
     };
-    session.run(make_factory, subscribers)
+    change(session).run(make_factory, subscribers)
 }
 
 pub(crate) fn read(directory: &Path) -> Run {
@@ -128,6 +138,7 @@ impl Subscriber for Recording<'_> {
                 let marks: String = snapshot.marks.iter().map(|mark| format!(" [{}]", mark.text)).collect();
                 format!("snapshot{}{marks}", if *is_last { " (last)" } else { "" })
             }
+            RunEvent::Provisional { found, .. } => format!("provisional {}", found.findings.len()),
             RunEvent::LoadEnded { .. } => "load ended".to_owned(),
             RunEvent::Closing => "closing".to_owned(),
             RunEvent::Finished { end } => format!("finished {end:?}"),

@@ -1,0 +1,165 @@
+//! What can be said of the system while its run goes on. More seconds may say otherwise. Read [`Provisional`].
+
+use run_directory::Run;
+use serde::Serialize;
+
+use crate::doubt::{self, DoubtTally};
+use crate::facts::Facts;
+use crate::summary::Numbers;
+use crate::validity::{CheckInput, RunStage};
+use crate::{
+    ChangeRow, Finding, Findings, ResourceRow, RunTally, SignalRow, Summary, change_rows, findings, moved, resources, thresholds, validity,
+};
+
+/// The findings of a run in progress, from its seconds so far. That there is none says nothing: only the whole run can show that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Provisional {
+    /// It rests on this much of the run. Seconds.
+    pub seconds: f64,
+    pub findings: Vec<Finding>,
+    /// Found earlier and no longer; the latest first, at most [`Provisional::WITHDRAWN_MAX`].
+    pub withdrawn: Vec<WithdrawnFinding>,
+    pub signals: Vec<SignalRow>,
+    pub changes: Vec<ChangeRow>,
+    pub resources: Vec<ResourceRow>,
+}
+
+/// A finding that more seconds did not bear out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WithdrawnFinding {
+    pub rule: String,
+    pub claim: String,
+    /// It was made of this much of the run, the last time. Seconds.
+    pub held_seconds: f64,
+    /// This much of the run no longer showed it. Seconds.
+    pub gone_seconds: f64,
+}
+
+impl Provisional {
+    pub const WITHDRAWN_MAX: usize = 8;
+
+    /// Of the seconds so far. As [`conclude`](crate::conclude), but for what only the end can tell.
+    pub fn of(run: &Run) -> Self {
+        let tally = RunTally::of(&run.slices);
+        let doubts = DoubtTally::of(&run.plan, &run.slices, |_| true);
+        let numbers = Numbers::so_far(&tally);
+        let (_, threshold_samples) = thresholds::judged(run);
+        let validity = validity::judge(&CheckInput {
+            plan: &run.plan,
+            host: &run.info.host,
+            tally: &tally,
+            notices: &run.notices,
+            response: &numbers.response,
+            threshold_samples: &threshold_samples,
+            judged: &doubt::judged_percentiles(&tally, &doubts),
+            thresholds: &[],
+            undecided: &[],
+            stage: RunStage::Running,
+        });
+        let facts = Facts::of(run, &tally, &validity);
+        let found = findings::find(&facts);
+        Self {
+            seconds: tally.duration_seconds(),
+            signals: moved::rows(&run.signals, &found),
+            changes: change_rows::of(&facts),
+            resources: resources::rows(&facts),
+            findings: found.findings,
+            withdrawn: Vec::new(),
+        }
+    }
+
+    /// The same after an earlier one: what that found and this does not is withdrawn.
+    #[must_use]
+    pub fn after(mut self, before: &Provisional) -> Self {
+        let gone = before.findings.iter().map(|finding| WithdrawnFinding {
+            rule: finding.rule.clone(),
+            claim: finding.claim.clone(),
+            held_seconds: before.seconds,
+            gone_seconds: self.seconds,
+        });
+        let known = gone.chain(before.withdrawn.iter().cloned());
+        let is_found =
+            |rule: &str, claim: &str| self.findings.iter().any(|finding| is_same_matter((&finding.rule, &finding.claim), (rule, claim)));
+        let mut withdrawn: Vec<WithdrawnFinding> = Vec::new();
+        for finding in known.filter(|gone| !is_found(&gone.rule, &gone.claim)) {
+            if !withdrawn.iter().any(|listed| is_same_matter((&listed.rule, &listed.claim), (&finding.rule, &finding.claim))) {
+                withdrawn.push(finding);
+            }
+        }
+        withdrawn.truncate(Self::WITHDRAWN_MAX);
+        self.withdrawn = withdrawn;
+        self
+    }
+
+    /// The first finding, where it is another than the one that came first before.
+    pub fn new_first(&self, before: Option<&Provisional>) -> Option<&Finding> {
+        let first = self.findings.first()?;
+        let was = before.and_then(|before| before.findings.first());
+        (!was.is_some_and(|was| is_same_matter((&was.rule, &was.claim), (&first.rule, &first.claim)))).then_some(first)
+    }
+
+    /// What came first before and is found no longer.
+    pub fn withdrawn_first(&self, before: Option<&Provisional>) -> Option<&WithdrawnFinding> {
+        let was = before?.findings.first()?;
+        self.withdrawn.iter().find(|gone| is_same_matter((&gone.rule, &gone.claim), (&was.rule, &was.claim)))
+    }
+
+    /// Puts what it says into the numbers of the run so far.
+    pub fn put_into(&self, summary: &mut Summary) {
+        let remark = if self.findings.is_empty() { "No finding so far.".to_owned() } else { String::new() };
+        summary.verdict.findings = Findings { findings: self.findings.clone(), remark };
+        summary.signals.clone_from(&self.signals);
+        summary.changes.clone_from(&self.changes);
+        summary.resources.clone_from(&self.resources);
+    }
+}
+
+/// Whether two findings, given as rule and claim, are one that was worded of other seconds: by the same rule, of the thing that is named first.
+fn is_same_matter(a: (&str, &str), b: (&str, &str)) -> bool {
+    let named = |claim| str::split(claim, '"').nth(1).map(str::to_owned);
+    a.0 == b.0 && named(a.1) == named(b.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Confidence;
+
+    fn found(seconds: f64, claims: &[(&str, &str)]) -> Provisional {
+        let finding = |(rule, claim): &(&str, &str)| Finding {
+            rule: (*rule).to_owned(),
+            claim: (*claim).to_owned(),
+            confidence: Confidence::High,
+            evidence: Vec::new(),
+            alternatives: Vec::new(),
+            next: String::new(),
+        };
+        let findings = claims.iter().map(finding).collect();
+        Provisional { seconds, findings, withdrawn: Vec::new(), signals: Vec::new(), changes: Vec::new(), resources: Vec::new() }
+    }
+
+    fn claims(withdrawn: &[WithdrawnFinding]) -> Vec<(&str, f64)> {
+        withdrawn.iter().map(|gone| (gone.claim.as_str(), gone.gone_seconds)).collect()
+    }
+
+    #[test]
+    fn another_wording_of_the_same_matter_is_neither_new_nor_withdrawn() {
+        let first = found(10.0, &[("failures", "9.12 % of \"Buy\" failed from 0:05 on")]);
+        let second = found(15.0, &[("failures", "10.3 % of \"Buy\" failed from 0:06 on")]).after(&first);
+        assert_eq!((second.new_first(Some(&first)), second.withdrawn.len()), (None, 0));
+    }
+
+    #[test]
+    fn what_is_found_no_longer_is_withdrawn_until_it_comes_back() {
+        let first = found(10.0, &[("change", "\"Buy\" went up"), ("change", "\"List\" went up")]);
+        let second = found(15.0, &[("change", "\"List\" went up by more")]).after(&first);
+        assert_eq!(claims(&second.withdrawn), [("\"Buy\" went up", 15.0)]);
+        assert_eq!(second.new_first(Some(&first)).map(|finding| finding.claim.as_str()), Some("\"List\" went up by more"));
+        assert_eq!(second.withdrawn_first(Some(&first)).map(|gone| gone.held_seconds), Some(10.0));
+        let third = found(20.0, &[]).after(&second);
+        assert_eq!(claims(&third.withdrawn), [("\"List\" went up by more", 20.0), ("\"Buy\" went up", 15.0)]);
+        let fourth = found(25.0, &[("change", "\"Buy\" went up again")]).after(&third);
+        assert_eq!(claims(&fourth.withdrawn), [("\"List\" went up by more", 20.0)]);
+        assert_eq!(fourth.withdrawn_first(Some(&third)), None, "it was withdrawn before");
+    }
+}
