@@ -13,8 +13,7 @@ use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, Origin, Request};
 use super::pool::ConnectionPool;
 use super::state::{HttpState, Versions};
-use super::trace::TraceParent;
-use super::wire::{PreparedRequest, Traits, write_head};
+use super::wire::{AddedLines, PreparedRequest, Traits, write_head};
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
 use crate::network::Network;
@@ -68,22 +67,21 @@ impl<'a> RequestForm<'a> {
         }
     }
 
-    /// `trace`: its `traceparent` is added.
-    fn outgoing(&self, network: &Network, trace: Option<TraceParent>) -> Result<OutgoingRequest<'a>, Failure> {
+    fn outgoing(&self, network: &Network, added: AddedLines) -> Result<OutgoingRequest<'a>, Failure> {
         let proxy = network.route().forwards(self.origin().tls);
-        match (self, trace) {
-            (Self::Prepared(request), None) if proxy.is_none() => {
+        match self {
+            Self::Prepared(request) if proxy.is_none() && added.is_empty() => {
                 Ok(OutgoingRequest { head: RequestHead::Prepared(&request.wire), body: &[], sent: 0 })
             }
-            (Self::Prepared(request), Some(trace)) if proxy.is_none() => {
+            Self::Prepared(request) if proxy.is_none() => {
                 let mut head = network.take_send_buffer();
-                request.write_traced(trace, &mut head);
+                request.write_adding(added, &mut head);
                 Ok(OutgoingRequest { head: RequestHead::Built(head), body: &[], sent: 0 })
             }
             _ => {
                 let request = self.request();
                 let mut head = network.take_send_buffer();
-                write_head(request, proxy, trace, &mut head)?;
+                write_head(request, proxy, added, &mut head)?;
                 Ok(OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0 })
             }
         }
@@ -173,9 +171,9 @@ impl Client {
         };
         let carried = Carried::by(form.request(), self.state.traces.as_ref());
         exchange.trace = carried.parent().map(Box::new);
-        let is_added = carried.added().is_some();
+        let added = AddedLines { trace: carried.added(), close: !self.options.keep_alive };
         loop {
-            let out = match form.outgoing(&self.network, exchange.trace.as_deref().copied().filter(|_| is_added)) {
+            let out = match form.outgoing(&self.network, added) {
                 Ok(out) => out,
                 Err(failure) => {
                     fail(&self.network, &mut exchange, failure);

@@ -9,7 +9,7 @@ use super::headers::Headers;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{Exchange, Request, Response};
 use super::state::HttpState;
-use super::wire::{Traits, write_head};
+use super::wire::{AddedLines, Traits, write_head};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
@@ -48,7 +48,8 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
     exchange.trace = carried.parent().map(Box::new);
     let mut head = network.take_send_buffer();
     let proxy = if upgrade { None } else { network.route().forwards(request.origin.tls) };
-    if let Err(failure) = write_head(request, proxy, carried.added(), &mut head) {
+    let added = AddedLines { trace: carried.added(), close: false };
+    if let Err(failure) = write_head(request, proxy, added, &mut head) {
         exchange.ended = exchange.started;
         exchange.result = Err(failure);
         return (exchange, None);

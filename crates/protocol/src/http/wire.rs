@@ -18,6 +18,8 @@ pub struct PreparedRequest {
     pub(crate) wire: Vec<u8>,
     /// Length of the header lines in it: where another may be put in.
     lines_bytes: usize,
+    /// A `Connection` line is among them.
+    names_connection: bool,
     pub(crate) traits: Traits,
     pub(crate) keep_headers: bool,
 }
@@ -26,7 +28,7 @@ impl PreparedRequest {
     /// Fails where the request could not be sent either (a line break in a header).
     pub fn new(request: &Request) -> Result<Self, Failure> {
         let mut wire = Vec::new();
-        write_head(request, None, None, &mut wire)?;
+        write_head(request, None, AddedLines::default(), &mut wire)?;
         let lines_bytes = wire.len() - 2;
         wire.extend_from_slice(&request.body);
         Ok(Self {
@@ -34,6 +36,7 @@ impl PreparedRequest {
             request: Rc::new(request.clone()),
             wire,
             lines_bytes,
+            names_connection: request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")),
             traits: Traits::of(request),
             keep_headers: true,
         })
@@ -44,11 +47,11 @@ impl PreparedRequest {
         &self.request
     }
 
-    /// Appends head and body with a `traceparent` line.
-    pub(super) fn write_traced(&self, trace: TraceParent, out: &mut Vec<u8>) {
+    /// Appends head and body with what is added to them.
+    pub(super) fn write_adding(&self, added: AddedLines, out: &mut Vec<u8>) {
         let (lines, rest) = self.wire.split_at(self.lines_bytes);
         out.extend_from_slice(lines);
-        trace.write_line(out);
+        added.write(self.names_connection, out);
         out.extend_from_slice(rest);
     }
 
@@ -82,9 +85,34 @@ impl Traits {
     }
 }
 
+/// Header lines that are no part of a request as it was asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AddedLines {
+    /// As `traceparent`.
+    pub(crate) trace: Option<TraceParent>,
+    /// `Connection: close`: no other request follows on the connection (RFC 9112, section 9.6).
+    pub(crate) close: bool,
+}
+
+impl AddedLines {
+    pub(crate) fn is_empty(self) -> bool {
+        self.trace.is_none() && !self.close
+    }
+
+    /// `names_connection`: a `Connection` line was given, and stands.
+    fn write(self, names_connection: bool, out: &mut Vec<u8>) {
+        if self.close && !names_connection {
+            line(out, "Connection", "close");
+        }
+        if let Some(trace) = self.trace {
+            trace.write_line(out);
+        }
+    }
+}
+
 /// Appends the head of a request. `proxy`: it goes to one that forwards it, and so names its whole URL (RFC 9112,
-/// section 3.2.2). `trace`: its `traceparent` is added.
-pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, trace: Option<TraceParent>, out: &mut Vec<u8>) -> Result<(), Failure> {
+/// section 3.2.2).
+pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedLines, out: &mut Vec<u8>) -> Result<(), Failure> {
     check(request)?;
     out.extend_from_slice(request.method.as_bytes());
     out.push(b' ');
@@ -117,9 +145,7 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, trace: Option
         let mut digits = [0; 20];
         line_bytes(out, b"Content-Length", decimal(request.body.len() as u64, &mut digits));
     }
-    if let Some(trace) = trace {
-        trace.write_line(out);
-    }
+    added.write(given.connection, out);
     out.extend_from_slice(b"\r\n");
     Ok(())
 }
@@ -130,12 +156,14 @@ struct GivenHeaders {
     host: bool,
     length: bool,
     accept_encoding: bool,
+    connection: bool,
 }
 
 impl GivenHeaders {
     fn note(&mut self, name: &str) {
         match name.len() {
             4 => self.host |= name.eq_ignore_ascii_case("host"),
+            10 => self.connection |= name.eq_ignore_ascii_case("connection"),
             14 => self.length |= name.eq_ignore_ascii_case("content-length"),
             15 => self.accept_encoding |= name.eq_ignore_ascii_case("accept-encoding"),
             17 => self.length |= name.eq_ignore_ascii_case("transfer-encoding"),
@@ -237,9 +265,9 @@ mod tests {
         let request = request("POST", &[("X", "y")], "body");
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let (mut built, mut prepared) = (Vec::new(), Vec::new());
-        write_head(&request, None, trace.parse().ok(), &mut built).unwrap();
+        write_head(&request, None, AddedLines { trace: trace.parse().ok(), close: false }, &mut built).unwrap();
         built.extend_from_slice(b"body");
-        PreparedRequest::new(&request).unwrap().write_traced(trace.parse().unwrap(), &mut prepared);
+        PreparedRequest::new(&request).unwrap().write_adding(AddedLines { trace: trace.parse().ok(), close: false }, &mut prepared);
         assert_eq!(prepared, built);
         let text = String::from_utf8(built).unwrap();
         assert!(text.ends_with(&format!("Content-Length: 4\r\ntraceparent: {trace}\r\n\r\nbody")), "{text}");

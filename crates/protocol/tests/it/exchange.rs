@@ -1,8 +1,10 @@
 //! One request and its answer: bodies, limits, time limits, malformed answers.
 
+use std::rc::Rc;
+
 use bytes::Bytes;
 use metrics::Outcome;
-use protocol::http::{BodyUse, PreparedRequest, Request};
+use protocol::http::{BodyUse, Client, ClientOptions, PreparedRequest, Request};
 
 use super::support::{client, failed, get, passed, request, run, serve, serve_bytes};
 
@@ -67,6 +69,30 @@ fn requests_arrive_as_they_were_built() {
             assert_eq!(exchange.bytes_sent, expected.len() as u64 + 4);
         }
         assert!(built.connected && !prepared.connected);
+    });
+}
+
+#[test]
+fn a_client_that_keeps_no_connection_says_so() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            // Would go on, as HTTP/1.1 does unless it is told.
+            while let Some(head) = peer.request().await {
+                peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())).await;
+            }
+        })
+        .await;
+        let client = Client::new(Rc::clone(&network), ClientOptions { keep_alive: false, ..ClientOptions::default() });
+        let plain = request("POST", address, "/", "body");
+        let mut own = plain.clone();
+        own.headers.push(("connection".to_owned(), "te".to_owned()));
+        for (request, line) in [(&plain, "Connection: close\r\n"), (&own, "connection: te\r\n")] {
+            for exchange in [client.send(request).await, client.send_prepared(&PreparedRequest::new(request).unwrap()).await] {
+                let head = String::from_utf8(passed(&exchange).body.to_vec()).unwrap();
+                assert_eq!(head.to_lowercase().matches("connection:").count(), 1, "{head}");
+                assert!(head.contains(line) && head.ends_with("\r\n\r\n") && exchange.connected, "{head}");
+            }
+        }
     });
 }
 
