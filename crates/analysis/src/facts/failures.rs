@@ -17,6 +17,8 @@ const TIMES_THE_REST: f64 = 3.0;
 /// How much more load there must be for it to be the load, and how much of the time before may have had as much.
 const MORE_LOAD: f64 = 1.2;
 const AS_MUCH_BEFORE: f64 = 0.05;
+/// Part of the run's time from the first failure to the last that is all of it.
+const THROUGHOUT: f64 = 0.5;
 /// Part of a load that counts as the same.
 const SAME_LOAD: f64 = 0.98;
 /// Seconds over which the load is taken.
@@ -51,6 +53,8 @@ pub(crate) struct FailureKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum FailedWhen {
     Throughout,
+    /// Too few for a stretch of their own; the first and the last of them.
+    Within(f64, f64),
     Since(f64),
     Until(f64),
     Between(f64, f64),
@@ -75,7 +79,7 @@ impl FailedWhen {
     pub(crate) fn onset(self) -> Option<f64> {
         match self {
             FailedWhen::Since(at) | FailedWhen::Between(at, _) | FailedWhen::AboveLoad { at, .. } => Some(at),
-            FailedWhen::Throughout | FailedWhen::Until(_) => None,
+            FailedWhen::Throughout | FailedWhen::Within(..) | FailedWhen::Until(_) => None,
         }
     }
 }
@@ -129,7 +133,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
     let load = found.and_then(|found| LoadOfStretch::of(run, &parts, stride, found));
     let (when, while_failing) = match found {
         Some((from, to)) => (named(run, parts.len(), stride, (from, to), load.as_ref()), sum(&parts[from..to])),
-        None => (FailedWhen::Throughout, (failed, count)),
+        None => (scattered(run, &seconds), (failed, count)),
     };
     Some(Failing {
         key,
@@ -142,6 +146,20 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         is_not_load: load.is_some_and(|load| load.as_much_outside > AS_MUCH_BEFORE),
         times: times(&series.merged),
     })
+}
+
+/// Of failures that make no stretch: where they lie, by second.
+fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
+    let ends = |is: &dyn Fn(&(u64, u64)) -> bool| Some((seconds.iter().position(is)?, seconds.iter().rposition(is)?));
+    let (Some((first, last)), Some((from, to))) = (ends(&|second| second.0 > 0), ends(&|second| second.1 > 0)) else {
+        return FailedWhen::Throughout;
+    };
+    let at = |ns: u64| ns as f64 / 1e9;
+    if (last - first + 1) as f64 >= THROUGHOUT * (to - from + 1) as f64 {
+        FailedWhen::Throughout
+    } else {
+        FailedWhen::Within(at(run.slices[first].start), at(run.slices[last].end))
+    }
 }
 
 fn sum(parts: &[(u64, u64)]) -> (u64, u64) {

@@ -13,8 +13,9 @@ use super::strain::Strain;
 /// At least one waits, in so many readings of a stretch of so many.
 const READINGS_MIN: usize = 10;
 const SHARE_MIN: f64 = 0.8;
-/// Members that may be idle meanwhile.
+/// Members that may be idle meanwhile, and the share of a large pool that may not be in use as it is read: members change hands.
 const IDLE_MAX: f64 = 1.1;
+const UNUSED_MAX: f64 = 0.2;
 /// How many times its members must be in the system where nobody counts those who wait.
 const BEYOND: f64 = 1.5;
 /// Members seen in use, over all readings before the shortage, that say how long each was held.
@@ -92,6 +93,10 @@ fn shortage<'a>(
         return None;
     }
     let in_use = signals.read(pool, Role::PoolInUse);
+    // Members that are neither idle nor in use are not there: whatever they lead to has gone, and the size limits nothing.
+    if in_use.as_ref().and_then(|used| used.mean(from, to)).is_some_and(|used| size - used > IDLE_MAX.max(UNUSED_MAX * size)) {
+        return None;
+    }
     let mut series = vec![shown.name()];
     series.extend(in_use.map(|readings| readings.name()).filter(|name| *name != shown.name()));
     let spoken = format!("{}{}", pool.part, shown.signal.metric()).to_ascii_lowercase();

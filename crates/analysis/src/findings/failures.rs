@@ -45,7 +45,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
 }
 
 fn are_together(a: &Failing<'_>, b: &Failing<'_>) -> bool {
-    let at = |failing: &Failing<'_>| failing.when.onset();
+    let at = |failing: &Failing<'_>| match failing.when {
+        FailedWhen::Within(first, _) => Some(first),
+        when => when.onset(),
+    };
     match (at(a), at(b)) {
         (Some(a), Some(b)) => (a - b).abs() <= TOGETHER_S,
         (None, None) => a.when == b.when && a.kinds.first().map(|kind| &kind.text) == b.kinds.first().map(|kind| &kind.text),
@@ -118,7 +121,7 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
         FailedWhen::Since(at) | FailedWhen::Between(at, _) if waited_before(at) => Standing::Consequence,
         FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Symptom,
         FailedWhen::Throughout if failing.share() >= LARGE => Standing::Symptom,
-        FailedWhen::Throughout => Standing::Fault,
+        FailedWhen::Throughout | FailedWhen::Within(..) => Standing::Fault,
         FailedWhen::Between(..) | FailedWhen::Until(_) => Standing::Passing,
     }
 }
@@ -141,6 +144,7 @@ fn when(when: FailedWhen) -> String {
     match when {
         FailedWhen::Throughout => " throughout the run".to_owned(),
         FailedWhen::Since(at) => format!(" from {} on", clock(at)),
+        FailedWhen::Within(first, last) => format!(" between {} and {}", clock(first), clock(last)),
         FailedWhen::Until(to) => format!(" until {}", clock(to)),
         FailedWhen::Between(from, to) => format!(" from {} to {}", clock(from), clock(to)),
         FailedWhen::AboveLoad { load, is_open: true, at } => format!(" above {}, from {} on", units::rate(load), clock(at)),
@@ -156,7 +160,7 @@ fn span(facts: &Facts<'_>, failing: &Failing<'_>) -> (f64, f64) {
         FailedWhen::Throughout => (0.0, end),
         FailedWhen::Since(at) | FailedWhen::AboveLoad { at, .. } => (at, end),
         FailedWhen::Until(to) => (0.0, to),
-        FailedWhen::Between(from, to) => (from, to),
+        FailedWhen::Between(from, to) | FailedWhen::Within(from, to) => (from, to),
     }
 }
 

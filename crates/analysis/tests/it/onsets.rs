@@ -1,7 +1,7 @@
 //! What was there before something changed is not why it changed.
 
 use analysis::{Finding, conclude};
-use metrics::Role;
+use metrics::{Outcome, Role};
 use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
@@ -44,4 +44,22 @@ fn a_machine_that_became_busy_when_all_requests_became_slow_is_named() {
     // As busy before, and all of them slow from an instant on: it may have become worse, and nothing here rules that out.
     let found = findings(&on_a_busy_machine(0, step(0.02), step(0.03)));
     assert!(found.iter().any(|finding| finding.rule == "cpu"), "{:?}", claims(&found));
+}
+
+#[test]
+fn a_few_failures_are_said_to_lie_where_they_lie() {
+    let claim = |failing: fn(u32) -> bool| {
+        let time = |_: u32, draws: &mut Draws| 0.01 * noise(0.2, draws);
+        let (first, once) = (std::cell::Cell::new(u32::MAX), |second: u32| failing(second).then_some(second));
+        // The first request of each failing second.
+        let outcome = |second: u32, _: &mut Draws| match once(second) {
+            Some(second) if first.replace(second) != second => Outcome::Reset,
+            _ => Outcome::Passed,
+        };
+        let requests = [Request { name: "Show", time: &time, outcome: &outcome }];
+        findings(&constant(60, 15, &requests, 5)).remove(0).claim
+    };
+    assert!(claim(|second| second >= 57).contains(" failed between 0:57 and 1:00 ("), "{}", claim(|second| second >= 57));
+    let apart = |second: u32| second % 25 == 4;
+    assert!(claim(apart).contains(" failed throughout the run ("), "{}", claim(apart));
 }

@@ -172,6 +172,21 @@ fn a_pool_with_idle_connections_or_nobody_waiting_is_not_named() {
 }
 
 #[test]
+fn a_pool_whose_members_are_gone_is_not_in_use() {
+    // Its database went away: operations wait for connections that nobody has.
+    let with = |used: f64| {
+        let mut run = pooled(10.0, 0.0, 40.0);
+        run.signals.retain(|series| ![Some(Role::PoolSize), Some(Role::PoolUseTime)].contains(&series.signal.role));
+        gauge("prometheus", "db_pool_max").role(Role::PoolSizeMax).part("db_pool").each_second(&mut run, |_| 10.0);
+        let in_use = gauge("prometheus", "db_pool_in_use").role(Role::PoolInUse).part("db_pool");
+        in_use.each_second(&mut run, |second| if second > 10 { used } else { 3.0 });
+        findings(&run)
+    };
+    assert!(with(0.0).iter().all(|finding| finding.rule != "connection-pool"), "{:?}", with(0.0));
+    assert!(with(9.2)[0].claim.starts_with("All 10 connections of a pool are in use"), "{:?}", with(9.2));
+}
+
+#[test]
 fn each_pool_is_judged_by_its_own_signals() {
     // Another pool of the same service has idle connections; those of the full one are not idle for it.
     let mut run = pooled(2.0, 0.0, 24.0);
