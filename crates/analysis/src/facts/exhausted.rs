@@ -24,6 +24,8 @@ const DISK_BUSY: f64 = 0.90;
 const DISK_QUEUE: f64 = 3.0;
 /// Share of the descriptors that a process may have.
 const DESCRIPTORS: f64 = 0.97;
+/// Threads of the observed system that run or wait for a core, on average: where work is held up at the cores, there is always one.
+const AT_CORES: f64 = 0.8;
 /// Share of the time spent collecting garbage from which it is the work.
 const COLLECTING: f64 = 0.30;
 
@@ -75,6 +77,19 @@ pub(crate) struct MachineCpu {
     pub(crate) by_generator: f64,
     /// By the observed processes; `None`: none was observed.
     pub(crate) by_observed: Option<f64>,
+    /// Threads of the observed processes, and sessions of databases, that ran or waited for a core while work was held up; `None`: not read.
+    pub(crate) at_cores: Option<f64>,
+}
+
+impl ExhaustedResource<'_> {
+    /// Whether the observed system can have been held up there. A resource that holds work up always has some of it; others may fill a machine whose cores
+    /// the observed system hardly asks for.
+    pub(crate) fn is_wanted(&self) -> bool {
+        match self {
+            ExhaustedResource::MachineCpu(machine) => machine.at_cores.is_none_or(|threads| threads >= AT_CORES),
+            _ => true,
+        }
+    }
 }
 
 type FoundResource<'a> = AtLimit<ExhaustedResource<'a>>;
@@ -95,7 +110,10 @@ pub(super) fn find<'a>(
     let found = found.into_iter().flatten();
     let held_up = found.filter_map(|found| Some((search.strain.held_part(without_onset(changes, found.span), found.places)?, found)));
     held_up
-        .map(|((from, to), AtLimit { resource, series, .. })| {
+        .map(|((from, to), AtLimit { mut resource, series, .. })| {
+            if let ExhaustedResource::MachineCpu(machine) = &mut resource {
+                machine.at_cores = look.at_cores(from, to);
+            }
             let overlap = |stretch: &&WaitingStretch| stretch.to.min(to) - stretch.from.max(from);
             let waiting = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
             let demand = match &resource {
@@ -190,8 +208,15 @@ impl<'a> Resources<'_, '_, 'a> {
         let by_observed = (!observed.is_empty()).then(|| observed.iter().sum::<f64>() / cores);
         let series = [Role::MachineIdle, Role::MachineRunQueue].into_iter().filter_map(|role| self.0.signals.read(machine, role));
         let series = series.map(|readings| readings.name()).collect();
-        let resource = ExhaustedResource::MachineCpu(MachineCpu { cores, used, by_generator, by_observed });
+        let resource = ExhaustedResource::MachineCpu(MachineCpu { cores, used, by_generator, by_observed, at_cores: None });
         Some(AtLimit { span, resource, places: cores, series })
+    }
+
+    /// Seconds per second that the observed system ran or waited for a core are the number at the cores (Little's law).
+    fn at_cores(&self, from: f64, to: f64) -> Option<f64> {
+        let sum = |role| self.0.signals.parts_with(role).filter_map(|part| self.0.signals.mean(part, role, from, to)).sum::<f64>();
+        self.0.signals.parts_with(Role::ProcessRunDelay).next()?;
+        Some(sum(Role::ProcessRunDelay) + sum(Role::ProcessCpu) + sum(Role::SessionsOnCpu))
     }
 
     fn disk(&self) -> Option<FoundResource<'a>> {

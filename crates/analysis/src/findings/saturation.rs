@@ -95,7 +95,7 @@ fn heap_too_small(exhausted: &Exhausted<'_>, process: &str, collecting: f64, hea
 }
 
 fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding {
-    let MachineCpu { cores, used, by_generator, by_observed } = *machine;
+    let MachineCpu { cores, used, by_generator, by_observed, at_cores } = *machine;
     let known = by_observed.map_or_else(String::new, |share| format!(", the observed processes {}", units::share(share)));
     let is_unknown = by_generator + by_observed.unwrap_or(0.0) < 0.5 * used;
     let computing = facts.session_wait.as_ref().and_then(|wait| wait.computing).filter(|sessions| *sessions >= 0.5);
@@ -110,15 +110,24 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
         units::share(by_generator)
     );
     let claim = format!("The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited", units::share(used));
-    begun(exhausted, "cpu", Confidence::Medium, claim, text)
-        .weigh(Alternative::ruled_out(
-            "Only waiting for something, such as a pool or a lock",
-            format!("it would leave cores idle, and {} of them were busy", units::share(used)),
-        ))
-        .try_next(
-            "Find out which process uses it (observe.process), and run the load generator on another machine. More cores, or less work per \
+    let waiting = "Only waiting for something, such as a pool or a lock";
+    let at_cores =
+        at_cores.map(|threads| format!("{} threads of the observed system ran or waited for a core, on average", units::number(threads)));
+    let (confidence, alternative) = match at_cores {
+        Some(told) if exhausted.resource.is_wanted() => (Confidence::Medium, Alternative::ruled_out(waiting, told)),
+        Some(told) => (Confidence::Low, Alternative::not_ruled_out(waiting, format!("only {told}, and others filled the machine"))),
+        None if is_unknown => {
+            (Confidence::Medium, Alternative::not_ruled_out(waiting, "nothing tells whether what was asked for waited for a core"))
+        }
+        None => {
+            let told = format!("it would leave cores idle, and {} of them were busy", units::share(used));
+            (Confidence::Medium, Alternative::ruled_out(waiting, told))
+        }
+    };
+    begun(exhausted, "cpu", confidence, claim, text).weigh(alternative).try_next(
+        "Find out which process uses it (observe.process), and run the load generator on another machine. More cores, or less work per \
          request, should raise throughput in proportion.",
-        )
+    )
 }
 
 fn process_cpu(exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {

@@ -1,6 +1,6 @@
 //! What was there before something changed is not why it changed.
 
-use analysis::{Finding, conclude};
+use analysis::{Confidence, Finding, conclude};
 use metrics::{Outcome, Role};
 use run_directory::Run;
 
@@ -44,6 +44,25 @@ fn a_machine_that_became_busy_when_all_requests_became_slow_is_named() {
     // As busy before, and all of them slow from an instant on: it may have become worse, and nothing here rules that out.
     let found = findings(&on_a_busy_machine(0, step(0.02), step(0.03)));
     assert!(found.iter().any(|finding| finding.rule == "cpu"), "{:?}", claims(&found));
+}
+
+#[test]
+fn a_full_machine_holds_up_only_who_asks_for_its_cores() {
+    let found = |delay: f64| {
+        let step = |usual: f64| move |second: u32| if second >= 25 { usual * 20.0 } else { usual };
+        let mut run = on_a_busy_machine(25, step(0.02), step(0.03));
+        counter("app", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.1);
+        counter("app", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| delay);
+        findings(&run)
+    };
+    let starved = found(12.0);
+    assert!(starved[0].claim.starts_with("The machine's CPU is saturated"), "{:?}", claims(&starved));
+    assert!(starved[0].alternatives[0].contains("Ruled out: 12.1 threads"), "{:?}", starved[0].alternatives);
+    // Most of the time none of its threads wants a core.
+    let aside = found(0.2);
+    assert_eq!(aside[0].rule, "change", "{:?}", claims(&aside));
+    let cpu = aside.iter().find(|finding| finding.rule == "cpu").expect("said, but not first");
+    assert!(cpu.confidence == Confidence::Low && cpu.alternatives[0].contains("Not ruled out: only 0.3"), "{:?}", cpu.alternatives);
 }
 
 #[test]

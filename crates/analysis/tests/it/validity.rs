@@ -172,7 +172,7 @@ fn data_that_is_used_up_ends_a_load_and_is_told_as_what_it_is() {
 fn arrivals_that_wait_for_a_user() {
     let plan = |users_max| {
         let mut plan = made::plan(made::open(100.0, 60));
-        if let plan::Load::Run(run) = &mut plan.load {
+        if let Load::Run(run) = &mut plan.load {
             run.users_max = Some(users_max);
         }
         plan
