@@ -16,7 +16,13 @@ export function controlGroup(parts) {
   } catch (error) {
     throw new Error(`no control group can be made in ${ROOT} (${error.code}): the fault \`quota\` needs a machine where this user may`);
   }
-  parts.add(() => rmdirSync(path));
+  parts.add(() => {
+    try {
+      rmdirSync(path);
+    } catch {
+      // A process that is still ending holds it; an empty group without a process costs nothing.
+    }
+  });
   const limit = (cores) => {
     const quota = Math.round(cores * PERIOD_US);
     if (isOld) writeFileSync(join(path, "cpu.cfs_period_us"), `${PERIOD_US}`);

@@ -36,8 +36,8 @@ async function serve() {
   parts.add(stop);
   for await (const line of createInterface({ input: process.stdin })) {
     const { stack, fault } = JSON.parse(line);
-    await stop();
     try {
+      await stop();
       await start(stack, fault, { add: (one) => stops.push(one) });
     } catch (error) {
       console.log(`failed: ${error.message}`);

@@ -190,7 +190,10 @@ fn path_attribute(module: &ItemMod) -> Option<String> {
 fn joined(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').collect();
     for part in path.split('/') {
-        if part == ".." { drop(parts.pop()) } else { parts.push(part) }
+        match part {
+            ".." => parts.truncate(parts.len().saturating_sub(1)),
+            _ => parts.push(part),
+        }
     }
     parts.join("/")
 }
