@@ -45,7 +45,9 @@ fn the_score_of_the_corpus_is_what_it_was() {
         let rating = judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &said);
         *counts.entry(rating).or_default() += 1;
         let rule = said.findings.first().map_or("none".to_owned(), |first| format!("{}, {}", first.rule, first.confidence));
-        lines += &format!("{}: {} ({rule})\n  {}\n", cell.name(), rating.name(), said.first());
+        // Of a remark, the first sentence: the rest is what was seen, and what to do.
+        let sentence = said.first().split(". ").next().unwrap_or_default();
+        lines += &format!("{}: {} ({rule})\n  {sentence}\n", cell.name(), rating.name());
     }
     let score: Vec<String> = counts.iter().map(|(rating, count)| format!("{count} {}", rating.name())).collect();
     let text = format!("{} runs: {}\n\n{lines}", folders.len(), score.join(", "));
