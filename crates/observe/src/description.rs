@@ -25,7 +25,11 @@ impl<'a> ObserverDescription<'a> {
         for (name, value) in fields.iter().filter(|(name, _)| *name != "kind") {
             let Some(option) = known().find(|option| option.name == name) else {
                 let known: Vec<&str> = known().map(|option| option.name).collect();
-                return Err(description.problem(format!("there is no option `{name}`; known are: {}", known.join(", "))));
+                return Err(description.problem(format!(
+                    "there is no option `{name}`{}; known are: {}",
+                    units::did_you_mean(name, &known),
+                    known.join(", ")
+                )));
             };
             description.check(option, value)?;
         }

@@ -103,7 +103,10 @@ mod tests {
             (json!({ "kind": "process", "port": 1, "pid": 2 }), "one of port"),
             (json!({ "kind": "process", "port": 70000 }), "port: expected a whole number from 1 to 65535, got 70000"),
             (json!({ "kind": "process", "port": "80" }), "port: expected a whole number from 1 to 65535, got \"80\""),
-            (json!({ "kind": "process", "port": 1, "prot": 2 }), "no option `prot`; known are: port, pid, name, every"),
+            (
+                json!({ "kind": "process", "port": 1, "prot": 2 }),
+                "no option `prot` (did you mean `port`?); known are: port, pid, name, every",
+            ),
             (json!({ "kind": "host", "every": "often" }), "every: expected a duration such as \"500ms\" or \"1s\", got \"often\""),
             (json!({ "kind": "host", "every": 5 }), "every: expected a duration such as \"500ms\" or \"1s\", got 5"),
             (json!({ "kind": "host", "every": "1ms" }), "every must be at least 10ms, got \"1ms\""),

@@ -9,7 +9,7 @@ use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 use crate::extract::cache::Compiled;
 use crate::extract::json::JsonValue;
 use crate::extract::{ExtractError, markup};
-use crate::nearest::check_options;
+use crate::unknown_options::check_options;
 
 /// Most values that `cssAll` and `xpathAll` give.
 const VALUES_MAX: usize = 1_000_000;

@@ -18,7 +18,6 @@ mod load;
 mod loaded;
 mod module;
 mod natives;
-mod nearest;
 mod parameters;
 mod protocols;
 mod realm;
@@ -26,6 +25,7 @@ mod runtime;
 mod settings;
 mod sinks;
 mod stubs;
+mod unknown_options;
 mod user;
 
 pub use compile::Program;

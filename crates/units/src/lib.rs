@@ -1,4 +1,4 @@
-//! Durations, rates, shares, bytes and counts: one parser and one formatter for every crate.
+//! Durations, rates, shares, bytes and counts: one parser and one formatter for every crate; and the name that a misspelt one stands for.
 //!
 //! Read: [`duration::parse`], [`rate::parse`] and [`share::parse`] take what a test, a flag or a description says, and refuse with a
 //! [`UnitError`]. Write: the functions here give numbers to people; [`duration::format`] writes what [`duration::parse`] reads. The page
@@ -8,8 +8,10 @@
 pub mod duration;
 mod error;
 mod format;
+mod nearest;
 pub mod rate;
 pub mod share;
 
 pub use error::UnitError;
 pub use format::{NONE, bytes, count, counted, in_unit, memory, number, percentile, rate, seconds, seconds_or_none, share};
+pub use nearest::{did_you_mean, nearest};

@@ -19,6 +19,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("loadstone:encoding", include_str!("encoding.ts")),
     ("loadstone:extract", include_str!("extract.ts")),
     ("loadstone:flows", include_str!("flows.ts")),
+    ("loadstone:lenient", include_str!("lenient.ts")),
     ("loadstone:load", include_str!("load.ts")),
     ("loadstone:stubs", include_str!("stubs.ts")),
     ("loadstone:test", include_str!("test.ts")),

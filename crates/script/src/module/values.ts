@@ -77,23 +77,32 @@ export function knownIn(value: any, keys: readonly string[], what: string) {
 
 /** Ends the prototype chain of classes: a name that their objects do not have is an error where it is read, not `undefined` that is called. */
 export function strict(...classes: (abstract new (...given: any[]) => object)[]) {
-  for (const { prototype } of classes) {
-    const end = new Proxy({}, {
-      get(target, name, receiver) {
-        // `then` and `toJSON` are asked of any value, by `await` and `JSON.stringify`.
-        if (typeof name !== "string" || name in target || name === "then" || name === "toJSON") return Reflect.get(target, name, receiver);
-        throw new TypeError(missing(name, receiver));
-      },
-    });
-    Object.setPrototypeOf(prototype, end);
-  }
+  for (const { prototype } of classes) refuse(prototype, () => true);
 }
 
-function missing(name: string, of: object): string {
+/** The same for objects that scripts may give properties of their own: only a name that is nearly one of theirs is an error. */
+export function lenient(prototype: object) {
+  refuse(prototype, (near) => near !== "");
+}
+
+function refuse(prototype: object, isWrong: (near: string) => boolean) {
+  const end = new Proxy({}, {
+    get(target, name, receiver) {
+      // `then` and `toJSON` are asked of any value, by `await` and `JSON.stringify`.
+      if (typeof name === "string" && !(name in target) && name !== "then" && name !== "toJSON") {
+        const near = __loadstone.nearest(name, namesOf(receiver));
+        if (isWrong(near)) throw new TypeError(`there is no \`${name}\` here${near === "" ? "" : ` (did you mean \`${near}\`?)`}`);
+      }
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  Object.setPrototypeOf(prototype, end);
+}
+
+function namesOf(of: object): string[] {
   const names: string[] = [];
   for (let at = of; !Object.hasOwn(at, "hasOwnProperty"); at = Object.getPrototypeOf(at)) names.push(...Object.getOwnPropertyNames(at));
-  const meant = __loadstone.nearest(name, names);
-  return `there is no \`${name}\` here${meant === "" ? "" : ` (did you mean \`${meant}\`?)`}`;
+  return names;
 }
 
 export function milliseconds(duration: string): number {

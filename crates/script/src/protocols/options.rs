@@ -2,7 +2,7 @@
 
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
-use crate::nearest::unknown_option;
+use crate::unknown_options::unknown_option;
 
 /// Calls `take` for each option of `what`; those that are `undefined` were not given.
 pub(super) fn each<'js>(

@@ -37,7 +37,7 @@ use crate::data::bindings::{self, RealmData};
 use crate::data::store::Store;
 use crate::error::ScriptError;
 use crate::globals::{self, console::ConsoleSink};
-use crate::nearest;
+use crate::unknown_options;
 
 /// Memory of one realm. Bytes.
 const MEMORY_BYTES_MAX: usize = 512 << 20;
@@ -232,13 +232,13 @@ fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Pro
 }
 
 fn unknown_option(what: String, option: String, known: Vec<String>) -> String {
-    nearest::unknown_option(&what, &option, &known)
+    unknown_options::unknown_option(&what, &option, &known)
 }
 
 /// The name that was meant, or an empty text.
 fn nearest_name(written: String, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    nearest::nearest(&written, &known).unwrap_or_default().to_owned()
+    units::nearest(&written, &known).unwrap_or_default().to_owned()
 }
 
 /// Nanoseconds of a text. `what` names the option in the error.

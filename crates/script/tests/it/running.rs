@@ -374,6 +374,16 @@ fn what_is_thrown_names_the_line_of_the_typescript() {
 }
 
 #[test]
+fn users_and_responses_may_have_properties_of_their_own() {
+    let text =
+        scenario("const own: any = user; own.token ??= 'mine'; const r: any = await user.get('/'); user.log(own.token, r.note, own.then);");
+    run(&text, async |worker| {
+        assert_eq!(worker.iterate(0).await, PASSED);
+        assert_eq!(worker.texts(), ["mine undefined undefined"]);
+    });
+}
+
+#[test]
 fn mistakes_in_calls_name_the_line_and_the_remedy() {
     for (line, part) in [
         (
@@ -382,6 +392,9 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
         ),
         ("await user.get('/', { expect: { statsu: 200 } });", "expect has no option `statsu` (did you mean `status`?)"),
         ("await user.get('/', { auth: { bearre: 't' } });", "auth has no option `bearre` (did you mean `bearer`?)"),
+        ("await user.gett('/');", "there is no `gett` here (did you mean `get`?)"),
+        ("await user.group('G', (inner) => inner.psot('/'));", "there is no `psot` here (did you mean `post`?)"),
+        ("(await user.get('/')).jsn('$');", "there is no `jsn` here (did you mean `json`?)"),
         ("(await user.get('/')).css('a', { atribute: 'href' });", "css(…) has no option `atribute` (did you mean `attribute`?)"),
         ("await user.get('/', { timeout: 5 });", "timeout: \"\" is not a duration"),
         ("await user.post('/', { json: 1, body: 'x' });", "one body"),

@@ -11,7 +11,7 @@ use rquickjs::{Class, Ctx, Exception, FromJs, JsLifetime, Object, Result, TypedA
 use super::RealmData;
 use crate::data::files::FileBytes;
 use crate::data::template::{Filling, Placeholder, TemplateError, TextTemplate};
-use crate::nearest::check_options;
+use crate::unknown_options::check_options;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<FileHandle>::define(data)?;

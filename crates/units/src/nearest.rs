@@ -1,31 +1,16 @@
-//! Options that do not exist, and what somebody may have meant who wrote one.
-
-use rquickjs::{Exception, Object};
-
-/// What is said of an option that `what` does not take.
-pub(crate) fn unknown_option(what: &str, option: &str, known: &[impl AsRef<str>]) -> String {
-    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    let meant = nearest(option, &known).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
-    format!("{what} has no option `{option}`{meant}; its options are: {}", known.join(", "))
-}
-
-/// Throws where the options hold one that `what` does not take.
-pub(crate) fn check_options<'js>(options: &Object<'js>, what: &str, known: &[&str]) -> rquickjs::Result<()> {
-    for name in options.keys::<String>() {
-        let name = name?;
-        if !known.contains(&&*name) {
-            return Err(Exception::throw_type(options.ctx(), &unknown_option(what, &name, known)));
-        }
-    }
-    Ok(())
-}
+//! What somebody may have meant who wrote a name that is not known.
 
 /// The known name that differs least, where it differs by a slip: one letter in three, at least one.
-pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
     let written = letters(written);
     let distances = known.iter().map(|name| (distance(&written, &letters(name)), *name));
     distances.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= (written.len() / 3).max(1)).map(|(_, name)| name)
+}
+
+/// ` (did you mean `name`?)`, to follow the name that is not known; empty where none is near.
+pub fn did_you_mean(written: &str, known: &[&str]) -> String {
+    nearest(written, known).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
 
 /// Letters left out, added, replaced, or swapped with their neighbour: the optimal string alignment distance (Damerau, 1964).
@@ -65,9 +50,7 @@ mod tests {
         ] {
             assert_eq!(nearest(written, &known), meant, "{written}");
         }
-        assert_eq!(
-            unknown_option("ping(…)", "nmae", &["name"]),
-            "ping(…) has no option `nmae` (did you mean `name`?); its options are: name"
-        );
+        assert_eq!(did_you_mean("nmae", &known), " (did you mean `name`?)");
+        assert_eq!(did_you_mean("retries", &known), "");
     }
 }
