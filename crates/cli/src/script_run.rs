@@ -43,6 +43,7 @@ impl ScriptRun<'_> {
             plan: loaded.plan.clone(),
             network: loaded.network.clone(),
             file: Some(self.shown.to_owned()),
+            script: Some(loaded.digest()),
             workers: self.workers,
             tags: self.tags.to_vec(),
             folder: output.runs.clone(),

@@ -124,6 +124,7 @@ fn info() -> RunInfo {
         loadstone: env!("CARGO_PKG_VERSION").to_owned(),
         started: "2026-11-20T18:00:00Z".to_owned(),
         file: Some("hour.load.ts".to_owned()),
+        script: None,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         ..RunInfo::default()

@@ -29,6 +29,9 @@ pub struct RunInfo {
     pub started: String,
     /// The script as given on the command line; `None` for a run without one.
     pub file: Option<String>,
+    /// Digest of the script and all that it imports. Runs of earlier versions, and runs without a script, have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
     pub workers: u32,
     pub host: HostFacts,
     #[serde(default)]

@@ -43,6 +43,11 @@ impl Loaded {
         self.store.collections().finish().map_err(|error| ScriptError::new(error.to_string()))
     }
 
+    /// SHA-256 of the test file and all that it imports, in hexadecimal: the same for the same text.
+    pub fn digest(&self) -> String {
+        self.program.digest()
+    }
+
     /// What a realm of it is made from.
     pub(crate) fn world(&self) -> World {
         World {

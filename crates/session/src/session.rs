@@ -40,6 +40,8 @@ pub struct Session {
     pub stubs: Option<Rc<Stubs>>,
     /// The script as given; `None` without one.
     pub file: Option<String>,
+    /// Digest of the script and all that it imports.
+    pub script: Option<String>,
     /// Threads that make the load.
     pub workers: u32,
     pub tags: Vec<String>,
@@ -147,6 +149,7 @@ impl Session {
             loadstone: env!("CARGO_PKG_VERSION").to_owned(),
             started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
             file: self.file.clone(),
+            script: self.script.clone(),
             workers: self.workers,
             host: machine::facts(),
             tags: self.tags.clone(),

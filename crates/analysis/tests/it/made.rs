@@ -28,6 +28,7 @@ pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
         loadstone: "0.1.0".to_owned(),
         started: "2026-11-20T18:30:05Z".to_owned(),
         file: None,
+        script: None,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: Vec::new(),

@@ -70,6 +70,7 @@ impl RunArgs {
             observers: Vec::new(),
             stubs: None,
             file: None,
+            script: None,
             workers: self.workers(),
             tags: self.tags.clone(),
             folder: self.output.runs.clone(),

@@ -56,6 +56,7 @@ pub(crate) fn info() -> RunInfo {
         loadstone: "0.1.0".to_owned(),
         started: "2026-11-20T18:30:05Z".to_owned(),
         file: Some("tickets.load.ts".to_owned()),
+        script: None,
         workers: 2,
         host: HostFacts {
             hostname: "host-1".to_owned(),

@@ -9,6 +9,7 @@ pub(crate) fn info() -> RunInfo {
         loadstone: "0.1.0".to_owned(),
         started: "2026-11-20T18:30:05Z".to_owned(),
         file: Some("shop.load.ts".to_owned()),
+        script: None,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: vec!["nightly".to_owned()],

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use sha2::{Digest, Sha256};
+
 use super::source::{Positions, SourceText};
 use crate::error::SourcePlace;
 
@@ -38,6 +40,20 @@ pub struct Program {
 }
 
 impl Program {
+    /// SHA-256 of every file of the test with its name, in hexadecimal.
+    pub(crate) fn digest(&self) -> String {
+        let mut sources: Vec<&SourceText> = self.modules.values().filter_map(|module| module.source.as_ref()).collect();
+        sources.sort_by(|a, b| a.file.cmp(&b.file));
+        let mut digest = Sha256::new();
+        for source in sources {
+            for part in [&*source.file, &source.text] {
+                digest.update((part.len() as u64).to_le_bytes());
+                digest.update(part);
+            }
+        }
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Id of the module that `specifier` means in `importer`.
     pub(crate) fn resolve(&self, importer: &str, specifier: &str) -> Option<&str> {
         self.modules.get(importer)?.imports.get(specifier).map(String::as_str)

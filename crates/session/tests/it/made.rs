@@ -79,6 +79,7 @@ pub(crate) fn run_session(
         observers: Vec::new(),
         stubs: None,
         file: None,
+        script: None,
         workers: 1,
         tags: Vec::new(),
         folder: std::path::PathBuf::new(),
