@@ -7,6 +7,7 @@
 
 mod censored;
 mod change_rows;
+mod comparison;
 mod conclude;
 mod doubt;
 mod facts;
@@ -31,6 +32,10 @@ mod time_stats;
 mod trend;
 mod validity;
 
+pub use comparison::{
+    ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonVerdict, EFFECT, FindingMove, FindingState, Gate,
+    GateResult, GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,
+};
 pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};

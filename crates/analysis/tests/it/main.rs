@@ -4,6 +4,7 @@
 
 mod causes;
 mod changes;
+mod comparison;
 mod contradictions;
 mod corpus;
 mod coverage;

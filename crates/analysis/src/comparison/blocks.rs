@@ -1,0 +1,80 @@
+//! Means over a run, with their errors.
+
+use super::change::Estimate;
+
+/// Consecutive parts into which a run is cut.
+const BLOCKS: usize = 20;
+/// Seconds below which its parts are too few to compare.
+const SECONDS_MIN: usize = 10;
+/// The most by which correlated blocks widen the variance.
+const INFLATION_MAX: f64 = 6.0;
+
+/// The sum of the first numbers divided by that of the second, one pair for each second: requests by seconds, times by requests, CPU seconds by requests. Its
+/// error follows from how much blocks of seconds differ (the ratio estimator; Cochran, *Sampling Techniques*, 1977, 6.4), widened where a block
+/// resembles the next. Without bounds where the run is too short; `None` where there is nothing to divide by.
+pub(super) fn ratio_of_sums(seconds: &[(f64, f64)]) -> Option<Estimate> {
+    let (sum, by) = seconds.iter().fold((0.0, 0.0), |(sum, by), second| (sum + second.0, by + second.1));
+    if by <= 0.0 {
+        return None;
+    }
+    let value = sum / by;
+    if seconds.len() < SECONDS_MIN {
+        return Some(Estimate::bare(value));
+    }
+    let count = BLOCKS.min(seconds.len());
+    let mut deviations = vec![0.0; count];
+    for (index, (part, of)) in seconds.iter().enumerate() {
+        deviations[index * count / seconds.len()] += part - value * of;
+    }
+    let squares: f64 = deviations.iter().map(|d| d * d).sum();
+    if squares <= 0.0 {
+        return Some(Estimate::with_error(value, 0.0));
+    }
+    let m = count as f64;
+    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let inflation = (1.0 + 2.0 * (products / squares + 1.0 / m).max(0.0)).min(INFLATION_MAX);
+    let error = (squares * inflation * m / (m - 1.0)).sqrt() / by;
+    Some(Estimate::with_error(value, error))
+}
+
+/// The share of `failed` in `count`. Where few fail, blocks say little of its error: it is at least that of independent failures, with one failure and one success
+/// added (Agresti and Caffo, "Simple and effective confidence intervals for proportions", 2000), so that none of a hundred is not none of any number.
+pub(super) fn share(seconds: &[(f64, f64)]) -> Option<Estimate> {
+    let blocks = ratio_of_sums(seconds)?;
+    let (failed, count) = seconds.iter().fold((0.0, 0.0), |(failed, count), second| (failed + second.0, count + second.1));
+    let shrunk = (failed + 1.0) / (count + 2.0);
+    let least = Estimate::with_error(blocks.value, (shrunk * (1.0 - shrunk) / (count + 2.0)).sqrt());
+    let end = |a: Option<f64>, b: Option<f64>, of: fn(f64, f64) -> f64| a.zip(b).map(|(a, b)| of(a, b)).or(b);
+    Some(Estimate::new(blocks.value, end(blocks.low, least.low, f64::min), end(blocks.high, least.high, f64::max)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn half(estimate: Estimate) -> f64 {
+        estimate.high.unwrap() - estimate.value
+    }
+
+    #[test]
+    fn it_is_as_sure_as_its_blocks_agree() {
+        let steady: Vec<(f64, f64)> = (0..60).map(|_| (50.0, 1.0)).collect();
+        assert_eq!(ratio_of_sums(&steady), Some(Estimate::with_error(50.0, 0.0)));
+        // Alternating seconds cancel within a block of four; a change that lasts for half of the run does not.
+        let restless: Vec<(f64, f64)> = (0..80).map(|second| (if second % 2 == 0 { 40.0 } else { 60.0 }, 1.0)).collect();
+        let stepped: Vec<(f64, f64)> = (0..80).map(|second| (if second < 40 { 40.0 } else { 60.0 }, 1.0)).collect();
+        assert!(half(ratio_of_sums(&restless).unwrap()) < 1e-9);
+        assert!(half(ratio_of_sums(&stepped).unwrap()) > 5.0);
+        assert_eq!(ratio_of_sums(&[(1.0, 1.0); 5]), Some(Estimate::bare(1.0)));
+        assert_eq!(ratio_of_sums(&[(1.0, 0.0); 50]), None);
+    }
+
+    /// The rule of three: with none of n, up to 3/n may fail.
+    #[test]
+    fn no_failure_is_not_certainty() {
+        let clean = share(&[(0.0, 100.0); 30]).unwrap();
+        assert_eq!(clean.value, 0.0);
+        let high = clean.high.unwrap();
+        assert!((0.5..1.5).contains(&(high / (3.0 / 3_000.0))), "{high}");
+    }
+}

@@ -1,0 +1,63 @@
+//! What a team allows to become worse: `p99 worse by 5%`.
+
+use super::headline::row_in_words;
+use super::model::{ComparedRow, ComparedSubject, ComparisonVerdict, Gate, GateResult, GateState, RowVerdict, RunComparison, SubjectKind};
+
+impl Gate {
+    /// Fails where a number is surely worse, and by so much as was seen; held where it is surely not that much worse.
+    pub fn judge(&self, comparison: &RunComparison) -> GateResult {
+        let result = |state, detail: String| GateResult { gate: self.clone(), state, detail };
+        if comparison.verdict == ComparisonVerdict::NotComparable {
+            return result(GateState::Undecided, comparison.headline.clone());
+        }
+        let rows: Vec<_> = comparison.rows().filter(|(subject, row)| self.is_about(subject, row)).collect();
+        if rows.is_empty() {
+            return result(GateState::Undecided, "both runs together have nothing that it judges".to_owned());
+        }
+        let states: Vec<GateState> = rows.iter().map(|(_, row)| self.state(row)).collect();
+        let of = |wanted: GateState| rows.iter().zip(&states).find(|(_, state)| **state == wanted).map(|(row, _)| *row);
+        if let Some((subject, row)) = of(GateState::Failed) {
+            return result(GateState::Failed, row_in_words(subject, row));
+        }
+        if let Some((subject, row)) = of(GateState::Undecided).filter(|_| self.metric.is_some()) {
+            return result(GateState::Undecided, format!("{}: {}", row_in_words(subject, row), why(row)));
+        }
+        let told =
+            if rows.len() == 1 { row_in_words(rows[0].0, rows[0].1) } else { "none of what it judges is that much worse".to_owned() };
+        result(GateState::Held, told)
+    }
+
+    fn is_about(&self, subject: &ComparedSubject, row: &ComparedRow) -> bool {
+        let Some(metric) = self.metric else { return subject.kind != SubjectKind::Signal };
+        let named = match &self.name {
+            Some(name) => subject.name == *name,
+            None => matches!(subject.kind, SubjectKind::All | SubjectKind::Target),
+        };
+        row.metric == metric && named && subject.kind != SubjectKind::Signal
+    }
+
+    fn state(&self, row: &ComparedRow) -> GateState {
+        // By how much it is worse, upwards; and the most that it can be.
+        let upwards = |change: f64| match (row.metric.is_difference(), row.metric.more_is_better()) {
+            (true, _) => change,
+            (false, Some(true)) => 1.0 / change - 1.0,
+            (false, _) => change - 1.0,
+        };
+        let most = if row.metric.more_is_better() == Some(true) { row.low } else { row.high };
+        match row.change.map(upwards) {
+            Some(worse) if row.verdict == RowVerdict::Worse && worse >= self.by => GateState::Failed,
+            Some(_) if most.map(upwards).is_some_and(|most| most < self.by) => GateState::Held,
+            None if row.verdict == RowVerdict::Same => GateState::Held,
+            Some(worse) if worse <= self.by && row.verdict == RowVerdict::Better => GateState::Held,
+            Some(_) | None => GateState::Undecided,
+        }
+    }
+}
+
+fn why(row: &ComparedRow) -> String {
+    match row.minutes_needed {
+        Some(minutes) => format!("needs runs of about {}", units::seconds(60.0 * minutes.ceil())),
+        None if row.why.is_empty() => "too close to tell".to_owned(),
+        None => row.why.clone(),
+    }
+}

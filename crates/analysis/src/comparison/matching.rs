@@ -1,0 +1,171 @@
+//! What should be the same in both runs, and is not. It is told before any number.
+
+use plan::{Load, LoadProfile, OpenStage, TestPlan};
+use run_directory::RunEnd;
+
+use super::model::RunDifference;
+use super::side::ComparedInput;
+use crate::Grade;
+
+/// Those that forbid a comparison come first.
+pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>) -> Vec<RunDifference> {
+    let (old, new) = (baseline.run, candidate.run);
+    let mut found = Found(Vec::new());
+    let grade = |input: ComparedInput<'_>| input.summary.verdict.validity.grade;
+    if grade(baseline).max(grade(candidate)) > Grade::Valid {
+        let invalid = grade(baseline).max(grade(candidate)) == Grade::Invalid;
+        let meaning =
+            if invalid { "an invalid measurement says nothing about the system" } else { "some numbers rest on a doubtful measurement" };
+        found.add("validity", word(grade(baseline)).to_owned(), word(grade(candidate)).to_owned(), invalid, meaning);
+    }
+    let (ended, ends) = (end(old.end.as_ref()), end(new.end.as_ref()));
+    if ended != COMPLETED || ends != COMPLETED {
+        found.add("end", ended.to_owned(), ends.to_owned(), false, "a run that was cut short has other proportions of its load");
+    }
+    if old.plan.name != new.plan.name {
+        found.add(
+            "test",
+            old.plan.name.clone(),
+            new.plan.name.clone(),
+            false,
+            "these are two tests: equal names may mean different requests",
+        );
+    }
+    load(baseline, candidate, &mut found);
+    let scripts = |input: ComparedInput<'_>| input.run.info.script.as_deref().unwrap_or("").chars().take(12).collect::<String>();
+    if old.info.script.is_some() && new.info.script.is_some() {
+        found.compare(
+            "script",
+            scripts(baseline),
+            scripts(candidate),
+            false,
+            "the test was edited between the two: equal names may mean different requests",
+        );
+    }
+    parameters(&old.plan, &new.plan, &mut found);
+    let target = |plan: &TestPlan| plan.target.clone().unwrap_or_default();
+    found.compare("target", target(&old.plan), target(&new.plan), false, "two addresses: what lies between may differ, too");
+    machine(baseline, candidate, &mut found);
+    found.compare(
+        "workers",
+        old.info.workers.to_string(),
+        new.info.workers.to_string(),
+        false,
+        "the generator had another number of threads",
+    );
+    found.compare("Loadstone", old.info.loadstone.clone(), new.info.loadstone.clone(), false, "two versions of the generator");
+    found.0.sort_by_key(|difference| !difference.forbids);
+    found.0
+}
+
+struct Found(Vec<RunDifference>);
+
+impl Found {
+    fn add(&mut self, what: &str, baseline: String, candidate: String, forbids: bool, meaning: &str) {
+        self.0.push(RunDifference { what: what.to_owned(), baseline, candidate, forbids, meaning: meaning.to_owned() });
+    }
+
+    fn compare(&mut self, what: &str, baseline: String, candidate: String, forbids: bool, meaning: &str) {
+        if baseline != candidate {
+            self.add(what, baseline, candidate, forbids, meaning);
+        }
+    }
+}
+
+const COMPLETED: &str = "completed";
+
+fn end(end: Option<&RunEnd>) -> &'static str {
+    match end {
+        Some(RunEnd::Completed) => COMPLETED,
+        Some(RunEnd::Interrupted) => "interrupted",
+        Some(RunEnd::Aborted(_)) => "aborted",
+        Some(RunEnd::Failed(_)) => "failed",
+        None => "killed",
+    }
+}
+
+fn word(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Valid => "valid",
+        Grade::Suspect => "suspect",
+        Grade::Invalid => "invalid",
+    }
+}
+
+fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut Found) {
+    let (old, new) = (&baseline.run.plan, &candidate.run.plan);
+    let words = |input: ComparedInput<'_>| input.load.join("; ");
+    let names = |plan: &TestPlan| plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect::<Vec<_>>();
+    if shape(&old.load) != shape(&new.load) || names(old) != names(new) {
+        found.add("load", words(baseline), words(candidate), true, "another load gives other response times, whatever the system");
+    } else if old.load != new.load {
+        found.add("duration", words(baseline), words(candidate), false, "the same load for another time");
+    }
+    let scaled = |input: ComparedInput<'_>| {
+        let leaves = input.run.slices.iter().flat_map(|slice| &slice.leaves);
+        leaves.flat_map(|leaf| &leaf.changes).filter(|change| matches!(change, metrics::LeafChange::Scaled { .. })).count()
+    };
+    if scaled(baseline) > 0 || scaled(candidate) > 0 {
+        let times =
+            |count: usize| format!("changed {} while it ran", if count == 1 { "once".to_owned() } else { format!("{count} times") });
+        found.add("load", times(scaled(baseline)), times(scaled(candidate)), true, "somebody paused or scaled the load");
+    }
+}
+
+/// The load without how long it lasts, where that makes no difference: a constant load is the same one for longer.
+fn shape(load: &Load) -> Load {
+    match load {
+        Load::Sequence(parts) => Load::Sequence(parts.iter().map(shape).collect()),
+        Load::Parallel(parts) => Load::Parallel(parts.iter().map(shape).collect()),
+        Load::Run(run) => {
+            let mut run = run.clone();
+            match &mut run.profile {
+                LoadProfile::Open { stages } => {
+                    if let [OpenStage::Rate { from, to, duration_ns, .. }] = stages.as_mut_slice()
+                        && from == to
+                    {
+                        *duration_ns = 0;
+                    }
+                }
+                LoadProfile::Closed { stages } => {
+                    if let [stage] = stages.as_mut_slice()
+                        && stage.from == stage.to
+                    {
+                        stage.duration_ns = 0;
+                    }
+                }
+                LoadProfile::Iterations { .. } => {}
+            }
+            Load::Run(run)
+        }
+    }
+}
+
+fn parameters(old: &TestPlan, new: &TestPlan, found: &mut Found) {
+    const MEANING: &str = "what differs may be its doing";
+    for parameter in &old.parameters {
+        match new.parameters.iter().find(|other| other.name == parameter.name) {
+            Some(other) => {
+                let what = format!("parameter {}", parameter.name);
+                found.compare(&what, parameter.value.clone(), other.value.clone(), false, MEANING);
+            }
+            None => found.add(&format!("parameter {}", parameter.name), parameter.value.clone(), String::new(), false, MEANING),
+        }
+    }
+    for parameter in new.parameters.iter().filter(|parameter| !old.parameters.iter().any(|other| other.name == parameter.name)) {
+        found.add(&format!("parameter {}", parameter.name), String::new(), parameter.value.clone(), false, MEANING);
+    }
+}
+
+fn machine(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut Found) {
+    let (old, new) = (&baseline.run.info.host, &candidate.run.info.host);
+    let words = |host: &run_directory::HostFacts| {
+        format!("{}, {}, {}, {}", host.hostname, host.cpu, units::counted(u64::from(host.cores), "core"), host.kernel)
+    };
+    const MEANING: &str = "the load came from another machine";
+    if (&old.hostname, &old.cpu, old.cores) != (&new.hostname, &new.cpu, new.cores) {
+        found.add("machine", words(old), words(new), false, MEANING);
+    } else {
+        found.compare("kernel", old.kernel.clone(), new.kernel.clone(), false, "the generator's machine was updated");
+    }
+}

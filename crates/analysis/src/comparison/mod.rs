@@ -1,0 +1,83 @@
+//! Two runs of one test: is it better? Definitions, and how often it is right: docs/compare.md.
+//!
+//! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` tells what should be the same and is not; `times` and `target` make the rows; `change`
+//! has the interval of a ratio, `discovery` says which of many rows stand out, `row` what may be said of one; `gate` holds a comparison against what a team
+//! allows. Deliberately absent: what differs from run to run without any change (another placement in memory, a noisy neighbour). Two runs tell of these two.
+
+mod blocks;
+mod change;
+mod discovery;
+mod findings;
+mod gate;
+mod headline;
+mod matching;
+mod model;
+mod row;
+mod side;
+mod student;
+mod target;
+mod times;
+#[cfg(test)]
+mod truth;
+
+pub use model::{
+    ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonVerdict, FindingMove, FindingState, Gate, GateResult, GateState,
+    RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind,
+};
+pub use side::ComparedInput;
+
+use side::RunSide;
+
+/// Relative change below which nobody cares, unless somebody says otherwise.
+pub const EFFECT: f64 = 0.03;
+
+/// What became of `baseline` in `candidate`. `effect`: relative change below which nobody cares, 0.03 for 3 %.
+pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect: f64) -> RunComparison {
+    let (old, new) = (RunSide::of(baseline), RunSide::of(candidate));
+    let mut subjects = times::subjects(&old, &new, effect);
+    subjects.extend(target::subjects(&old, &new, effect));
+    judge(&mut subjects, effect);
+    // A family of their own: hundreds of signals must not make it harder to see a slower request.
+    let mut signals = target::signals(&old, &new, effect);
+    judge(&mut signals, effect);
+    target::list(&mut signals);
+    subjects.extend(signals);
+    let differences = matching::differences(baseline, candidate);
+    let verdict = headline::verdict(&subjects, &differences);
+    RunComparison {
+        schema: 1,
+        baseline: compared(baseline),
+        candidate: compared(candidate),
+        effect,
+        false_share: discovery::FALSE_SHARE,
+        verdict,
+        headline: headline::sentence(verdict, &subjects, &differences, effect),
+        differences,
+        subjects,
+        findings: findings::moves(&baseline.summary.verdict.findings, &candidate.summary.verdict.findings),
+        gates: Vec::new(),
+    }
+}
+
+fn judge(subjects: &mut [ComparedSubject], effect: f64) {
+    let rows = || subjects.iter().flat_map(|subject| &subject.rows);
+    let different = discovery::different(&rows().filter_map(|row| row.p).collect::<Vec<_>>());
+    let mut different = different.into_iter();
+    for row in subjects.iter_mut().flat_map(|subject| &mut subject.rows) {
+        let is_different = row.p.is_some() && different.next().unwrap_or(false);
+        row::judge(row, is_different, effect);
+    }
+}
+
+fn compared(input: ComparedInput<'_>) -> ComparedRun {
+    let (info, summary) = (&input.run.info, input.summary);
+    ComparedRun {
+        id: info.id.clone(),
+        test: input.run.plan.name.clone(),
+        started: info.started.clone(),
+        tags: info.tags.clone(),
+        duration_seconds: summary.totals.duration_seconds,
+        requests: summary.totals.requests,
+        grade: summary.verdict.validity.grade,
+    }
+}

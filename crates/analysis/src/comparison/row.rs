@@ -1,0 +1,103 @@
+//! A row: one number of both runs, and what may be said of its change.
+
+use super::change::{self, Change, Estimate};
+use super::model::{ComparedMetric, ComparedRow, RowVerdict};
+
+/// Of the share of failures: a tenth of a percentage point. A ratio would call one failure more in a million a doubling.
+const FAILURES_EFFECT: f64 = 0.001;
+/// What is called different after the correction for many numbers has an interval about this much narrower than one that just excludes no change.
+const DECIDED_AT: f64 = 0.5;
+/// Beyond a day nobody waits.
+const MINUTES_MAX: f64 = 1_440.0;
+
+pub(super) struct RowInput<'a> {
+    pub(super) metric: ComparedMetric,
+    pub(super) unit: &'a str,
+    pub(super) baseline: Option<Estimate>,
+    pub(super) candidate: Option<Estimate>,
+    pub(super) effect: f64,
+    /// Of the shorter run.
+    pub(super) seconds: f64,
+}
+
+/// The row without its verdict, unless there is nothing to compare: whether it is different depends on all rows.
+pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
+    let RowInput { metric, unit, baseline, candidate, effect, seconds } = input;
+    let empty = ComparedRow {
+        metric,
+        unit: unit.to_owned(),
+        baseline: baseline.map(|estimate| estimate.value),
+        candidate: candidate.map(|estimate| estimate.value),
+        change: None,
+        low: None,
+        high: None,
+        p: None,
+        verdict: RowVerdict::CannotTell,
+        minutes_needed: None,
+        why: String::new(),
+    };
+    let (Some(old), Some(new)) = (baseline, candidate) else {
+        return ComparedRow { why: "too few samples".to_owned(), ..empty };
+    };
+    let found = if metric.is_difference() { Some(change::difference(old, new)) } else { change::log_ratio(old, new) };
+    let Some(found) = found else {
+        // Both zero throughout is the same; one of them alone has no ratio.
+        let same = old.value == 0.0 && new.value == 0.0;
+        let (verdict, why) = if same { (RowVerdict::Same, "") } else { (RowVerdict::CannotTell, "there is no ratio to zero") };
+        return ComparedRow { verdict, why: why.to_owned(), ..empty };
+    };
+    let shown = |value: f64| if metric.is_difference() { value } else { value.exp() };
+    let width = |estimate: Estimate| estimate.low.is_some() && estimate.high.is_some();
+    let doubted = old.doubt > 0.0 || new.doubt > 0.0;
+    let why = match (width(old) && width(new), doubted) {
+        (false, _) => "too few samples, or too many requests cut off, for an interval",
+        (true, true) => "the generator was late: it may have made the difference",
+        (true, false) => "",
+    };
+    ComparedRow {
+        change: Some(shown(found.value)),
+        low: found.low.map(shown),
+        high: found.high.map(shown),
+        p: Some(found.p),
+        minutes_needed: minutes_needed(&found, limit(metric, effect), seconds).filter(|_| !doubted),
+        why: why.to_owned(),
+        ..empty
+    }
+}
+
+/// On the scale on which changes are judged: differences, or logarithms of ratios.
+fn limit(metric: ComparedMetric, effect: f64) -> f64 {
+    if metric.is_difference() { FAILURES_EFFECT } else { effect.ln_1p() }
+}
+
+/// Judges a row; `different`: its probability stands out among all.
+pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
+    let Some(change) = row.change else { return };
+    let scale = |value: f64| if row.metric.is_difference() { value } else { value.ln() };
+    let (change, limit) = (scale(change), limit(row.metric, effect));
+    let within = |end: Option<f64>| end.is_some_and(|end| scale(end).abs() <= limit);
+    row.verdict = if different && change.abs() >= limit {
+        match row.metric.more_is_better() {
+            None => RowVerdict::Moved,
+            Some(more) if more == (change > 0.0) => RowVerdict::Better,
+            Some(_) => RowVerdict::Worse,
+        }
+    } else if within(row.low) && within(row.high) {
+        RowVerdict::Same
+    } else {
+        RowVerdict::CannotTell
+    };
+    if row.verdict != RowVerdict::CannotTell {
+        row.minutes_needed = None;
+        row.why.clear();
+    }
+}
+
+/// An interval narrows with the root of the time: how long both runs would have to be until it decides, if the change stays what it is.
+fn minutes_needed(found: &Change, limit: f64, seconds: f64) -> Option<f64> {
+    let (low, high) = (found.low?, found.high?);
+    let half = (high - found.value).max(found.value - low);
+    let wanted = if found.value.abs() >= limit { found.value.abs() * DECIDED_AT } else { limit - found.value.abs() };
+    let minutes = seconds / 60.0 * (half / wanted).powi(2);
+    (minutes.is_finite() && minutes <= MINUTES_MAX).then_some(minutes)
+}

@@ -1,0 +1,84 @@
+//! One of the two runs, with what is read of it more than once.
+
+use std::collections::HashMap;
+
+use metrics::{Histogram, SeriesKey, SeriesKind};
+use run_directory::Run;
+
+use crate::Summary;
+
+/// One of the two runs.
+#[derive(Debug, Clone, Copy)]
+pub struct ComparedInput<'a> {
+    pub run: &'a Run,
+    /// What was concluded from it.
+    pub summary: &'a Summary,
+    /// Its load in words, a line for each leaf.
+    pub load: &'a [String],
+}
+
+/// Of one series in one second.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SeriesSecond {
+    pub(super) count: f64,
+    pub(super) failed: f64,
+    /// Of all response times. Seconds.
+    pub(super) time: f64,
+}
+
+pub(super) struct RunSide<'a> {
+    pub(super) run: &'a Run,
+    pub(super) summary: &'a Summary,
+    /// By series, from the first to the last second in which any of it ended.
+    pub(super) seconds: HashMap<&'a SeriesKey, Vec<SeriesSecond>>,
+    pub(super) histories: HashMap<&'a SeriesKey, Vec<&'a Histogram>>,
+    /// Of all requests together; a second for each slice.
+    pub(super) requests: Vec<SeriesSecond>,
+}
+
+impl<'a> RunSide<'a> {
+    pub(super) fn of(input: ComparedInput<'a>) -> Self {
+        let ComparedInput { run, summary, .. } = input;
+        let mut seconds: HashMap<&SeriesKey, Vec<(usize, SeriesSecond)>> = HashMap::new();
+        let mut histories: HashMap<&SeriesKey, Vec<&Histogram>> = HashMap::new();
+        let mut requests = vec![SeriesSecond::default(); run.slices.len()];
+        for (index, slice) in run.slices.iter().enumerate() {
+            for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check && series.count > 0) {
+                let time = series.response.sum() as f64 / 1e9;
+                let second = SeriesSecond { count: series.count as f64, failed: series.failed as f64, time };
+                seconds.entry(&series.key).or_default().push((index, second));
+                histories.entry(&series.key).or_default().push(&series.response);
+                if series.key.kind == SeriesKind::Request {
+                    let all = &mut requests[index];
+                    *all = SeriesSecond { count: all.count + second.count, failed: all.failed + second.failed, time: all.time + time };
+                }
+            }
+        }
+        let seconds = seconds.into_iter().map(|(key, seconds)| (key, without_gaps(&seconds))).collect();
+        Self { run, summary, seconds, histories, requests }
+    }
+
+    /// Of all requests, from the first to the last second in which any ended.
+    pub(super) fn loaded(&self) -> &[SeriesSecond] {
+        let from = self.requests.iter().position(|second| second.count > 0.0).unwrap_or(0);
+        let to = self.requests.iter().rposition(|second| second.count > 0.0).map_or(0, |last| last + 1);
+        &self.requests[from.min(to)..to]
+    }
+
+    /// Response times of all requests, a list for each second in which any ended.
+    pub(super) fn history_of_all(&self) -> Vec<Vec<&'a Histogram>> {
+        let of_slice = |slice: &'a metrics::Snapshot| {
+            slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| &series.response).collect::<Vec<_>>()
+        };
+        self.run.slices.iter().map(of_slice).filter(|second| !second.is_empty()).collect()
+    }
+}
+
+/// A second in which nothing ended counts, too.
+fn without_gaps(seconds: &[(usize, SeriesSecond)]) -> Vec<SeriesSecond> {
+    let first = seconds.first().map_or(0, |(index, _)| *index);
+    let length = seconds.last().map_or(0, |(index, _)| index + 1 - first);
+    let mut all = vec![SeriesSecond::default(); length];
+    seconds.iter().for_each(|(index, second)| all[index - first] = *second);
+    all
+}

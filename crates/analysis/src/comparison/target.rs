@@ -1,0 +1,108 @@
+//! What the system used for the same work, and its signals.
+//!
+//! CPU time per request served repeats from run to run where the throughput of a saturated system does not.
+
+use std::collections::BTreeMap;
+
+use metrics::Role;
+use run_directory::SignalSeries;
+
+use super::blocks;
+use super::change::Estimate;
+use super::model::{ComparedMetric, ComparedRow, ComparedSubject, RowVerdict, SubjectKind};
+use super::row::{self, RowInput};
+use super::side::RunSide;
+use crate::facts::readings::SignalReadings;
+
+/// Signals that are listed.
+const SIGNALS_MAX: usize = 200;
+
+/// A reading for each second of the run that has one: `(second, value)`.
+fn by_second(side: &RunSide<'_>, series: &SignalSeries) -> Vec<(usize, f64)> {
+    let starts: Vec<f64> = side.run.slices.iter().map(|slice| slice.start as f64 / 1e9).collect();
+    let readings = SignalReadings::of(series);
+    // A reading tells of the time before it.
+    let second = |at: f64| starts.partition_point(|start| *start < at).checked_sub(1);
+    let of_load = |index: &usize| side.requests.get(*index).is_some_and(|second| second.count > 0.0);
+    let points = readings.points().iter().filter(|(_, value)| value.is_finite());
+    points.filter_map(|(at, value)| Some((second(*at).filter(of_load)?, *value))).collect()
+}
+
+fn mean(side: &RunSide<'_>, series: &SignalSeries) -> Option<Estimate> {
+    let readings: Vec<(f64, f64)> = by_second(side, series).into_iter().map(|(_, value)| (value, 1.0)).collect();
+    blocks::ratio_of_sums(&readings)
+}
+
+/// CPU seconds per request that ended.
+fn cpu_per_request(side: &RunSide<'_>, series: &SignalSeries) -> Option<Estimate> {
+    let seconds: Vec<(f64, f64)> =
+        by_second(side, series).into_iter().map(|(second, cores)| (cores, side.requests[second].count)).collect();
+    blocks::ratio_of_sums(&seconds)
+}
+
+fn named<'a>(side: &RunSide<'a>) -> BTreeMap<&'a str, &'a SignalSeries> {
+    side.run.signals.iter().map(|series| (series.signal.name.as_str(), series)).collect()
+}
+
+/// Processes and control groups that both runs observed.
+pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Vec<ComparedSubject> {
+    let (old, new) = (named(baseline), named(candidate));
+    let seconds = shorter(baseline, candidate);
+    let mut subjects: Vec<ComparedSubject> = Vec::new();
+    for (name, series) in &old {
+        let Some(other) = new.get(name) else { continue };
+        let (metric, baseline, candidate) = match series.signal.role {
+            Some(Role::ProcessCpu | Role::GroupCpu) => {
+                (ComparedMetric::CpuPerRequest, cpu_per_request(baseline, series), cpu_per_request(candidate, other))
+            }
+            Some(Role::ProcessMemory | Role::GroupMemory) => (ComparedMetric::Memory, mean(baseline, series), mean(candidate, other)),
+            _ => continue,
+        };
+        let row = row::of(RowInput { metric, unit: "", baseline, candidate, effect, seconds });
+        let signal = &series.signal;
+        let name = if signal.part.is_empty() { signal.observer.clone() } else { format!("{} {}", signal.observer, signal.part) };
+        match subjects.iter_mut().find(|subject| subject.name == name) {
+            Some(subject) => subject.rows.push(row),
+            None => subjects.push(subject(SubjectKind::Target, name, vec![row])),
+        }
+    }
+    subjects.iter_mut().for_each(|subject| subject.rows.sort_by_key(|row| row.metric));
+    subjects
+}
+
+/// Everything else that was observed in both, but for what stood at one number in both.
+pub(super) fn signals(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Vec<ComparedSubject> {
+    let new = named(candidate);
+    let seconds = shorter(baseline, candidate);
+    let told = |series: &SignalSeries| {
+        !matches!(series.signal.role, Some(Role::ProcessCpu | Role::GroupCpu | Role::ProcessMemory | Role::GroupMemory))
+    };
+    let of = |(name, series): (&str, &SignalSeries)| {
+        let other = new.get(name)?;
+        let unit = series.signal.unit_shown();
+        let (baseline, candidate) = (mean(baseline, series), mean(candidate, other));
+        let row = row::of(RowInput { metric: ComparedMetric::Value, unit, baseline, candidate, effect, seconds });
+        let still = row.baseline == row.candidate && row.low == row.high;
+        (!still).then(|| subject(SubjectKind::Signal, name.to_owned(), vec![row]))
+    };
+    named(baseline).into_iter().filter(|(_, series)| told(series)).filter_map(of).collect()
+}
+
+/// Those that moved come first, the surest before the others; the rest by name.
+pub(super) fn list(signals: &mut Vec<ComparedSubject>) {
+    let rank = |subject: &ComparedSubject| {
+        let row = subject.rows.first();
+        let moved = row.is_some_and(|row: &ComparedRow| row.verdict == RowVerdict::Moved);
+        (!moved, if moved { row.and_then(|row| row.p).unwrap_or(1.0) } else { 1.0 })
+    };
+    signals.sort_by(|a, b| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1)).then_with(|| a.name.cmp(&b.name)));
+    signals.truncate(SIGNALS_MAX);
+}
+
+fn subject(kind: SubjectKind, name: String, rows: Vec<ComparedRow>) -> ComparedSubject {
+    ComparedSubject { kind, name, scenario: String::new(), group: String::new(), only_in: None, rows, shift: Vec::new() }
+}
+
+fn shorter(baseline: &RunSide<'_>, candidate: &RunSide<'_>) -> f64 {
+    baseline.loaded().len().min(candidate.loaded().len()) as f64
+}

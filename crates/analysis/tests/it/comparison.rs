@@ -1,0 +1,162 @@
+//! Two runs side by side: what must match, what may be said, and what a gate makes of it.
+
+use analysis::{
+    ComparedInput, ComparedMetric, ComparedRow, ComparisonVerdict, Gate, GateState, Grade, RowVerdict, RunComparison, SubjectKind, compare,
+    conclude,
+};
+use metrics::{Outcome, Role};
+use run_directory::Run;
+
+use crate::made::{MS, Slice, closed, counter, gauge, open, plan, run_of};
+
+/// 60 seconds of 50 requests each, whose times go through these milliseconds in turn, longer by `slower`; the first `failing` of each second fail.
+fn run(slower: f64, failing: u64) -> Run {
+    let second = |number: u32| {
+        let mut slice = Slice::new(number).arrivals(50);
+        for request in 0..50_u64 {
+            // No second is like another, and none drifts.
+            let spread = (request * 7 + u64::from(number) * 13) % 50;
+            let outcome = if request < failing { Outcome::Status } else { Outcome::Passed };
+            slice = slice.request("Buy", 0, ((20 * MS + spread * MS / 5) as f64 * slower) as u64, outcome);
+        }
+        slice.done()
+    };
+    run_of(plan(open(50.0, 60)), (0..60).map(second).collect())
+}
+
+fn compared(baseline: &Run, candidate: &Run) -> RunComparison {
+    let (old, new) = (conclude(baseline), conclude(candidate));
+    let load = ["Buy: 50/s".to_owned()];
+    compare(ComparedInput { run: baseline, summary: &old, load: &load }, ComparedInput { run: candidate, summary: &new, load: &load }, 0.03)
+}
+
+fn row(comparison: &RunComparison, kind: SubjectKind, metric: ComparedMetric) -> &ComparedRow {
+    comparison.rows().find(|(subject, row)| subject.kind == kind && row.metric == metric).unwrap().1
+}
+
+fn gate(metric: ComparedMetric, by: f64) -> Gate {
+    Gate { label: String::new(), metric: Some(metric), name: None, by }
+}
+
+#[test]
+fn a_slower_request_is_worse_and_by_how_much_is_said() {
+    let comparison = compared(&run(1.0, 0), &run(1.1, 0));
+    assert_eq!(comparison.verdict, ComparisonVerdict::Worse, "{}", comparison.headline);
+    let p95 = row(&comparison, SubjectKind::Request, ComparedMetric::P95);
+    assert_eq!(p95.verdict, RowVerdict::Worse);
+    assert!(p95.low.unwrap() > 1.08 && p95.high.unwrap() < 1.12 && (p95.change.unwrap() - 1.1).abs() < 0.01, "{p95:?}");
+    // The rate is as asked, whatever the times.
+    assert_eq!(row(&comparison, SubjectKind::Request, ComparedMetric::Rate).verdict, RowVerdict::Same);
+    assert!(comparison.headline.contains("of \"Buy\" is 10") && comparison.headline.contains("% higher"), "{}", comparison.headline);
+    assert_eq!(compared(&run(1.1, 0), &run(1.0, 0)).verdict, ComparisonVerdict::Better);
+    assert_eq!(compared(&run(1.0, 0), &run(1.0, 0)).verdict, ComparisonVerdict::Same);
+}
+
+#[test]
+fn what_does_not_matter_is_the_same_and_not_worse() {
+    let comparison = compared(&run(1.0, 0), &run(1.01, 0));
+    assert_eq!(comparison.verdict, ComparisonVerdict::Same, "{}", comparison.headline);
+    assert_eq!(row(&comparison, SubjectKind::Request, ComparedMetric::P50).verdict, RowVerdict::Same);
+}
+
+#[test]
+fn failures_that_were_not_there_before_are_worse_without_a_ratio() {
+    let comparison = compared(&run(1.0, 0), &run(1.0, 1));
+    let failures = row(&comparison, SubjectKind::Request, ComparedMetric::Failures);
+    assert_eq!((failures.verdict, failures.baseline, failures.candidate), (RowVerdict::Worse, Some(0.0), Some(0.02)));
+    assert_eq!(gate(ComparedMetric::Failures, 0.01).judge(&comparison).state, GateState::Failed);
+    assert_eq!(gate(ComparedMetric::Failures, 0.05).judge(&comparison).state, GateState::Held);
+    // One of three thousand may be chance.
+    let mut once = run(1.0, 0);
+    once.slices[30] = run(1.0, 1).slices[30].clone();
+    let comparison = compared(&run(1.0, 0), &once);
+    assert_eq!(row(&comparison, SubjectKind::Request, ComparedMetric::Failures).verdict, RowVerdict::CannotTell);
+}
+
+#[test]
+fn another_load_forbids_the_comparison_and_a_longer_one_does_not() {
+    let (old, new) = (run(1.0, 0), run(1.2, 0));
+    let (concluded, slower) = (conclude(&old), conclude(&new));
+    let with_load = |profile| {
+        let asked = Run { plan: plan(profile), ..new.clone() };
+        compare(
+            ComparedInput { run: &old, summary: &concluded, load: &[] },
+            ComparedInput { run: &asked, summary: &slower, load: &[] },
+            0.03,
+        )
+    };
+    for other in [open(80.0, 60), closed(50, 60)] {
+        let comparison = with_load(other);
+        assert_eq!(comparison.verdict, ComparisonVerdict::NotComparable);
+        assert!(comparison.differences[0].what == "load" && comparison.differences[0].forbids, "{:?}", comparison.differences);
+        assert_eq!(gate(ComparedMetric::P95, 0.05).judge(&comparison).state, GateState::Undecided);
+    }
+    let longer = with_load(open(50.0, 90));
+    assert!(longer.differences.iter().any(|difference| difference.what == "duration" && !difference.forbids));
+    assert_eq!(longer.verdict, ComparisonVerdict::Worse);
+}
+
+#[test]
+fn an_invalid_measurement_proves_nothing() {
+    let (old, new) = (run(1.0, 0), run(1.2, 0));
+    let (concluded, mut invalid) = (conclude(&old), conclude(&new));
+    invalid.verdict.validity.grade = Grade::Invalid;
+    let input = |run, summary| ComparedInput { run, summary, load: &[] };
+    let comparison = compare(input(&old, &concluded), input(&new, &invalid), 0.03);
+    assert_eq!((comparison.verdict, comparison.differences[0].what.as_str()), (ComparisonVerdict::NotComparable, "validity"));
+}
+
+#[test]
+fn what_should_match_and_does_not_is_told() {
+    let (mut old, mut new) = (run(1.0, 0), run(1.0, 0));
+    assert_eq!(compared(&old, &new).differences, []);
+    (old.info.script, new.info.script) = (Some("aa".to_owned()), Some("bb".to_owned()));
+    new.info.host.cores = 8;
+    let told: Vec<String> = compared(&old, &new).differences.into_iter().map(|difference| difference.what).collect();
+    assert_eq!(told, ["script", "machine"]);
+}
+
+#[test]
+fn the_target_s_work_per_request_is_compared() {
+    let of = |cores: f64, bytes: f64| {
+        let mut run = run(1.0, 0);
+        // It wavers by a twentieth.
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| cores * (1.0 + (second % 5) as f64 / 100.0));
+        gauge("process:80", "memory").role(Role::ProcessMemory).each_second(&mut run, |_| bytes);
+        gauge("app", "queue").each_second(&mut run, |second| cores * 10.0 + (second % 3) as f64);
+        run
+    };
+    let comparison = compared(&of(0.5, 1e8), &of(0.6, 1e8));
+    let cpu = row(&comparison, SubjectKind::Target, ComparedMetric::CpuPerRequest);
+    assert_eq!(cpu.verdict, RowVerdict::Worse, "{cpu:?}");
+    // Half a core, 2 % more on average, for fifty requests a second.
+    assert!((cpu.baseline.unwrap() - 0.0102).abs() < 0.0002 && (cpu.change.unwrap() - 1.2).abs() < 0.02, "{cpu:?}");
+    assert_eq!(row(&comparison, SubjectKind::Target, ComparedMetric::Memory).verdict, RowVerdict::Same);
+    // Nobody knows whether more of a signal is worse.
+    assert_eq!(row(&comparison, SubjectKind::Signal, ComparedMetric::Value).verdict, RowVerdict::Moved);
+    assert_eq!(gate(ComparedMetric::CpuPerRequest, 0.1).judge(&comparison).state, GateState::Failed);
+    assert_eq!(gate(ComparedMetric::CpuPerRequest, 0.3).judge(&comparison).state, GateState::Held);
+}
+
+#[test]
+fn a_gate_without_a_subject_is_undecided_and_one_of_a_request_is_about_it_alone() {
+    let comparison = compared(&run(1.0, 0), &run(1.1, 0));
+    let named = |name: &str| Gate { name: Some(name.to_owned()), ..gate(ComparedMetric::P95, 0.05) };
+    assert_eq!(named("Buy").judge(&comparison).state, GateState::Failed);
+    assert_eq!(named("Sell").judge(&comparison).state, GateState::Undecided);
+    assert_eq!(gate(ComparedMetric::P95, 0.15).judge(&comparison).state, GateState::Held);
+    let anything = Gate { metric: None, ..gate(ComparedMetric::P95, 0.0) };
+    assert_eq!(anything.judge(&comparison).state, GateState::Failed);
+    assert_eq!(anything.judge(&compared(&run(1.0, 0), &run(1.0, 0))).state, GateState::Held);
+}
+
+#[test]
+fn a_request_that_only_one_run_made_is_no_change() {
+    let mut renamed = run(1.0, 0);
+    for series in renamed.slices.iter_mut().flat_map(|slice| &mut slice.series) {
+        series.key.name = "Purchase".into();
+    }
+    let comparison = compared(&run(1.0, 0), &renamed);
+    let alone = comparison.subjects.iter().filter(|subject| subject.only_in.is_some()).count();
+    assert_eq!(alone, 2, "one in each");
+}
