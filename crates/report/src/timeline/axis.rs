@@ -28,6 +28,7 @@ impl Axis {
         }
         let index = (slice.slice / self.step_seconds) as usize;
         if self.steps.len() <= index {
+            self.steps.last_mut().into_iter().for_each(TimelineStep::pack);
             self.steps.resize_with(index + 1, TimelineStep::default);
         }
         self.steps[index].merge(TimelineStep::of(slice, &self.open));
@@ -39,6 +40,7 @@ impl Axis {
         while let Some(mut step) = finer.next() {
             if let Some(second) = finer.next() {
                 step.merge(second);
+                step.pack();
             }
             self.steps.push(step);
         }

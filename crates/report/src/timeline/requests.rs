@@ -45,6 +45,8 @@ impl RequestLines {
         let index = (slice.slice / self.step_seconds) as usize;
         if self.covered_ns.len() <= index {
             self.covered_ns.resize(index + 1, 0);
+            // What is complete is only kept: dense histograms of all requests would take a hundred megabytes.
+            self.series.values_mut().filter_map(|line| line.last_mut()).for_each(RequestStep::pack);
         }
         self.covered_ns[index] += slice.end.saturating_sub(slice.start);
         for series in slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request) {
@@ -67,6 +69,7 @@ impl RequestLines {
             while let Some(mut step) = finer.next() {
                 if let Some(second) = finer.next() {
                     step.merge(&second);
+                    step.pack();
                 }
                 line.push(step);
             }
@@ -127,6 +130,10 @@ impl RequestStep {
         for (outcome, count) in slice.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
             self.count(*outcome, *count);
         }
+    }
+
+    fn pack(&mut self) {
+        self.response = self.response.to_packed();
     }
 
     fn merge(&mut self, other: &RequestStep) {

@@ -143,7 +143,7 @@ impl TimelineStep {
             }
             step.users.active += leaf.users_active;
             step.users.asked += leaf.users_asked;
-            step.users.waiting += leaf.waiting;
+            step.users.waiting += leaf.waiting_most();
         }
         step.take_generator(slice);
         step.request_rate = step.rate(step.response.count()).map(|rate| ValueRange { low: rate, high: rate });
@@ -188,6 +188,13 @@ impl TimelineStep {
             self.read_lag.merge(&worker.read_lag);
             self.stall_ns_max = self.stall_ns_max.max(worker.stalls.max());
         }
+    }
+
+    /// Makes its histograms as small as they go, once nothing more is expected.
+    pub(crate) fn pack(&mut self) {
+        let of_flows = self.flows.iter_mut().map(|flow| &mut flow.time);
+        let histograms = [&mut self.response, &mut self.lag, &mut self.timer_lag, &mut self.read_lag].into_iter().chain(of_flows);
+        histograms.for_each(|histogram| *histogram = histogram.to_packed());
     }
 
     /// Adds another step's seconds.

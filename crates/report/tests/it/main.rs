@@ -3,6 +3,7 @@
 mod exchange;
 mod fixtures;
 mod live;
+mod long;
 mod outputs;
 mod page;
 mod progress;
