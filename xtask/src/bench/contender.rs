@@ -1,4 +1,4 @@
-//! The generators that are compared, each as the command that its own users would type.
+//! The generators that are compared, in groups, each as the command that its own users would type.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::measured::run_and_measure;
+use super::nginx::Nginx;
 use super::options::BenchOptions;
 use crate::machine::{self, GENERATOR_CORE, SERVER_CORE};
 use crate::process;
@@ -14,8 +15,10 @@ use crate::workspace::Workspace;
 
 pub(super) struct Contender {
     pub(super) name: &'static str,
+    /// Of those that do the same; the first of them is the measure of the others.
+    pub(super) group: usize,
     program: PathBuf,
-    /// With `{url}`, `{users}` and `{seconds}` to be filled in.
+    /// With `{url}`, `{http2}` (the URL for HTTP/2), `{users}` and `{seconds}` to be filled in.
     arguments: &'static [&'static str],
     /// Arguments that print a version; the first line is shown.
     version: &'static [&'static str],
@@ -32,8 +35,42 @@ const GATLING: &str = "Gatling, status, on both cores";
 /// Not pinned to the generator's core alone.
 const ON_BOTH_CORES: [&str; 2] = [TWO_WORKERS, GATLING];
 
-/// wrk comes first: the others are measured by it.
-const CONTENDERS: &[ContenderRow] = &[
+/// Generators that do the same. The others are measured by the first.
+const GROUPS: &[&[ContenderRow]] = &[KEPT_CONNECTIONS, NEW_CONNECTIONS, HTTP2_ONE_STREAM, HTTP2_STREAMS];
+
+/// ab speaks HTTP/1.0 and closes each connection. Without a number of requests it would end after 50,000.
+const NEW_CONNECTIONS: &[ContenderRow] = &[
+    ("ab, a new connection each", "ab", &["-q", "-c{users}", "-t{seconds}", "-n2000000", "{url}"], &["-V"]),
+    (
+        "loadstone run URL, a new connection each",
+        "",
+        &["run", "{url}", "--users", "{users}", "--for", "{seconds}s", "--no-keep-alive"],
+        &["--version"],
+    ),
+];
+
+const HTTP2_ONE_STREAM: &[ContenderRow] = &[
+    ("h2load, 1 stream", "h2load", &["-t1", "-c{users}", "-m1", "-D{seconds}", "{http2}"], &["--version"]),
+    (
+        "loadstone run URL, HTTP/2, 1 stream",
+        "",
+        &["run", "{http2}", "--users", "{users}", "--for", "{seconds}s", "--http2=only"],
+        &["--version"],
+    ),
+];
+
+/// A URL's users have one request each under way, so this takes a script.
+const HTTP2_STREAMS: &[ContenderRow] = &[
+    ("h2load, 32 streams", "h2load", &["-t1", "-c{users}", "-m32", "-D{seconds}", "{http2}"], &["--version"]),
+    (
+        "loadstone, TypeScript, HTTP/2, 32 streams",
+        "",
+        &["run", "streams.load.ts", "-p", "target={http2}", "-p", "count={users}", "-p", "time={seconds}s"],
+        &["--version"],
+    ),
+];
+
+const KEPT_CONNECTIONS: &[ContenderRow] = &[
     ("wrk", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{url}"], &["-v"]),
     ("loadstone run URL", "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s"], &["--version"]),
     (TWO_WORKERS, "", &["run", "{url}", "--users", "{users}", "--for", "{seconds}s", "--workers", "2"], &["--version"]),
@@ -76,28 +113,41 @@ const CONTENDERS: &[ContenderRow] = &[
     ),
 ];
 
-/// The generators on this machine whose names were asked for, wrk first.
+/// The generators on this machine whose names were asked for, each group with its measure first, and wrk before all.
 pub(super) fn installed(workspace: &Workspace, binary: &Path, only: &[String]) -> Result<Vec<Contender>> {
-    let wanted = |name: &str| only.is_empty() || name == "wrk" || only.iter().any(|part| name.contains(part.as_str()));
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|part| name.contains(part.as_str()));
     let mut contenders = Vec::new();
-    for (name, program, arguments, version) in CONTENDERS.iter().filter(|(name, ..)| wanted(name)) {
-        let found = if program.is_empty() { Some(binary.to_path_buf()) } else { machine::generator(workspace, program) };
-        match found {
-            Some(program) => contenders.push(Contender { name, program, arguments, version, folder: workspace.root.join("bench") }),
-            None if *name == "wrk" => bail!("wrk is the measure of the others and is not installed (Debian, Ubuntu: apt-get install wrk)"),
-            None => process::pass_over(&format!("{name}, which is not installed"))?,
+    for (group, rows) in GROUPS.iter().enumerate() {
+        if group > 0 && !rows.iter().any(|(name, ..)| wanted(name)) {
+            continue;
+        }
+        for (index, (name, program, arguments, version)) in rows.iter().enumerate().filter(|(index, row)| *index == 0 || wanted(row.0)) {
+            let found = if program.is_empty() { Some(binary.to_path_buf()) } else { machine::generator(workspace, program) };
+            match found {
+                Some(program) => {
+                    contenders.push(Contender { name, group, program, arguments, version, folder: workspace.root.join("bench") });
+                }
+                None if *name == "wrk" => {
+                    bail!("wrk is the measure of the others and is not installed (Debian, Ubuntu: apt-get install wrk)")
+                }
+                None if index == 0 => {
+                    process::pass_over(&format!("{name}, which is not installed, and what it is the measure of"))?;
+                    break;
+                }
+                None => process::pass_over(&format!("{name}, which is not installed"))?,
+            }
         }
     }
     Ok(contenders)
 }
 
 impl Contender {
-    pub(super) fn run(&self, url: &str, users: u32, seconds: u32) -> Result<ResourceUsage> {
+    pub(super) fn run(&self, server: &Nginx, users: u32, seconds: u32) -> Result<ResourceUsage> {
         let scratch = std::env::temp_dir().join("loadstone-bench");
         std::fs::create_dir_all(&scratch)?;
         let cores = if ON_BOTH_CORES.contains(&self.name) { format!("{GENERATOR_CORE},{SERVER_CORE}") } else { GENERATOR_CORE.to_string() };
         let mut command = Command::new("taskset");
-        command.arg("-c").arg(cores).arg(&self.program).args(self.filled(url, users, seconds, &self.folder));
+        command.arg("-c").arg(cores).arg(&self.program).args(self.filled([&server.url, &server.http2_url], users, seconds, &self.folder));
         // Run directories and other leavings stay out of the checkout.
         command.current_dir(&scratch);
         run_and_measure(&mut command)
@@ -109,9 +159,9 @@ impl Contender {
     }
 
     /// The command as a person would type it in `bench/`.
-    pub(super) fn shown(&self, url: &str, options: &BenchOptions) -> String {
+    pub(super) fn shown(&self, options: &BenchOptions) -> String {
         let program = self.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let arguments = self.filled(url, options.users, options.seconds, Path::new(""));
+        let arguments = self.filled(["URL", "HTTP2_URL"], options.users, options.seconds, Path::new(""));
         std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
     }
 
@@ -129,10 +179,14 @@ impl Contender {
         number.map_or_else(|| self.name.to_owned(), |number| format!("{} ({})", self.name, number.trim_matches(['v', ','])))
     }
 
-    fn filled(&self, url: &str, users: u32, seconds: u32, folder: &Path) -> Vec<String> {
+    fn filled(&self, [url, http2]: [&str; 2], users: u32, seconds: u32, folder: &Path) -> Vec<String> {
         let fill = |argument: &&str| {
             let file = argument.ends_with(".ts") || argument.ends_with(".js") || argument.ends_with(".py");
-            let filled = argument.replace("{url}", url).replace("{users}", &users.to_string()).replace("{seconds}", &seconds.to_string());
+            let filled = argument
+                .replace("{url}", url)
+                .replace("{http2}", http2)
+                .replace("{users}", &users.to_string())
+                .replace("{seconds}", &seconds.to_string());
             if file { folder.join(filled).to_string_lossy().into_owned() } else { filled }
         };
         self.arguments.iter().map(fill).collect()

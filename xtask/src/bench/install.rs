@@ -20,6 +20,8 @@ type Installer = fn(&Workspace, &Path) -> Result<()>;
 
 const GENERATORS: &[(&str, Installer)] = &[
     ("wrk", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["wrk"])),
+    ("ab", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["apache2-utils"])),
+    ("h2load", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["nghttp2-client"])),
     ("hey", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["hey"])),
     ("oha", oha),
     ("k6", k6),

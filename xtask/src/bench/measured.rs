@@ -8,7 +8,7 @@ use crate::usage::{self, ResourceUsage};
 
 /// Exit codes after which there is a measurement: done, and Loadstone's "the measurement is invalid". CPU time per request does not
 /// depend on whether the generator got all the time it wanted.
-const MEASURED: [i32; 2] = [0, 4];
+pub(super) const MEASURED: [i32; 2] = [0, 4];
 
 /// Runs a generator to its end, without its words.
 pub(super) fn run_and_measure(command: &mut Command) -> Result<ResourceUsage> {

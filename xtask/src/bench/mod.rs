@@ -11,6 +11,7 @@ mod install;
 mod lag;
 mod measured;
 mod nginx;
+mod open;
 mod options;
 mod start_up;
 
@@ -37,7 +38,7 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
     let server = nginx::Nginx::start(SERVER_CORE)?;
     let rounds = measure(&contenders, &server, options)?;
     let mut report = report(&contenders, &rounds, &binary, options)?;
-    report += &format!("\n{}\n", lag::measure(&binary, &server)?);
+    report += &format!("\n{}\n{}\n", open::measure(&binary, &server, options)?, lag::measure(&binary, &server)?);
     if let Some(minutes) = options.flat {
         report += &format!("\n{}\n", flat::measure(&binary, &workspace.root.join("bench/status.load.ts"), &server, minutes)?);
     }
@@ -60,9 +61,9 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &BenchOptio
     let mut all: Vec<Rounds> = contenders.iter().map(|_| Rounds::default()).collect();
     for round in 1..=options.rounds {
         for (contender, rounds) in contenders.iter().zip(&mut all) {
-            let (usage, requests) = match server.count(|| contender.run(&server.url, options.users, options.seconds)) {
+            let (usage, requests) = match server.count(|| contender.run(server, options.users, options.seconds)) {
                 Ok((_, 0)) => {
-                    bail!("{} made no request; run its command by hand: {}", contender.name, contender.shown(&server.url, options))
+                    bail!("{} made no request; run its command by hand: {}", contender.name, contender.shown(options))
                 }
                 Ok(counted) => counted,
                 // A failure of another generator must not lose the measurements of all.
@@ -81,9 +82,8 @@ fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &BenchOptio
 }
 
 fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &BenchOptions) -> Result<String> {
-    let measure = rounds.first().context("wrk runs first")?;
     let mut text = format!(
-        "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, HTTP/1.1, a JSON response of {} bytes; \
+        "# Bench, {}\n\n{}\n\nEach generator pinned to one core, nginx to another; {} keep-alive connections, a JSON response of {} bytes; \
          {} rounds of {} s, taken in turns. CPU: the generator's own user and system time over the requests that nginx counted. \
          Medians over the rounds, lowest and highest in brackets; the ratio is taken within each round.\n\n",
         machine::today()?,
@@ -93,9 +93,17 @@ fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &
         options.rounds,
         options.seconds,
     );
-    text += "| generator | CPU per request | of it user | × wrk | requests per s | peak memory |\n|---|---|---|---|---|---|\n";
-    for (contender, own) in contenders.iter().zip(rounds).filter(|(_, own)| own.are_all(options.rounds)) {
-        text += &own.row(&contender.label(), measure, options.seconds);
+    let measured: Vec<(&Contender, &Rounds)> = contenders.iter().zip(rounds).filter(|(_, own)| own.are_all(options.rounds)).collect();
+    for group in measured.chunk_by(|(one, _), (other, _)| one.group == other.group) {
+        let (measure, measure_rounds) = group[0];
+        text += &format!(
+            "| generator | CPU per request | of it user | × {} | requests per s | peak memory |\n|---|---|---|---|---|---|\n",
+            measure.name
+        );
+        for (contender, own) in group {
+            text += &own.row(&contender.label(), measure_rounds, options.seconds);
+        }
+        text.push('\n');
     }
     for (contender, own) in contenders.iter().zip(rounds).filter(|(_, own)| own.objected() > 0) {
         text += &format!("\n{} called its own measurement invalid in {} of {} rounds.\n", contender.name, own.objected(), options.rounds);
@@ -105,9 +113,9 @@ fn report(contenders: &[Contender], rounds: &[Rounds], binary: &Path, options: &
     text += &format!(
         "\nFirst request after the start of `loadstone run URL`: {start_up_ms:.0} ms (median of several). Size of the binary: {size:.1} MB.\n"
     );
-    text += "\nCommands, with URL the address of nginx:\n\n```text\n";
+    text += "\nCommands, with URL the address of nginx, and HTTP2_URL where it speaks HTTP/2 without TLS:\n\n```text\n";
     for contender in contenders {
-        text += &format!("{}\n", contender.shown("URL", options));
+        text += &format!("{}\n", contender.shown(options));
     }
     text += "```\n";
     Ok(text)

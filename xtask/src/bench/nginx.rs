@@ -17,6 +17,8 @@ pub(super) const BODY: &str = r#"{"id":4711,"name":"A product of middling length
 
 pub(super) struct Nginx {
     pub(super) url: String,
+    /// Where it speaks HTTP/2 without TLS.
+    pub(super) http2_url: String,
     port: u16,
     child: Child,
     folder: PathBuf,
@@ -25,15 +27,18 @@ pub(super) struct Nginx {
 impl Nginx {
     pub(super) fn start(core: usize) -> Result<Self> {
         let binary = process::find("nginx").context("nginx is not installed; run `cargo xtask setup`")?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let (one, other) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+        let (port, http2_port) = (one.local_addr()?.port(), other.local_addr()?.port());
+        drop((one, other));
         let folder = std::env::temp_dir().join(format!("loadstone-bench-nginx-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         let file = folder.join("nginx.conf");
-        fs::write(&file, configuration(&folder.to_string_lossy(), port, &own_user()?))?;
+        fs::write(&file, configuration(&folder.to_string_lossy(), [port, http2_port], &own_user()?))?;
         let mut command = Command::new("taskset");
         command.args(["-c", &core.to_string()]).arg(binary).arg("-p").arg(&folder).arg("-c").arg(&file).args(["-e", "stderr"]);
         let child = command.stdin(Stdio::null()).spawn().context("starting nginx")?;
-        let server = Self { url: format!("http://127.0.0.1:{port}/json"), port, child, folder };
+        let [url, http2_url] = [port, http2_port].map(|port| format!("http://127.0.0.1:{port}/json"));
+        let server = Self { url, http2_url, port, child, folder };
         server.wait()?;
         Ok(server)
     }
@@ -104,7 +109,7 @@ fn own_user() -> Result<String> {
 }
 
 /// nginx closes idle connections once fewer than a sixteenth of its connections are free, so 15,000 users need some 16,000 and more.
-fn configuration(folder: &str, port: u16, user: &str) -> String {
+fn configuration(folder: &str, [port, http2_port]: [u16; 2], user: &str) -> String {
     format!(
         r"{user}
 daemon off;
@@ -122,6 +127,7 @@ http {{
   scgi_temp_path {folder}/scgi;
   server {{
     listen 127.0.0.1:{port} backlog=16384;
+    listen 127.0.0.1:{http2_port} http2 backlog=16384;
     location = /json {{ default_type application/json; return 200 '{BODY}'; }}
     location = /status {{ stub_status; }}
   }}
