@@ -118,7 +118,10 @@ pub fn in_unit(value: f64, unit: &str) -> String {
         "bytes" => bytes(value),
         "bytes/s" => format!("{}/s", bytes(value)),
         "" | "1" => number(value),
-        unit => format!("{} {unit}", number(value)),
+        unit => match (number(value).as_str(), unit.strip_suffix('s')) {
+            ("1", Some(one)) => format!("1 {one}"),
+            (number, _) => format!("{number} {unit}"),
+        },
     }
 }
 

@@ -14,6 +14,8 @@ pub enum Role {
     // The machine.
     /// Cores that the machine has.
     MachineCores,
+    /// Cores in use in one mode, such as `user`.
+    MachineCpu,
     /// Cores without work.
     MachineIdle,
     /// Cores without work while a process waits for a disk.
@@ -26,6 +28,12 @@ pub enum Role {
     DiskBusy,
     /// Requests at a disk, waiting or served. Part: the device.
     DiskQueue,
+    /// Bytes per second that a network device received. Part: the device.
+    NetworkReceived,
+    /// … that it sent.
+    NetworkSent,
+    /// … that its link can carry, either way.
+    NetworkSpeed,
     /// TCP segments sent again, per second.
     Retransmissions,
     /// Connection requests (SYN) sent again, per second.
@@ -137,7 +145,9 @@ impl Role {
     /// What its seconds per second are a number of, which may be more than one; `None` where they are a share of something.
     pub(crate) fn counted_in(self) -> Option<&'static str> {
         match self {
-            Role::ProcessCpu | Role::GroupCpu => Some("cores"),
+            Role::ProcessCpu | Role::GroupCpu | Role::MachineCpu | Role::MachineIdle | Role::MachineIoWait | Role::MachineSteal => {
+                Some("cores")
+            }
             Role::ProcessRunDelay | Role::PoolWaitTime | Role::PoolUseTime | Role::DiskQueue => Some("1"),
             _ => None,
         }

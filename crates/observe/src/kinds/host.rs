@@ -25,16 +25,16 @@ const RUNNABLE: MetricSpec<'_> =
     MetricSpec::gauge("runnable", unit::COUNT, "Tasks running or waiting for a core").role(Role::MachineRunQueue);
 const PRESSURE: MetricSpec<'_> = MetricSpec::counter("pressure", unit::SECONDS, "Time in which some or all tasks waited for the resource");
 
-/// Columns of `/proc/stat`, with the meaning of those that have one.
-const MODES: [(&str, Option<Role>); 8] = [
-    ("user", None),
-    ("nice", None),
-    ("system", None),
-    ("idle", Some(Role::MachineIdle)),
-    ("iowait", Some(Role::MachineIoWait)),
-    ("irq", None),
-    ("softirq", None),
-    ("steal", Some(Role::MachineSteal)),
+/// Columns of `/proc/stat`, with their meaning.
+const MODES: [(&str, Role); 8] = [
+    ("user", Role::MachineCpu),
+    ("nice", Role::MachineCpu),
+    ("system", Role::MachineCpu),
+    ("idle", Role::MachineIdle),
+    ("iowait", Role::MachineIoWait),
+    ("irq", Role::MachineCpu),
+    ("softirq", Role::MachineCpu),
+    ("steal", Role::MachineSteal),
 ];
 
 /// Field of `/proc/meminfo`.
@@ -56,11 +56,14 @@ const DISK: [(usize, f64, MetricSpec<'_>); 6] = [
 
 /// Column of `/proc/net/dev`.
 const NETWORK: [(usize, MetricSpec<'_>); 4] = [
-    (0, MetricSpec::counter("network_received_bytes", unit::BYTES, "Counter of the network device")),
+    (0, MetricSpec::counter("network_received_bytes", unit::BYTES, "Counter of the network device").role(Role::NetworkReceived)),
     (3, MetricSpec::counter("network_receive_drops", unit::COUNT, "Counter of the network device")),
-    (8, MetricSpec::counter("network_sent_bytes", unit::BYTES, "Counter of the network device")),
+    (8, MetricSpec::counter("network_sent_bytes", unit::BYTES, "Counter of the network device").role(Role::NetworkSent)),
     (11, MetricSpec::counter("network_send_drops", unit::COUNT, "Counter of the network device")),
 ];
+
+const SPEED: MetricSpec<'_> =
+    MetricSpec::gauge("network_speed_bytes", unit::BYTES, "Bytes per second that the device's link can carry").role(Role::NetworkSpeed);
 
 /// File, group and field of the kernel's TCP counters.
 const TCP: [(&str, &str, &str, MetricSpec<'_>); 3] = [
@@ -150,8 +153,7 @@ fn cpu(text: &str, out: &mut SignalCollector) {
         match words.next() {
             Some("cpu") => {
                 for ((mode, role), ticks) in MODES.into_iter().zip(words) {
-                    let metric = role.map_or(CPU, |role| CPU.role(role));
-                    out.put_labelled(metric, &[("mode", mode)], ticks.parse().unwrap_or(0.0) / ticks_per_second());
+                    out.put_labelled(CPU.role(role), &[("mode", mode)], ticks.parse().unwrap_or(0.0) / ticks_per_second());
                 }
             }
             Some("procs_running") => {
@@ -174,6 +176,11 @@ fn network(out: &mut SignalCollector) {
             if let Some(value) = numbers.get(column) {
                 out.put_labelled(metric.part(name), &[("device", name)], *value);
             }
+        }
+        // Mbit/s; the kernel has none, or −1, for a link that is virtual or down.
+        let speed = read(format!("/sys/class/net/{name}/speed")).ok().and_then(|text| text.trim().parse::<f64>().ok());
+        if let Some(speed) = speed.filter(|speed| *speed > 0.0) {
+            out.put_labelled(SPEED.part(name), &[("device", name)], speed * 1e6 / 8.0);
         }
     }
     for (file, group, name, metric) in TCP {

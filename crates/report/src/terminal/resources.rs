@@ -18,11 +18,11 @@ pub(crate) fn resources(summary: &Summary, style: &Style) -> String {
     let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
     let rows = seen.iter().map(|row| {
         let number = |value: Option<f64>| TextCell::from(value.map_or_else(String::new, units::number));
-        let limit = row.limit.map_or_else(String::new, |limit| format!("{} {}", units::number(limit), row.unit));
+        let limit = row.limit.map_or_else(String::new, |limit| units::in_unit(limit, &row.unit));
         let (waiting, errors) = (row.high.and_then(|high| high.waiting), row.high.and_then(|high| high.errors));
         let name = TextCell::from(words::resource(row));
         let (low, high) = (words::resource_use(row.low), words::resource_use(row.high));
-        Row::Cells(vec![name, limit.trim_end().to_owned().into(), low.into(), high.into(), number(waiting), number(errors)])
+        Row::Cells(vec![name, limit.into(), low.into(), high.into(), number(waiting), number(errors)])
     });
     let mut out = TextTable { heads, rows: rows.collect() }.render(style);
     if !missing.is_empty() {
