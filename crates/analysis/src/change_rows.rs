@@ -5,6 +5,7 @@ use metrics::SeriesKind;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Shape};
 use crate::facts::signal_moves;
+use crate::facts::timeline::TimelineOf;
 use crate::{ChangeRow, ChangedThing};
 
 /// Signals that are listed for each instant.
@@ -19,6 +20,8 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<ChangeRow> {
         let before = (failing.failed - failed) as f64 / (failing.count - count).max(1) as f64;
         Some(ChangeRow {
             of: thing(Some(failing.key.kind)),
+            scenario: failing.key.scenario.to_string(),
+            group: failing.key.group.to_string(),
             name: failing.key.name.to_string(),
             metric: "failures.share".to_owned(),
             at_seconds: at,
@@ -35,6 +38,8 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<ChangeRow> {
         let moved = signal_moves::around(&facts.run.signals, at, from, to).into_iter().filter(signal_moves::SignalMove::has_moved);
         rows.extend(moved.take(SIGNALS_MAX).map(|moved| ChangeRow {
             of: ChangedThing::Signal,
+            scenario: String::new(),
+            group: String::new(),
             name: moved.signal.name.clone(),
             metric: "value.p50".to_owned(),
             at_seconds: at,
@@ -55,8 +60,14 @@ fn of_times(change: &Change) -> ChangeRow {
         Shape::Part { .. } => ("service.mean", change.before.mean, change.after.mean),
         Shape::Step | Shape::Drift => ("service.p50", change.before.median, change.after.median),
     };
+    let key = match &change.of {
+        TimelineOf::Series(key) => Some(key),
+        TimelineOf::Flow(_) => None,
+    };
     ChangeRow {
         of: thing(change.of.kind()),
+        scenario: key.map_or_else(String::new, |key| key.scenario.to_string()),
+        group: key.map_or_else(String::new, |key| key.group.to_string()),
         name: change.of.name().to_owned(),
         metric: metric.to_owned(),
         at_seconds: change.at,

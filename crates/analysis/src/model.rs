@@ -195,6 +195,11 @@ pub enum ChangedThing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeRow {
     pub of: ChangedThing,
+    /// Of a request, group or scenario; empty of what belongs to none. Absent from the files of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scenario: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
     pub name: String,
     /// `service.p50` and `service.mean` in seconds, `failures.share`, or `value.p50` of a signal's readings as shown.
     pub metric: String,

@@ -27,6 +27,12 @@ pub(crate) fn line(values: &[f64]) -> (f64, f64) {
     (slope, median(&heights))
 }
 
+/// What values usually are, and from which one on a value is slow: so many times the usual, and by so much.
+pub(crate) fn usual_and_slow(values: &[f64], times: f64, by: f64) -> (f64, f64) {
+    let usual = median(values);
+    (usual, f64::max(times * usual, usual + by))
+}
+
 /// Interval of a share in which `hits` of `all` were counted, at 95 % (Wilson 1927).
 pub(crate) fn share_interval(hits: u64, all: u64) -> (f64, f64) {
     if all == 0 {
@@ -37,6 +43,16 @@ pub(crate) fn share_interval(hits: u64, all: u64) -> (f64, f64) {
     let centre = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
     let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     ((centre - half).max(0.0), (centre + half).min(1.0))
+}
+
+/// Which of the tests made are no chance, if such a share of the discoveries may be false (Benjamini & Hochberg 1995).
+pub(crate) fn discoveries(p_values: &[f64], share: f64) -> Vec<bool> {
+    let mut sorted = p_values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let made = sorted.len() as f64;
+    let allowed = |(rank, p_value): (usize, &f64)| (*p_value <= (rank + 1) as f64 / made * share).then_some(*p_value);
+    let limit = sorted.iter().enumerate().filter_map(allowed).fold(-1.0, f64::max);
+    p_values.iter().map(|p_value| *p_value <= limit).collect()
 }
 
 #[cfg(test)]

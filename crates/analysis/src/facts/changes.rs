@@ -6,17 +6,17 @@
 use metrics::{Histogram, SeriesKind};
 use run_directory::Run;
 
-use super::load_stretches::SteadyStretch;
+use super::load_stretches::{self, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelineOf, TimelinePoint};
-use crate::robust::{line, median, quantile, share_interval};
+use crate::robust::{discoveries, line, median, quantile, share_interval, usual_and_slow};
 use crate::shift::{self, Shift};
 use crate::trend::{self, Trend};
 
 /// Share of false discoveries that is accepted.
 const FALSE_DISCOVERIES: f64 = 0.003;
 /// A change is one of a quarter (what the check of steady state takes for a trend) and of a millisecond: below that, machines waver by themselves.
-const RATIO_MIN: f64 = 1.25;
-const BY_MIN_S: f64 = 1e-3;
+pub(super) const RATIO_MIN: f64 = 1.25;
+pub(super) const BY_MIN_S: f64 = 1e-3;
 /// Samples on either side.
 const SAMPLES_MIN: u64 = 10;
 /// A line fits better than a step where what it leaves is smaller by this much.
@@ -24,6 +24,10 @@ const LINE_FITS: f64 = 0.9;
 /// A slow beginning is a warm-up while it takes no longer than this share of the stretch, and this many seconds.
 const WARM_UP_SHARE: f64 = 0.34;
 const WARM_UP_MAX_S: f64 = 60.0;
+
+/// Seconds before a stretch whose load may have left something behind, and how much higher it must have been.
+pub(super) const REMEMBERED: usize = 10;
+const MORE_LOAD: f64 = 1.2;
 
 pub(crate) struct Changes {
     /// The largest first.
@@ -50,6 +54,22 @@ pub(crate) struct Change {
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) p_value: f64,
+    pub(crate) load: LoadBeside,
+}
+
+/// What the load did meanwhile. Arrivals per second, or users.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum LoadBeside {
+    Same,
+    /// It was between these, and as high and as low at other times, which are `before`.
+    Compared {
+        from: f64,
+        to: f64,
+    },
+    /// It rose, and had just reached so much for the first time.
+    Reached {
+        load: f64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,6 +119,17 @@ impl Kept {
     /// Whether the medians lie so close together that nobody would care.
     pub(crate) fn is_kept(&self) -> bool {
         self.within <= RATIO_MIN - 1.0 || self.slowest_s * self.within / (1.0 + self.within) <= BY_MIN_S
+    }
+}
+
+impl Changes {
+    /// Changes of whatever has none yet.
+    pub(super) fn with(mut self, more: Vec<Change>) -> Self {
+        let is_new = |change: &Change| !self.found.iter().chain(&self.warm_ups).any(|told| told.of == change.of);
+        let more: Vec<Change> = more.into_iter().filter(is_new).collect();
+        self.found.extend(more);
+        self.found.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
+        self
     }
 }
 
@@ -156,7 +187,8 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
             }
         }
     }
-    let is_significant = discoveries(&tests);
+    let p_values: Vec<f64> = tests.iter().map(Tested::p_value).collect();
+    let is_significant = discoveries(&p_values, FALSE_DISCOVERIES);
     let mut significant: Vec<&Tested<'_>> = tests.iter().zip(is_significant).filter(|(_, is)| *is).map(|(test, _)| test).collect();
     // The median speaks for the others of the same stretch, then whichever tells more clearly.
     significant.sort_by(|a, b| (a.place > 0).cmp(&(b.place > 0)).then(a.p_value().total_cmp(&b.p_value())));
@@ -168,6 +200,8 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
             found.push(change);
         }
     }
+    let asked = load_stretches::asked_in_all(run);
+    found.retain(|change| !is_left_over(run, &asked, change));
     found.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
     let begins = |change: &Change| stretches.first().is_some_and(|first| change.from <= seconds(run, first.from) + 2.0);
     let (mut warm_ups, found): (Vec<Change>, Vec<Change>) = found.into_iter().partition(|change| begins(change) && is_warm_up(change));
@@ -182,7 +216,7 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
 }
 
 /// Start of a slice. Seconds since the run began.
-fn seconds(run: &Run, slice: usize) -> f64 {
+pub(super) fn seconds(run: &Run, slice: usize) -> f64 {
     let start = run.slices.get(slice).map(|slice| slice.start).or_else(|| run.slices.last().map(|slice| slice.end));
     start.unwrap_or(0) as f64 / 1e9
 }
@@ -200,16 +234,6 @@ fn tested<'a>(
     // Only the median tells a drift: tails waver.
     tested.trend = if place == 0 { trend::find(&values) } else { None };
     tested
-}
-
-/// Which tests are no chance, with so many made.
-fn discoveries(tests: &[Tested<'_>]) -> Vec<bool> {
-    let mut sorted: Vec<f64> = tests.iter().map(Tested::p_value).collect();
-    sorted.sort_by(f64::total_cmp);
-    let made = sorted.len() as f64;
-    let allowed = |(rank, p_value): (usize, &f64)| (*p_value <= (rank + 1) as f64 / made * FALSE_DISCOVERIES).then_some(*p_value);
-    let limit = sorted.iter().enumerate().filter_map(allowed).fold(-1.0, f64::max);
-    tests.iter().map(|test| test.p_value() <= limit).collect()
 }
 
 /// The change that a test shows, if anybody would care.
@@ -234,6 +258,7 @@ fn judged(run: &Run, test: &Tested<'_>) -> Option<Change> {
             from: seconds(run, from),
             to: seconds(run, to),
             p_value,
+            load: LoadBeside::Same,
         })
     };
     if is_drift {
@@ -257,18 +282,18 @@ fn judged(run: &Run, test: &Tested<'_>) -> Option<Change> {
     (test.place > 0 && matters(step.before.mean, step.after.mean, &step)).then_some(Change { shape, ..step })
 }
 
-fn level(times: &Histogram) -> Option<Level> {
+pub(super) fn level(times: &Histogram) -> Option<Level> {
     let median = times.quantile(0.5)? as f64 / 1e9;
     Some(Level { count: times.count(), median, mean: times.mean()? / 1e9 })
 }
 
-fn matters(before: f64, after: f64, change: &Change) -> bool {
+pub(super) fn matters(before: f64, after: f64, change: &Change) -> bool {
     let (low, high) = (before.min(after), before.max(after));
     high >= RATIO_MIN * low && high - low >= BY_MIN_S && change.before.count.min(change.after.count) >= SAMPLES_MIN
 }
 
 /// Whether a line through the logarithms or through the values themselves leaves less than a step does.
-fn fits_a_line(logs: &[f64], shift: &Shift, trend: &Trend) -> bool {
+pub(super) fn fits_a_line(logs: &[f64], shift: &Shift, trend: &Trend) -> bool {
     let inside = median(&logs[shift.start..shift.end]);
     let outside: Vec<f64> = logs[..shift.start].iter().chain(&logs[shift.end..]).copied().collect();
     let outside = median(&outside);
@@ -283,7 +308,7 @@ fn fits_a_line(logs: &[f64], shift: &Shift, trend: &Trend) -> bool {
 }
 
 /// Those that took at least so long, where their shares before and after differ most (as Kolmogorov and Smirnov do), beyond chance.
-fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
+pub(super) fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
     let slower = after.mean()? > before.mean()?;
     let (more, fewer) = if slower { (after, before) } else { (before, after) };
     let above = |times: &Histogram, limit: u64| times.count() - times.count_at_or_below(limit);
@@ -306,6 +331,14 @@ fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
     Some(Shape::Part { from_s: from_ns as f64 / 1e9, before: share(before, limit), after: share(after, limit), typical_s: typical })
 }
 
+/// What a higher load had left behind is worked off.
+fn is_left_over(run: &Run, asked: &[f64], change: &Change) -> bool {
+    let first = run.slices.partition_point(|slice| (slice.start as f64 / 1e9) < change.from);
+    let before = asked[first.saturating_sub(REMEMBERED)..first].iter().copied().fold(0.0, f64::max);
+    let is_falling = matches!(change.shape, Shape::Drift) || change.until.is_none();
+    !change.is_slower() && is_falling && before >= MORE_LOAD * asked.get(first + 1).copied().unwrap_or(0.0)
+}
+
 /// Slow in the beginning, and then no longer.
 fn is_warm_up(change: &Change) -> bool {
     let length = change.to - change.from;
@@ -323,8 +356,8 @@ fn slow_beginning(run: &Run, timeline: &SeriesTimeline, stretch: SteadyStretch) 
     let inside = timeline.points.iter().filter(|point| point.from >= stretch.from && point.to <= stretch.to);
     let medians: Vec<(usize, f64)> = inside.map(|point| (point.to, point.median)).collect();
     let later: Vec<f64> = medians[medians.len() / 2..].iter().map(|(_, median)| *median).collect();
-    let usual = median(&later);
-    let limit = quantile(&later, 0.95).max(RATIO_MIN * usual).max(usual + BY_MIN_S);
+    let (_, slow_from) = usual_and_slow(&later, RATIO_MIN, BY_MIN_S);
+    let limit = quantile(&later, 0.95).max(slow_from);
     let slow = medians.iter().take_while(|(_, median)| *median > limit).count();
     let end = medians.get(slow.checked_sub(1)?)?.0;
     let (before, after) = (timeline.of.times(run, stretch.from, end), timeline.of.times(run, end, stretch.to));
@@ -339,6 +372,7 @@ fn slow_beginning(run: &Run, timeline: &SeriesTimeline, stretch: SteadyStretch) 
         from: seconds(run, stretch.from),
         to: seconds(run, stretch.to),
         p_value: 1.0,
+        load: LoadBeside::Same,
     };
     (slow >= POINTS_MIN && is_warm_up(&change)).then_some(change)
 }

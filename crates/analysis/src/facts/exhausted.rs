@@ -22,6 +22,8 @@ const THROTTLED: f64 = 0.05;
 /// Share of the time that a disk was busy, and the number of requests at it: a fast disk is busy long before it is saturated.
 const DISK_BUSY: f64 = 0.90;
 const DISK_QUEUE: f64 = 3.0;
+/// Share of a link's speed: headers and acknowledgements take some of it that no counter of payloads sees alike.
+const LINK_FULL: f64 = 0.90;
 /// Share of the descriptors that a process may have.
 const DESCRIPTORS: f64 = 0.97;
 /// Threads of the observed system that run or wait for a core, on average: where work is held up at the cores, there is always one.
@@ -68,6 +70,13 @@ pub(crate) enum ExhaustedResource<'a> {
         busy: f64,
         queue: f64,
     },
+    /// Bytes per second.
+    Network {
+        device: &'a str,
+        is_sending: bool,
+        used: f64,
+        speed: f64,
+    },
 }
 
 /// Shares of the machine's cores.
@@ -106,7 +115,7 @@ pub(super) fn find<'a>(
         return Vec::new();
     }
     let look = Resources(search);
-    let found = [look.descriptors(), look.group(), look.heap(), look.process(responses), look.machine(), look.disk()];
+    let found = [look.descriptors(), look.group(), look.heap(), look.process(responses), look.machine(), look.disk(), look.network()];
     let found = found.into_iter().flatten();
     let held_up = found.filter_map(|found| Some((search.strain.held_part(without_onset(changes, found.span), found.places)?, found)));
     held_up
@@ -217,6 +226,18 @@ impl<'a> Resources<'_, '_, 'a> {
         let sum = |role| self.0.signals.parts_with(role).filter_map(|part| self.0.signals.mean(part, role, from, to)).sum::<f64>();
         self.0.signals.parts_with(Role::ProcessRunDelay).next()?;
         Some(sum(Role::ProcessRunDelay) + sum(Role::ProcessCpu) + sum(Role::SessionsOnCpu))
+    }
+
+    fn network(&self) -> Option<FoundResource<'a>> {
+        [(Role::NetworkReceived, false), (Role::NetworkSent, true)].into_iter().find_map(|(role, is_sending)| {
+            self.0.signals.parts_with(role).find_map(|link| {
+                let bytes = self.0.signals.read(link, role)?;
+                let speed = self.0.signals.mean(link, Role::NetworkSpeed, 0.0, f64::INFINITY).filter(|speed| *speed > 0.0)?;
+                let span = longest(&bytes, |bytes| bytes >= LINK_FULL * speed)?;
+                let resource = ExhaustedResource::Network { device: link.part, is_sending, used: bytes.mean(span.0, span.1)?, speed };
+                Some(AtLimit { span, resource, places: 1.0, series: vec![bytes.name()] })
+            })
+        })
     }
 
     fn disk(&self) -> Option<FoundResource<'a>> {

@@ -36,8 +36,8 @@ pub(crate) struct Failing<'a> {
     /// Failed and all of the stretch that `when` names, and the interval of the share.
     pub(crate) while_failing: (u64, u64),
     pub(crate) interval: (f64, f64),
-    /// There was as much load at other times, when it did not fail as much.
-    pub(crate) is_not_load: bool,
+    /// Share of the time outside of it with as much load, where there was any to speak of: the load is not why it failed.
+    pub(crate) as_much_load_outside: Option<f64>,
     pub(crate) times: Option<FailedTimes>,
 }
 
@@ -143,7 +143,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         when,
         while_failing,
         interval: share_interval(while_failing.0, while_failing.1),
-        is_not_load: load.is_some_and(|load| load.as_much_outside > AS_MUCH_BEFORE),
+        as_much_load_outside: load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_BEFORE),
         times: times(&series.merged),
     })
 }

@@ -6,9 +6,11 @@
 //! To add one: its file, its field, its line in [`Facts::of`]. Deliberately absent: sentences, which the rules word, and what only one rule asks of
 //! the run, which stands in that rule.
 
+pub(crate) mod bandwidth;
 pub(crate) mod called;
 pub(crate) mod calls_at_once;
 pub(crate) mod changes;
+mod changing_load;
 mod commits;
 mod demand;
 pub(crate) mod exhausted;
@@ -18,6 +20,7 @@ pub(crate) mod generator;
 mod load_blocks;
 pub(crate) mod load_response;
 mod load_stretches;
+pub(crate) mod next_limits;
 pub(crate) mod outages;
 pub(crate) mod plateau;
 pub(crate) mod pools;
@@ -30,12 +33,14 @@ pub(crate) mod signal_moves;
 pub(crate) mod signals;
 pub(crate) mod stalls;
 mod strain;
+pub(crate) mod throughput;
 pub(crate) mod timeline;
 pub(crate) mod waiting;
 
 use run_directory::Run;
 
 use crate::{RunTally, Validity};
+use bandwidth::FullWay;
 use called::CalledEndpoint;
 use calls_at_once::CallCeiling;
 use changes::Changes;
@@ -51,8 +56,9 @@ use search::Search;
 use session_waits::SessionWait;
 use sessions::DatabaseSessions;
 use signals::ObservedSignals;
-use stalls::{PeriodicStalls, SlowSeconds};
+use stalls::{SlowSeconds, Stalls};
 use strain::Strain;
+use throughput::ThroughputDrop;
 use waiting::WaitingStretch;
 
 /// Everything that rules read.
@@ -68,6 +74,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) responses: Vec<LoadResponse>,
     /// Requests whose throughput stopped following the load.
     pub(crate) plateaus: Plateaus,
+    /// A way of the bytes that was full.
+    pub(crate) full_way: Option<FullWay>,
     /// When work waited; the longest first, flows before requests.
     pub(crate) waiting: Vec<WaitingStretch>,
     /// What the system calls.
@@ -88,8 +96,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) pools: Vec<PoolShortage<'a>>,
     /// Calls of the system that failed at the called side.
     pub(crate) faulted_calls: Vec<FaultedCalls<'a>>,
-    /// Pauses that come back at even distances.
-    pub(crate) stalls: Option<PeriodicStalls>,
+    /// When closed load got less done.
+    pub(crate) throughput: Option<ThroughputDrop>,
+    /// Pauses that come back.
+    pub(crate) stalls: Option<Stalls>,
     /// Seconds in which single requests took far longer than usual.
     pub(crate) slow_seconds: Option<SlowSeconds>,
     /// What failed, how and when; most failures first.
@@ -104,18 +114,21 @@ impl<'a> Facts<'a> {
         let signals = ObservedSignals::of(&run.signals);
         let responses = LoadResponse::of(run, tally);
         let plateaus = Plateaus::of(&responses);
+        let full_way = bandwidth::find(run, &plateaus);
         let waiting = waiting::find(run, tally);
         let called = called::find(&signals);
         let call_ceiling = calls_at_once::find(&called, &waiting);
         let sessions_at_ceiling = call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
         let strain = Strain::of(run, &waiting, &plateaus);
-        let changes = changes::find(run, &timeline::of(run, tally), &load_stretches::find(run));
+        let (timelines, steady) = (timeline::of(run, tally), load_stretches::find(run));
+        let changes = changes::find(run, &timelines, &steady).with(changing_load::find(run, &timelines, &steady));
         let search = Search { run, tally, signals: &signals, strain: &strain };
         let exhausted = exhausted::find(&search, &responses, &waiting, call_ceiling.as_ref(), &changes);
         let pools = pools::find(&signals, &strain);
         let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
         let outages = outages::find(run, tally, &signals, &strain);
         let faulted_calls = faulted_calls::find(&signals);
+        let throughput = throughput::find(run, &steady);
         let stalls = stalls::find(run);
         let slow_seconds = SlowSeconds::of(run);
         let failing = failures::find(run, tally);
@@ -127,6 +140,7 @@ impl<'a> Facts<'a> {
             signals,
             responses,
             plateaus,
+            full_way,
             waiting,
             called,
             call_ceiling,
@@ -137,6 +151,7 @@ impl<'a> Facts<'a> {
             session_wait,
             pools,
             faulted_calls,
+            throughput,
             stalls,
             slow_seconds,
             failing,

@@ -13,6 +13,8 @@ const READINGS_MIN: usize = 3;
 /// From which score on a signal moved, and by what part of the larger level it must have.
 const SCORE_MIN: f64 = 4.0;
 const MOVED_MIN: f64 = 0.25;
+/// Cores, or part of the time, below which nothing moved: any machine's own housekeeping is as much.
+const CORES_MIN: f64 = 0.05;
 /// Below this part of its level a signal that was never seen to waver is taken to waver.
 const WAVERS: f64 = 0.02;
 
@@ -33,7 +35,9 @@ pub(crate) struct SignalMove<'a> {
 impl SignalMove<'_> {
     pub(crate) fn has_moved(&self) -> bool {
         let larger = self.before.abs().max(self.after.abs());
-        self.score >= SCORE_MIN && (self.after - self.before).abs() >= MOVED_MIN * larger
+        self.score >= SCORE_MIN
+            && is_worth_telling(self.signal, self.before, self.after)
+            && (self.after - self.before).abs() >= MOVED_MIN * larger
     }
 
     /// `process:8080/cpu from 0.2 to 0.99`.
@@ -43,10 +47,17 @@ impl SignalMove<'_> {
     }
 }
 
-/// All that were read on both sides of an instant, those that moved most first. `from` and `to` bound what is looked at.
+/// Whether two levels differ by more than a trifle, where it is known how much that is.
+pub(crate) fn is_worth_telling(signal: &Signal, before: f64, after: f64) -> bool {
+    !matches!(signal.unit_shown(), "cores" | "share") || (after - before).abs() >= CORES_MIN
+}
+
+/// All that were read on both sides of an instant: those that moved before those that did not, those with a meaning before others, then by how far.
+/// `from` and `to` bound what is looked at.
 pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> Vec<SignalMove<'_>> {
     let mut moves: Vec<SignalMove<'_>> = signals.iter().filter_map(|series| of_signal(series, at, from, to)).collect();
-    moves.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.signal.name.cmp(&b.signal.name)));
+    let place = |found: &SignalMove<'_>| (!found.has_moved(), found.signal.role.is_none());
+    moves.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| b.score.total_cmp(&a.score)).then_with(|| a.signal.name.cmp(&b.signal.name)));
     moves
 }
 

@@ -7,20 +7,27 @@ use run_directory::Run;
 
 use super::load_stretches;
 use super::readings::SignalReadings;
-use crate::robust::{median, spread};
+use super::signal_moves::is_worth_telling;
+use crate::robust::{median, spread, usual_and_slow};
 
 /// How many times the usual longest time of a second the longest must be, and by how much longer.
 const LONGER: f64 = 4.0;
 const LONGER_BY_S: f64 = 0.02;
 /// Pauses that are needed, and the part of the seconds that they may take.
-const PAUSES_MIN: usize = 4;
+const PAUSES_MIN: usize = 3;
 const SECONDS_SHARE_MAX: f64 = 0.4;
 const PERIOD_MIN_S: f64 = 3.0;
 /// How far a distance may be off: a second, since seconds are what is kept, or a tenth.
 const OFF_S: f64 = 1.0;
 const OFF_SHARE: f64 = 0.1;
-/// Chance that pauses at random would come as evenly: four within a second of ten seconds each are one in two hundred.
-const CHANCE_MAX: f64 = 1e-2;
+/// Chance that pauses at random would come as evenly: three within a second of ten seconds each are one in thirteen, four one in two hundred.
+const CHANCE_MAX: f64 = 0.1;
+/// Chance that as many slow requests, each slow by itself, would fall into so few seconds.
+const TOGETHER_MAX: f64 = 1e-4;
+/// Chance of even distances from which they alone are enough.
+const EVEN_BY_ITSELF: f64 = 1e-2;
+/// Seconds that a pause may last to be one, where pauses come unevenly.
+const UNEVEN_MAX: usize = 2;
 /// Load in the slow seconds over that in the others, from which it explains them.
 const MORE_LOAD: f64 = 1.2;
 /// A signal goes along when it is this many of its own spreads away in the slow seconds, and this part of the larger level.
@@ -30,9 +37,10 @@ const SIGNAL_MOVED: f64 = 0.25;
 /// Seconds by which a reading may come late and still tell of a second.
 const LATE_S: f64 = 0.3;
 
-/// Pauses at even distances.
-pub(crate) struct PeriodicStalls {
-    pub(crate) period_s: f64,
+/// Pauses, at even distances or not.
+pub(crate) struct Stalls {
+    /// `None`: at uneven distances.
+    pub(crate) period: Option<Period>,
     /// Begin of each pause. Seconds since the run began.
     pub(crate) at: Vec<f64>,
     /// The longest request of a pause: the median of all pauses, and of the seconds without one.
@@ -44,10 +52,17 @@ pub(crate) struct PeriodicStalls {
     /// Names of the requests that were held up in most pauses, and of those that were not.
     pub(crate) held_up: Vec<String>,
     pub(crate) spared: Vec<String>,
-    /// Chance of so even distances.
-    pub(crate) chance: f64,
+    /// Chance that slow requests would fall into so few seconds by themselves.
+    pub(crate) together: f64,
     /// Signals that go along: name, level in the slow seconds, level in the others, both as shown.
     pub(crate) along: Vec<(String, String, String)>,
+}
+
+/// The distance of pauses, and the chance that random ones would come as evenly.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Period {
+    pub(crate) seconds: f64,
+    pub(crate) chance: f64,
 }
 
 struct Second<'a> {
@@ -79,12 +94,11 @@ fn seconds(run: &Run) -> Vec<Second<'_>> {
 /// The usual longest time, the time from which a second is slow, and the places of those that are.
 fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     let all: Vec<f64> = seconds.iter().map(|second| second.longest_s).collect();
-    let usual = median(&all);
-    let limit = f64::max(LONGER * usual, usual + LONGER_BY_S);
+    let (usual, limit) = usual_and_slow(&all, LONGER, LONGER_BY_S);
     (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
 }
 
-pub(super) fn find(run: &Run) -> Option<PeriodicStalls> {
+pub(super) fn find(run: &Run) -> Option<Stalls> {
     let seconds = seconds(run);
     let (usual, limit, slow) = slow(&seconds);
     if slow.len() < PAUSES_MIN || slow.len() as f64 > SECONDS_SHARE_MAX * seconds.len() as f64 {
@@ -92,7 +106,16 @@ pub(super) fn find(run: &Run) -> Option<PeriodicStalls> {
     }
     let pauses: Vec<&[usize]> = slow.chunk_by(|a, b| b - a == 1).collect();
     let at: Vec<f64> = pauses.iter().map(|pause| seconds[pause[0]].slice.start as f64 / 1e9).collect();
-    let (period_s, chance) = even(&at)?;
+    if at.len() < PAUSES_MIN {
+        return None;
+    }
+    let together = chance_together(&seconds, &slow, limit);
+    let period = even(&at);
+    let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_MAX);
+    let is_known = period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF);
+    if !is_known && (together > TOGETHER_MAX || !is_short) {
+        return None;
+    }
     let slow_seconds: Vec<&Second<'_>> = slow.iter().map(|index| &seconds[*index]).collect();
     if is_of_load(run, &slow_seconds) || is_of_generator(&slow_seconds) {
         return None;
@@ -104,15 +127,15 @@ pub(super) fn find(run: &Run) -> Option<PeriodicStalls> {
         let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
         requests.map(|series| series.service.count() - series.service.count_at_or_below((usual * 1e9) as u64)).sum::<u64>()
     };
-    Some(PeriodicStalls {
-        period_s,
+    Some(Stalls {
+        period,
         longest_s: median(&longest),
         usual_longest_s: usual,
         slow: slow_seconds.iter().map(beyond).sum(),
         requests: slow_seconds.iter().map(|second| count(second.slice)).sum(),
         held_up,
         spared,
-        chance,
+        together,
         along: along(run, &slow_seconds),
         at,
     })
@@ -127,13 +150,22 @@ fn count(slice: &Snapshot) -> u64 {
     slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum()
 }
 
+/// The chance that requests which are slow one by one fall into no more than these seconds: C(S, K) (K / S)^n for n of them in K of S seconds.
+fn chance_together(seconds: &[Second<'_>], slow: &[usize], limit: f64) -> f64 {
+    let above = |second: &Second<'_>| {
+        let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
+        requests.map(|series| series.service.count() - series.service.count_at_or_below((limit * 1e9) as u64)).sum::<u64>()
+    };
+    let requests: u64 = slow.iter().map(|index| above(&seconds[*index])).sum();
+    let (all, some) = (seconds.len() as f64, slow.len() as f64);
+    let choices: f64 = (0..slow.len()).map(|place| ((all - place as f64) / (some - place as f64)).ln()).sum();
+    (choices + requests as f64 * (some / all).ln()).exp().min(1.0)
+}
+
 /// The period, and the chance that pauses which come at random would keep it as well: a distance of a Poisson process lies within `off` of its mean
 /// with probability 2 · off / mean / e. One distance is spent on fitting the period; one that was missed makes a distance of two.
-fn even(at: &[f64]) -> Option<(f64, f64)> {
+fn even(at: &[f64]) -> Option<Period> {
     let distances: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    if at.len() < PAUSES_MIN {
-        return None;
-    }
     let period = median(&distances);
     let off = f64::max(OFF_S, OFF_SHARE * period);
     let keeps = |distance: &&f64| (**distance - period).abs() <= off;
@@ -144,7 +176,7 @@ fn even(at: &[f64]) -> Option<(f64, f64)> {
     let is_even = kept + twice == distances.len() && kept * 4 >= distances.len() * 3;
     // More exactly than to a second: over all of them.
     let exact = (at.last()? - at.first()?) / (kept + 2 * twice) as f64;
-    (is_even && period >= PERIOD_MIN_S && chance <= CHANCE_MAX).then_some((exact, chance))
+    (is_even && period >= PERIOD_MIN_S && chance <= CHANCE_MAX).then_some(Period { seconds: exact, chance })
 }
 
 /// Bursts of load make slow seconds that are no fault of the target's.
@@ -206,7 +238,7 @@ fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
         let (high, low) = (median(&during), median(&others));
         let larger = high.abs().max(low.abs());
         let score = (high - low).abs() / spread(&others).max(0.02 * larger).max(1e-12);
-        if score >= SIGNAL_SCORE && (high - low).abs() >= SIGNAL_MOVED * larger {
+        if score >= SIGNAL_SCORE && (high - low).abs() >= SIGNAL_MOVED * larger && is_worth_telling(&series.signal, low, high) {
             let shown = |value: f64| units::in_unit(value, series.signal.unit_shown());
             found.push((score, (series.signal.name.clone(), shown(high), shown(low))));
         }

@@ -1,10 +1,11 @@
-//! Times that changed while the load stayed the same: a step, a drift, or a part of the requests, from an instant on.
+//! Times that changed while the load stayed the same, or by more than it explains: a step, a drift, or a part of the requests, from an instant on.
 
 use metrics::{MarkKind, SeriesKind, SeriesSlice};
 
+use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::facts::changes::{Change, Shape};
+use crate::facts::changes::{Change, LoadBeside, Shape};
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
@@ -63,10 +64,9 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let requests: Vec<&Change> = with.iter().copied().filter(|other| other.of.kind() == Some(SeriesKind::Request)).collect();
     let names: Vec<&str> = requests.iter().map(|other| other.of.name()).collect();
     let beside = if names.is_empty() { String::new() } else { format!(", and {} with it,", named(&names)) };
-    let load = load(facts, change);
     let what_changed = what(change);
     let what_changed = if beside.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
-    let claim = format!("{what_changed}{beside} while the load stayed the same ({load})");
+    let claim = format!("{what_changed}{beside}{}", under_load(facts, change, !beside.is_empty()));
     let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change);
     let standing = match (change.is_slower(), piles_up) {
         (true, false) => Standing::Symptom,
@@ -87,11 +87,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     if piles_up {
         found = found.rests_on("meanwhile more iterations started than ended: work piled up".to_owned(), Vec::new(), span(change));
     }
-    found = found.or(format!("The load. Ruled out: it stayed at {load}.")).or(if dwarfs {
-        "The load generator. Ruled out: it was late by far less than that.".to_owned()
-    } else {
-        "The load generator. Not ruled out: it was late by about as much; see the validity checks.".to_owned()
-    });
+    found = found.weigh(by_load(facts, change)).weigh(by_generator(facts, change, dwarfs));
     let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
     let found = found.try_next(next(change, moved));
     let doubt = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
@@ -127,7 +123,9 @@ fn what(change: &Change) -> String {
 
 fn numbers(change: &Change) -> String {
     let (before, after) = (change.before, change.after);
-    let when = if change.shape == Shape::Drift {
+    let when = if matches!(change.load, LoadBeside::Compared { .. }) {
+        "at loads as high and as low, and meanwhile".to_owned()
+    } else if change.shape == Shape::Drift {
         "in the first quarter and the last".to_owned()
     } else if change.at_error > 0.0 {
         format!("before and after {} ± {}", clock(change.at), units::seconds(change.at_error))
@@ -157,6 +155,54 @@ fn span(change: &Change) -> (f64, f64) {
     (change.at, change.until.unwrap_or(change.to))
 }
 
+/// What the load did meanwhile, at the end of the claim.
+fn under_load(facts: &Facts<'_>, change: &Change, ends_in_comma: bool) -> String {
+    let comma = if ends_in_comma || matches!(change.shape, Shape::Part { .. }) { "" } else { "," };
+    match change.load {
+        LoadBeside::Same => format!(" while the load stayed the same ({})", load(facts, change)),
+        LoadBeside::Compared { from, to } if change.shape == Shape::Drift => {
+            format!("{comma} at equal loads ({})", loads(facts, from, to))
+        }
+        LoadBeside::Compared { from, to } => format!("{comma} more than the load explains ({})", loads(facts, from, to)),
+        LoadBeside::Reached { load } => format!("{comma} all at once, while the load rose past {}", loads(facts, load, load)),
+    }
+}
+
+/// The load, as another cause.
+fn by_load(facts: &Facts<'_>, change: &Change) -> Alternative {
+    match change.load {
+        LoadBeside::Same => Alternative::ruled_out("The load", format!("it stayed at {}", load(facts, change))),
+        LoadBeside::Compared { .. } => {
+            Alternative::ruled_out("The load", "it was as high and as low at other times, when requests took less")
+        }
+        LoadBeside::Reached { load } => Alternative::not_ruled_out(
+            format!("Something that begins at {}, such as a limit that delays", loads(facts, load, load)),
+            "the load had not been as high before. It is no queue: that would go on growing",
+        ),
+    }
+}
+
+/// The load generator, as another cause.
+fn by_generator(facts: &Facts<'_>, change: &Change, dwarfs: bool) -> Alternative {
+    let late = units::seconds(lag(facts));
+    let by = units::seconds(moved_by(change));
+    if dwarfs {
+        Alternative::ruled_out("The load generator", format!("it was late by {late} at most in 99 % of requests, and the change is {by}"))
+    } else {
+        Alternative::not_ruled_out(
+            "The load generator",
+            format!("it was late by up to {late}, and the change is {by}; see the validity checks"),
+        )
+    }
+}
+
+/// Arrivals per second, or users.
+fn loads(facts: &Facts<'_>, from: f64, to: f64) -> String {
+    let is_open = facts.run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
+    let one = |load: f64| if is_open { units::rate(load) } else { units::counted(load.round() as u64, "user") };
+    if from.round() == to.round() { one(to) } else { format!("{} to {}", one(from), one(to)) }
+}
+
 /// Arrivals per second or users of the stretch.
 fn load(facts: &Facts<'_>, change: &Change) -> String {
     let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= change.from && slice.end as f64 / 1e9 <= change.to);
@@ -181,13 +227,22 @@ fn piles_up(facts: &Facts<'_>, change: &Change) -> bool {
 
 /// Whether the change is so many times as large as the generator was late.
 fn is_beyond_lag(facts: &Facts<'_>, change: &Change, times: f64) -> bool {
+    moved_by(change) >= times * lag(facts)
+}
+
+/// The generator's p99 of lag, whichever is larger, of sending or of reading. Seconds.
+fn lag(facts: &Facts<'_>) -> f64 {
     let read_lag = facts.tally.workers().iter().filter_map(|worker| worker.read_lag.quantile(0.99)).max().unwrap_or(0);
     let lag = facts.tally.together(SeriesKind::Request).and_then(|all| all.lag.quantile(0.99)).unwrap_or(0);
-    let by = match change.shape {
+    lag.max(read_lag) as f64 / 1e9
+}
+
+/// By how much those that changed did. Seconds.
+fn moved_by(change: &Change) -> f64 {
+    match change.shape {
         Shape::Part { typical_s, .. } => typical_s,
         Shape::Step | Shape::Drift => (change.after.median - change.before.median).abs(),
-    };
-    by >= times * lag.max(read_lag) as f64 / 1e9
+    }
 }
 
 /// The phase that holds most of the added time.
@@ -229,7 +284,7 @@ fn moves<'a>(facts: &'a Facts<'_>, change: &Change) -> Vec<SignalMove<'a>> {
 /// What else changed there, and what did not.
 fn beside_it(facts: &Facts<'_>, change: &Change, mut found: RankedFinding) -> RankedFinding {
     let kept: Vec<&str> = facts.changes.kept_beside(change).map(|kept| kept.of.name()).collect();
-    if !kept.is_empty() {
+    if !kept.is_empty() && change.load == LoadBeside::Same {
         found = found.rests_on(format!("{} kept the same times", named(&kept)), Vec::new(), span(change));
     }
     for slice in &facts.run.slices {

@@ -3,10 +3,11 @@
 use metrics::Role;
 
 use super::alternative::Alternative;
-use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
+use super::{looked_at, next_limit};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
 
 /// Times longer than before that a request may hold a member for the size to be the limit, and from which something else is.
@@ -65,7 +66,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     } else {
         format!("Have more than {size} {members}, or use each for less time, and run again.")
     };
-    Some(found.try_next(next))
+    let is_it = |limit: &NextLimit<'_>| limit.role == Role::PoolInUse && [limit.part.part, limit.part.observer].contains(&pool.name);
+    Some(next_limit::told(facts, found, span, &is_it).try_next(next))
 }
 
 /// Nothing that was found holds the members: is it the size?

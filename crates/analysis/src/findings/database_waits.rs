@@ -3,9 +3,11 @@
 use metrics::Role;
 
 use super::alternative::Alternative;
+use super::next_limit;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::next_limits::NextLimit;
 
 /// Commits per iteration that are worth mentioning.
 const COMMITS_PER_ITERATION: f64 = 3.0;
@@ -59,7 +61,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (_, Some(computing)) => found.weigh(Alternative::not_ruled_out("The database's CPU", format!("{computing:.1} sessions computed"))),
         (_, None) => found.weigh(Alternative::not_ruled_out("The database's CPU", "it was not read how many sessions compute")),
     };
-    Some(computing.try_next(advice(wait.role)))
+    let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
+    Some(next_limit::told(facts, computing, stretch, &is_it).try_next(advice(wait.role)))
 }
 
 fn advice(role: Role) -> &'static str {

@@ -4,8 +4,8 @@
 //! their times meanwhile or the processes were seen to be idle, and says nothing when all grow together otherwise.
 
 use super::alternative::Alternative;
-use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
+use super::{looked_at, next_limit};
 use crate::facts::Facts;
 use crate::facts::exhausted::ExhaustedResource;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
@@ -15,6 +15,9 @@ use crate::{Confidence, Evidence, Grade};
 const HALF_MAX: f64 = 0.25;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    if facts.full_way.is_some() {
+        return None;
+    }
     let plateaus = &facts.plateaus;
     let by_generator = |plateau: &Plateau| {
         let (low, high) = (&plateau.low, &plateau.high);
@@ -35,7 +38,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // Where most of what was measured grew together, something that they share is the better explanation: the processor, unless it was seen to be idle.
     let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
     let kept: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
-    is_alone.then(|| finding(facts.generator.grade(), plateaus, (concurrency, whole), kept, cpu))
+    let found = is_alone.then(|| finding(facts.generator.grade(), plateaus, (concurrency, whole), kept, cpu))?;
+    Some(next_limit::told(facts, found, span, &|_| false))
 }
 
 /// What was used up or waited for meanwhile says more than a number; but a core that only looks used up does not, where other requests show that it is

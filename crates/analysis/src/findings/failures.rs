@@ -2,6 +2,7 @@
 
 use metrics::{Outcome, SeriesKind};
 
+use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::changes::Change;
@@ -105,8 +106,9 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
     if !kept.is_empty() {
         found = found.rests_on(format!("none of {} failed", named(&kept)), Vec::new(), span);
     }
-    if failing.is_not_load {
-        found = found.or("The load. Ruled out: there was as much of it at other times.");
+    if let Some(share) = failing.as_much_load_outside {
+        let told = format!("{} of the other seconds had as much of it", units::share(share));
+        found = found.weigh(Alternative::ruled_out("The load", told));
     }
     let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     RankedFinding { doubt, ..found.try_next(next(failing)) }

@@ -2,6 +2,7 @@
 
 use metrics::Role;
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -44,13 +45,14 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     // Once the number of connections stands still, a leak goes on. Where it never stands still, nothing tells the two apart.
     let level: Vec<&(f64, f64, f64)> = points[risen..].iter().filter(|point| point.1 >= 0.99 * most).collect();
     let afterwards = level.iter().map(|point| point.2 - full.2).fold(0.0, f64::max);
+    let busy = busy_share(facts, &level);
     if most - least < CONNECTIONS_MIN
         || each < EACH_MIN_BYTES
         || all < ALL_MIN_BYTES
         || explained < EXPLAINED_MIN
         || level.len() < LEVEL_MIN
         || afterwards > AFTERWARDS_MAX * all
-        || are_busy(facts, &level)
+        || busy >= BUSY_MIN
     {
         return None;
     }
@@ -70,8 +72,14 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
                 vec![memory.name(), "in_flight/connections".to_owned()],
                 (first.0, full.0),
             )
-            .or("A leak would go on after all have connected. Ruled out: memory then stayed level.")
-            .or("Requests in progress, which a backlog piles up. Ruled out: most connections had none.")
+            .weigh(Alternative::ruled_out(
+                "A leak, which would go on after all have connected",
+                format!("memory then grew by no more than {:.0} MB", afterwards / 1e6),
+            ))
+            .weigh(Alternative::ruled_out(
+                "Requests in progress, which a backlog piles up",
+                format!("{} of the connections had one", units::share(busy)),
+            ))
             .try_next(
                 "Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run \
              again: it should fall to tens of kilobytes.",
@@ -79,8 +87,8 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     )
 }
 
-/// Whether most connections had a request in progress: memory may then be that of the requests.
-fn are_busy(facts: &Facts<'_>, level: &[&(f64, f64, f64)]) -> bool {
+/// Share of the connections with a request in progress: where most have one, memory may be that of the requests.
+fn busy_share(facts: &Facts<'_>, level: &[&(f64, f64, f64)]) -> f64 {
     let is_level = |slice: &&metrics::Snapshot| level.iter().any(|point| (point.0 - slice.end as f64 / 1e9).abs() < 1e-6);
     let (mut in_flight, mut connections) = (0.0, 0.0);
     for slice in facts.run.slices.iter().filter(is_level) {
@@ -88,7 +96,7 @@ fn are_busy(facts: &Facts<'_>, level: &[&(f64, f64, f64)]) -> bool {
         in_flight += slice.generator.iter().map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / length;
         connections += slice.generator.iter().map(|worker| worker.connections).sum::<u64>() as f64;
     }
-    in_flight >= BUSY_MIN * connections
+    in_flight / f64::max(connections, 1.0)
 }
 
 /// Slope of memory over connections by least squares, and the part of the variance that it explains.

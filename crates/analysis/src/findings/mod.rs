@@ -4,6 +4,7 @@
 //! docs/findings.md, and tests in `tests/it` with as many systems that it must not accuse as systems that it must explain.
 
 mod alternative;
+mod bandwidth;
 mod call_ceiling;
 mod change;
 mod connection_pool;
@@ -13,6 +14,7 @@ mod failures;
 mod generator;
 mod looked_at;
 mod memory_per_connection;
+mod next_limit;
 mod order;
 mod outage;
 mod ranked;
@@ -22,6 +24,7 @@ mod retries;
 mod saturation;
 mod slow_dependency;
 mod stall;
+mod throughput;
 mod two_kinds;
 mod unstable_queue;
 
@@ -34,12 +37,14 @@ type FindingRule = fn(&Facts<'_>) -> Option<RankedFinding>;
 /// Their order decides between findings of equal rank.
 const RULES: &[FindingRule] = &[
     outage::find,
+    bandwidth::find,
     call_ceiling::find,
     connection_pool::find,
     order::find,
     retries::find,
     memory_per_connection::find,
     two_kinds::find,
+    throughput::find,
     stall::find,
     rate_limit::find,
     database_waits::find,

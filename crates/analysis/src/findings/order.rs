@@ -6,6 +6,7 @@
 //! Where the calls that serve a journey were seen, their mean length is the measure: in order, next to nobody is overtaken by one that started eight of
 //! them later. The median is none then, as it grows with the backlog.
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::waiting::WaitingStretch;
@@ -78,9 +79,15 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
             (waiting.from, waiting.to),
         );
     let finding = if hold > 0.0 {
-        finding.or(format!("Calls of different length. Ruled out: they took {} on average.", units::seconds(hold)))
+        finding.weigh(Alternative::ruled_out(
+            "Calls of different length",
+            format!("they took {} on average, and the worst was overtaken by {}", units::seconds(hold), units::seconds(worst)),
+        ))
     } else {
-        finding
+        finding.weigh(Alternative::not_ruled_out(
+            "Journeys that take longer by themselves",
+            "the calls that serve them were not seen (as stubs of the test)",
+        ))
     };
     Some(
         finding

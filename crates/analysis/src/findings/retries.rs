@@ -2,6 +2,7 @@
 
 use metrics::Histogram;
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -21,7 +22,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let name = &flow.merged.name;
         let (calls, endpoint) = (units::counted(faulted.count, "call"), faulted.endpoint);
         let claim = format!(
-            "{} of \"{name}\" took {} longer: {calls} to \"{endpoint}\" failed there and had to be made again",
+            "{} of \"{name}\" took {} longer: their first call to \"{endpoint}\" failed there and had to be made again",
             units::counted(slow, "journey"),
             units::seconds(delay)
         );
@@ -40,7 +41,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                     whole,
                 )
                 .rests_on(format!("{calls} met a fault at \"{endpoint}\""), vec![faulted.signal.clone()], whole)
-                .or("A queue. Ruled out for these: as many journeys were held up as calls failed, and by one and the same time.")
+                .weigh(Alternative::ruled_out(
+                    "A queue",
+                    format!("{} were held up and {calls} failed, with no journey between these and the others", units::count(slow)),
+                ))
+                .weigh(Alternative::not_ruled_out("That other journeys' calls failed", "it is not recorded whose call met a fault"))
                 .try_next("Retry sooner at first, and later each time; a failure that is likely gone at once need not wait that long."),
         )
     })

@@ -1,10 +1,14 @@
 //! A resource of the machine or of a process is used up while work is held up: CPU, heap, disk, descriptors.
 
+use metrics::Role;
+
 use super::alternative::Alternative;
+use super::next_limit;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource, MachineCpu};
+use crate::facts::next_limits::NextLimit;
 use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
@@ -25,6 +29,14 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ExhaustedResource::Heap { process, collecting, heap } => heap_too_small(exhausted, process, *collecting, *heap),
         ExhaustedResource::MachineCpu(machine) => machine_cpu(facts, exhausted, machine),
         ExhaustedResource::ProcessCpu(process) => process_cpu(exhausted, process),
+        ExhaustedResource::Network { device, is_sending, used, speed } => {
+            let way = if *is_sending { "sends" } else { "receives" };
+            let (rate, most) = (units::bytes(*used as u64), units::bytes(*speed as u64));
+            let claim = format!("The link of {device} is full: it {way} {rate}/s of {most}/s while work waits");
+            let text = format!("{} of what the link can carry, on average", units::share(used / speed));
+            begun(exhausted, "bandwidth", Confidence::High, claim, text)
+                .try_next("Send fewer bytes (compression, smaller pages, a cache near the client), or use a wider link.")
+        }
         ExhaustedResource::Disk { device, busy, queue } => {
             let claim = format!("The disk {device} is saturated: {queue:.0} requests are at it on average while work waits");
             let text = format!("busy for {} of the time", units::share(*busy));
@@ -33,8 +45,29 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             )
         }
     };
+    let found = next_limit::told(facts, found, (exhausted.from, exhausted.to), &|limit| is_of(&exhausted.resource, limit));
     let others = facts.exhausted[1..].iter().map(|other| name(&other.resource));
     Some(others.fold(found, |found, other| found.or(format!("{other} was at its limit, too, and may be the next one."))))
+}
+
+/// Whether a resource is the one that was used up, or a part of it. Pools wait for whatever that is.
+fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
+    let is_process = |name: &str| limit.part.observer == name && matches!(limit.role, Role::ProcessCpu | Role::ProcessThreadCpuMax);
+    let is_cpu = matches!(limit.role, Role::ProcessCpu | Role::ProcessThreadCpuMax | Role::GroupCpu);
+    match resource {
+        ExhaustedResource::GroupCpu { .. } | ExhaustedResource::MachineCpu(_) => is_cpu,
+        ExhaustedResource::ProcessCpu(cpu) => match cpu.limit {
+            CpuLimit::OneThread(_) => limit.role == Role::ProcessThreadCpuMax && limit.part.observer == cpu.process,
+            CpuLimit::Cores(_) => is_process(cpu.process),
+            CpuLimit::All(_) => is_cpu,
+        },
+        ExhaustedResource::Heap { process, .. } => is_process(process),
+        ExhaustedResource::Disk { device, .. } => limit.role == Role::DiskBusy && limit.part.part == *device,
+        ExhaustedResource::Network { device, .. } => {
+            matches!(limit.role, Role::NetworkReceived | Role::NetworkSent) && limit.part.part == *device
+        }
+        ExhaustedResource::Descriptors { .. } => false,
+    }
 }
 
 fn name(resource: &ExhaustedResource<'_>) -> String {
@@ -45,6 +78,7 @@ fn name(resource: &ExhaustedResource<'_>) -> String {
         ExhaustedResource::ProcessCpu(cpu) => format!("The CPU of \"{}\"", cpu.process),
         ExhaustedResource::MachineCpu(_) => "The machine's CPU".to_owned(),
         ExhaustedResource::Disk { device, .. } => format!("The disk {device}"),
+        ExhaustedResource::Network { device, .. } => format!("The link of {device}"),
     }
 }
 

@@ -1,12 +1,15 @@
-//! Requests stand still at even distances: a job, a flush, a collection that comes back.
+//! Requests stand still again and again, at even distances or not: a job, a flush, a collection that comes back.
 
+use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::facts::stalls::Stalls;
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
-/// Chance of so even pauses from which they are no chance.
+/// Chance of so even pauses from which they are no chance, and from which they hardly are.
 const SURE: f64 = 1e-3;
+const LIKELY: f64 = 1e-2;
 /// Signals and instants that are named.
 const NAMED_MAX: usize = 3;
 
@@ -20,12 +23,20 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         _ => "requests take".to_owned(),
     };
     let (longest, usual) = (units::seconds(stalls.longest_s), units::seconds(stalls.usual_longest_s));
-    let period = units::seconds(stalls.period_s);
-    let claim = format!("Every {period} {who} up to {longest}: the target stands still for about that long");
-    let confidence = if stalls.chance <= SURE { Confidence::High } else { Confidence::Medium };
+    let when = match stalls.period {
+        Some(period) => format!("Every {}", units::seconds(period.seconds)),
+        None => format!("{} times, unevenly spaced,", stalls.at.len()),
+    };
+    let claim = format!("{when} {who} up to {longest}: the target stands still for about that long");
+    let confidence = match stalls.period {
+        Some(period) if period.chance <= SURE => Confidence::High,
+        Some(period) if period.chance <= LIKELY => Confidence::Medium,
+        _ => Confidence::Low,
+    };
+    let rule = if stalls.period.is_some() { "periodic-stall" } else { "stall" };
     let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
-    let found = RankedFinding::new(Standing::Fault, "periodic-stall", confidence, claim).rests_on(
+    let found = RankedFinding::new(Standing::Fault, rule, confidence, claim).rests_on(
         format!(
             "{} pauses, at {} and so on: the slowest request of such a second took {longest}, of any other {usual}; {} of the {} requests that \
              ended in those seconds were slower than usual",
@@ -47,17 +58,36 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found.rests_on(format!("{} kept going meanwhile", named(&spared)), Vec::new(), (from, to))
     };
     let found = found
-        .or(format!("Chance. Ruled out: pauses that come at random would be as evenly spaced in {} of runs.", units::share(stalls.chance)))
-        .or("The load. Ruled out: no more of it came in those seconds.")
-        .or("The load generator. Ruled out: it did not stand still in most of them.");
+        .weigh(by_chance(stalls))
+        .weigh(Alternative::ruled_out("The load", "no more of it came in those seconds"))
+        .weigh(Alternative::ruled_out("The load generator", "in most of those seconds it stood still for less than half as long"));
+    let often = stalls.period.map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", units::seconds(period.seconds)));
     let next = if stalls.along.is_empty() {
         format!(
-            "Look for what the system does every {period}: a job, a flush or checkpoint, a full collection, a cache that expires. Observing its \
-             process, its database and its runtime shows which of them goes along."
+            "Look for what the system does {often}: a job, a flush or checkpoint, a full collection, a cache that expires. Observing its \
+             process, its database and its runtime shows which of them goes along. A longer run shows whether the pauses keep their distance."
         )
     } else {
-        format!("Look for what does that every {period}, and let it do less at a time or aside from requests.")
+        format!("Look for what does that {often}, and let it do less at a time or aside from requests.")
     };
     let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     Some(RankedFinding { doubt, ..found.try_next(next) })
+}
+
+/// Chance, as another cause: of the distances, or of slow requests that fall together.
+fn by_chance(stalls: &Stalls) -> Alternative {
+    const OTHER: &str = "Chance";
+    match stalls.period {
+        Some(period) => {
+            let told = format!("pauses that come at random would be as evenly spaced in {} of runs", units::share(period.chance));
+            if period.chance <= LIKELY { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+        }
+        None => Alternative::ruled_out(
+            OTHER,
+            format!(
+                "requests that are slow by themselves would fall into so few seconds in less than {} of runs",
+                units::share(stalls.together.max(1e-5))
+            ),
+        ),
+    }
 }

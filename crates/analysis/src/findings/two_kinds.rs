@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use metrics::{Histogram, Outcome, SeriesKind};
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::summary::outcome;
@@ -79,7 +80,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             vec!["response/p50".to_owned(), "response/max".to_owned()],
             (0.0, facts.tally.duration_seconds()),
         )
-        .or("Pauses of the target or the network. Ruled out: those fall into a few seconds of a run, not into all of them.");
+        .weigh(Alternative::ruled_out(
+            "Pauses of the target or the network, which fall into a few seconds of a run",
+            format!("slow ones ended in {} of its seconds", units::count(seconds_with(facts, &request, &hump))),
+        ));
     Some(match known {
         Some((groups, evidence)) => found
             .rests_on(evidence, Vec::new(), (0.0, facts.tally.duration_seconds()))
@@ -114,7 +118,9 @@ fn connecting(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Opt
     } else {
         found
     };
-    Some(found.or("The target's own work. Ruled out: those requests had not been sent yet.").try_next(
+    let unsent =
+        Alternative::ruled_out("The target's own work", format!("{} of them had not been sent yet", units::count(slow.min(hump.count))));
+    Some(found.weigh(unsent).try_next(
         "Look at the listener's backlog (somaxconn, the accept loop), and at what drops packets on the way; keep connections open.",
     ))
 }
@@ -200,6 +206,13 @@ fn hump(times: &Histogram) -> Option<Hump> {
 /// Requests that took from `low` up to, not including, `high`.
 fn between(times: &Histogram, low: u64, high: u64) -> u64 {
     times.bars().filter(|(from, ..)| (low..high).contains(from)).map(|(.., count)| count).sum()
+}
+
+/// Seconds in which one of them ended.
+fn seconds_with(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> u64 {
+    let is_mine = |second: &&metrics::SeriesSlice| request.groups.iter().any(|series| series.merged.key == second.key);
+    let has_slow = |slice: &&metrics::Snapshot| slice.series.iter().filter(is_mine).any(|second| second.service.max() >= hump.from_ns);
+    facts.run.slices.iter().filter(has_slow).count() as u64
 }
 
 /// Whether slow ones come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.

@@ -1,5 +1,6 @@
 //! An unstable queue: more comes in than goes out, for as long as the load lasts.
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::waiting::WaitingStretch;
@@ -44,7 +45,10 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
             waiting.columns(),
             (waiting.load_to, waiting.to),
         )
-        .or("A burst that the queue absorbs and works off again. Ruled out: it grew until the load ended.")
+        .weigh(Alternative::ruled_out(
+            "A burst that the queue absorbs and works off again",
+            format!("it grew until the load ended, at {}", crate::instant::clock(waiting.load_to)),
+        ))
         .try_next(format!(
             "Below {} it is stable. The finding before this one says what keeps it from going faster; if there is none, observe what \
              works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",

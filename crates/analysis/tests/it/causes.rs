@@ -158,7 +158,7 @@ fn journeys_whose_call_failed_are_told_as_such_and_not_as_starved() {
         let found = conclude(&run).verdict.findings;
         let claims: Vec<&str> = found.findings.iter().map(|finding| finding.claim.as_str()).collect();
         let expected =
-            "15 journeys of \"Time to send\" took 1 min longer: 15 calls to \"subscriber\" failed there and had to be made again";
+            "15 journeys of \"Time to send\" took 1 min longer: their first call to \"subscriber\" failed there and had to be made again";
         assert_eq!(claims.contains(&expected), failed > 0, "{}", shown(&found));
         assert!(failed == 0 || found.findings.iter().all(|finding| finding.rule != "order"), "{}", shown(&found));
     }
@@ -355,6 +355,27 @@ fn a_dependency_that_becomes_slower_is_named_only_where_it_did() {
         let found = with_hold(unchanged);
         let claims: Vec<&str> = found.findings.iter().map(|finding| finding.claim.as_str()).collect();
         assert_eq!(claims, ["\"Pay\" went from 53.0 ms to 503 ms at 0:30 while the load stayed the same (40/s)"], "{}", shown(&found));
+    }
+}
+
+/// Workers that are all busy leave at an even pace, too: they are set aside only where the calls at once were seen to vary.
+#[test]
+fn an_even_pace_looks_at_the_workers_before_it_sets_them_aside() {
+    let with_most = |most: &dyn Fn(u64) -> f64| {
+        let mut run = simulate(&Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, 3);
+        run.signals.retain(|series| !series.signal.name.starts_with("process"));
+        gauge("stub:subscriber", "in_flight_max").role(Role::CallsInFlightMax).each_second(&mut run, most);
+        // On average few of them are in calls, so that it is no ceiling.
+        gauge("stub:subscriber", "in_flight").role(Role::CallsInFlight).each_second(&mut run, |second| 2.0 + (second % 2) as f64);
+        conclude(&run).verdict.findings
+    };
+    for (found, says) in [
+        (with_most(&|second| 6.0 + (second % 5) as f64), "Workers that are all busy with calls. Ruled out: the most calls at once were"),
+        (with_most(&|_| 20.0), "Workers that are all busy with calls. Not ruled out: the most calls at once were 20 in 100 %"),
+    ] {
+        let even =
+            found.findings.iter().find(|finding| finding.claim.contains("leave at an even")).unwrap_or_else(|| panic!("{}", shown(&found)));
+        assert!(even.alternatives.iter().any(|other| other.starts_with(says)), "{}", shown(&found));
     }
 }
 

@@ -307,6 +307,68 @@ fn doubled_medians_are_found_within_two_seconds_of_their_instant() {
     assert!(missed.len() as u64 * 20 <= RUNS, "{} of {RUNS}:\n{}", missed.len(), missed.join("\n"));
 }
 
+/// Three pauses are few, and are told with what that is worth.
+#[test]
+fn three_pauses_are_told_with_low_confidence() {
+    let stalled = |at: &'static [u32]| {
+        let time = move |second: u32, draws: &mut Draws| {
+            0.003 * noise(0.3, draws) + if at.contains(&second) && draws.uniform() < 0.4 { 0.2 + draws.uniform() * 0.2 } else { 0.0 }
+        };
+        findings(&constant(40, 30, &[Request { name: "A", time: &time, outcome: &passes }], 11))
+    };
+    let even = stalled(&[8, 18, 28]);
+    assert!(even[0].rule == "periodic-stall" && even[0].confidence == Confidence::Low, "{}", shown(&even));
+    assert!(even[0].alternatives[0].starts_with("Chance. Not ruled out: pauses that come at random"), "{}", shown(&even));
+    let uneven = stalled(&[8, 14, 33]);
+    assert!(
+        uneven[0].rule == "stall" && uneven[0].claim.starts_with("3 times, unevenly spaced, requests take up to"),
+        "{}",
+        shown(&uneven)
+    );
+    assert!(uneven[0].confidence == Confidence::Low && uneven[0].alternatives[0].starts_with("Chance. Ruled out"), "{}", shown(&uneven));
+}
+
+/// One request of many that is slow by itself, now and then, is no pause.
+#[test]
+fn single_slow_requests_are_no_pauses() {
+    for seed in 0..40 {
+        let time = |_: u32, draws: &mut Draws| 0.003 * noise(0.3, draws) + if draws.uniform() < 0.004 { 0.3 } else { 0.0 };
+        let found = findings(&constant(60, 30, &[Request { name: "A", time: &time, outcome: &passes }], seed));
+        assert!(!rules(&found).contains(&"stall") && !rules(&found).contains(&"periodic-stall"), "{seed}: {}", shown(&found));
+    }
+}
+
+/// What any machine does by itself is not told beside a change, and what has a meaning comes first.
+#[test]
+fn a_hairs_breadth_of_a_core_is_not_said_to_have_moved() {
+    let time = |second: u32, draws: &mut Draws| 0.004 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
+    let mut run = constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 1);
+    let late = |second: u64| f64::from(u8::from(second >= 20));
+    counter("host", "cpu").label("mode", "nice").role(Role::MachineCpu).each_second(&mut run, |second| 0.001 + 0.02 * late(second));
+    run.signals[0].signal.unit = metrics::unit::SECONDS.to_owned();
+    gauge("app", "unknown").each_second(&mut run, |second| 1.0 + 90.0 * late(second));
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| 1.0 + 9.0 * late(second));
+    let found = findings(&run);
+    let moved: Vec<&str> =
+        found[0].evidence.iter().map(|evidence| evidence.text.as_str()).filter(|text| text.ends_with("at the same time")).collect();
+    assert!(moved.len() == 2 && moved[0].starts_with("postgres/active from") && moved[1].starts_with("app/unknown"), "{moved:?}");
+}
+
+/// Requests of one name in two scenarios are told apart.
+#[test]
+fn rows_of_changes_name_the_scenario_and_the_group() {
+    let slices = (0..60u32).map(|second| {
+        let mut slice = Slice::new(second).arrivals(20);
+        for n in 0..20 {
+            slice = slice.request_in("Basket", "Pay", if second >= 30 { 200 * MS } else { 5 * MS } + n * MS / 10);
+        }
+        slice.done()
+    });
+    let summary = conclude(&made::run_of(plan(open(20.0, 60)), slices.collect()));
+    let row = summary.changes.iter().find(|change| change.name == "Pay").unwrap_or_else(|| panic!("{:?}", summary.changes));
+    assert_eq!((row.scenario.as_str(), row.group.as_str()), ("Buy", "Basket"));
+}
+
 /// Too few pauses for a finding, but the maximum of the same report shows them.
 #[test]
 fn slow_seconds_forbid_to_say_that_no_limit_was_reached() {

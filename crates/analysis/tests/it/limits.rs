@@ -259,6 +259,19 @@ fn a_statement_that_takes_all_busy_sessions_is_named() {
     assert!(others.into_iter().all(|finding| finding.confidence == Confidence::Low), "{}", shown(&found));
 }
 
+/// The database is not observed as a process, and computes on the machine's last core: its statement comes first, and nobody says that programs which
+/// are not observed do.
+#[test]
+fn a_statement_comes_before_the_machine_that_it_keeps_busy() {
+    let mut run = ten_seconds_of(Role::SessionsOnCpu, "CPU");
+    gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+    let idle = counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle);
+    idle.each_second(&mut run, |second| if (18..32).contains(&second) { 0.05 } else { 1.6 });
+    let found = findings(&run);
+    assert!(found[0].rule == "database-waits" && found[0].claim.contains("`select"), "{}", shown(&found));
+    assert!(!shown(&found).contains("processes that are not observed"), "{}", shown(&found));
+}
+
 /// What sessions do while nothing waits is nobody's fault.
 #[test]
 fn busy_sessions_that_hold_nothing_up_are_not_named() {

@@ -4,6 +4,7 @@
 
 mod causes;
 mod changes;
+mod changing_load;
 mod comparison;
 mod contradictions;
 mod corpus;
@@ -15,6 +16,7 @@ mod fluid;
 mod limits;
 mod live;
 mod made;
+mod next;
 mod onsets;
 mod pipeline;
 mod services;

@@ -447,6 +447,8 @@ pub(crate) fn failed_summary() -> Summary {
     ];
     summary.changes = vec![ChangeRow {
         of: ChangedThing::Request,
+        scenario: String::new(),
+        group: String::new(),
         name: "Create ticket".to_owned(),
         metric: "service.p50".to_owned(),
         at_seconds: 20.0,

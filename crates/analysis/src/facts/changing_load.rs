@@ -1,0 +1,359 @@
+//! What changed in time while the load changed, too: only what the load does not explain.
+//!
+//! Times follow the load, so each timeline is held against its own load response: the monotone line through its times over the load (isotonic regression
+//! in least absolute deviations; Barlow, Bartholomew, Bremner & Brunk 1972). What is left goes to the tests of [`super::changes`]. A shift counts where
+//! the load was as high, and as low, at other times, when requests took less.
+//!
+//! Under a load that only rises, time and load are one, and no residual tells them apart. There a step counts that no queue makes: within a few
+//! seconds, level before and after, while throughput goes on following the load. That a load had been reached is not ruled out then.
+
+use plan::LoadProfile;
+use run_directory::Run;
+
+use super::changes::{BY_MIN_S, Change, LoadBeside, RATIO_MIN, REMEMBERED, Shape, fits_a_line, level, matters, part, seconds};
+use super::load_stretches::{self, SteadyStretch};
+use super::timeline::{SeriesTimeline, TimelinePoint};
+use crate::robust::{discoveries, line, median, quantile};
+use crate::shift::{self, Shift};
+use crate::trend::{self, Trend};
+
+/// Share of false discoveries that is accepted.
+const FALSE_DISCOVERIES: f64 = 0.005;
+/// Points without which no load response is seen.
+const POINTS_MIN: usize = 20;
+/// Part of the loaded time from which one stretch of steady load is all there is.
+const STEADY: f64 = 0.9;
+/// Slices over which the load is taken.
+const SMOOTHED: usize = 5;
+/// Points at least as high, and at least as low, that a load is held against: how many are needed, how many are taken, and what counts as the same.
+const BESIDE_MIN: usize = 3;
+const BESIDE_MAX: usize = 8;
+const SAME: f64 = 0.05;
+/// Share of the points of a stretch whose load may be beyond what it is held against.
+const EDGE: f64 = 0.1;
+/// Points on either side of an onset that show whether it was sudden.
+const AROUND: usize = 5;
+/// Part of a step that must be there within them, and part that may be a slope on either side.
+const SUDDEN: f64 = 0.7;
+const SLOPE: f64 = 0.35;
+/// How much faster than usual the load may rise there, and by how much at any rate.
+const RISES: f64 = 3.0;
+const RISES_BY: f64 = 0.1;
+/// Part of what was asked for that must still be done.
+const FOLLOWED: f64 = 0.95;
+/// How far instants of equal load may be from each other, and how many pairs of them show a drift.
+const PAIRED: f64 = 0.1;
+const PAIRS_MIN: usize = 8;
+
+/// The median first.
+const NUMBERS: [fn(&TimelinePoint) -> f64; 2] = [|point| point.median, |point| point.mean];
+
+/// What each slice was asked for, and the most that the system may still feel of it. 0 where there was no load.
+struct AskedBySlice {
+    now: Vec<f64>,
+    remembered: Vec<f64>,
+}
+
+/// Points of one timeline, with the load and one of their numbers, as a logarithm.
+struct LoadedTimeline<'a> {
+    timeline: &'a SeriesTimeline,
+    points: &'a [TimelinePoint],
+    now: Vec<f64>,
+    /// The load as far as it is remembered.
+    load: Vec<f64>,
+    values: Vec<f64>,
+    /// 0: the median.
+    number: usize,
+}
+
+/// What is looked for in a response.
+#[derive(Clone, Copy)]
+enum Found {
+    /// Left beside the monotone line.
+    Beside(Shift),
+    /// Left beside a slope.
+    Sudden(Shift),
+    Drift(Trend),
+    Nothing,
+}
+
+impl Found {
+    fn p_value(self) -> f64 {
+        match self {
+            Found::Beside(shift) | Found::Sudden(shift) => shift.p_value,
+            Found::Drift(trend) => trend.p_value,
+            Found::Nothing => 1.0,
+        }
+    }
+}
+
+/// Nothing where the load stayed the same, or is of two kinds that do not add up.
+pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch]) -> Vec<Change> {
+    let Some(asked) = asked(run, stretches) else { return Vec::new() };
+    let responses: Vec<LoadedTimeline<'_>> = timelines.iter().flat_map(|timeline| responses(timeline, &asked)).collect();
+    let tested: Vec<(&LoadedTimeline<'_>, Found)> =
+        responses.iter().flat_map(|response| response.tested().into_iter().map(move |found| (response, found))).collect();
+    let p_values: Vec<f64> = tested.iter().map(|(_, found)| found.p_value()).collect();
+    let significant = tested.iter().zip(discoveries(&p_values, FALSE_DISCOVERIES)).filter(|(_, is)| *is).map(|(test, _)| test);
+    let mut found: Vec<(usize, Change)> =
+        significant.filter_map(|(response, test)| Some((response.number, response.judged(run, &asked, *test)?))).collect();
+    // The median speaks for the others, and what the load is ruled out for comes first.
+    found.sort_by_key(|(number, change)| (matches!(change.load, LoadBeside::Reached { .. }), *number > 0));
+    let mut told: Vec<Change> = Vec::new();
+    for (_, change) in found {
+        if !told.iter().any(|told| told.of == change.of) {
+            told.push(change);
+        }
+    }
+    told
+}
+
+/// `None`: there is nothing to look at.
+fn asked(run: &Run, stretches: &[SteadyStretch]) -> Option<AskedBySlice> {
+    let leaves = run.plan.load.leaves();
+    let open = leaves.iter().filter(|leaf| matches!(leaf.profile, LoadProfile::Open { .. })).count();
+    let raw = load_stretches::asked_in_all(run);
+    let loaded = raw.iter().filter(|load| **load > 0.0).count();
+    let steady = stretches.iter().map(|stretch| stretch.to - stretch.from).max().unwrap_or(0);
+    if (open != 0 && open != leaves.len()) || steady as f64 >= STEADY * loaded as f64 {
+        return None;
+    }
+    let first = raw.iter().position(|load| *load > 0.0)?;
+    let last = raw.iter().rposition(|load| *load > 0.0)?;
+    let mean = |at: usize| {
+        let around = &raw[at.saturating_sub(SMOOTHED / 2).max(first)..(at + SMOOTHED / 2 + 1).min(last + 1)];
+        around.iter().sum::<f64>() / around.len().max(1) as f64
+    };
+    // The first and the last second are seldom whole.
+    let now: Vec<f64> = (0..raw.len()).map(|at| if at > first && at < last { mean(at) } else { 0.0 }).collect();
+    let remembered = |at: usize| if now[at] > 0.0 { highest(&now[at.saturating_sub(REMEMBERED)..=at]) } else { 0.0 };
+    let remembered = (0..raw.len()).map(remembered).collect();
+    Some(AskedBySlice { now, remembered })
+}
+
+fn highest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+fn responses<'a>(timeline: &'a SeriesTimeline, asked: &AskedBySlice) -> Vec<LoadedTimeline<'a>> {
+    let is_loaded = |point: &TimelinePoint| asked.now.get(point.from..point.to).is_some_and(|asked| asked.iter().all(|load| *load > 0.0));
+    let first = timeline.points.iter().position(is_loaded).unwrap_or(0);
+    let last = timeline.points.iter().rposition(is_loaded).map_or(0, |last| last + 1);
+    let points = timeline.points.get(first..last).unwrap_or(&[]);
+    if points.len() < POINTS_MIN || !points.iter().all(is_loaded) {
+        return Vec::new();
+    }
+    let loads = |asked: &[f64]| points.iter().map(|point| highest(&asked[point.from..point.to])).collect::<Vec<f64>>();
+    let (now, load) = (loads(&asked.now), loads(&asked.remembered));
+    let of = |(number, value): (usize, fn(&TimelinePoint) -> f64)| LoadedTimeline {
+        timeline,
+        points,
+        now: now.clone(),
+        load: load.clone(),
+        values: points.iter().map(|point| value(point).max(1e-9).ln()).collect(),
+        number,
+    };
+    NUMBERS.into_iter().enumerate().map(of).collect()
+}
+
+impl LoadedTimeline<'_> {
+    /// Only the median tells a drift: tails waver.
+    fn tested(&self) -> Vec<Found> {
+        let left = self.left_by_load();
+        let (shift, trend) = (shift::find(&left), trend::find(&left));
+        let is_step = shift.filter(|shift| !trend.is_some_and(|trend| fits_a_line(&left, shift, &trend)));
+        let beside = is_step.map_or(Found::Nothing, Found::Beside);
+        let sudden = shift::find(&self.left_by_slope()).map_or(Found::Nothing, Found::Sudden);
+        let drift = (self.number == 0).then(|| trend.map_or(Found::Nothing, Found::Drift));
+        [beside, sudden].into_iter().chain(drift).collect()
+    }
+
+    /// Beside the monotone line over the load.
+    fn left_by_load(&self) -> Vec<f64> {
+        let mut order: Vec<usize> = (0..self.now.len()).collect();
+        order.sort_by(|a, b| self.now[*a].total_cmp(&self.now[*b]));
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        for index in order {
+            // Equal loads are one block from the start.
+            match blocks.last_mut() {
+                Some(block) if self.now[block[0]] == self.now[index] => block.push(index),
+                _ => blocks.push(vec![index]),
+            }
+            while let [.., before, last] = &blocks[..]
+                && self.middle(before) > self.middle(last)
+            {
+                let merged = blocks.pop().unwrap_or_default();
+                if let Some(before) = blocks.last_mut() {
+                    before.extend(merged);
+                }
+            }
+        }
+        let mut left = self.values.clone();
+        for block in blocks {
+            let fitted = self.middle(&block);
+            block.iter().for_each(|index| left[*index] -= fitted);
+        }
+        left
+    }
+
+    /// Beside the slope that neighbours have, which a step hardly moves.
+    fn left_by_slope(&self) -> Vec<f64> {
+        let pairs = (0..self.now.len()).flat_map(|i| (i + AROUND..(i + 2 * AROUND).min(self.now.len())).map(move |j| (i, j)));
+        let rises = pairs.map(|(i, j)| (self.now[j] - self.now[i], self.values[j] - self.values[i])).filter(|(by, _)| by.abs() > 1e-9);
+        let slope = median(&rises.map(|(by, grown)| grown / by).collect::<Vec<f64>>());
+        self.values.iter().zip(&self.now).map(|(value, load)| value - slope * load).collect()
+    }
+
+    fn middle(&self, indices: &[usize]) -> f64 {
+        median(&indices.iter().map(|index| self.values[*index]).collect::<Vec<f64>>())
+    }
+
+    fn judged(&self, run: &Run, asked: &AskedBySlice, found: Found) -> Option<Change> {
+        match found {
+            Found::Beside(shift) => self.beside_the_load(run, &shift),
+            Found::Sudden(shift) => self.beside_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
+            Found::Drift(trend) => self.drift(run, asked, &trend),
+            Found::Nothing => None,
+        }
+    }
+
+    /// Slower for a while or from an instant on, at loads that it was faster at before or after.
+    fn beside_the_load(&self, run: &Run, shift: &Shift) -> Option<Change> {
+        let inside: Vec<usize> = (shift.start..shift.end).collect();
+        let outside: Vec<usize> = (0..shift.start).chain(shift.end..self.points.len()).collect();
+        let of_inside = |loads: &[f64], share: f64| quantile(&inside.iter().map(|at| loads[*at]).collect::<Vec<f64>>(), share);
+        let (low, high) = (of_inside(&self.now, EDGE), of_inside(&self.load, 1.0 - EDGE));
+        let nearest = |loads: &[f64], mut found: Vec<usize>, edge: f64| {
+            found.sort_by(|a, b| (loads[*a] - edge).abs().total_cmp(&(loads[*b] - edge).abs()));
+            found.truncate(BESIDE_MAX);
+            (found.len() >= BESIDE_MIN).then_some(found)
+        };
+        // What may still feel a higher load is not held against it.
+        let as_high = nearest(&self.now, outside.iter().copied().filter(|at| self.now[*at] >= (1.0 - SAME) * high).collect(), high)?;
+        let as_low = nearest(&self.load, outside.iter().copied().filter(|at| self.load[*at] <= (1.0 + SAME) * low).collect(), low)?;
+        let (slow, least) = (self.middle(&inside), RATIO_MIN.ln());
+        let is_slower = [&as_high, &as_low].into_iter().all(|other| slow >= self.middle(other) + least);
+        // As it begins, it is not slow yet: a queue that is left from a higher load would be.
+        let before: Vec<usize> = (shift.start.saturating_sub(BESIDE_MIN)..shift.start).collect();
+        let begins = !before.is_empty() && self.middle(&before) <= f64::midpoint(self.middle(&as_low), slow);
+        let until = if shift.end < self.points.len() { Some(shift.end) } else { None };
+        let beside: Vec<usize> = as_low.into_iter().chain(as_high).collect();
+        if !begins || !is_slower {
+            return None;
+        }
+        let span = (shift.start, until);
+        self.change(run, LoadBeside::Compared { from: low, to: high }, (span, shift), (&beside, &inside))
+    }
+
+    /// A step under a load that had never been as high.
+    fn sudden(&self, run: &Run, asked: &AskedBySlice, shift: &Shift) -> Option<Change> {
+        let (start, count) = (shift.start, self.points.len());
+        let is_new = start > 0 && self.load[start] >= highest(&self.load[..start]);
+        if shift.end < count || start < 2 * AROUND || count - start < 2 * AROUND || !is_new {
+            return None;
+        }
+        let left = self.left_by_slope();
+        let (before, after) = (&left[..start], &left[start..]);
+        let whole = median(after) - median(before);
+        let at_once = median(&after[..AROUND]) - median(&before[start - AROUND..]);
+        let grown = |values: &[f64]| (line(values).0 * values.len() as f64).abs();
+        let is_level = grown(before) <= SLOPE * at_once && grown(after) <= SLOPE * at_once;
+        if whole <= 0.0
+            || at_once < SUDDEN * whole
+            || !is_level
+            || self.rises_at(start)
+            || !self.is_carried(run, asked, (0, start), (start, count))
+        {
+            return None;
+        }
+        let near = 3 * AROUND;
+        let (before, after) =
+            ((start.saturating_sub(near)..start).collect::<Vec<usize>>(), (start..(start + near).min(count)).collect::<Vec<usize>>());
+        let load = LoadBeside::Reached { load: self.load[start] };
+        self.change(run, load, ((start, None), shift), (&before, &after))
+    }
+
+    /// Whether the load itself makes a step there.
+    fn rises_at(&self, start: usize) -> bool {
+        let rise = |at: usize| (self.load[at + 1] - self.load[at - 2]).abs();
+        let usual = median(&(2..self.load.len() - 1).map(rise).collect::<Vec<f64>>());
+        let there = (start.saturating_sub(2).max(2)..(start + 3).min(self.load.len() - 1)).map(rise).fold(0.0, f64::max);
+        there > f64::max(RISES * usual, RISES_BY * self.load[start - 1])
+    }
+
+    /// Whether as much is done of what is asked for as before. Closed load asks for no more than is done.
+    fn is_carried(&self, run: &Run, asked: &AskedBySlice, before: (usize, usize), then: (usize, usize)) -> bool {
+        if !run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
+            return true;
+        }
+        let done = |(from, to): (usize, usize)| {
+            let times = self.timeline.of.times(run, self.points[from].from, self.points[to - 1].to);
+            times.count() as f64 / asked.now[self.points[from].from..self.points[to - 1].to].iter().sum::<f64>().max(1.0)
+        };
+        done(then) >= FOLLOWED * done(before)
+    }
+
+    /// It kept growing, at equal loads.
+    fn drift(&self, run: &Run, asked: &AskedBySlice, trend: &Trend) -> Option<Change> {
+        let (count, third) = (self.points.len(), self.points.len() / 3);
+        let (mut early, mut late) = (Vec::new(), Vec::new());
+        for at in 0..third {
+            let is_as_high = |other: &usize| (self.load[*other] - self.load[at]).abs() <= PAIRED * self.load[at];
+            if let Some(other) = (count - third..count).filter(is_as_high).min_by_key(|other| other.abs_diff(count)) {
+                early.push(at);
+                late.push(other);
+            }
+        }
+        let grows = trend.slope > 0.0 && self.middle(&late) - self.middle(&early) >= trend.slope * third as f64;
+        // Where work piles up for a while, what is left of it makes later times longer.
+        let piles_up =
+            (AROUND..count - AROUND).step_by(AROUND).any(|at| !self.is_carried(run, asked, (0, at), (at, (at + 2 * AROUND).min(count))));
+        if early.len() < PAIRS_MIN || !grows || piles_up {
+            return None;
+        }
+        late.sort_unstable();
+        late.dedup();
+        let loads = || early.iter().map(|at| self.load[*at]);
+        let load = LoadBeside::Compared { from: loads().fold(f64::INFINITY, f64::min), to: loads().fold(0.0, f64::max) };
+        let shift = Shift { start: 0, end: count, p_value: trend.p_value, start_error: 0 };
+        self.change(run, load, ((0, None), &shift), (&early, &late))
+            .filter(|change| change.shape == Shape::Step)
+            .map(|change| Change { shape: Shape::Drift, ..change })
+    }
+
+    fn change(
+        &self,
+        run: &Run,
+        load: LoadBeside,
+        ((start, until), shift): ((usize, Option<usize>), &Shift),
+        (before, after): (&[usize], &[usize]),
+    ) -> Option<Change> {
+        let times = |indices: &[usize]| {
+            let mut merged = metrics::Histogram::new();
+            indices.iter().for_each(|at| merged.merge(&self.timeline.of.times(run, self.points[*at].from, self.points[*at].to)));
+            merged
+        };
+        let (before, after) = (times(before), times(after));
+        let stride = self.timeline.stride;
+        let change = Change {
+            of: self.timeline.of.clone(),
+            shape: Shape::Step,
+            at: seconds(run, self.points[start].from),
+            at_error: (shift.start_error * stride).max(if stride > 1 { stride } else { 0 }) as f64,
+            until: until.map(|at| seconds(run, self.points[at].from)),
+            before: level(&before)?,
+            after: level(&after)?,
+            from: seconds(run, self.points[0].from),
+            to: seconds(run, self.points[self.points.len() - 1].to),
+            p_value: shift.p_value,
+            load,
+        };
+        if matters(change.before.median, change.after.median, &change) {
+            return change.is_slower().then_some(change);
+        }
+        let shape = part(&before, &after)?;
+        let is_part = self.number > 0 && matters(change.before.mean, change.after.mean, &change);
+        let change = Change { shape, ..change };
+        (is_part && change.is_slower() && change.after.mean - change.before.mean >= BY_MIN_S).then_some(change)
+    }
+}

@@ -1,0 +1,84 @@
+//! Throughput of closed load that changed while as many users were there and stayed in requests.
+//!
+//! By Little's law N users end N / (R + Z) requests per second, for a response time R and a time Z between requests. Where as many are in requests as
+//! before, Z cannot be what changed: the system held them. Medians hide it where a few requests take very long, or nothing ends at all.
+
+use metrics::{SeriesKind, Snapshot};
+use plan::LoadProfile;
+use run_directory::Run;
+
+use super::load_stretches::SteadyStretch;
+use crate::shift;
+
+/// A change is one of a quarter, of so many requests on either side.
+const RATIO_MIN: f64 = 1.25;
+const REQUESTS_MIN: u64 = 50;
+/// Requests that a point should have.
+const OF_POINT_MIN: f64 = 5.0;
+const P_MAX: f64 = 1e-3;
+/// Part of those in requests before who must still be.
+const STAYED: f64 = 0.9;
+/// Part of a second that the generator may have stood still.
+const STOOD_S: f64 = 0.3;
+
+/// Rates are requests ended per second. Instants are seconds since the run began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThroughputDrop {
+    pub(crate) at: f64,
+    /// `None`: it lasted.
+    pub(crate) until: Option<f64>,
+    pub(crate) before: f64,
+    pub(crate) during: f64,
+    /// Requests on either side.
+    pub(crate) counts: (u64, u64),
+    pub(crate) users: f64,
+    /// In requests, on average.
+    pub(crate) in_flight: (f64, f64),
+}
+
+/// The deepest; `None` where there is none, or where the load is not all users.
+pub(super) fn find(run: &Run, stretches: &[SteadyStretch]) -> Option<ThroughputDrop> {
+    if run.plan.load.leaves().iter().any(|leaf| matches!(leaf.profile, LoadProfile::Open { .. })) {
+        return None;
+    }
+    let found = stretches.iter().filter_map(|stretch| in_stretch(&run.slices[stretch.from..stretch.to]));
+    found.min_by(|a, b| (a.during / a.before).total_cmp(&(b.during / b.before)))
+}
+
+fn in_stretch(slices: &[Snapshot]) -> Option<ThroughputDrop> {
+    let all: u64 = slices.iter().map(ended).sum();
+    let stride = (OF_POINT_MIN * slices.len() as f64 / all.max(1) as f64).ceil().max(1.0) as usize;
+    let counts: Vec<f64> = slices.chunks_exact(stride).map(|part| part.iter().map(ended).sum::<u64>() as f64).collect();
+    let found = shift::find(&counts).filter(|shift| shift.p_value <= P_MAX)?;
+    let (from, to) = (found.start * stride, if found.end == counts.len() { slices.len() } else { found.end * stride });
+    let inside = &slices[from..to];
+    let outside: Vec<&Snapshot> = slices[..from].iter().chain(&slices[to..]).collect();
+    let sum = |slices: &[&Snapshot]| slices.iter().map(|slice| ended(slice)).sum::<u64>();
+    let length = |slices: &[&Snapshot]| slices.iter().map(|slice| slice.end - slice.start).sum::<u64>() as f64 / 1e9;
+    let flying = |slices: &[&Snapshot]| {
+        let busy = slices.iter().flat_map(|slice| &slice.generator).map(|worker| worker.in_flight_ns).sum::<u64>() as f64 / 1e9;
+        busy / length(slices).max(1e-9)
+    };
+    let inside: Vec<&Snapshot> = inside.iter().collect();
+    let (counts, users) =
+        ((sum(&outside), sum(&inside)), inside.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.users_active).max()?);
+    let (before, during) = (counts.0 as f64 / length(&outside).max(1e-9), counts.1 as f64 / length(&inside).max(1e-9));
+    let in_flight = (flying(&outside), flying(&inside));
+    let stood =
+        |slice: &&&Snapshot| slice.generator.iter().any(|worker| worker.stalls.max().max(worker.read_lag.max()) as f64 / 1e9 >= STOOD_S);
+    let is_ours = inside.iter().filter(stood).count() * 2 >= inside.len();
+    let is_drop = before >= RATIO_MIN * during && counts.0 >= REQUESTS_MIN && (before - during) * length(&inside) >= REQUESTS_MIN as f64;
+    (is_drop && !is_ours && in_flight.1 >= STAYED * in_flight.0 && from > 0).then(|| ThroughputDrop {
+        at: inside[0].start as f64 / 1e9,
+        until: (to < slices.len()).then(|| slices[to].start as f64 / 1e9),
+        before,
+        during,
+        counts,
+        users: users as f64,
+        in_flight,
+    })
+}
+
+fn ended(slice: &Snapshot) -> u64 {
+    slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum()
+}

@@ -1,0 +1,75 @@
+//! Bytes that come no faster however many are asked for: a link, a proxy or a limit on bytes.
+
+use metrics::Role;
+
+use super::alternative::Alternative;
+use super::looked_at;
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::instant::named;
+
+/// Part of a link's speed from which it is full.
+const FULL: f64 = 0.85;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let way = facts.full_way.as_ref()?;
+    let span = (way.from, way.to);
+    let names: Vec<&str> = way.names.iter().map(String::as_str).collect();
+    let rate = format!("{}/s", units::bytes(way.bytes_per_second as u64));
+    let claim = format!(
+        "The bytes of {} come at {rate} however many are asked for: the way back is full, a link, a proxy or a limit on bytes",
+        named(&names)
+    );
+    let (low, high) = (way.body, way.first_byte);
+    let found = RankedFinding::new(Standing::Cause, "bandwidth", Confidence::High, claim).rests_on(
+        format!(
+            "a response took {} from its first byte to its last instead of {}, and {} to the first instead of {}",
+            units::seconds(low.1),
+            units::seconds(low.0),
+            units::seconds(high.1),
+            units::seconds(high.0)
+        ),
+        vec!["phases/body".to_owned(), "rate/received".to_owned()],
+        span,
+    );
+    let link = link(facts, span);
+    let found = match &link {
+        Some((name, used, speed, series)) => found.rests_on(
+            format!("the link of {name} carried {}/s of {}/s", units::bytes(*used as u64), units::bytes(*speed as u64)),
+            vec![series.clone()],
+            span,
+        ),
+        None => found,
+    };
+    let read_late = facts.generator.lateness(span).read;
+    let late = format!("responses were read {} late on average", units::seconds(read_late));
+    const READER: &str = "The load generator, which reads too slowly";
+    let is_ours = read_late >= (low.1 - low.0) / 10.0 || facts.generator.grade() > crate::Grade::Valid;
+    let reader = if is_ours { Alternative::not_ruled_out(READER, late) } else { Alternative::ruled_out(READER, late) };
+    let which = match link {
+        Some((name, used, speed, _)) if used >= FULL * speed => {
+            Alternative::ruled_out("A way other than that link", format!("{name} was full"))
+        }
+        _ => Alternative::not_ruled_out(
+            "Which part of the way it is, a link, a proxy or a body that is made slowly",
+            "no link that was observed is full (observe.host reads its speed)",
+        ),
+    };
+    Some(found.weigh(looked_at::cpu(facts, way.from, way.to)).weigh(reader).weigh(which).try_next(
+        "Send fewer bytes (compression, smaller pages, a cache near the client), or widen the way; run again with the generator on another link to see \
+         whose it is.",
+    ))
+}
+
+/// The observed device that was fullest: its name, bytes per second, what it can carry, and its series.
+fn link(facts: &Facts<'_>, (from, to): (f64, f64)) -> Option<(String, f64, f64, String)> {
+    let roles = [Role::NetworkReceived, Role::NetworkSent];
+    let links = roles.into_iter().flat_map(|role| facts.signals.parts_with(role).map(move |part| (role, part)));
+    let used = links.filter_map(|(role, part)| {
+        let readings = facts.signals.read(part, role)?;
+        let speed = facts.signals.mean(part, Role::NetworkSpeed, from, to).filter(|speed| *speed > 0.0)?;
+        Some((part.part.to_owned(), readings.mean(from, to)?, speed, readings.name()))
+    });
+    used.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))
+}

@@ -1,0 +1,58 @@
+//! What would be the limit after the one that a finding names, with a number.
+
+use metrics::Role;
+
+use super::ranked::RankedFinding;
+use crate::facts::Facts;
+use crate::facts::next_limits::{self, NextLimit};
+
+/// How much more must pass than now for it to come after, and how many times as much is too far away to say.
+const BEYOND: f64 = 1.05;
+const FAR: f64 = 20.0;
+
+/// Adds it to the evidence; `is_limit` knows what the finding names already.
+pub(super) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<'_>) -> bool) -> RankedFinding {
+    let machine = facts.signals.parts_with(Role::MachineCores).next();
+    let cores = machine.and_then(|machine| facts.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
+    let cores = cores.unwrap_or(f64::from(facts.run.info.host.cores)).max(1.0);
+    let now = facts.strain.throughput(span.0, span.1);
+    let is_after = |limit: &NextLimit<'_>| limit.throughput_max >= BEYOND * now && limit.throughput_max <= FAR * now;
+    let limits = next_limits::find(&facts.signals, &facts.strain, cores, span);
+    match limits.into_iter().filter(|limit| !is_limit(limit)).find(is_after) {
+        Some(next) => {
+            let text = format!(
+                "after it, as far as was observed, {} would be the limit, at about {}: {} of {} were in use at {}, {} for each request",
+                what(&next),
+                units::rate(next.throughput_max),
+                units::number(next.used),
+                units::number(next.places),
+                units::rate(now),
+                each(&next)
+            );
+            found.rests_on(text, vec![next.series], span)
+        }
+        None => found,
+    }
+}
+
+fn what(next: &NextLimit<'_>) -> String {
+    let name = if next.part.part.is_empty() { next.part.observer } else { next.part.part };
+    let places = units::number(next.places);
+    match next.role {
+        Role::ProcessCpu | Role::GroupCpu if places == "1" => format!("the one core of \"{name}\""),
+        Role::ProcessCpu | Role::GroupCpu => format!("the {places} cores of \"{name}\""),
+        Role::ProcessThreadCpuMax => format!("the busiest thread of \"{name}\""),
+        Role::DiskBusy => format!("the disk {name}"),
+        Role::NetworkReceived | Role::NetworkSent => format!("the link of {name}"),
+        Role::SessionsActive => format!("the {places} sessions of \"{name}\""),
+        _ => format!("the {places} members of the pool \"{name}\""),
+    }
+}
+
+/// Of one request: time, or bytes where places are bytes per second.
+fn each(next: &NextLimit<'_>) -> String {
+    match next.role {
+        Role::NetworkReceived | Role::NetworkSent => units::bytes(next.each_s as u64),
+        _ => units::seconds(next.each_s),
+    }
+}

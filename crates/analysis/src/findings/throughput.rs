@@ -1,0 +1,57 @@
+//! Closed load gets less done with as many users in requests: the system held them.
+
+use super::alternative::Alternative;
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::instant::clock;
+
+/// Seconds between instants that are taken for the same.
+const TOGETHER_S: f64 = 3.0;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let drop = facts.throughput.as_ref()?;
+    // Where the times tell it, or failures, that says more.
+    let is_near = |at: f64| (at - drop.at).abs() <= TOGETHER_S;
+    let is_told = facts.changes.found.iter().any(|change| is_near(change.at))
+        || facts.failing.iter().filter_map(|failing| failing.when.onset()).any(is_near);
+    if is_told {
+        return None;
+    }
+    let users = units::counted(drop.users.round() as u64, "user");
+    let when = match drop.until {
+        Some(until) => format!("from {} to {}", clock(drop.at), clock(until)),
+        None => format!("from {} on", clock(drop.at)),
+    };
+    let claim = format!(
+        "Requests ended at {} instead of {} {when}, while {users} stayed and kept waiting for them",
+        units::rate(drop.during),
+        units::rate(drop.before)
+    );
+    let standing = if drop.until.is_some() { Standing::Passing } else { Standing::Symptom };
+    Some(
+        RankedFinding::new(standing, "throughput", Confidence::Medium, claim)
+            .rests_on(
+                format!(
+                    "{} requests ended meanwhile, and {} at other times of that load",
+                    units::count(drop.counts.1),
+                    units::count(drop.counts.0)
+                ),
+                vec!["rate/requests".to_owned()],
+                (drop.at, drop.until.unwrap_or(facts.tally.duration_seconds())),
+            )
+            .weigh(Alternative::ruled_out(
+                "Users who pause for longer, or whose script does",
+                format!(
+                    "{} of them were in a request on average, and {} before",
+                    units::number(drop.in_flight.1),
+                    units::number(drop.in_flight.0)
+                ),
+            ))
+            .weigh(Alternative::ruled_out("The load generator", "it did not stand still in most of those seconds"))
+            .try_next(format!(
+                "Look for what stood still in the system at {}: the slowest requests of the report ended then.",
+                clock(drop.at)
+            )),
+    )
+}

@@ -1,0 +1,184 @@
+//! What changed while the load changed, too: planted steps, stretches, drifts and slow parts under ramps, waves and steps of load, and as many systems whose
+//! times only follow their load.
+
+use analysis::{Confidence, Finding, conclude};
+use metrics::{Outcome, SeriesKind};
+use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
+use run_directory::Run;
+
+use crate::changes::noise;
+use crate::coverage::Draws;
+use crate::fluid::{Load, System};
+use crate::made::{self, SECOND, Slice, plan};
+use crate::simulation::{Service, Target, ramp, simulate, step};
+
+/// A load by second. Arrivals per second.
+pub(crate) type Rate = fn(f64) -> f64;
+
+/// How long a request takes at an instant, at a load.
+pub(crate) type Time<'a> = &'a dyn Fn(f64, f64, &mut Draws) -> f64;
+
+pub(crate) const SECONDS: u32 = 80;
+
+fn rising(at: f64) -> f64 {
+    5.0 + at / 2.0
+}
+
+fn up_and_down(at: f64) -> f64 {
+    45.0 - (at - 40.0).abs()
+}
+
+/// Two days of traffic.
+pub(crate) fn waves(at: f64) -> f64 {
+    25.0 - 18.0 * (at / 40.0 * 2.0 * std::f64::consts::PI).cos()
+}
+
+fn in_steps(at: f64) -> f64 {
+    10.0 * (at / 10.0).floor().min(7.0 - (at / 10.0).floor()) + 10.0
+}
+
+fn bursts(at: f64) -> f64 {
+    if at % 20.0 >= 15.0 { 60.0 } else { 10.0 }
+}
+
+/// Arrivals as the load has them, each making each request once; times are given the second and the load.
+pub(crate) fn under(load: Rate, requests: &[(&str, Time<'_>)], seed: u64) -> Run {
+    let mut draws = Draws::new(seed ^ 0x10ad);
+    let mut due = 0.0;
+    let mut slices = Vec::new();
+    for second in 0..SECONDS {
+        let (at, before) = (f64::from(second) + 0.5, f64::floor(due));
+        due += load(at);
+        let count = (due.floor() - before) as u64;
+        let mut slice = Slice::new(second).arrivals(count);
+        for (name, time) in requests {
+            (0..count).for_each(|_| {
+                slice.record(SeriesKind::Request, name, 20_000, (time(at, load(at), &mut draws) * 1e9) as u64, Outcome::Passed)
+            });
+        }
+        slices.push(slice.done());
+    }
+    let stage = |at: u32| {
+        let rate = load(f64::from(at) + 0.5);
+        OpenStage::Rate { from: rate, to: rate, duration_ns: SECOND, timing: Timing::Even }
+    };
+    made::run_of(plan(LoadProfile::Open { stages: (0..SECONDS).map(stage).collect() }), slices)
+}
+
+fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+fn shown(found: &[Finding]) -> String {
+    found.iter().map(|finding| format!("{finding:#?}\n")).collect()
+}
+
+/// 5 ms that grow with the load as those of a queue do.
+fn queue(load: f64, draws: &mut Draws) -> f64 {
+    0.005 * noise(0.3, draws) / (1.0 - load / 90.0)
+}
+
+#[test]
+fn a_stretch_is_told_from_its_load_under_every_shape_of_it() {
+    for load in [rising, up_and_down, waves, in_steps, bursts] {
+        let time = |at: f64, load: f64, draws: &mut Draws| queue(load, draws) + if (22.0..32.0).contains(&at) { 0.2 } else { 0.0 };
+        let other = |_: f64, load: f64, draws: &mut Draws| queue(load, draws);
+        for seed in 0..3 {
+            let found = findings(&under(load, &[("Pay", &time), ("List", &other)], seed));
+            let first = found.first().unwrap_or_else(|| panic!("{} at 0: nothing", load(0.0)));
+            let says =
+                first.claim.starts_with("\"Pay\" took 2") && first.claim.contains(" from 0:22 to 0:32, more than the load explains (");
+            assert!(first.rule == "change" && says, "{}", shown(&found));
+            assert!(first.alternatives[0].contains("as high and as low at other times"), "{}", shown(&found));
+            assert!(found.iter().all(|finding| !finding.claim.contains("List")), "{}", shown(&found));
+        }
+    }
+}
+
+#[test]
+fn a_step_under_a_rising_load_is_told_with_the_load_as_another_cause() {
+    let time = |at: f64, load: f64, draws: &mut Draws| queue(load, draws) + if at >= 30.0 { 0.25 } else { 0.0 };
+    for seed in 0..5 {
+        let found = findings(&under(rising, &[("Buy", &time)], seed));
+        let first = found.first().unwrap_or_else(|| panic!("nothing"));
+        assert!(first.rule == "change" && first.confidence == Confidence::Medium, "{}", shown(&found));
+        assert!(first.claim.contains(" at 0:30, all at once, while the load rose past 20"), "{}", shown(&found));
+        assert!(first.alternatives[0].contains("Not ruled out: the load had not been as high before"), "{}", shown(&found));
+    }
+}
+
+#[test]
+fn a_drift_is_told_where_the_same_load_comes_again() {
+    let time = |at: f64, load: f64, draws: &mut Draws| queue(load, draws) + at * 0.002;
+    for seed in 0..5 {
+        let found = findings(&under(waves, &[("Add", &time)], seed));
+        let says = |finding: &&Finding| finding.claim.starts_with("\"Add\" grew steadily") && finding.claim.contains(", at equal loads (");
+        assert!(found.iter().any(|finding| says(&finding)), "{}", shown(&found));
+        // Under a load that only rises, nobody can tell.
+        let found = findings(&under(rising, &[("Add", &time)], seed));
+        assert!(found.iter().all(|finding| finding.rule != "change"), "{}", shown(&found));
+    }
+}
+
+#[test]
+fn a_part_that_becomes_slow_is_told_under_waves_of_load() {
+    let time = |at: f64, load: f64, draws: &mut Draws| {
+        let is_slow = at >= 40.0 && draws.uniform() < 0.15;
+        queue(load, draws) + if is_slow { 0.4 } else { 0.0 }
+    };
+    let found = findings(&under(waves, &[("List", &time)], 2));
+    let first = found.iter().find(|finding| finding.rule == "change").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(first.claim.contains("% of \"List\" took 4") && first.claim.contains("more than the load explains"), "{}", shown(&found));
+}
+
+#[test]
+fn a_step_under_a_rising_number_of_users_is_told() {
+    let mut draws = Draws::new(3);
+    let slices = (0..SECONDS).map(|second| {
+        let users = 2 + u64::from(second) / 2;
+        let mut slice = Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users));
+        let time = 0.05 + if (40..52).contains(&second) { 0.4 } else { 0.0 };
+        for _ in 0..(users as f64 / (time + 0.2)) as u64 {
+            slice.record(SeriesKind::Request, "Pay", 0, (time * noise(0.2, &mut draws) * 1e9) as u64, Outcome::Passed);
+        }
+        slice.done()
+    });
+    let stage = ClosedStage { from: 2, to: 42, duration_ns: u64::from(SECONDS) * SECOND };
+    let found = findings(&made::run_of(plan(LoadProfile::Closed { stages: vec![stage] }), slices.collect()));
+    assert!(found[0].claim.contains(" from 0:40 to 0:52, more than the load explains (22 users to 2"), "{}", shown(&found));
+}
+
+/// Times that only follow their load, or what is left of a higher one.
+#[test]
+fn what_the_load_explains_is_no_change() {
+    let told = |run: &Run| -> Vec<String> {
+        findings(run).into_iter().filter(|finding| finding.rule == "change").map(|finding| finding.claim).collect()
+    };
+    let mut accused = Vec::new();
+    let loads: [Rate; 5] = [rising, up_and_down, waves, in_steps, bursts];
+    for seed in 0..12 {
+        for load in loads {
+            // As a queue's; with a slow first use of what lies idle at low load; with a level that is reached at once above a load and left again.
+            let idle = |_: f64, load: f64, draws: &mut Draws| 0.004 * noise(0.4, draws) * (1.0 + 20.0 / load);
+            let limit = |_: f64, load: f64, draws: &mut Draws| 0.004 * noise(0.4, draws) + if load > 30.0 { 0.1 } else { 0.0 };
+            let follows = |_: f64, load: f64, draws: &mut Draws| queue(load, draws);
+            for time in [&follows as Time<'_>, &idle, if load(10.0) == rising(10.0) { &follows } else { &limit }] {
+                accused.extend(told(&under(load, &[("A", time)], seed)));
+            }
+        }
+        // Overload, and the backlog that it leaves behind.
+        let target = Target { slots: vec![2], steps: vec![step("A", 0, Service::Exponential(0.05))] };
+        accused.extend(told(&simulate(&target, ramp(5.0, 70.0, 80, Timing::Poisson), seed)));
+        let stages = [(10.0, 20), (70.0, 10), (10.0, 60)];
+        let stage =
+            |(rate, seconds): (f64, u64)| OpenStage::Rate { from: rate, to: rate, duration_ns: seconds * SECOND, timing: Timing::Even };
+        accused.extend(told(&simulate(&target, LoadProfile::Open { stages: stages.map(stage).to_vec() }, seed)));
+        let stage = |(from, to): (f64, f64)| OpenStage::Rate { from, to, duration_ns: 40 * SECOND, timing: Timing::Poisson };
+        let stages = [(5.0, 60.0), (60.0, 5.0)].map(stage).to_vec();
+        accused.extend(told(&simulate(&target, LoadProfile::Open { stages }, seed)));
+    }
+    for load in [Load::Ramp(2.0, 35.0, 60), Load::Users(1, 40, 60)] {
+        accused.extend(told(&System { capacity: 25.0, base: 0.04, is_shared: true }.under(load).run));
+    }
+    assert!(accused.is_empty(), "{}:\n{}", accused.len(), accused.join("\n"));
+}

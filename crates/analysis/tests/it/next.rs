@@ -1,0 +1,116 @@
+//! What comes after the limit, the limit that lies on the way of the bytes, and closed load that gets less done.
+
+use analysis::{Confidence, Finding, conclude};
+use metrics::{Role, SeriesKind};
+use run_directory::Run;
+
+use crate::fluid::{FluidRun, Load, System};
+use crate::made::{self, MS, SECOND, Slice, closed, counter, gauge, plan};
+
+fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+fn shown(found: &[Finding]) -> String {
+    found.iter().map(|finding| format!("{finding:#?}\n")).collect()
+}
+
+fn evidence(finding: &Finding) -> String {
+    finding.evidence.iter().map(|evidence| format!("{}\n", evidence.text)).collect()
+}
+
+/// 25 registrations per second can pass, and as many other requests that nothing holds up.
+fn registering() -> FluidRun {
+    System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60))
+}
+
+/// By the utilisation law: each request needs 12.9 ms of the database's four cores, so that 310 per second can pass them.
+#[test]
+fn the_limit_after_the_one_that_is_comes_with_its_number() {
+    let fluid = registering();
+    let observed = |each_s: f64, always: f64| {
+        let mut run = fluid.run.clone();
+        run.info.host.cores = 8;
+        let cpu = |second: u64| fluid.ended[second as usize] * 0.04 + 0.005 * (second % 3) as f64;
+        counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, cpu);
+        gauge("process:8080", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, cpu);
+        counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 0.05);
+        gauge("process:8080", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 9.0);
+        let database = counter("postgres", "cpu").role(Role::ProcessCpu);
+        database.each_second(&mut run, |second| always + 2.0 * fluid.ended[second as usize] * each_s);
+        gauge("postgres", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 4.0);
+        findings(&run)
+    };
+    let found = observed(0.0129, 0.0);
+    assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
+    assert!(evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the limit, at about 310/s: "), "{}", evidence(&found[0]));
+    // A core that it is busy with whatever the load is leaves three for requests: 233 per second.
+    let found = observed(0.0129, 1.0);
+    assert!(evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the limit, at about 23"), "{}", evidence(&found[0]));
+    // What is hardly used says nothing about where its limit is.
+    let found = observed(0.000_2, 0.0);
+    assert!(!evidence(&found[0]).contains("\"postgres\""), "{}", evidence(&found[0]));
+}
+
+/// All of the time of a registration is spent on the bytes of its response.
+fn by_bytes(fluid: &FluidRun) -> Run {
+    let mut run = fluid.run.clone();
+    let series = run.slices.iter_mut().flat_map(|slice| &mut slice.series);
+    for series in series.filter(|series| series.key.kind == SeriesKind::Request && &*series.key.name == "Register") {
+        std::mem::swap(&mut series.phases.wait, &mut series.phases.body);
+        series.bytes_received = 400_000 * series.count;
+    }
+    run
+}
+
+#[test]
+fn bytes_that_come_no_faster_are_no_pool() {
+    let fluid = registering();
+    let found = findings(&by_bytes(&fluid));
+    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The bytes of \"Register\" come at "), "{}", shown(&found));
+    assert!(found[0].confidence == Confidence::Medium, "{}", shown(&found));
+    assert!(found.iter().all(|finding| !["effective-concurrency", "rate-limit"].contains(&finding.rule.as_str())), "{}", shown(&found));
+    // Before the first byte, it is no way of bytes.
+    assert!(findings(&fluid.run).iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&findings(&fluid.run)));
+    // With room on the way nothing is full.
+    let idle = System { capacity: 90.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60));
+    assert!(findings(&by_bytes(&idle)).iter().all(|finding| finding.rule != "bandwidth"));
+}
+
+#[test]
+fn a_link_that_is_full_is_named_with_its_speed() {
+    let fluid = registering();
+    let with_link = |speed: f64| {
+        let mut run = fluid.run.clone();
+        let sent = counter("host", "network_sent_bytes").label("device", "eth0").part("eth0").role(Role::NetworkSent);
+        sent.each_second(&mut run, |second| 480e3 * fluid.ended[second as usize]);
+        gauge("host", "network_speed_bytes").label("device", "eth0").part("eth0").role(Role::NetworkSpeed).each_second(&mut run, |_| speed);
+        findings(&run)
+    };
+    let found = with_link(12.5e6);
+    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The link of eth0 is full: it sends "), "{}", shown(&found));
+    let found = with_link(125e6);
+    assert!(found.iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&found));
+}
+
+/// Twenty users get 200 requests per second done, and two per second for six seconds.
+fn standing_still(in_requests: f64) -> Run {
+    let slices = (0..60u32).map(|second| {
+        let stands = (25..31).contains(&second);
+        let slice = Slice::new(second).requests("Pay", if stands { 2 } else { 200 }, 100 * MS);
+        let mut snapshot = slice.leaf(|leaf| (leaf.users_asked, leaf.users_active) = (20, 20)).done();
+        snapshot.generator[0].in_flight_ns = ((if stands { in_requests } else { 20.0 }) * SECOND as f64) as u64;
+        snapshot
+    });
+    made::run_of(plan(closed(20, 60)), slices.collect())
+}
+
+#[test]
+fn closed_load_that_gets_less_done_is_told_where_its_users_wait() {
+    let found = findings(&standing_still(20.0));
+    let claim = "Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users stayed and kept waiting for them";
+    assert!(found.iter().any(|finding| finding.rule == "throughput" && finding.claim == claim), "{}", shown(&found));
+    // Users who are in no request meanwhile pause by themselves.
+    let found = findings(&standing_still(0.2));
+    assert!(found.iter().all(|finding| finding.rule != "throughput"), "{}", shown(&found));
+}
