@@ -1,6 +1,6 @@
 //! No sentence says other than the numbers of the same report, whatever the run.
 
-use analysis::{Finding, Summary, conclude};
+use analysis::{Confidence, Finding, Summary, conclude};
 use metrics::{Histogram, Outcome, Role, SeriesKind};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
@@ -111,6 +111,43 @@ fn number(text: &str) -> u64 {
     text.replace(',', "").parse().unwrap()
 }
 
+/// Seconds whose slowest request took four times that of the usual second, and 20 ms more.
+fn pauses(run: &Run) -> usize {
+    let longest = |slice: &metrics::Snapshot| {
+        let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
+        requests.map(|series| series.service.max()).max().filter(|most| *most > 0)
+    };
+    let mut all: Vec<u64> = run.slices.iter().filter_map(longest).collect();
+    all.sort_unstable();
+    let usual = all[(all.len() - 1) / 2];
+    all.into_iter().filter(|longest| *longest >= (4 * usual).max(usual + 20_000_000)).count()
+}
+
+/// What is wrong with a change that is said to be more than the load explains, or to be sudden.
+fn beside_the_load(run: &Run, finding: &Finding) -> Option<String> {
+    let (is_more, is_sudden) = (finding.claim.contains("more than the load explains"), finding.claim.contains("all at once"));
+    let name = finding.claim.split('"').nth(1).filter(|_| (is_more || is_sudden) && !finding.claim.contains("% of"))?;
+    let (from, to) = (finding.evidence[0].from_seconds, finding.evidence[0].to_seconds);
+    let inside = median(&times(run, name, from, to));
+    let load = |slice: &metrics::Snapshot| slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum::<u64>();
+    let is_inside = |slice: &&metrics::Snapshot| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to;
+    let mut loads: Vec<u64> = run.slices.iter().filter(is_inside).map(load).collect();
+    loads.sort_unstable();
+    let usual = *loads.get(loads.len() / 2)?;
+    // Some second with as much load took less, or, of a sudden step, the seconds before it did.
+    let took_less = |slice: &metrics::Snapshot| {
+        let (start, end) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
+        let times = times(run, name, start, end);
+        times.count() > 0 && median(&times) < inside
+    };
+    let is_outside = |slice: &&metrics::Snapshot| !is_inside(slice);
+    let holds = match is_more {
+        true => run.slices.iter().filter(is_outside).any(|slice| load(slice) + 1 >= usual && took_less(slice)),
+        false => median(&times(run, name, from - 10.0, from)) < inside,
+    };
+    (!holds).then(|| format!("{inside} from {from} to {to}"))
+}
+
 /// The contradictions of one run.
 fn contradictions(run: &Run) -> Vec<String> {
     let summary = conclude(run);
@@ -152,6 +189,19 @@ fn contradictions(run: &Run) -> Vec<String> {
         let (before, after) = (around(change.at_seconds - 6.0, change.at_seconds), around(change.at_seconds, change.at_seconds + 6.0));
         let is_drift = change.before.max(change.after) < 4.0 * change.before.min(change.after);
         hold(is_drift || (after > before) == (change.after > change.before), format!("{before} to {after}: {change:?}"));
+    }
+    for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "change") {
+        let held = beside_the_load(run, finding);
+        hold(held.is_none(), format!("{held:?}: {}", finding.claim));
+    }
+    for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule.ends_with("stall")) {
+        let seconds = pauses(run);
+        let told: usize = number(finding.evidence[0].text.split(' ').next().unwrap()) as usize;
+        hold(told >= 3 && seconds >= told, format!("{seconds} slow seconds: {}", finding.claim));
+    }
+    for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.confidence == Confidence::High) {
+        let open = finding.alternatives.iter().find(|other| other.contains("Not ruled out"));
+        hold(open.is_none(), format!("high, and {open:?}: {}", finding.claim));
     }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "failures") {
         let words: Vec<&str> = finding.evidence[0].text.split(' ').collect();
