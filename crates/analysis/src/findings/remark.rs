@@ -7,6 +7,8 @@ use run_directory::RunEnd;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
 use crate::facts::load_response::LoadResponse;
+use crate::facts::readings::SignalReadings;
+use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
 use crate::{Grade, RunTotals};
@@ -18,6 +20,8 @@ const GROWTH_MAX: f64 = 1.25;
 /// Part of the throughput asked for that must have been reached.
 const REACHED_MIN: f64 = 0.95;
 const REQUESTS_MIN: u64 = 100;
+/// Share of the time spent collecting garbage that is worth naming.
+const COLLECTING_MIN: f64 = 0.1;
 /// Part of the loaded time that a stretch of steady load must cover to speak for the run.
 const COVERED_MIN: f64 = 0.7;
 
@@ -219,7 +223,7 @@ fn observe_next(facts: &Facts<'_>) -> String {
     format!("{seen}{next}")
 }
 
-/// The observed processes, machine and sessions, at their highest.
+/// The observed processes, machine and sessions, at their highest, and what collecting garbage took.
 fn seen(facts: &Facts<'_>) -> Vec<String> {
     let end = facts.tally.duration_seconds();
     let words = [(Role::ProcessCpu, "cores in use"), (Role::SessionsActive, "sessions active"), (Role::MachineIdle, "cores idle")];
@@ -234,7 +238,24 @@ fn seen(facts: &Facts<'_>) -> Vec<String> {
         });
         told.collect::<Vec<String>>()
     };
-    words.into_iter().flat_map(|(role, words)| highest(role, words)).collect()
+    let highest = words.into_iter().flat_map(|(role, words)| highest(role, words));
+    highest.chain(facts.signals.parts_with(Role::GarbageCollection).filter_map(|part| collecting(facts, part))).collect()
+}
+
+/// Garbage collection at high load, where it takes time worth naming.
+fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
+    let (low, high) = facts.strain.low_and_high();
+    let collectors = facts.signals.read_each(part, Role::GarbageCollection);
+    let mean = |readings: &SignalReadings<'_>, spans: &[(f64, f64)]| {
+        let inside = |at: f64| spans.iter().any(|(from, to)| at >= *from && at < *to);
+        let values: Vec<f64> = readings.points().iter().filter(|(at, _)| inside(*at)).map(|(_, share)| *share).collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    let share = |spans: &[(f64, f64)]| collectors.iter().map(|readings| mean(readings, spans)).sum::<f64>();
+    let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", units::share(share(&low))) };
+    let at_high = share(&high);
+    (at_high >= COLLECTING_MIN)
+        .then(|| format!("\"{}\" collected garbage for {} of the time at high load{before}", part.observer, units::share(at_high)))
 }
 
 /// Of the target's URL.

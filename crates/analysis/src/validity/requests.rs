@@ -7,7 +7,7 @@ use metrics::{Outcome, SeriesKind};
 const INFO: CheckInfo = CheckInfo {
     id: "requests",
     title: "Something was measured",
-    limits: "invalid when no request ended, or none but those of a set-up; a test that makes none is judged by the groups, checks and journeys that it has instead",
+    limits: "invalid when no request ended, or only a set-up's; a test that makes none is judged by the groups, checks and journeys that it has",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {

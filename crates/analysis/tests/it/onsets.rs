@@ -2,11 +2,12 @@
 
 use analysis::{Confidence, Finding, conclude};
 use metrics::{Outcome, Role};
+use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::coverage::Draws;
-use crate::made::{counter, gauge};
+use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 
 fn findings(run: &Run) -> Vec<Finding> {
     conclude(run).verdict.findings.findings
@@ -81,4 +82,25 @@ fn a_few_failures_are_said_to_lie_where_they_lie() {
     assert!(claim(|second| second >= 57).contains(" failed between 0:57 and 1:00 ("), "{}", claim(|second| second >= 57));
     let apart = |second: u32| second % 25 == 4;
     assert!(claim(apart).contains(" failed throughout the run ("), "{}", claim(apart));
+}
+
+#[test]
+fn a_remark_tells_of_garbage_collection_that_takes_a_good_part_of_the_time() {
+    // Times grow with the load while throughput follows it.
+    let second = |second: u32| {
+        let rate = 10 + u64::from(second) * 95 / 60;
+        Slice::new(second).arrivals(rate).requests("Show", rate, 10 * MS + u64::from(second) * MS).done()
+    };
+    let profile =
+        LoadProfile::Open { stages: vec![OpenStage::Rate { from: 10.0, to: 105.0, duration_ns: 60 * SECOND, timing: Timing::Even }] };
+    let mut run = made::run_of(made::plan(profile), (0..60).map(second).collect());
+    let mut remark = |low: f64, high: f64| {
+        let collecting = counter("jvm", "gc").role(Role::GarbageCollection);
+        collecting.each_second(&mut run, |second| if second < 30 { low } else { high });
+        conclude(&run).verdict.findings.remark
+    };
+    let told = remark(0.05, 0.24);
+    assert!(told.contains("\"jvm\" collected garbage for 24.0 % of the time at high load, and 5.00 % at low load"), "{told}");
+    let told = remark(0.01, 0.02);
+    assert!(told.starts_with("Cannot tell") && !told.contains("garbage"), "{told}");
 }
