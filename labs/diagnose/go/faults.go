@@ -27,7 +27,6 @@ type settings struct {
 	Sockets    int     `json:"sockets"`
 	Unreturned float64 `json:"unreturned"`
 	Retries    int     `json:"retries"`
-	Idle       float64 `json:"idle"`
 	Limit      *struct {
 		PerSecond float64 `json:"perSecond"`
 		Delay     bool    `json:"delay"`

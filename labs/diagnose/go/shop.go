@@ -44,7 +44,7 @@ func main() {
 	s.fill()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
-	server := &http.Server{Handler: s.routes(), ConnContext: s.delayed, IdleTimeout: milliseconds(f.Idle)}
+	server := &http.Server{Handler: s.routes(), ConnContext: s.delayed}
 	fmt.Printf("listening %d\n", listener.Addr().(*net.TCPAddr).Port)
 	go server.Serve(listener)
 	untilEnded()

@@ -106,6 +106,9 @@ async function serve(request, response) {
   const url = new URL(request.url, "http://shop");
   if (url.pathname === "/metrics") return response.end(metrics());
   const handler = handlers[`${request.method} ${url.pathname}`];
+  const { socket } = request;
+  // As if the connection had been idle for too long, and its end had crossed the request.
+  if (performance.now() - socket.answered >= settings.idle?.ms && Math.random() < settings.idle.share) return socket.resetAndDestroy();
   request.resume();
   let [status, body] = [404, {}];
   try {
@@ -118,10 +121,10 @@ async function serve(request, response) {
   response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
   // Two small writes on a connection that waits for acknowledgements: the second goes out when the client's delayed one has come.
   if (settings.nagle) response.flushHeaders();
-  response.end(text);
+  response.end(text, () => (socket.answered = performance.now()));
 }
 
 const secure = settings.tls && { key: readFileSync(`${process.env.TLS}.key`), cert: readFileSync(`${process.env.TLS}.crt`) };
 const server = secure ? https.createServer(secure, serve) : http.createServer({ noDelay: !settings.nagle }, serve);
-server.keepAliveTimeout = settings.idle ?? 60_000;
+server.keepAliveTimeout = 60_000;
 server.listen({ host: "127.0.0.1", port: 0, backlog: settings.backlog ?? 4096 }, () => console.log(`listening ${server.address().port}`));
