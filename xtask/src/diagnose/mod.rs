@@ -110,9 +110,10 @@ pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Resu
     let mut all = results::read(&results)?;
     all.retain(|said| cells.iter().any(|cell| cell.name() == said.cell));
     let judged = score::judged(&catalogue, &all);
-    println!("{}\n\n{}\n{}", machine::facts()?, score::tables(&judged), score::misses(&judged));
+    let text = score::tables(&judged) + &score::misses(&judged);
+    println!("{}\n\n{text}", machine::facts()?);
     if options.write {
-        document::write(workspace, &score::tables(&judged))?;
+        document::write(workspace, &text)?;
     }
     println!("Results: {}; runs: {}.", results.display(), runs.display());
     if failures > 0 {
