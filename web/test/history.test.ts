@@ -16,7 +16,7 @@ function rowOf(view: ReportView): RunRow {
   const { thresholds, validity } = summary.verdict;
   return {
     id: test.id, directory: `runs/${test.id}`, test: test.name, started: test.started, state: test.state, duration_seconds: summary.totals.duration_seconds,
-    requests: summary.totals.requests, failed: summary.totals.requests_failed,
+    requests: summary.totals.requests, request_rate: summary.totals.request_rate, finding: summary.verdict.findings.findings[0]?.claim, failed: summary.totals.requests_failed,
     p95_seconds: summary.response.percentiles.find((p) => p.quantile === 0.95)!.value,
     validity: validity.grade, thresholds: thresholds.length, thresholds_met: thresholds.filter((result) => result.state === "passed").length, tags: test.tags,
   };
@@ -38,6 +38,7 @@ const TESTS: TestFile[] = [
 class HistoryServer {
   runs = Object.values(views).map(rowOf);
   queue: Queued[] = [];
+  tests = TESTS;
   changes: [method: string, path: string, body: unknown][] = [];
   private server: Server = createServer((request, response) => void this.answer(request, response));
 
@@ -59,7 +60,7 @@ class HistoryServer {
     }
     if (request.method !== "GET") return this.change(request, response, path);
     const id = /^\/api\/runs\/(.+)$/.exec(path)?.[1];
-    const found = id ? views[id] : { "/api/runs": this.runs, "/api/tests": TESTS, "/api/queue": this.queue }[path];
+    const found = id ? views[id] : { "/api/runs": this.runs, "/api/tests": this.tests, "/api/queue": this.queue }[path];
     if (!found) return void response.writeHead(404).end("There is no such run.");
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(found));
   }
@@ -111,12 +112,34 @@ test("a run is started from the form with another delay", async () => {
   await expect.poll(() => page.getByText("is running with delay = 2s").count()).toBe(1);
 });
 
+test("a double click queues one run", async () => {
+  await page.getByRole("button", { name: "Run …" }).click();
+  await page.getByRole("button", { name: "Run", exact: true }).dblclick();
+  await expect.poll(() => page.getByText("is running").count()).toBe(1);
+  expect(server.changes.map(([method]) => method)).toEqual(["POST"]);
+});
+
+test("the page leads with the queue and the last runs, and a list that is long is searched", async () => {
+  const [run] = server.runs;
+  server.runs = Array.from({ length: 12 }, (_, i) => ({ ...run!, id: `run-${i}`, test: `Run ${i}` }));
+  server.tests = Array.from({ length: 9 }, (_, i) => ({ ...TESTS[0]!, file: `${i}.load.ts`, name: `Test ${i}` }));
+  server.queue = [{ id: "q1", file: "0.load.ts", name: "Test 0", state: "waiting", parameters: {}, live: null, problem: null }];
+  await page.reload();
+  await page.waitForSelector("[data-run]");
+  expect(await page.locator("h2").allInnerTexts()).toEqual(["Queue", "Runs", "Tests"]);
+  expect(await page.locator("[data-run]").count()).toBe(10);
+  await page.getByRole("button", { name: "Show all 12 runs" }).click();
+  expect(await page.locator("[data-run]").count()).toBe(12);
+  await page.getByRole("searchbox", { name: "Search the tests" }).fill("test 7");
+  expect(await page.getByRole("button", { name: "Run …" }).count()).toBe(1);
+});
+
 test("the history is searched by words and tags", async () => {
   const shown = () => page.locator("[data-run] a").allInnerTexts();
   expect(await shown()).toHaveLength(3);
   await page.getByRole("button", { name: "demo", exact: true }).click();
   expect(await shown()).toEqual(["Demo shop"]);
-  await page.getByRole("searchbox").fill("checkout invalid");
+  await page.getByRole("searchbox", { name: "Search the runs" }).fill("checkout invalid");
   expect(await shown()).toEqual(["Checkout under the sale's peak"]);
 });
 

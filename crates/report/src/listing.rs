@@ -20,6 +20,8 @@ pub struct RunRow {
     /// The numbers are `None` for a run that has not been concluded.
     pub duration_seconds: Option<f64>,
     pub requests: Option<u64>,
+    /// Requests that ended per second, over the run.
+    pub request_rate: Option<f64>,
     pub failed: Option<u64>,
     pub p95_seconds: Option<f64>,
     pub validity: Option<Grade>,
@@ -29,6 +31,9 @@ pub struct RunRow {
     /// What people noted about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What its first finding says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<String>,
 }
 
 impl RunRow {
@@ -46,6 +51,7 @@ impl RunRow {
             state: RunState::of(entry.end.as_ref()).0,
             duration_seconds: summary.map(|summary| summary.totals.duration_seconds),
             requests: summary.map(|summary| summary.totals.requests),
+            request_rate: summary.map(|summary| summary.totals.request_rate),
             failed: summary.map(|summary| summary.totals.requests_failed),
             p95_seconds: summary.and_then(|summary| summary.response.at(0.95)),
             validity: summary.map(|summary| summary.verdict.validity.grade),
@@ -53,6 +59,7 @@ impl RunRow {
             thresholds_met: thresholds.map(|results| results.iter().filter(met).count() as u64),
             tags: entry.info.tags.clone(),
             note: entry.note.clone(),
+            finding: summary.and_then(|summary| summary.verdict.findings.findings.first()).map(|first| first.claim.clone()),
         }
     }
 }

@@ -22,6 +22,7 @@ export interface RunRow {
   state: RunState;
   duration_seconds: number | null;
   requests: number | null;
+  request_rate: number | null;
   failed: number | null;
   p95_seconds: number | null;
   validity: Grade | null;
@@ -29,6 +30,8 @@ export interface RunRow {
   thresholds_met: number | null;
   tags: string[];
   note?: string;
+  /** What the first finding says. */
+  finding?: string;
 }
 
 /** `plan::ParameterKind`. */
