@@ -16,7 +16,8 @@ function rowOf(view: ReportView): RunRow {
   const { thresholds, validity } = summary.verdict;
   return {
     id: test.id, directory: `runs/${test.id}`, test: test.name, started: test.started, state: test.state, duration_seconds: summary.totals.duration_seconds,
-    requests: summary.totals.requests, request_rate: summary.totals.request_rate, finding: summary.verdict.findings.findings[0]?.claim, failed: summary.totals.requests_failed,
+    requests: summary.totals.requests, request_rate: summary.totals.request_rate,
+    finding: summary.verdict.findings.findings[0]?.claim, failed: summary.totals.requests_failed,
     p95_seconds: summary.response.percentiles.find((p) => p.quantile === 0.95)!.value,
     validity: validity.grade, thresholds: thresholds.length, thresholds_met: thresholds.filter((result) => result.state === "passed").length, tags: test.tags,
   };
