@@ -164,7 +164,9 @@ impl Progress {
     fn rates(&self, window: &TimelineStep) -> String {
         let rate = |count: u64| window.rate(count).map_or_else(|| units::NONE.to_owned(), units::rate);
         let requests = format!("{} requests", rate(window.response.count()));
-        if !self.open.contains(&true) {
+        // Of a sequence, the part that runs now may be closed load.
+        let is_closed = !self.recent.is_empty() && window.arrivals_due + window.arrivals_started == 0;
+        if is_closed || !self.open.contains(&true) {
             return requests;
         }
         format!("{} asked, {} started, {requests}", rate(window.arrivals_due), rate(window.arrivals_started))

@@ -46,6 +46,18 @@ fn the_block_at_80_columns() {
 }
 
 #[test]
+fn nothing_is_asked_of_open_load_while_closed_load_runs() {
+    let mut progress = Progress::new(&fixtures::plan());
+    for number in 0..6 {
+        let mut slice = fixtures::slice(number);
+        slice.leaves.iter_mut().for_each(|leaf| (leaf.arrivals_due, leaf.started) = (0, 0));
+        progress.push(&slice);
+    }
+    let line = progress.line(6 * SECOND);
+    assert!(line.starts_with("0:06 / 1:00 · 100/s requests · ") && !line.contains("asked"), "{line}");
+}
+
+#[test]
 fn the_block_before_anything_happened() {
     insta::assert_snapshot!(after(0).block(0, &Style::plain(60)).join("\n"));
 }
