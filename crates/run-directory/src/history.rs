@@ -84,8 +84,8 @@ impl History {
         self.names.iter().map(|name| entry(self.folder.join(name)))
     }
 
-    /// The directory that `asked` means: a path to a run directory, `latest`, `latest~2` (two before it), a name, the start of a
-    /// name, or a part of one; a part must fit one run only.
+    /// The directory that `asked` means: a path to a run directory, `latest` or `last`, `latest~2` (two before it), a name, the start of a
+    /// name, a tag, or a part of a name. A tag means the newest run that has it; a part must fit one run only.
     ///
     /// # Errors
     /// [`RunError::NotFound`] and [`RunError::Ambiguous`], which name what there is.
@@ -100,18 +100,27 @@ impl History {
         if Path::new(asked).join(files::RUN).is_file() {
             return Ok(PathBuf::from(asked));
         }
-        for fits in [starts as fn(&str, &str) -> bool, contains] {
-            let matches: Vec<&String> = self.names.iter().filter(|name| fits(name, asked)).collect();
-            match matches[..] {
-                [] => {}
-                [name] => return Ok(self.folder.join(name)),
-                [..] => {
-                    let matches = matches.into_iter().take(5).cloned().collect();
-                    return Err(RunError::Ambiguous { asked: asked.to_owned(), matches });
-                }
-            }
+        let by_name = |fits: fn(&str, &str) -> bool| self.only(asked, self.names.iter().filter(|name| fits(name, asked)));
+        let found = by_name(starts)?.or_else(|| self.tagged(asked));
+        let found = if found.is_none() { by_name(contains)? } else { found };
+        found.map(|name| self.folder.join(name)).ok_or_else(not_found)
+    }
+
+    /// The one name, if there is one.
+    fn only<'n>(&self, asked: &str, names: impl Iterator<Item = &'n String>) -> Result<Option<&'n String>, RunError> {
+        let matches: Vec<&String> = names.take(5).collect();
+        match matches[..] {
+            [] => Ok(None),
+            [name] => Ok(Some(name)),
+            [..] => Err(RunError::Ambiguous { asked: asked.to_owned(), matches: matches.into_iter().cloned().collect() }),
         }
-        Err(not_found())
+    }
+
+    /// The newest run with this tag. One that cannot be read has none.
+    fn tagged(&self, tag: &str) -> Option<&String> {
+        let has_tag =
+            |name: &&String| Reader::open(&self.folder.join(name)).is_ok_and(|reader| reader.info().tags.iter().any(|own| own == tag));
+        self.names.iter().find(has_tag)
     }
 }
 
@@ -123,9 +132,9 @@ fn contains(name: &str, part: &str) -> bool {
     !part.is_empty() && name.contains(part)
 }
 
-/// `latest` → 0, `latest~2` → 2.
+/// `latest` → 0, `last~2` → 2.
 fn steps_back(asked: &str) -> Option<usize> {
-    match asked.strip_prefix("latest")? {
+    match asked.strip_prefix("latest").or_else(|| asked.strip_prefix("last"))? {
         "" => Some(0),
         rest => rest.strip_prefix('~')?.parse().ok(),
     }

@@ -90,7 +90,7 @@ pub enum MessageDirection {
 #[derive(Debug)]
 pub struct TracedMessage<'a> {
     pub scenario: &'a str,
-    /// Name of what it came over.
+    /// Of the step that sent it, where that has a name; otherwise of what it came over.
     pub name: &'a str,
     pub direction: MessageDirection,
     pub body: &'a [u8],

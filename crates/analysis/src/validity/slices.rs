@@ -17,7 +17,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if missing > 0 {
         let share = missing as f64 / (there + missing) as f64;
         let evidence = format!("{} of {} seconds are missing", units::count(missing), units::count(there + missing));
-        return INFO.graded(grade_of(share, 0.0, 0.05), evidence, "The disk did not take them, or lines were removed. See console.log.");
+        return INFO.graded(
+            grade_of(share, 0.0, 0.05),
+            evidence,
+            "The disk did not take them, or lines were removed: the run's warnings say which.",
+        );
     }
     match input.stage {
         RunStage::Over(None) => INFO.graded(

@@ -23,9 +23,9 @@ impl InspectArgs {
         let plan = script::load(&self.file, &self.params.inputs()?)?.plan;
         let secrets = plan.all_secrets();
         session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
-        let mut out = std::io::stdout();
-        serde_json::to_writer_pretty(&mut out, &plan.hiding(&secrets))?;
-        writeln!(out)?;
+        // Written at once: an error of JSON's writer would hide that the reader has left (`| head`).
+        let text = serde_json::to_string_pretty(&plan.hiding(&secrets))?;
+        writeln!(std::io::stdout(), "{text}")?;
         Ok(Exit::Passed)
     }
 }

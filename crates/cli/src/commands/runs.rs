@@ -26,7 +26,10 @@ impl RunsArgs {
         let rows: Vec<RunRow> =
             history.entries().filter_map(|entry| entry.inspect_err(warn).ok()).map(|entry| RunRow::of(&entry)).collect();
         let mut out = std::io::stdout();
-        let style = Style::detect(context.color, out.is_terminal());
+        let is_terminal = out.is_terminal();
+        let style = Style::detect(context.color, is_terminal);
+        // What reads a pipe needs whole ids.
+        let style = if is_terminal { style } else { style.as_wide_as_needed() };
         let text = if self.json { report::runs_json(&rows) } else { report::runs_table(&rows, &style) };
         out.write_all(text.as_bytes())?;
         Ok(Exit::Passed)

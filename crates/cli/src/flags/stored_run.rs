@@ -17,7 +17,7 @@ pub(crate) struct RunsFolderArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoredRunArgs {
-    /// An id or its beginning, `latest`, `latest~1`, or a run directory.
+    /// An id or its beginning, `latest` or `last`, `latest~1`, a tag, or a run directory.
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! What is done with runs afterwards, and what the binary says about itself.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::harness::{Folder, server};
@@ -35,11 +37,40 @@ fn runs_are_listed_shown_and_found_by_their_beginning() {
     folder.run(&["runs"]).code(0).says(&id);
     let listed: Value = serde_json::from_str(&folder.run(&["runs", "--json"]).code(0).stdout).expect("JSON");
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
-    for name in ["latest", id.as_str(), &id[..19]] {
+    for name in ["latest", "last", "first", id.as_str(), &id[..19]] {
         folder.run(&["show", name]).code(0).says("40");
     }
     let shown: Value = serde_json::from_str(&folder.run(&["show", "--json"]).code(0).stdout).expect("JSON");
     assert_eq!(shown["totals"]["requests"], 40);
+}
+
+#[test]
+fn a_pipe_gets_whole_ids() {
+    let name = "a-name-that-would-never-fit-into-a-table-of-eighty-columns";
+    let folder = Folder::new().file("t.load.ts", &once_test(&format!("name: \"{name}\",")));
+    folder.run(&["run", "t.load.ts", "--quiet"]);
+    let id = folder.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    assert!(id.len() > 60, "{id}");
+    folder.run(&["runs"]).code(0).says(&id);
+}
+
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let folder = Folder::new().file("t.load.ts", &once_test(""));
+    let mut inspecting = folder.command(&["inspect", "t.load.ts"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // As `| head -0` does, long before anything is written.
+    drop(inspecting.stdout.take());
+    assert_eq!(String::from_utf8_lossy(&inspecting.wait_with_output().unwrap().stderr), "");
+}
+
+/// A test that makes one request.
+fn once_test(options: &str) -> String {
+    format!(
+        "import {{ once, scenario, test }} from \"loadstone\";\n\
+         const s = scenario(\"S\", async (user) => {{ await user.get(\"/\"); }});\n\
+         export default test({{ {options} target: \"{}\", load: s.run(once()) }});\n",
+        server::nginx()
+    )
 }
 
 #[test]

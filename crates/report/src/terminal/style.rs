@@ -48,6 +48,12 @@ impl Style {
         Self::resolve(choice, is_terminal, plain, width)
     }
 
+    /// Nothing is shortened.
+    #[must_use]
+    pub fn as_wide_as_needed(self) -> Self {
+        Self { width: usize::MAX, ..self }
+    }
+
     fn resolve(choice: ColorChoice, is_terminal: bool, plain: bool, width: Option<usize>) -> Self {
         let color = match choice {
             ColorChoice::Always => true,

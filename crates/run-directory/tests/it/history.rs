@@ -25,6 +25,10 @@ fn finds_by_latest_name_prefix_part_and_path() {
     for (asked, found) in [
         ("latest", "2026-11-20T11-00-00-shop"),
         ("latest~2", "2026-11-19T10-00-00-shop"),
+        ("last", "2026-11-20T11-00-00-shop"),
+        ("last~1", "2026-11-20T10-00-00-tickets"),
+        ("nightly", "2026-11-20T11-00-00-shop"),
+        ("2026-11-20T10", "2026-11-20T10-00-00-tickets"),
         ("2026-11-19", "2026-11-19T10-00-00-shop"),
         ("tickets", "2026-11-20T10-00-00-tickets"),
         ("2026-11-20T11-00-00-shop", "2026-11-20T11-00-00-shop"),
@@ -33,7 +37,7 @@ fn finds_by_latest_name_prefix_part_and_path() {
         assert_eq!(history.find(asked).unwrap(), folder.path().join(found), "{asked}");
     }
     assert!(matches!(history.find("shop"), Err(RunError::Ambiguous { matches, .. }) if matches.len() == 2));
-    for asked in ["latest~3", "nothing", "", "latest~x"] {
+    for asked in ["latest~3", "nothing", "", "latest~x", "lasting", "night"] {
         assert!(matches!(history.find(asked), Err(RunError::NotFound { .. })), "{asked}");
     }
 }

@@ -163,7 +163,7 @@ impl MessageChannel {
 impl MessageChannel {
     /// A message has come.
     pub(in crate::protocols) fn keep(&self, message: ArrivedMessage) {
-        self.show(MessageDirection::Received, &message.payload, message.labels.as_deref());
+        self.show(MessageDirection::Received, None, &message.payload, message.labels.as_deref());
         self.inbox.borrow_mut().push(message);
         self.forget_unread();
         self.wake_all();
@@ -201,8 +201,14 @@ impl MessageChannel {
         self.inbox.borrow().is_overfull()
     }
 
-    /// Shows a message to whoever follows every step.
-    pub(in crate::protocols) fn show(&self, direction: MessageDirection, payload: &Payload, labels: Option<&EventLabels>) {
+    /// Shows a message to whoever follows every step. `series`: of its own step, where that has a name.
+    pub(in crate::protocols) fn show(
+        &self,
+        direction: MessageDirection,
+        series: Option<SeriesId>,
+        payload: &Payload,
+        labels: Option<&EventLabels>,
+    ) {
         let user = &self.identity.user;
         let Some(messages) = &user.worker.sinks.messages else { return };
         let body = match payload {
@@ -210,7 +216,8 @@ impl MessageChannel {
             Payload::Binary(bytes) => &bytes[..],
         };
         let (event, id) = labels.map_or((None, None), |labels| (Some(&*labels.event), Some(&*labels.id)));
-        messages(&TracedMessage { scenario: &user.scenario.name, name: &self.identity.name, direction, body, event, id });
+        let name = series.map_or_else(|| Arc::clone(&self.identity.name), |series| user.worker.recorder.borrow().key(series).name.clone());
+        messages(&TracedMessage { scenario: &user.scenario.name, name: &name, direction, body, event, id });
     }
 
     /// The ping of this number was answered.

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use metrics::{Nanos, Outcome};
+use metrics::{Nanos, Outcome, SeriesId};
 use protocol::Failure;
 use protocol::ws::{Payload, SendTimes};
 use rquickjs::{Ctx, Exception, Object, Promise, Value};
@@ -42,7 +42,7 @@ fn payload(ctx: &Ctx<'_>, message: &Value<'_>) -> rquickjs::Result<Payload> {
 }
 
 /// Sends, under the time limit of a wait.
-async fn send_within(socket: &UserSocket, wait: &ChannelWait, message: &Payload) -> Result<SendTimes, Failure> {
+async fn send_within(socket: &UserSocket, wait: &ChannelWait, message: &Payload, series: Option<SeriesId>) -> Result<SendTimes, Failure> {
     let sending = socket.sending()?;
     let mut sending = pin!(async {
         match message {
@@ -56,7 +56,7 @@ async fn send_within(socket: &UserSocket, wait: &ChannelWait, message: &Payload)
         Poll::Pending => wait.poll_late(context).map(|()| late()),
     })
     .await?;
-    socket.channel.show(MessageDirection::Sent, message, None);
+    socket.channel.show(MessageDirection::Sent, series, message, None);
     Ok(sent)
 }
 
@@ -74,9 +74,10 @@ pub(super) fn send<'js>(
     let mut wait = MeasuredWait::new(&socket.channel, WaitedFor::End, step.as_ref(), true, user.scenario.timeout_ns);
     let socket = socket.clone();
     let channel = Rc::clone(&socket.channel);
+    let series = step.as_ref().map(|step| step.series);
     let work = async move {
         wait.begin();
-        let sent = send_within(&socket, &wait.wait, &message).await;
+        let sent = send_within(&socket, &wait.wait, &message, series).await;
         let now = wait.now();
         wait.end(sent.as_ref().map_or(now, |sent| sent.ended));
         sent
@@ -113,12 +114,13 @@ pub(super) fn request<'js>(
     step.note_place(ctx, user);
     let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));
     let wait = MeasuredWait::new(&socket.channel, waited_for, Some(&step), true, within_ns.unwrap_or(user.scenario.timeout_ns));
-    wait_for_message(ctx, &socket.channel, Some(step), matcher, send_and_wait(socket.clone(), wait, message))
+    let series = step.series;
+    wait_for_message(ctx, &socket.channel, Some(step), matcher, send_and_wait(socket.clone(), wait, message, series))
 }
 
-async fn send_and_wait(socket: UserSocket, mut wait: MeasuredWait, message: Payload) -> Box<WaitEnd> {
+async fn send_and_wait(socket: UserSocket, mut wait: MeasuredWait, message: Payload, series: SeriesId) -> Box<WaitEnd> {
     wait.begin();
-    match send_within(&socket, &wait.wait, &message).await {
+    match send_within(&socket, &wait.wait, &message, Some(series)).await {
         Ok(sent) => {
             drop(message);
             wait.note_sent(sent);
