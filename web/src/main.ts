@@ -1,9 +1,10 @@
-// The entry point: reads the embedded JSON, chooses the feed (one run, or the history), mounts the app.
+// The entry point: reads the embedded JSON, chooses the feed (one run, two of them, or the history), mounts the app.
 
 import "./style/base.css";
 import { mount } from "svelte";
 import { screen } from "./state/screen.svelte";
 import App from "./App.svelte";
+import ComparisonApp from "./comparison/ComparisonApp.svelte";
 import HistoryApp from "./history/HistoryApp.svelte";
 import { feedOf } from "./feed/embedded";
 
@@ -12,7 +13,8 @@ const target = document.getElementById("page") as HTMLElement;
 screen.watch();
 try {
   const source = feedOf(document.getElementById("loadstone-view")?.textContent ?? "");
-  if ("feed" in source) mount(HistoryApp, { target, props: { source } });
+  if ("comparison" in source) mount(ComparisonApp, { target, props: { comparison: source.comparison } });
+  else if ("feed" in source) mount(HistoryApp, { target, props: { source } });
   else mount(App, { target, props: { feed: source } });
 } catch (error) {
   const message = document.createElement("p");

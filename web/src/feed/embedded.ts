@@ -1,13 +1,14 @@
 // What the server put into the page: one view, or a description of where views come from. Read `feedOf` first.
 
+import type { ComparisonSource } from "../data/comparison";
 import type { ReportView } from "../view";
 import type { Feed } from "./feed";
 import type { HistorySource } from "./history";
 import { liveFeed, type LiveSource } from "./live";
 import { checked, readJson, UnreadableView } from "./read";
 
-/** What the page's embedded JSON asks for: one run to draw, or a history to choose from. */
-export function feedOf(text: string): Feed | HistorySource {
+/** What the page's embedded JSON asks for: one run to draw, a comparison of two, or a history to choose from. */
+export function feedOf(text: string): Feed | HistorySource | ComparisonSource {
   const embedded = parse(text);
   if ("feed" in embedded) return embedded.feed === "live" ? liveFeed(embedded) : embedded;
   const view = checked(embedded);
@@ -21,9 +22,9 @@ export function feedOf(text: string): Feed | HistorySource {
   };
 }
 
-function parse(text: string): ReportView | LiveSource | HistorySource {
+function parse(text: string): ReportView | LiveSource | HistorySource | ComparisonSource {
   try {
-    return readJson(text) as ReportView | LiveSource | HistorySource;
+    return readJson(text) as ReportView | LiveSource | HistorySource | ComparisonSource;
   } catch {
     throw new UnreadableView("This page contains no run: its data is missing or damaged. Recreate it with `loadstone report`.");
   }

@@ -1,0 +1,150 @@
+// A comparison of two runs as the server gives it (crates/analysis/src/comparison/model.rs, docs/compare.md), and where its intervals stand.
+
+import { NONE, count, number, rate, seconds, share } from "../format/number";
+import { inUnit } from "../format/unit";
+
+export type RowVerdict = "better" | "worse" | "same" | "moved" | "cannot_tell";
+
+export interface ComparedRow {
+  metric: "rate" | "failures" | "mean" | "p50" | "p90" | "p95" | "p99" | "p999" | "cpu_per_request" | "memory" | "value";
+  unit?: string;
+  baseline: number | null;
+  candidate: number | null;
+  change: number | null;
+  low: number | null;
+  high: number | null;
+  verdict: RowVerdict;
+  minutes_needed?: number;
+  why?: string;
+}
+
+export interface ShiftPoint {
+  quantile: number;
+  baseline: number;
+  candidate: number;
+  low: number | null;
+  high: number | null;
+}
+
+export interface ComparedSubject {
+  kind: "all" | "request" | "group" | "scenario" | "flow" | "target" | "signal";
+  name: string;
+  scenario?: string;
+  group?: string;
+  only_in?: "baseline" | "candidate";
+  rows: ComparedRow[];
+  shift?: ShiftPoint[];
+}
+
+export interface ComparedRun {
+  id: string;
+  test: string;
+  started: string;
+  tags: string[];
+  duration_seconds: number;
+  requests: number;
+  grade: string;
+}
+
+export interface RunComparison {
+  baseline: ComparedRun;
+  candidate: ComparedRun;
+  effect: number;
+  false_share: number;
+  verdict: "better" | "worse" | "mixed" | "same" | "cannot_tell" | "not_comparable";
+  headline: string;
+  differences: { what: string; baseline: string; candidate: string; forbids: boolean; meaning: string }[];
+  subjects: ComparedSubject[];
+  findings: { state: "new" | "gone" | "moved" | "same"; rule: string; baseline: string | null; candidate: string | null }[];
+  gates?: { gate: { label: string }; state: "held" | "failed" | "undecided"; detail: string }[];
+}
+
+export interface ComparisonSource {
+  feed: "comparison";
+  comparison: RunComparison;
+}
+
+const NAMES: Record<string, string> = { p999: "p99.9", cpu_per_request: "CPU per request", value: "mean" };
+
+export const metricName = (row: ComparedRow): string => NAMES[row.metric] ?? row.metric;
+
+export function valueOf(row: ComparedRow, value: number | null): string {
+  if (value === null) return NONE;
+  if (row.metric === "rate") return rate(value);
+  if (row.metric === "failures") return share(value);
+  if (row.metric === "memory") return inUnit(value, "bytes");
+  if (row.metric === "value") return inUnit(value, row.unit ?? "");
+  return seconds(value);
+}
+
+/** `+5.12 %`, `−3.10 %`; of failures in percentage points. */
+export function signed(row: ComparedRow, change: number | null): string {
+  if (change === null) return NONE;
+  const points = row.metric === "failures";
+  const part = points ? change : change - 1;
+  const text = points ? `${share(Math.abs(part)).replace(" %", "")} points` : share(Math.abs(part));
+  return part > 0 ? `+${text}` : part < 0 ? `−${text}` : text;
+}
+
+export function verdictOf(row: ComparedRow, effect: number): string {
+  if (row.verdict === "same") return row.metric === "failures" ? "same (±0.1 points)" : `same (±${number(Math.round(effect * 1e6) / 1e4)} %)`;
+  if (row.verdict !== "cannot_tell") return row.verdict;
+  return row.minutes_needed === undefined ? "cannot tell" : `cannot tell (needs ${seconds(60 * Math.ceil(row.minutes_needed))})`;
+}
+
+/** Ratios are drawn from two thirds to one and a half. */
+const WIDEST = 1.5;
+
+/** On a logarithmic scale; what lies beyond stands at the edge. 0 to 1. */
+export function placeOf(ratio: number): number {
+  return Math.min(1, Math.max(0, 0.5 + Math.log(ratio) / Math.log(WIDEST) / 2));
+}
+
+/** Where the interval of a ratio is drawn; `null`: it has none. An end that the samples do not carry reaches the edge. */
+export function barOf(row: ComparedRow): { from: number; to: number; at: number } | null {
+  if (row.metric === "failures" || row.change === null || (row.low === null && row.high === null)) return null;
+  return { from: row.low === null ? 0 : placeOf(row.low), to: row.high === null ? 1 : placeOf(row.high), at: placeOf(row.change) };
+}
+
+/** Those with rows, the ones with something better or worse first; what repeats the only request is left out. */
+export function shownSubjects(comparison: RunComparison): ComparedSubject[] {
+  const single = comparison.subjects.filter((subject) => subject.kind === "request").length === 1;
+  const repeats = (subject: ComparedSubject) => single && (subject.kind === "all" || subject.kind === "scenario");
+  const shown = comparison.subjects.filter((subject) => subject.kind !== "signal" && subject.rows.length > 0 && !repeats(subject));
+  const tells = (subject: ComparedSubject) => subject.rows.some((row) => row.verdict === "better" || row.verdict === "worse");
+  return [...shown.filter(tells), ...shown.filter((subject) => !tells(subject))];
+}
+
+export const movedSignals = (comparison: RunComparison): ComparedSubject[] =>
+  comparison.subjects.filter((subject) => subject.kind === "signal" && subject.rows[0]?.verdict === "moved");
+
+export function titleOf(subject: ComparedSubject): string {
+  const kinds: Partial<Record<ComparedSubject["kind"], string>> = { group: "group ", scenario: "iterations of ", flow: "flow " };
+  if (subject.kind === "all") return "All requests";
+  return `${kinds[subject.kind] ?? ""}${subject.group ? `${subject.group} / ` : ""}${subject.name}`;
+}
+
+export const runOf = (run: ComparedRun): string =>
+  `${run.id}${run.tags.length > 0 ? ` [${run.tags.join(", ")}]` : ""}, ${seconds(run.duration_seconds)}, ${count(run.requests)} requests`;
+
+export interface ShiftMark {
+  x: number;
+  y: number;
+  low: number;
+  high: number;
+  label: string;
+}
+
+/** The picture of a shift function: quantiles side by side, each with its ratio and interval, in shares of width and height. */
+export function shiftMarks(points: readonly ShiftPoint[]): ShiftMark[] {
+  return points.map((point, index) => {
+    const ratio = point.candidate / point.baseline;
+    return {
+      x: (index + 0.5) / points.length,
+      y: 1 - placeOf(ratio),
+      low: 1 - (point.low === null ? 0 : placeOf(point.low)),
+      high: 1 - (point.high === null ? 1 : placeOf(point.high)),
+      label: `p${number(point.quantile * 100)}: ${seconds(point.baseline)} → ${seconds(point.candidate)}`,
+    };
+  });
+}
