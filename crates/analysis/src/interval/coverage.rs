@@ -84,21 +84,30 @@ impl Queue {
 }
 
 /// Of the runs: with an interval, with one that holds the truth, and with one that lacks an end.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Coverage {
     given: u64,
     holds: u64,
     open: u64,
+    /// The upper end over the lower one, where there are both.
+    widths: Vec<f64>,
 }
 
 impl Coverage {
-    fn share(self) -> f64 {
+    fn share(&self) -> f64 {
         self.holds as f64 / self.given.max(1) as f64
+    }
+
+    /// The median upper end over the lower one; infinite where most have none.
+    fn width(&self) -> f64 {
+        let mut widths = self.widths.clone();
+        widths.sort_by(f64::total_cmp);
+        widths.get(self.given as usize / 2).copied().unwrap_or(f64::INFINITY)
     }
 }
 
 fn coverage(queue: Queue, runs: u64) -> [Coverage; 3] {
-    let mut coverage = [Coverage::default(); 3];
+    let mut coverage: [Coverage; 3] = Default::default();
     for seed in 1..=runs {
         let seconds = queue.simulate(seed);
         let mut merged = Histogram::new();
@@ -113,23 +122,31 @@ fn coverage(queue: Queue, runs: u64) -> [Coverage; 3] {
             let truth = queue.quantile(q);
             of.given += 1;
             of.open += u64::from(low.is_none() || high.is_none());
+            of.widths.extend(low.zip(high).map(|(low, high)| high / low));
             of.holds += u64::from(low.is_none_or(|low| low <= truth) && high.is_none_or(|high| truth <= high));
         }
     }
     coverage
 }
 
-/// A cheap part of the table; of a true 95 %, 100 runs hold fewer than 87 once in a thousand times.
+/// A cheap part of the table; of a true 93 %, 100 runs hold fewer than 85 once in two hundred times.
 #[test]
 fn short_runs_near_saturation_hold_the_truth() {
     for (servers, utilisation, seconds) in [(1, 0.5, 30), (4, 0.8, 30), (4, 0.9, 30), (4, 0.9, 120)] {
         for (of, q) in coverage(Queue { servers, utilisation, seconds }, 100).iter().zip(QUANTILES) {
-            assert!(of.holds >= 86 && of.given == 100, "M/M/{servers} at {utilisation}, {seconds} s, {q}: {of:?}");
+            assert!(of.holds >= 85 && of.given == 100, "M/M/{servers} at {utilisation}, {seconds} s, {q}: {} of {}", of.holds, of.given);
+            // An interval without an end says little, and one that spans an order of magnitude as little.
+            assert!(
+                of.open <= 35 && of.width() < 10.0,
+                "M/M/{servers} at {utilisation}, {seconds} s, {q}: {} open, {}",
+                of.open,
+                of.width()
+            );
         }
     }
-    // Well below it, most intervals have both ends.
+    // Well below it, all intervals have both ends and are narrow.
     let quiet = coverage(Queue { servers: 4, utilisation: 0.5, seconds: 120 }, 20);
-    assert!(quiet.iter().all(|of| of.open <= 4), "{quiet:?}");
+    assert!(quiet.iter().all(|of| of.open == 0 && of.width() < 1.25), "{quiet:?}");
 }
 
 #[test]
@@ -155,18 +172,19 @@ fn the_truth_is_that_of_queueing_theory() {
 #[test]
 fn the_whole_table() {
     let runs = std::env::var("LOADSTONE_COVERAGE").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let each = [1, 4].into_iter().flat_map(|servers| [30, 120].map(|seconds| (servers, seconds)));
+    let queues = each.flat_map(|(servers, seconds)| [0.5, 0.8, 0.9].map(|utilisation| Queue { servers, utilisation, seconds }));
     println!("| queue | run | utilisation | p50 | p90 | p99 |\n|---|---|---|---|---|---|");
-    for servers in [1, 4] {
-        for seconds in [30, 120] {
-            for utilisation in [0.5, 0.8, 0.9] {
-                let row = coverage(Queue { servers, utilisation, seconds }, runs);
-                // Nine in ten are held (docs/metrics.md): fewer than six of ten are in one of six hundred.
-                assert!(row.iter().all(|of| of.holds * 10 >= of.given * 6), "M/M/{servers} at {utilisation}, {seconds} s: {row:?}");
-                let percent = |count: u64| 100.0 * count as f64 / runs as f64;
-                let cell = |of: &Coverage| format!("{:.1} % ({:.0} %)", 100.0 * of.share(), percent(of.given - of.open));
-                let cells: Vec<String> = row.iter().map(cell).collect();
-                println!("| M/M/{servers} | {seconds} s | {utilisation} | {} |", cells.join(" | "));
-            }
+    std::thread::scope(|scope| {
+        let rows: Vec<_> = queues.map(|queue| (queue, scope.spawn(move || coverage(queue, runs)))).collect();
+        for (Queue { servers, utilisation, seconds }, row) in rows {
+            let row = row.join().unwrap();
+            // Nine in ten are held (docs/metrics.md): fewer than six of ten are in one of six hundred.
+            assert!(row.iter().all(|of| of.holds * 10 >= of.given * 6), "M/M/{servers} at {utilisation}, {seconds} s: {row:?}");
+            let percent = |count: u64| 100.0 * count as f64 / runs as f64;
+            let cell = |of: &Coverage| format!("{:.1} % ({:.0} %, {:.2})", 100.0 * of.share(), percent(of.given - of.open), of.width());
+            let cells: Vec<String> = row.iter().map(cell).collect();
+            println!("| M/M/{servers} | {seconds} s | {utilisation} | {} |", cells.join(" | "));
         }
-    }
+    });
 }

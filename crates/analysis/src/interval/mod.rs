@@ -18,16 +18,11 @@ use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 /// Seconds below which the parts of a run are too few to compare.
 const SECONDS_MIN: usize = 10;
 
-/// Independent samples' worth that must lie beyond a percentile before its interval has an upper end. From the simulation in `coverage`: with ten, p90
-/// and p99 of short runs near saturation were held in 91 to 93 % of them.
-const EFFECTIVE_BEYOND_MIN: f64 = 15.0;
-
 /// What an interval is made from.
 pub(crate) enum Intervals<'a> {
     Batches {
         batches: batch::Batches,
         count: u64,
-        effective: f64,
     },
     /// A run too short for batches: independence is assumed.
     Order(&'a Histogram),
@@ -40,18 +35,13 @@ impl<'a> Intervals<'a> {
         if seconds.len() < SECONDS_MIN {
             return Intervals::Order(merged);
         }
-        let batches = batch::Batches::of(seconds, merged);
-        Intervals::Batches { effective: batches.effective_samples(), batches, count: merged.count() }
+        Intervals::Batches { batches: batch::Batches::of(seconds, merged), count: merged.count() }
     }
 
     /// Both ends of the 95 % interval of a quantile, in seconds; an end that the samples do not carry is `None`.
     pub(crate) fn at(&self, quantile: f64) -> (Option<f64>, Option<f64>) {
         match self {
-            Intervals::Batches { batches, count, effective } if samples_beyond(*count, quantile) >= SAMPLES_BEYOND_MIN => {
-                let (low, high) = batches.interval(quantile);
-                // A queue's slowest moments come in a few episodes. Where the run is too short to hold enough of them, the worst may not have come yet.
-                (low, high.filter(|_| effective * (1.0 - quantile) >= EFFECTIVE_BEYOND_MIN))
-            }
+            Intervals::Batches { batches, count } if samples_beyond(*count, quantile) >= SAMPLES_BEYOND_MIN => batches.interval(quantile),
             Intervals::Batches { .. } => (None, None),
             Intervals::Order(merged) => order::interval(merged, quantile),
         }
