@@ -21,6 +21,7 @@ const LEAD_NS: Nanos = 2_000_000;
 /// Walks the load tree, tells the workers what begins when, and hands on what they measured.
 pub(crate) struct ActiveLoad<'a> {
     tree: LoadTree,
+    /// Its zero is the run's, once every worker is ready.
     monotonic: Monotonic,
     workers: Vec<mpsc::Sender<WorkerCommand>>,
     on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
@@ -44,14 +45,13 @@ pub(crate) struct ActiveLoad<'a> {
 impl<'a> ActiveLoad<'a> {
     pub(crate) fn new(
         plan: &TestPlan,
-        monotonic: Monotonic,
         workers: Vec<mpsc::Sender<WorkerCommand>>,
         lingers: bool,
         on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
     ) -> Self {
         Self {
             tree: LoadTree::new(&plan.load),
-            monotonic,
+            monotonic: Monotonic::start(),
             snapshots: SnapshotAssembly::new(workers.len(), plan.options.series_max),
             workers,
             on_event,
@@ -69,7 +69,9 @@ impl<'a> ActiveLoad<'a> {
     /// Runs the load to its end, on what its workers report and others ask for.
     pub(crate) fn run(mut self, inputs: &Receiver<CoordinatorInput>) -> LoadEnding {
         if self.prepare(inputs) {
-            self.tell(&WorkerCommand::Start);
+            self.monotonic = Monotonic::start();
+            self.event(LoadEvent::Ready { zero: self.monotonic });
+            self.tell(&WorkerCommand::Start { zero: self.monotonic });
             let first = self.tree.begin();
             self.begin_leaves(first);
         } else {

@@ -3,6 +3,7 @@
 //! Plain values that cross threads; `messages` says how they travel. Deliberately absent: what the workers and the coordinator tell
 //! each other, which nobody outside the engine sees.
 
+use metrics::clock::Monotonic;
 use metrics::{Nanos, Snapshot};
 
 use crate::user::UserError;
@@ -35,6 +36,10 @@ pub enum StopReason {
 /// What happens in a run, in order.
 #[derive(Debug)]
 pub enum LoadEvent {
+    /// Every worker is ready and the run's time begins: all instants count from this zero. Does not come where a worker could not be made ready.
+    Ready {
+        zero: Monotonic,
+    },
     /// A leaf begins at this instant.
     LeafBegan {
         leaf: u32,

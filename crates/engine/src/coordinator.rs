@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use metrics::clock::Monotonic;
 use plan::TestPlan;
 use tokio::sync::mpsc;
 
@@ -21,7 +20,6 @@ use crate::worker::{self, WorkerSetup};
 pub struct Coordinator {
     plan: Arc<TestPlan>,
     workers: u32,
-    monotonic: Monotonic,
     inputs: Receiver<CoordinatorInput>,
     sender: SyncSender<CoordinatorInput>,
     lingers: bool,
@@ -30,10 +28,10 @@ pub struct Coordinator {
 
 impl Coordinator {
     /// `workers`: one per core that the generator may use.
-    pub fn new(plan: Arc<TestPlan>, workers: u32, monotonic: Monotonic) -> Self {
+    pub fn new(plan: Arc<TestPlan>, workers: u32) -> Self {
         let (sender, inputs) = sync_channel(1024);
         let tables = DescriptorTables::OneForAll;
-        Self { plan, workers: workers.max(1), monotonic, inputs, sender, lingers: false, tables }
+        Self { plan, workers: workers.max(1), inputs, sender, lingers: false, tables }
     }
 
     /// Whether each worker gets a file descriptor table of its own, and so room for as many connections as the limit allows one process.
@@ -64,7 +62,7 @@ impl Coordinator {
     where
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let Coordinator { plan, workers, monotonic, inputs, sender, lingers, tables } = self;
+        let Coordinator { plan, workers, inputs, sender, lingers, tables } = self;
         // All of them before any worker begins, see `descriptors`.
         let runtimes = match (0..workers).map(|_| worker::runtime()).collect::<Result<Vec<_>, _>>() {
             Ok(runtimes) => runtimes,
@@ -78,14 +76,14 @@ impl Coordinator {
                 let link = WorkerLink::new(sender.clone());
                 let (plan, make_factory) = (&plan, &make_factory);
                 let spawned = std::thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
-                    worker::work(plan, WorkerSetup { index, workers, runtime, tables, monotonic, commands, link }, make_factory);
+                    worker::work(plan, WorkerSetup { index, workers, runtime, tables, commands, link }, make_factory);
                 });
                 if let Err(source) = spawned {
                     return LoadEnding::Broke(WorkerError::Thread { worker: index, source });
                 }
             }
             drop(sender);
-            ActiveLoad::new(&plan, monotonic, to_workers, lingers, &mut on_event).run(&inputs)
+            ActiveLoad::new(&plan, to_workers, lingers, &mut on_event).run(&inputs)
         })
     }
 }

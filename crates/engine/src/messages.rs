@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
+use metrics::clock::Monotonic;
 use metrics::{Nanos, Snapshot};
 
 use crate::control::{LoadControl, WorkerError};
@@ -18,8 +19,8 @@ pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
 /// What the coordinator tells a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkerCommand {
-    /// All workers are ready: seconds are counted from now on.
-    Start,
+    /// All workers are ready: the run's time begins.
+    Start { zero: Monotonic },
     /// Start a leaf at an instant.
     Begin { leaf: u32, at: Nanos, shared: Arc<LeafShared> },
     /// Start no more iterations; let the running ones finish within their graceful stop.

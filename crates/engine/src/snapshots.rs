@@ -33,22 +33,11 @@ impl<C: UserFactory> SnapshotTicker<C> {
 
     /// Takes a snapshot at the end of every second, for ever.
     pub(crate) async fn tick(self: Rc<Self>) {
-        self.pass_over_preparation();
         loop {
             let (number, _) = self.next.get();
             let end = Nanos::from(number + 1) * SNAPSHOT_NS;
             self.context.clock.sleep_until(end).await;
             self.take();
-        }
-    }
-
-    /// Seconds in which the workers were made ready are empty, not missing.
-    fn pass_over_preparation(&self) {
-        let ready = (self.context.clock.now() / SNAPSHOT_NS) as u32;
-        for number in 0..ready {
-            let (start, end) = (Nanos::from(number) * SNAPSHOT_NS, Nanos::from(number + 1) * SNAPSHOT_NS);
-            self.next.set((number + 1, end));
-            self.link.send(WorkerReport::Snapshot(Box::new(self.context.recorder.borrow_mut().drain(number, start, end))));
         }
     }
 

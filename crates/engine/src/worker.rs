@@ -39,7 +39,6 @@ pub(crate) struct WorkerSetup {
     /// From [`runtime`].
     pub(crate) runtime: Runtime,
     pub(crate) tables: DescriptorTables,
-    pub(crate) monotonic: Monotonic,
     pub(crate) commands: Receiver<WorkerCommand>,
     pub(crate) link: WorkerLink,
 }
@@ -77,22 +76,23 @@ fn run<C: UserFactory, E>(
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let WorkerSetup { index: worker, workers, runtime, tables, monotonic, mut commands, link } = setup;
+    let WorkerSetup { index: worker, workers, runtime, tables, mut commands, link } = setup;
     if tables == DescriptorTables::OneEach {
         descriptors::split_off().map_err(|source| WorkerError::Descriptors { worker, source })?;
     }
     scheduling::request_prompt_wakeups();
-    let clock = Clock::real(monotonic);
+    let clock = Clock::real(Monotonic::start());
     let recorder = Rc::new(RefCell::new(Recorder::new(worker, plan.options.series_max)));
     let context = WorkerContext { index: worker, workers, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let _inside = runtime.enter();
     let factory = Rc::new(make_factory(&context).map_err(|error| WorkerError::Users(error.into()))?);
     factory.prepare(plan.load.users_certain().div_ceil(workers.into())).map_err(WorkerError::Users)?;
     link.send(WorkerReport::Ready);
-    if !matches!(runtime.block_on(commands.recv()), Some(WorkerCommand::Start)) {
+    let Some(WorkerCommand::Start { zero }) = runtime.block_on(commands.recv()) else {
         link.send(WorkerReport::Done);
         return Ok(());
-    }
+    };
+    clock.begin(zero);
     let turns = Turns::default();
     let work = carry_out(Arc::clone(plan), context, factory, turns.clone(), commands, link);
     let event_loop = EventLoop::new(clock, recorder, turns, work).map_err(|source| WorkerError::Timer { worker, source })?;
@@ -119,7 +119,7 @@ pub(crate) async fn carry_out<C: UserFactory>(
         let mut leaves: Vec<Rc<ActiveLeaf<C>>> = Vec::new();
         while let Some(command) = next_command(&mut commands, &failure).await {
             match command {
-                WorkerCommand::Start => {}
+                WorkerCommand::Start { .. } => {}
                 WorkerCommand::Begin { leaf, at, shared } => {
                     if let Some(leaf) = ActiveLeaf::new(context.clone(), Rc::clone(&factory), failure.clone(), &plan, leaf, at) {
                         let leaf = Rc::new(leaf);

@@ -68,7 +68,7 @@ pub fn thread_cpu_ns() -> u64 {
 
 #[derive(Debug)]
 enum TimeSource {
-    Real(Monotonic),
+    Real(Cell<Monotonic>),
     Virtual(Cell<Nanos>),
 }
 
@@ -107,7 +107,7 @@ struct ClockState {
 
 impl Clock {
     pub fn real(monotonic: Monotonic) -> Self {
-        Self::new(TimeSource::Real(monotonic))
+        Self::new(TimeSource::Real(Cell::new(monotonic)))
     }
 
     /// A clock that stands at zero until [`Clock::advance_to`] moves it.
@@ -121,8 +121,16 @@ impl Clock {
 
     pub fn now(&self) -> Nanos {
         match &self.inner.source {
-            TimeSource::Real(monotonic) => monotonic.now(),
+            TimeSource::Real(monotonic) => monotonic.get().now(),
             TimeSource::Virtual(now) => now.get(),
+        }
+    }
+
+    /// Time counts from another zero from now on; instants from before mean nothing afterwards, so there may be no timers yet. A virtual clock goes on.
+    pub fn begin(&self, zero: Monotonic) {
+        debug_assert!(self.inner.timers.borrow().heap.is_empty(), "a timer was set before the clock began");
+        if let TimeSource::Real(monotonic) = &self.inner.source {
+            monotonic.set(zero);
         }
     }
 

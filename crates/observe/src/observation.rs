@@ -26,16 +26,28 @@ const RESPONSE_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Observation {
     batches: Receiver<SignalBatch>,
+    /// Until reading has begun.
+    begin: Option<oneshot::Sender<Monotonic>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Observation {
-    /// Starts reading at once. Two observers of the same name are told apart by `:2`, `:3`, ….
+    /// Starts reading at once; otherwise as [`Observation::prepare`].
+    ///
+    /// # Errors
+    /// When the thread cannot be made.
+    pub fn start(observers: Vec<Observer>, clock: Monotonic) -> Result<Self, ObserveError> {
+        let mut observation = Self::prepare(observers)?;
+        observation.begin(clock);
+        Ok(observation)
+    }
+
+    /// Reads once [`Observation::begin`] is called. Two observers of the same name are told apart by `:2`, `:3`, ….
     ///
     /// # Errors
     /// When the thread cannot be made. A source that is not there is a [`SignalNotice`].
-    pub fn start(mut observers: Vec<Observer>, clock: Monotonic) -> Result<Self, ObserveError> {
+    pub fn prepare(mut observers: Vec<Observer>) -> Result<Self, ObserveError> {
         let mut names = HashSet::new();
         for observer in &mut observers {
             let plain = observer.name.clone();
@@ -50,8 +62,10 @@ impl Observation {
         let runtime = runtime.map_err(|problem| ObserveError::Thread(problem.to_string()))?;
         let (sender, batches) = sync_channel(BATCHES_MAX);
         let (stop, stopped) = oneshot::channel::<()>();
+        let (begin, begun) = oneshot::channel::<Monotonic>();
         let thread = std::thread::Builder::new().name("observe".to_owned()).spawn(move || {
             LocalSet::new().block_on(&runtime, async {
+                let Ok(clock) = begun.await else { return };
                 for observer in observers {
                     tokio::task::spawn_local(watch(observer, clock, sender.clone()));
                 }
@@ -61,7 +75,15 @@ impl Observation {
             });
         });
         let thread = thread.map_err(|problem| ObserveError::Thread(problem.to_string()))?;
-        Ok(Self { batches, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { batches, begin: Some(begin), stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// From now on signals are read, on this clock.
+    pub fn begin(&mut self, clock: Monotonic) {
+        if let Some(begin) = self.begin.take() {
+            // The thread waits for it, unless it panicked, which the end of its channel tells.
+            let _ = begin.send(clock);
+        }
     }
 
     /// What has been read since the last call, without waiting.
@@ -81,6 +103,7 @@ impl Observation {
     }
 
     fn end(&mut self) {
+        self.begin = None;
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

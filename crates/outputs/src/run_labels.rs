@@ -1,24 +1,37 @@
 //! What tells runs apart where many report to one place.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use metrics::Nanos;
 
-/// A run as every output names it.
+/// A run as every output names it. Clones share the time at which it began.
 #[derive(Debug, Clone)]
 pub struct RunLabels {
     pub test: String,
     /// Its id: the name of its directory.
     pub run: String,
     /// Wall-clock time of the run clock's zero. Nanoseconds since 1970.
-    pub started_unix_ns: u64,
+    zero_unix_ns: Arc<AtomicU64>,
 }
 
 impl RunLabels {
+    /// `zero_unix_ns`: wall-clock time from which its instants count, until [`RunLabels::begin`] says another.
+    pub fn new(test: &str, run: &str, zero_unix_ns: u64) -> Self {
+        Self { test: test.to_owned(), run: run.to_owned(), zero_unix_ns: Arc::new(AtomicU64::new(zero_unix_ns)) }
+    }
+
+    /// The run's time begins.
+    pub fn begin(&self, zero_unix_ns: u64) {
+        self.zero_unix_ns.store(zero_unix_ns, Ordering::Release);
+    }
+
     pub(crate) fn labels(&self) -> impl Iterator<Item = (String, String)> {
         [("run".to_owned(), self.run.clone()), ("test".to_owned(), self.test.clone())].into_iter()
     }
 
     pub(crate) fn unix_ns(&self, at: Nanos) -> u64 {
-        self.started_unix_ns + at
+        self.zero_unix_ns.load(Ordering::Acquire) + at
     }
 
     pub(crate) fn unix_ms(&self, at: Nanos) -> i64 {

@@ -71,6 +71,16 @@ impl Writer {
         })
     }
 
+    /// The run's time begins: `run.json` says so.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]; the file is then the one of before.
+    pub fn begin(&mut self, started: &str, plan: &TestPlan) -> Result<(), RunError> {
+        started.clone_into(&mut self.info.started);
+        let file = RunFile { info: &self.info, plan: &plan.hiding(&self.secrets) };
+        disk::write_whole(&self.directory.join(files::RUN), &pretty(&file)?)
+    }
+
     /// As written, with the id.
     pub fn info(&self) -> &RunInfo {
         &self.info

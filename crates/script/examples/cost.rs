@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{Coordinator, LoadEvent};
-use metrics::clock::Monotonic;
 use metrics::{SeriesKind, Snapshot};
 use script::{Inputs, ScriptUsers, Sinks};
 
@@ -15,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = arguments.next().ok_or("give a test file")?;
     let inputs = Inputs::from_process(&arguments.collect::<Vec<_>>()).map_err(|error| error.render())?;
     let loaded = Arc::new(script::load(Path::new(&file), &inputs).map_err(|error| error.render())?);
-    let coordinator = Coordinator::new(Arc::new(loaded.plan.clone()), 1, Monotonic::start());
+    let coordinator = Coordinator::new(Arc::new(loaded.plan.clone()), 1);
     let mut total = Snapshot::default();
     let before = cpu_seconds();
     let ending = coordinator.run(

@@ -30,6 +30,7 @@ impl Subscriber for DirectoryWriter {
         }
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let written = match event {
+            RunEvent::TimeBegins { info, plan } => writer.begin(&info.started, plan),
             RunEvent::Snapshot { snapshot, .. } => writer.snapshot(snapshot),
             RunEvent::Signals(series) => writer.signals(series),
             RunEvent::Notice(notice) => writer.notice(notice),

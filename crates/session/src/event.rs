@@ -17,6 +17,8 @@ pub enum RunEvent<'a> {
         /// For subscribers with threads of their own; others ask through [`RunRequests`].
         controller: &'a LoadHandle,
     },
+    /// Every worker is ready to make load: instants of the run count from now, which is what `info.started` says from here on.
+    TimeBegins { info: &'a RunInfo, plan: &'a TestPlan },
     /// A second is about to be delivered. Marks and lines that subscribers add now are seen by all of them.
     SnapshotDue {
         /// The end of the second.

@@ -25,6 +25,7 @@ pub struct OutputFeed<'a> {
     settings: OutputSettings,
     /// Is told where `/metrics` is served.
     announce: &'a dyn Fn(SocketAddr),
+    labels: Option<RunLabels>,
     /// From the start to the end of the run.
     outputs: Option<Outputs>,
     /// The last reading of each signal in this second.
@@ -34,7 +35,7 @@ pub struct OutputFeed<'a> {
 impl<'a> OutputFeed<'a> {
     /// `announce` is told where `/metrics` is served, if it is.
     pub fn new(settings: OutputSettings, announce: &'a dyn Fn(SocketAddr)) -> Self {
-        Self { settings, announce, outputs: None, readings: Vec::new() }
+        Self { settings, announce, labels: None, outputs: None, readings: Vec::new() }
     }
 
     fn start(&mut self, info: &RunInfo, plan: &TestPlan) -> Result<(), SubscriberError> {
@@ -42,10 +43,10 @@ impl<'a> OutputFeed<'a> {
         if destinations.is_empty() && listen.is_none() {
             return Ok(());
         }
-        let started = info.started.parse::<jiff::Timestamp>().map_or(0, |started| started.as_nanosecond());
-        let run = RunLabels { test: plan.name.clone(), run: info.id.clone(), started_unix_ns: u64::try_from(started).unwrap_or_default() };
+        let run = RunLabels::new(&plan.name, &info.id, unix_ns(&info.started));
         let outputs = Outputs::start(destinations, headers, *listen, plan, &run)?;
         outputs.scrape_address().into_iter().for_each(self.announce);
+        self.labels = Some(run);
         self.outputs = Some(outputs);
         Ok(())
     }
@@ -58,6 +59,7 @@ impl Subscriber for OutputFeed<'_> {
         }
         let Some(outputs) = &mut self.outputs else { return Ok(()) };
         match event {
+            RunEvent::TimeBegins { info, .. } => self.labels.iter().for_each(|labels| labels.begin(unix_ns(&info.started))),
             RunEvent::SnapshotDue { .. } => outputs.news().into_iter().for_each(|text| requests.mark(MarkKind::Warning, text)),
             RunEvent::Signals(series) => {
                 let last = series.iter().filter_map(|series| Some((series.signal.clone(), *series.points.last()?)));
@@ -75,6 +77,12 @@ impl Subscriber for OutputFeed<'_> {
         }
         Ok(())
     }
+}
+
+/// Nanoseconds since 1970.
+fn unix_ns(started: &str) -> u64 {
+    let started = started.parse::<jiff::Timestamp>().map_or(0, |started| started.as_nanosecond());
+    u64::try_from(started).unwrap_or_default()
 }
 
 /// What was lost, in a sentence.

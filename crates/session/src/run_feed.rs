@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use engine::{LoadControl, LoadHandle, StopReason};
+use metrics::clock::Monotonic;
 use metrics::{Mark, MarkKind, Nanos, Snapshot};
-use run_directory::RunEnd;
+use plan::TestPlan;
+use run_directory::{RunEnd, RunInfo};
 use script::Stubs;
 use secrets::Secrets;
 
@@ -21,6 +23,9 @@ use crate::system_signals::{FreshReadings, SystemSignals};
 /// What stands between the coordinator and the subscribers.
 pub(crate) struct RunFeed<'a, 'b> {
     pub(crate) secrets: &'a Secrets,
+    pub(crate) info: RunInfo,
+    /// Without secrets.
+    pub(crate) plan: TestPlan,
     pub(crate) printed: &'a PrintedLines,
     pub(crate) controller: LoadHandle,
     pub(crate) signals: SystemSignals,
@@ -40,6 +45,14 @@ pub(crate) struct FeedPosition {
 }
 
 impl RunFeed<'_, '_> {
+    /// Every worker is ready, and the run's time begins. Returns what the run is to do.
+    pub(crate) fn begin(&mut self, zero: Monotonic, started: String) -> Option<LoadControl> {
+        self.info.started = started;
+        self.signals.begin(zero);
+        self.subscribers.deliver(&RunEvent::TimeBegins { info: &self.info, plan: &self.plan });
+        self.subscribers.new_failure().map(halt)
+    }
+
     /// Completes a second and delivers it. Returns what the run is to do.
     pub(crate) fn snapshot(&mut self, mut snapshot: Snapshot, is_last: bool) -> Option<LoadControl> {
         self.position = FeedPosition { next_slice: snapshot.slice + 1, is_closed: is_last };

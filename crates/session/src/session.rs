@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::{Coordinator, LoadEnding, LoadEvent, StopReason, UserFactory, WorkerContext, WorkerError};
-use metrics::clock::Monotonic;
 use observe::Observer;
 use plan::TestPlan;
 use protocol::NetworkOptions;
@@ -79,16 +78,20 @@ impl Session {
         let secrets = self.plan.all_secrets();
         let writer = Writer::create(&self.folder, self.info(), &self.plan)?;
         let directory = writer.directory().to_owned();
-        let monotonic = Monotonic::start();
         let plan = Arc::new(self.plan.clone());
-        let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers, monotonic).with_tables(tables);
+        let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers).with_tables(tables);
         if !plan.flows.is_empty() {
             coordinator = coordinator.lingering();
         }
-        let started = self.start(&secrets, writer, subscribers, &coordinator, monotonic);
+        let started = self.start(&secrets, writer, subscribers, &coordinator);
         // What cannot be deleted is an empty run, which harms nobody.
         let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
+        let mut clock = None;
         let ending = coordinator.run(make_factory, |event| match event {
+            LoadEvent::Ready { zero } => {
+                clock = Some(zero);
+                feed.begin(zero, now())
+            }
             LoadEvent::Snapshot(snapshot) => feed.snapshot(*snapshot, false),
             LoadEvent::LastSnapshot(snapshot) => feed.snapshot(*snapshot, true),
             LoadEvent::LoadEnded { at } => {
@@ -97,7 +100,7 @@ impl Session {
             }
             LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         });
-        let failed = feed.finish(monotonic.now(), &end_of(&ending)).map(SessionError::Subscriber);
+        let failed = feed.finish(clock.map_or(0, |clock| clock.now()), &end_of(&ending)).map(SessionError::Subscriber);
         let failure = match &ending {
             LoadEnding::Broke(WorkerError::Users(problem)) => Some(SessionError::Users(problem.to_string())),
             LoadEnding::Broke(problem) => Some(SessionError::Worker(problem.to_string())),
@@ -113,7 +116,6 @@ impl Session {
         writer: Writer,
         subscribers: &'a mut [&'b mut dyn Subscriber],
         coordinator: &Coordinator,
-        monotonic: Monotonic,
     ) -> Result<RunFeed<'a, 'b>, SessionError> {
         let shown = self.plan.hiding(secrets);
         let controller = coordinator.handle();
@@ -122,13 +124,14 @@ impl Session {
         let directory = writer.directory().to_owned();
         let mut subscribers = Subscribers::new(subscribers, DirectoryWriter::new(writer));
         subscribers.start(&RunEvent::Started { info: &info, plan: &shown, controller: &controller })?;
-        let mut signals = SystemSignals::start(secrets, std::mem::take(&mut self.observers), monotonic).map_err(SessionError::Observers)?;
+        let mut signals = SystemSignals::prepare(secrets, std::mem::take(&mut self.observers)).map_err(SessionError::Observers)?;
         if let Some(stubs) = &self.stubs {
-            stubs.begin(monotonic);
             signals.add(StubSignals::new(Rc::clone(stubs)));
         }
         Ok(RunFeed {
             secrets,
+            info,
+            plan: shown,
             printed: &self.printed,
             controller,
             signals,
@@ -147,7 +150,7 @@ impl Session {
             format: 0,
             id: String::new(),
             loadstone: env!("CARGO_PKG_VERSION").to_owned(),
-            started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            started: now(),
             file: self.file.clone(),
             script: self.script.clone(),
             workers: self.workers,
@@ -155,6 +158,11 @@ impl Session {
             tags: self.tags.clone(),
         }
     }
+}
+
+/// The time of day.
+fn now() -> String {
+    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 
 /// As the run directory keeps it.

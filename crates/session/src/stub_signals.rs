@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use metrics::clock::Monotonic;
 use metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
 use script::Stubs;
 use stub::{Recording, SecondCounts};
@@ -47,6 +48,10 @@ impl StubSignals {
 }
 
 impl SignalSource for StubSignals {
+    fn begin(&mut self, zero: Monotonic) {
+        self.stubs.begin(zero);
+    }
+
     fn take(&mut self) -> Vec<SignalBatch> {
         self.batches()
     }

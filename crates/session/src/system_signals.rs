@@ -11,6 +11,8 @@ use secrets::Secrets;
 
 /// Reads signals while the load runs.
 pub(crate) trait SignalSource {
+    /// The run's time begins.
+    fn begin(&mut self, zero: Monotonic);
     /// Returns what was read since the last call, without waiting.
     fn take(&mut self) -> Vec<SignalBatch>;
     /// Stops reading and returns what had not been taken.
@@ -18,6 +20,10 @@ pub(crate) trait SignalSource {
 }
 
 impl SignalSource for Observation {
+    fn begin(&mut self, zero: Monotonic) {
+        Observation::begin(self, zero);
+    }
+
     fn take(&mut self) -> Vec<SignalBatch> {
         Observation::take(self).collect()
     }
@@ -65,20 +71,25 @@ impl FreshReadings {
 }
 
 impl SystemSignals {
-    /// Starts the observers; further sources are added with [`SystemSignals::add`].
+    /// Prepares the observers; further sources are added with [`SystemSignals::add`].
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(crate) fn start(secrets: &Secrets, observers: Vec<Observer>, clock: Monotonic) -> Result<Self, ObserveError> {
+    pub(crate) fn prepare(secrets: &Secrets, observers: Vec<Observer>) -> Result<Self, ObserveError> {
         let mut signals = Self { sources: Vec::new(), secrets: secrets.clone(), known: HashMap::new() };
         if !observers.is_empty() {
-            signals.add(Observation::start(observers, clock)?);
+            signals.add(Observation::prepare(observers)?);
         }
         Ok(signals)
     }
 
     pub(crate) fn add(&mut self, source: impl SignalSource + 'static) {
         self.sources.push(Box::new(source));
+    }
+
+    /// All sources begin to read, on the run's clock.
+    pub(crate) fn begin(&mut self, zero: Monotonic) {
+        self.sources.iter_mut().for_each(|source| source.begin(zero));
     }
 
     /// What was read since the last call.
@@ -128,6 +139,8 @@ mod tests {
     struct Once(Vec<SignalBatch>);
 
     impl SignalSource for Once {
+        fn begin(&mut self, _: Monotonic) {}
+
         fn take(&mut self) -> Vec<SignalBatch> {
             std::mem::take(&mut self.0)
         }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use clap::Args;
 use engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, WorkerContext};
-use metrics::clock::Monotonic;
 use metrics::{Outcome, SeriesKind, Snapshot};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use report::terminal::{ColorChoice, Style};
@@ -65,11 +64,7 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
         return unreachable(&problem, secrets);
     }
     let style = Style::detect(color, std::io::stdout().is_terminal());
-    let monotonic = Monotonic::start();
-    if let Some(stubs) = &stubs {
-        stubs.begin(monotonic);
-    }
-    let mut coordinator = Coordinator::new(Arc::clone(&plan), 1, monotonic);
+    let mut coordinator = Coordinator::new(Arc::clone(&plan), 1);
     if !plan.flows.is_empty() {
         coordinator = coordinator.lingering();
     }
@@ -79,6 +74,10 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     let ending = coordinator.run(
         |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, secrets)).map_err(|error| error.render()),
         |event| match event {
+            LoadEvent::Ready { zero } => {
+                aftermath.begin(zero);
+                None
+            }
             LoadEvent::Snapshot(mut slice) => {
                 counts.add(&slice);
                 aftermath.snapshot(&mut slice, false).then_some(LoadControl::Release)

@@ -71,7 +71,7 @@ impl UserFactory for Users<'static> {
 fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
     let stages = vec![ClosedStage { from: 0, to: 4, duration_ns: 80 * MS }, ClosedStage { from: 4, to: 4, duration_ns: 80 * MS }];
     let load = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::Closed { stages }));
-    let coordinator = Coordinator::new(Arc::new(TestPlan::new("t", ["s"], load)), 2, Monotonic::start());
+    let coordinator = Coordinator::new(Arc::new(TestPlan::new("t", ["s"], load)), 2);
     let mut total = metrics::Snapshot::default();
     let mut has_last = false;
     let ending = coordinator.run(

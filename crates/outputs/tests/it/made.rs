@@ -21,7 +21,7 @@ pub(crate) fn plan() -> TestPlan {
 pub(crate) fn run(id: &str) -> RunLabels {
     let begun = SystemTime::now() - Duration::from_secs(20);
     let since = begun.duration_since(SystemTime::UNIX_EPOCH).expect("a clock after 1970");
-    RunLabels { test: "Shop".to_owned(), run: id.to_owned(), started_unix_ns: since.as_nanos() as u64 }
+    RunLabels::new("Shop", id, since.as_nanos() as u64)
 }
 
 pub(crate) fn second(number: u32) -> Snapshot {

@@ -1,5 +1,8 @@
 //! Which events a run has, and in which order its subscribers take them.
 
+use std::sync::Mutex;
+
+use engine::WorkerContext;
 use metrics::{MarkKind, SeriesKind};
 use plan::FlowSpec;
 use run_directory::RunEnd;
@@ -21,7 +24,7 @@ fn every_event_goes_to_all_subscribers_in_their_order() {
     }
     let seconds = events.iter().filter(|event| event.starts_with("snapshot") && **event != "snapshot due").count();
     // The first second has the mark of the leaf that begins.
-    let mut expected = vec!["started shop", "snapshot due", "snapshot [GET /]"];
+    let mut expected = vec!["started shop", "time begins", "snapshot due", "snapshot [GET /]"];
     (2..seconds).for_each(|_| expected.extend(["snapshot due", "snapshot"]));
     expected.extend(["snapshot due", "snapshot (last)", "closing", "finished Completed"]);
     assert_eq!(events, expected);
@@ -30,6 +33,25 @@ fn every_event_goes_to_all_subscribers_in_their_order() {
     assert_eq!((run.end, run.slices.len()), (Some(RunEnd::Completed), seconds));
     let requests = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
     assert_eq!(requests.map(|series| (series.count, series.failed)).reduce(|a, b| (a.0 + b.0, a.1 + b.1)), Some((40, 0)));
+}
+
+#[test]
+fn the_runs_time_begins_when_every_worker_is_ready() {
+    let (server, folder) = (made::server(), made::folder());
+    let ready = Mutex::new(None);
+    let prepare = |context: &WorkerContext| {
+        // As a test file does that computes at its top level.
+        while context.clock.now() < 1_300_000_000 {}
+        *ready.lock().unwrap() = Some(jiff::Timestamp::now());
+    };
+    let finished = made::run_prepared(made::plan(&server.url("/"), 1), folder.path(), PrintedLines::new(), prepare, &mut []).unwrap();
+    let run = made::read(&finished.directory);
+    let began = run.slices.iter().flat_map(|slice| &slice.marks).find(|mark| mark.kind == MarkKind::LeafBegan);
+    assert!(began.is_some_and(|mark| mark.at < 1_000_000_000), "in the first second: {began:?}");
+    assert!(!run.slices[0].leaves.is_empty(), "which is not empty");
+    let (started, ready) = (run.info.started.parse::<jiff::Timestamp>().unwrap(), ready.into_inner().unwrap().unwrap());
+    // It is written in whole milliseconds.
+    assert!(started.as_millisecond() >= ready.as_millisecond(), "{started} was before {ready}");
 }
 
 #[test]
@@ -58,8 +80,8 @@ fn marks_and_lines_of_any_subscriber_reach_all_of_them_and_the_directory_without
     drop(speaker);
     let told = told.borrow();
     let events: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("a: ")).collect();
-    assert_eq!(events[1..4], ["snapshot due", "line said •••", "line printed •••"], "lines come before the second that they belong to");
-    assert!(events[4].starts_with("snapshot") && events[4].ends_with("[turned by •••]"), "{events:?}");
+    assert_eq!(events[2..5], ["snapshot due", "line said •••", "line printed •••"], "lines come before the second that they belong to");
+    assert!(events[5].starts_with("snapshot") && events[5].ends_with("[turned by •••]"), "{events:?}");
     assert_eq!(events[events.len() - 3..], ["closing", "line last words", "finished Completed"]);
     let console = std::fs::read_to_string(finished.directory.join("console.log")).unwrap();
     assert_eq!(console, "said •••\nprinted •••\nlast words\n");
@@ -109,7 +131,7 @@ fn findings_come_while_the_run_goes_on() {
     });
     // Far longer than an analysis needs, on however busy a machine: it stops with the first finding.
     let early = |session| Session { folder: folder.path().to_owned(), finds_early: true, ..session };
-    let finished = made::run_session(made::plan(&server.url("/"), 300), early, &mut [&mut listener]).unwrap();
+    let finished = made::run_session(made::plan(&server.url("/"), 300), early, |_| {}, &mut [&mut listener]).unwrap();
     drop(listener);
     assert_eq!(made::stop_reason(&finished.ending), Some(StopReason::User), "{:?}", told.borrow());
     let (rule, seconds) = &claims[0];

@@ -55,13 +55,25 @@ pub(crate) fn run_printing(
     printed: PrintedLines,
     subscribers: &mut [&mut dyn Subscriber],
 ) -> Result<FinishedRun, SessionError> {
-    run_session(plan, |session| Session { folder: folder.to_owned(), printed, ..session }, subscribers)
+    run_prepared(plan, folder, printed, |_| {}, subscribers)
 }
 
-/// As [`run`], of a session that `change` made of the usual one.
+/// `prepare` is what the worker does before it is ready.
+pub(crate) fn run_prepared(
+    plan: TestPlan,
+    folder: &Path,
+    printed: PrintedLines,
+    prepare: impl Fn(&WorkerContext) + Send + Sync,
+    subscribers: &mut [&mut dyn Subscriber],
+) -> Result<FinishedRun, SessionError> {
+    run_session(plan, |session| Session { folder: folder.to_owned(), printed, ..session }, prepare, subscribers)
+}
+
+/// As [`run_prepared`], of a session that `change` made of the usual one.
 pub(crate) fn run_session(
     plan: TestPlan,
     change: impl FnOnce(Session) -> Session,
+    prepare: impl Fn(&WorkerContext) + Send + Sync,
     subscribers: &mut [&mut dyn Subscriber],
 ) -> Result<FinishedRun, SessionError> {
     let request = FixedRequest {
@@ -87,6 +99,7 @@ pub(crate) fn run_session(
         finds_early: false,
     };
     let make_factory = |context: &WorkerContext| {
+        prepare(context);
         let network = Network::new(context.clock.clone(), NetworkOptions::default()).map_err(|error| error.to_string())?;
         FixedRequestUsers::new(context, network, &request, &options)
     };
@@ -131,6 +144,7 @@ impl Subscriber for Recording<'_> {
     fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
         let what = match event {
             RunEvent::Started { plan, .. } => format!("started {}", plan.name),
+            RunEvent::TimeBegins { .. } => "time begins".to_owned(),
             RunEvent::SnapshotDue { .. } => "snapshot due".to_owned(),
             RunEvent::ConsoleLine(line) => format!("line {line}"),
             RunEvent::Signals(_) => "signals".to_owned(),

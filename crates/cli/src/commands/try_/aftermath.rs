@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use metrics::clock::Monotonic;
 use metrics::{FlowSlice, Nanos, Snapshot};
 use plan::TestPlan;
 use script::Stubs;
@@ -20,6 +21,13 @@ pub(super) struct Aftermath {
 impl Aftermath {
     pub(super) fn new(plan: &TestPlan, stubs: Option<Rc<Stubs>>) -> Self {
         Self { flows: FlowTracking::new(plan, stubs.clone()), journeys: Vec::new(), stubs, calls: Vec::new() }
+    }
+
+    /// The iterations begin.
+    pub(super) fn begin(&mut self, zero: Monotonic) {
+        if let Some(stubs) = &self.stubs {
+            stubs.begin(zero);
+        }
     }
 
     /// All iterations have ended.
