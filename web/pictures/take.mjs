@@ -39,7 +39,7 @@ const open = async (address, width, height) => {
 const take = async (page, name) => {
   // As it was opened: from the top, nothing pointed at.
   await page.mouse.move(0, 0);
-  await page.evaluate(() => { document.activeElement.blur(); window.scrollTo(0, 0); });
+  await page.evaluate(() => { document.activeElement.blur(); window.scrollTo({ top: 0, behavior: "instant" }); });
   await page.evaluate(() => document.fonts.ready);
   await page.screenshot({ path: here(`../../docs/images/${name}.png`) });
   console.log(`docs/images/${name}.png`);
