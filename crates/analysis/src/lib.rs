@@ -33,8 +33,8 @@ mod trend;
 mod validity;
 
 pub use comparison::{
-    ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonVerdict, EFFECT, FindingMove, FindingState, Gate,
-    GateResult, GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,
+    ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, EFFECT, FindingMove,
+    FindingState, GateResult, GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,
 };
 pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};

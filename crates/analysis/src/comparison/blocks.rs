@@ -37,8 +37,9 @@ pub(super) fn ratio_of_sums(seconds: &[(f64, f64)]) -> Option<Estimate> {
     Some(Estimate::with_error(value, error))
 }
 
-/// The share of `failed` in `count`. Where few fail, blocks say little of its error: it is at least that of independent failures, with one failure and one success
-/// added (Agresti and Caffo, "Simple and effective confidence intervals for proportions", 2000), so that none of a hundred is not none of any number.
+/// The share of `failed` in `count`. Where few fail, blocks say little of its error: it is at least that of independent failures, with one failure and
+/// one success added (Agresti and Caffo, "Simple and effective confidence intervals for proportions", 2000), so that none of a hundred is not none of
+/// any number.
 pub(super) fn share(seconds: &[(f64, f64)]) -> Option<Estimate> {
     let blocks = ratio_of_sums(seconds)?;
     let (failed, count) = seconds.iter().fold((0.0, 0.0), |(failed, count), second| (failed + second.0, count + second.1));

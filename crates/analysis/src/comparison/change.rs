@@ -40,7 +40,7 @@ impl Estimate {
 
 /// A difference with its 95 % interval, and how often chance alone makes one as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Change {
+pub(super) struct NumberChange {
     pub(super) value: f64,
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
@@ -48,7 +48,7 @@ pub(super) struct Change {
 }
 
 /// `candidate` less `baseline`.
-pub(super) fn difference(baseline: Estimate, candidate: Estimate) -> Change {
+pub(super) fn difference(baseline: Estimate, candidate: Estimate) -> NumberChange {
     let value = candidate.value - baseline.value;
     let away = |end: Option<f64>, from: f64| end.map(|end| (end - from).abs());
     let sides = |a: Option<f64>, b: Option<f64>| Some((a?, b?));
@@ -62,7 +62,7 @@ pub(super) fn difference(baseline: Estimate, candidate: Estimate) -> Change {
     };
     let low = below.map(|(a, b)| value - a.hypot(b) - candidate.doubt);
     let high = above.map(|(a, b)| value + a.hypot(b) + baseline.doubt);
-    Change { value, low, high, p }
+    NumberChange { value, low, high, p }
 }
 
 /// Degrees of freedom of a difference of which the sides have these errors (Welch, "The generalization of Student's problem when several different
@@ -73,7 +73,7 @@ fn freedom(a: f64, b: f64) -> f64 {
 }
 
 /// The logarithm of `candidate` / `baseline`; `None` where either is not positive.
-pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate) -> Option<Change> {
+pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate) -> Option<NumberChange> {
     let log = |estimate: Estimate| {
         let positive = |end: Option<f64>| end.filter(|end| *end > 0.0).map(f64::ln);
         (estimate.value > 0.0).then(|| Estimate {

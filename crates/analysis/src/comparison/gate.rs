@@ -1,9 +1,11 @@
 //! What a team allows to become worse: `p99 worse by 5%`.
 
 use super::headline::row_in_words;
-use super::model::{ComparedRow, ComparedSubject, ComparisonVerdict, Gate, GateResult, GateState, RowVerdict, RunComparison, SubjectKind};
+use super::model::{
+    ComparedRow, ComparedSubject, ComparisonGate, ComparisonVerdict, GateResult, GateState, RowVerdict, RunComparison, SubjectKind,
+};
 
-impl Gate {
+impl ComparisonGate {
     /// Fails where a number is surely worse, and by so much as was seen; held where it is surely not that much worse.
     pub fn judge(&self, comparison: &RunComparison) -> GateResult {
         let result = |state, detail: String| GateResult { gate: self.clone(), state, detail };

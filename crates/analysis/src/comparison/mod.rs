@@ -21,8 +21,8 @@ mod times;
 mod truth;
 
 pub use model::{
-    ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonVerdict, FindingMove, FindingState, Gate, GateResult, GateState,
-    RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind,
+    ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, FindingMove, FindingState, GateResult,
+    GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind,
 };
 pub use side::ComparedInput;
 

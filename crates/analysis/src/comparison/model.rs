@@ -200,7 +200,7 @@ pub struct FindingMove {
 
 /// A condition under which the candidate fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Gate {
+pub struct ComparisonGate {
     /// As it was written.
     pub label: String,
     /// `None`: anything.
@@ -222,7 +222,7 @@ pub enum GateState {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateResult {
-    pub gate: Gate,
+    pub gate: ComparisonGate,
     pub state: GateState,
     /// One sentence.
     pub detail: String,

@@ -1,6 +1,6 @@
 //! A row: one number of both runs, and what may be said of its change.
 
-use super::change::{self, Change, Estimate};
+use super::change::{self, Estimate, NumberChange};
 use super::model::{ComparedMetric, ComparedRow, RowVerdict};
 
 /// Of the share of failures: a tenth of a percentage point. A ratio would call one failure more in a million a doubling.
@@ -94,7 +94,7 @@ pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
 }
 
 /// An interval narrows with the root of the time: how long both runs would have to be until it decides, if the change stays what it is.
-fn minutes_needed(found: &Change, limit: f64, seconds: f64) -> Option<f64> {
+fn minutes_needed(found: &NumberChange, limit: f64, seconds: f64) -> Option<f64> {
     let (low, high) = (found.low?, found.high?);
     let half = (high - found.value).max(found.value - low);
     let wanted = if found.value.abs() >= limit { found.value.abs() * DECIDED_AT } else { limit - found.value.abs() };

@@ -1,8 +1,8 @@
 //! Two runs side by side: what must match, what may be said, and what a gate makes of it.
 
 use analysis::{
-    ComparedInput, ComparedMetric, ComparedRow, ComparisonVerdict, Gate, GateState, Grade, RowVerdict, RunComparison, SubjectKind, compare,
-    conclude,
+    ComparedInput, ComparedMetric, ComparedRow, ComparisonGate, ComparisonVerdict, GateState, Grade, RowVerdict, RunComparison,
+    SubjectKind, compare, conclude,
 };
 use metrics::{Outcome, Role};
 use run_directory::Run;
@@ -34,8 +34,8 @@ fn row(comparison: &RunComparison, kind: SubjectKind, metric: ComparedMetric) ->
     comparison.rows().find(|(subject, row)| subject.kind == kind && row.metric == metric).unwrap().1
 }
 
-fn gate(metric: ComparedMetric, by: f64) -> Gate {
-    Gate { label: String::new(), metric: Some(metric), name: None, by }
+fn gate(metric: ComparedMetric, by: f64) -> ComparisonGate {
+    ComparisonGate { label: String::new(), metric: Some(metric), name: None, by }
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn the_target_s_work_per_request_is_compared() {
 #[test]
 fn a_gate_without_a_subject_is_undecided_and_one_of_a_request_is_about_it_alone() {
     let comparison = compared(&run(1.0, 0), &run(1.1, 0));
-    let named = |name: &str| Gate { name: Some(name.to_owned()), ..gate(ComparedMetric::P95, 0.05) };
+    let named = |name: &str| ComparisonGate { name: Some(name.to_owned()), ..gate(ComparedMetric::P95, 0.05) };
     assert_eq!(named("Buy").judge(&comparison).state, GateState::Failed);
     assert_eq!(named("Sell").judge(&comparison).state, GateState::Undecided);
     assert_eq!(gate(ComparedMetric::P95, 0.15).judge(&comparison).state, GateState::Held);
-    let anything = Gate { metric: None, ..gate(ComparedMetric::P95, 0.0) };
+    let anything = ComparisonGate { metric: None, ..gate(ComparedMetric::P95, 0.0) };
     assert_eq!(anything.judge(&comparison).state, GateState::Failed);
     assert_eq!(anything.judge(&compared(&run(1.0, 0), &run(1.0, 0))).state, GateState::Held);
 }
