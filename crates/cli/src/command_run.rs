@@ -16,6 +16,7 @@ use secrets::Secrets;
 use session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionError, StopReason, Subscriber};
 use tempfile::TempDir;
 
+use crate::comparison::Baseline;
 use crate::conclusion_files::ConclusionFiles;
 use crate::exit::{self, Exit, UsageError};
 use crate::flags::OutputArgs;
@@ -49,6 +50,7 @@ impl CommandRun<'_> {
         mut session: Session,
         make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
     ) -> anyhow::Result<Exit> {
+        let baseline = Baseline::of_run(&self.output.against, &self.output.runs, &session.plan.name)?;
         let scratch = if self.output.no_save { Some(scratch_folder()?) } else { None };
         if let Some(scratch) = &scratch {
             session.folder = scratch.path().to_owned();
@@ -84,7 +86,14 @@ impl CommandRun<'_> {
             return Err(failure.into());
         }
         written?;
-        Ok(exit_of(&ending, &summary))
+        let compared = match &baseline {
+            Some(baseline) => baseline.tell(&run, &summary, self.output, self.color)?,
+            None => Exit::Passed,
+        };
+        Ok(match exit_of(&ending, &summary) {
+            Exit::Passed => compared,
+            other => other,
+        })
     }
 
     fn show(&self, run: &Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {

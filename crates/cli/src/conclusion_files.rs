@@ -54,7 +54,7 @@ impl ConclusionFiles {
     }
 }
 
-fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut file =
         std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(|| format!("cannot open {}", path.display()))?;

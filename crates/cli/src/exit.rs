@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     Invalid = 4,
     /// The target could not be reached at all: no request got an answer.
     Unreachable = 5,
+    /// Worse than `--fail-if` allows.
+    Worse = 6,
     /// Interrupted by the user (Ctrl-C).
     Interrupted = 130,
 }
@@ -37,8 +39,9 @@ Exit codes:
   1    something broke (disk full, a bug)
   2    script, parameter or usage error, or a set-up that threw
   3    a threshold failed or a script threw (run), or a step failed (try)
-  4    the measurement is invalid, no request ended, or a threshold is undecided
+  4    the measurement is invalid, no request ended, or a threshold or --fail-if is undecided
   5    the target could not be reached
+  6    worse than --fail-if allows (compare, run --against)
   130  interrupted";
 }
 

@@ -6,10 +6,12 @@
 mod command_line;
 mod command_run;
 mod commands;
+mod comparison;
 mod conclusion_files;
 mod context;
 mod exit;
 mod flags;
+mod gate;
 mod interrupt;
 mod live_page;
 mod objective;

@@ -2,6 +2,8 @@
 //!
 //! The page itself is built from `web/` and committed as assets/report.html; here only its data is put in.
 
+use analysis::RunComparison;
+
 use crate::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../assets/report.html");
@@ -24,6 +26,18 @@ pub(crate) struct LiveSource<'a> {
     /// Where all runs are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<&'a str>,
+}
+
+/// Two runs side by side.
+#[derive(serde::Serialize)]
+struct ComparisonSource<'a> {
+    feed: &'static str,
+    comparison: &'a RunComparison,
+}
+
+/// The page of a comparison: opens from disk, offline.
+pub(crate) fn comparison_page(comparison: &RunComparison) -> String {
+    page(&embeddable(&ComparisonSource { feed: "comparison", comparison }))
 }
 
 /// The same for the history of a folder.

@@ -6,6 +6,7 @@
 
 pub mod access;
 mod build;
+pub mod comparison;
 mod document;
 mod exchange;
 mod failure_sample;

@@ -236,7 +236,7 @@ fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
 }
 
 /// Text from outside, so that it is shown as it is: no table cell, heading, link, mention or HTML can come of it.
-fn text(raw: &str) -> String {
+pub(crate) fn text(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for c in raw.chars() {
         match c {

@@ -1,5 +1,6 @@
 //! The commands, a file each with its flags. A new one is a file and its lines here.
 
+mod compare;
 mod completions;
 mod demo;
 mod export;
@@ -55,6 +56,8 @@ commands! {
     Runs(runs::RunsArgs),
     /// Show the summary of a run again.
     Show(show::ShowArgs),
+    /// Say whether a run is better or worse than another, and fail where it is worse than allowed.
+    Compare(compare::CompareArgs),
     /// Write the report of a run again, even if it was cut short.
     Report(report::ReportArgs),
     /// Write a run's measurements as CSV, JSON lines or Parquet.

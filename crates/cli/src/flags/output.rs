@@ -6,6 +6,7 @@ use clap::Args;
 use outputs::Destination;
 use session::OutputSettings;
 
+use super::AgainstArgs;
 use crate::exit::UsageError;
 
 #[derive(Debug, Clone, Args)]
@@ -48,6 +49,8 @@ pub(crate) struct OutputArgs {
     /// Print the summary as JSON (summary.json) instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
 }
 
 impl OutputArgs {

@@ -39,10 +39,15 @@ impl StoredRunArgs {
     }
 
     fn directory(&self) -> Result<PathBuf, UsageError> {
-        let path = Path::new(&self.run);
-        if path.join(run_directory::files::RUN).is_file() {
-            return Ok(path.to_owned());
-        }
-        History::of(&self.folder.runs).and_then(|history| history.find(&self.run)).map_err(|error| UsageError(error.to_string()))
+        find(&self.folder.runs, &self.run)
     }
+}
+
+/// The directory of the run that is meant, which may lie outside the folder.
+pub(crate) fn find(runs: &Path, asked: &str) -> Result<PathBuf, UsageError> {
+    let path = Path::new(asked);
+    if path.join(run_directory::files::RUN).is_file() {
+        return Ok(path.to_owned());
+    }
+    History::of(runs).and_then(|history| history.find(asked)).map_err(|error| UsageError(error.to_string()))
 }

@@ -7,6 +7,7 @@ mod bad_input;
 mod bodies;
 mod broken_tests;
 mod commands;
+mod comparison;
 mod data;
 mod ending;
 mod events;

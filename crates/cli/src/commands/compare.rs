@@ -1,0 +1,75 @@
+//! `loadstone compare`: is it better than before?
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use analysis::RunComparison;
+use anyhow::Context;
+use clap::Args;
+use report::terminal::Style;
+
+use crate::comparison::{self, ConcludedRun};
+use crate::context::CommandContext;
+use crate::exit::Exit;
+use crate::flags::{self, ComparisonArgs, RunsFolderArgs};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loadstone compare last latest
+  loadstone compare main latest --fail-if 'p99 worse by 5%' --markdown comparison.md")]
+pub(crate) struct CompareArgs {
+    /// What the other is held against: an id or its beginning, a run directory, a tag (the newest run of the test that has it), `latest~1`, or `last` (the
+    /// complete run of the test before the candidate).
+    #[arg(value_name = "BASELINE", default_value = "last")]
+    baseline: String,
+    /// The run that is judged.
+    #[arg(value_name = "CANDIDATE", default_value = "latest")]
+    candidate: String,
+    #[command(flatten)]
+    how: ComparisonArgs,
+    #[command(flatten)]
+    folder: RunsFolderArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// Also write it as Markdown here, for a pull request. GITHUB_STEP_SUMMARY is honoured.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Also write it as a page here, with the shift of every quantile.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also write it as JUnit XML here.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+impl CompareArgs {
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        let (effect, gates) = (self.how.effect()?, self.how.gates()?);
+        let directory = match flags::find(&self.folder.runs, &self.candidate) {
+            Ok(directory) => directory,
+            // A tag is no part of an id.
+            Err(unknown) => comparison::find(&self.folder.runs, &self.candidate, None, None).map_err(|_| unknown)?,
+        };
+        let candidate = ConcludedRun::read(&directory)?;
+        let baseline = comparison::find(&self.folder.runs, &self.baseline, Some(candidate.test()), Some(&directory))?;
+        let compared = ConcludedRun::read(&baseline)?.compare_with(&candidate, effect, &gates);
+        let mut out = std::io::stdout();
+        let text = if self.json {
+            report::comparison::json(&compared)
+        } else {
+            report::comparison::terminal(&compared, &Style::detect(context.color, out.is_terminal()))
+        };
+        out.write_all(text.as_bytes())?;
+        comparison::write_markdown(&compared, self.markdown.as_deref())?;
+        let documents: [(_, fn(&RunComparison) -> String); 2] =
+            [(&self.junit, report::comparison::junit), (&self.html, report::comparison::html)];
+        for (path, render) in documents {
+            if let Some(path) = path {
+                std::fs::write(path, render(&compared)).with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        Ok(comparison::exit_of(&compared))
+    }
+}

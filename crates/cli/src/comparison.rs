@@ -1,0 +1,130 @@
+//! Two runs side by side: which the baseline is, and what is said of it. Read [`Baseline`].
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use analysis::{ComparedInput, ComparisonGate, GateState, RunComparison, Summary};
+use anyhow::Context;
+use report::comparison;
+use report::terminal::{ColorChoice, Style};
+use run_directory::{History, HistoryEntry, Reader, Run, RunEnd};
+
+use crate::conclusion_files::append;
+use crate::exit::{Exit, UsageError};
+use crate::flags::{self, AgainstArgs, OutputArgs};
+
+/// A run with what was concluded from it anew.
+pub(crate) struct ConcludedRun {
+    run: Run,
+    summary: Summary,
+}
+
+impl ConcludedRun {
+    pub(crate) fn read(directory: &Path) -> anyhow::Result<Self> {
+        let run = Reader::open(directory).and_then(Reader::run)?;
+        let summary = analysis::conclude(&run);
+        Ok(Self { run, summary })
+    }
+
+    /// Compares with this one as the baseline, and judges the gates.
+    pub(crate) fn compare(&self, run: &Run, summary: &Summary, effect: f64, gates: &[ComparisonGate]) -> RunComparison {
+        let (old, new) = (report::load_in_words(&self.run.plan), report::load_in_words(&run.plan));
+        let baseline = ComparedInput { run: &self.run, summary: &self.summary, load: &old };
+        let mut comparison = analysis::compare(baseline, ComparedInput { run, summary, load: &new }, effect);
+        comparison.gates = gates.iter().map(|gate| gate.judge(&comparison)).collect();
+        comparison
+    }
+
+    /// Compares with this one as the baseline.
+    pub(crate) fn compare_with(&self, candidate: &ConcludedRun, effect: f64, gates: &[ComparisonGate]) -> RunComparison {
+        self.compare(&candidate.run, &candidate.summary, effect, gates)
+    }
+
+    pub(crate) fn test(&self) -> &str {
+        &self.run.plan.name
+    }
+}
+
+/// What a run is held against when it is over. It is looked for before there is any load, so that no run is made in vain.
+pub(crate) struct Baseline {
+    stored: ConcludedRun,
+    effect: f64,
+    gates: Vec<ComparisonGate>,
+}
+
+impl Baseline {
+    /// `None`: it is not to be compared.
+    pub(crate) fn of_run(against: &AgainstArgs, runs: &Path, test: &str) -> anyhow::Result<Option<Self>> {
+        let (effect, gates) = (against.how.effect()?, against.how.gates()?);
+        let Some(asked) = &against.against else {
+            return match gates.first() {
+                Some(gate) => Err(UsageError(format!("--fail-if '{}' needs a run to compare with: --against last", gate.label)).into()),
+                None => Ok(None),
+            };
+        };
+        let stored = ConcludedRun::read(&find(runs, asked, Some(test), None)?)?;
+        Ok(Some(Self { stored, effect, gates }))
+    }
+
+    /// Compares, shows it and writes what is asked for. Returns how the command ends if the run itself passed.
+    pub(crate) fn tell(&self, run: &Run, summary: &Summary, output: &OutputArgs, color: ColorChoice) -> anyhow::Result<Exit> {
+        let compared = self.stored.compare(run, summary, self.effect, &self.gates);
+        let mut stdout = std::io::stdout();
+        if !output.json {
+            let style = Style::detect(color, stdout.is_terminal());
+            write!(stdout, "\n{}", comparison::terminal(&compared, &style))?;
+        }
+        write_markdown(&compared, output.against.comparison_markdown.as_deref())?;
+        Ok(exit_of(&compared))
+    }
+}
+
+/// Also into the summary of a GitHub job, where there is one.
+pub(crate) fn write_markdown(compared: &RunComparison, file: Option<&Path>) -> anyhow::Result<()> {
+    let text = comparison::markdown(compared);
+    if let Some(path) = file {
+        std::fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+        Some(path) => append(Path::new(&path), &text),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn exit_of(compared: &RunComparison) -> Exit {
+    let any = |state| compared.gates.iter().any(|result| result.state == state);
+    if any(GateState::Failed) {
+        Exit::Worse
+    } else if any(GateState::Undecided) {
+        Exit::Invalid
+    } else {
+        Exit::Passed
+    }
+}
+
+/// The run that is meant: `last` (the newest complete run of the test), a tag (the newest run that has it), or whatever names a run elsewhere. `before`: the
+/// run that is judged; it is no baseline, and `last` is before it.
+///
+/// # Errors
+/// [`UsageError`], which names what there is.
+pub(crate) fn find(runs: &Path, asked: &str, test: Option<&str>, before: Option<&Path>) -> Result<PathBuf, UsageError> {
+    if Path::new(asked).join(run_directory::files::RUN).is_file() {
+        return flags::find(runs, asked);
+    }
+    let history = History::of(runs).map_err(|error| UsageError(error.to_string()))?;
+    let entries: Vec<HistoryEntry> = history.entries().filter_map(Result::ok).collect();
+    let is_judged = |entry: &HistoryEntry| before.is_some_and(|before| entry.directory.file_name() == before.file_name());
+    let fits = |entry: &&HistoryEntry| !is_judged(entry) && test.is_none_or(|test| entry.test == test);
+    let found = if asked == "last" {
+        let earlier = entries.iter().position(is_judged).map_or(0, |index| index + 1);
+        let last = entries[earlier..].iter().filter(fits).find(|entry| entry.end == Some(RunEnd::Completed));
+        Some(last.ok_or_else(|| UsageError(format!("there is no earlier complete run of this test in {}", runs.display())))?)
+    } else {
+        let tagged = |entry: &&HistoryEntry| !is_judged(entry) && entry.info.tags.iter().any(|tag| tag == asked);
+        entries.iter().filter(tagged).find(fits).or_else(|| entries.iter().find(tagged))
+    };
+    match found {
+        Some(entry) => Ok(entry.directory.clone()),
+        None => flags::find(runs, asked),
+    }
+}

@@ -1,0 +1,51 @@
+//! What a run is held against, and what may become worse.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::exit::UsageError;
+use crate::gate;
+
+/// How two runs are compared; for `compare`, and for a run that is held against an earlier one.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Comparison")]
+pub(crate) struct ComparisonArgs {
+    /// Fail with exit code 6 where this holds; may be given several times: 'p99 worse by 5%', 'p95 of Buy worse by 10%',
+    /// 'failures worse by 1%', 'CPU worse by 5%', 'anything worse'. See docs/compare.md.
+    #[arg(long = "fail-if", value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
+    /// Relative change below which nobody cares.
+    #[arg(long, value_name = "SHARE", default_value = "3%")]
+    pub(crate) effect: String,
+}
+
+impl ComparisonArgs {
+    /// # Errors
+    /// [`UsageError`]: a condition that is not understood.
+    pub(crate) fn gates(&self) -> Result<Vec<analysis::ComparisonGate>, UsageError> {
+        self.fail_if.iter().map(|text| gate::parse(text)).collect()
+    }
+
+    /// # Errors
+    /// [`UsageError`]: not a share between 0 and 1.
+    pub(crate) fn effect(&self) -> Result<f64, UsageError> {
+        let share = units::share::parse(&self.effect).map_err(|problem| UsageError(format!("--effect: {problem}")))?;
+        if share > 0.0 && share < 1.0 { Ok(share) } else { Err(UsageError("--effect: give a share above 0 % and below 100 %".to_owned())) }
+    }
+}
+
+/// For a run: which earlier one it is held against.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Comparison")]
+pub(crate) struct AgainstArgs {
+    /// Compare with an earlier run when this one is over: an id or its beginning, a run directory, a tag (the newest run of this test that has it), or
+    /// `last`.
+    #[arg(long, value_name = "RUN|TAG|last")]
+    pub(crate) against: Option<String>,
+    /// Write the comparison as Markdown here, for a pull request.
+    #[arg(long, value_name = "FILE", requires = "against")]
+    pub(crate) comparison_markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: ComparisonArgs,
+}

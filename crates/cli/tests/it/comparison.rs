@@ -1,0 +1,50 @@
+//! A run held against another: `compare` and `run --against`.
+
+use serde_json::Value;
+
+use crate::harness::raw::{Raw, send};
+use crate::harness::{Folder, server};
+
+const FAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn run(folder: &Folder, target: &str, more: &[&str]) -> crate::harness::Ended {
+    let load = ["run", target, "--rate", "40", "--for", "12s", "--quiet"];
+    folder.run(&[&load, more].concat())
+}
+
+#[test]
+fn failures_that_are_new_fail_the_gate_with_an_exit_code_of_its_own() {
+    let folder = Folder::new();
+    let busy = Raw::by_request(|number| vec![send(if number % 4 == 3 { "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n" } else { FAST })]);
+    run(&folder, &busy.address, &["--tag", "broken"]).passes();
+    run(&folder, server::nginx(), &["--tag", "main"]).passes();
+    // Two addresses are two tests; the baseline is named by its tag all the same.
+    let compared =
+        folder.run(&["compare", "main", "broken", "--fail-if", "failures worse by 5%", "--junit", "c.xml", "--markdown", "c.md"]);
+    compared.code(6).says("fail if failures worse by 5%: failed").says("25 %").says("target");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("c.xml").contains("failures=\"1\"") && read("c.md").contains("❌ fail if"));
+    // The other way round it is no worse.
+    folder.run(&["compare", "broken", "main", "--fail-if", "failures worse by 5%"]).code(0).says("better");
+}
+
+#[test]
+fn a_run_is_held_against_the_last_of_its_test() {
+    let folder = Folder::new();
+    let missing = run(&folder, server::nginx(), &["--against", "last"]);
+    missing.code(2).says("no earlier complete run of this test");
+    assert_eq!(folder.runs().len(), 0, "no run is made in vain");
+    run(&folder, server::nginx(), &[]).passes();
+    run(&folder, server::nginx(), &["--against", "last", "--fail-if", "failures worse by 5%", "--comparison-markdown", "c.md"])
+        .code(0)
+        .says("Baseline")
+        .says("fail if failures worse by 5%: held");
+    assert!(folder.path().join("c.md").is_file());
+    let compared: Value = serde_json::from_str(&folder.run(&["compare", "--json"]).code(0).stdout).unwrap();
+    let names: Vec<String> = folder.runs().iter().map(|run| run.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let of = |side: &str| compared[side]["id"].as_str().unwrap().to_owned();
+    assert!(of("baseline") < of("candidate") && names.contains(&of("baseline")) && names.contains(&of("candidate")));
+    for wrong in [["--fail-if", "p99 worse by much"], ["--effect", "0"]] {
+        folder.run(&["compare", wrong[0], wrong[1]]).code(2).says(wrong[0]);
+    }
+}

@@ -1,0 +1,169 @@
+//! What every form of a comparison writes alike: values, changes, verdicts, and which rows are worth a place.
+
+use analysis::{
+    ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonVerdict, FindingMove, FindingState, GateState, RowVerdict,
+    RunComparison, RunDifference, Side, SubjectKind,
+};
+
+use crate::terminal::Paint;
+
+pub(super) fn value(row: &ComparedRow, value: Option<f64>) -> String {
+    let Some(value) = value else { return units::NONE.to_owned() };
+    match row.metric {
+        ComparedMetric::Rate => units::rate(value),
+        ComparedMetric::Failures => units::share(value),
+        ComparedMetric::Memory => units::in_unit(value, "bytes"),
+        ComparedMetric::Value => units::in_unit(value, &row.unit),
+        _ => units::seconds(value),
+    }
+}
+
+/// `+5.12 %`, `−3.10 %`; of failures in percentage points.
+pub(super) fn change(row: &ComparedRow) -> String {
+    row.change.map_or_else(|| units::NONE.to_owned(), |change| signed(row, change))
+}
+
+/// `+3.0 to +7.1 %`; with one end `above +3.0 %`.
+pub(super) fn interval(row: &ComparedRow) -> String {
+    let unit = if row.metric.is_difference() { "points" } else { "%" };
+    let end = |change: f64| {
+        let part = 100.0 * if row.metric.is_difference() { change } else { change - 1.0 };
+        format!("{part:+.1}").replace('-', "−")
+    };
+    match (row.low, row.high) {
+        (Some(low), Some(high)) => format!("{} to {} {unit}", end(low), end(high)),
+        (Some(low), None) => format!("above {} {unit}", end(low)),
+        (None, Some(high)) => format!("below {} {unit}", end(high)),
+        (None, None) => units::NONE.to_owned(),
+    }
+}
+
+/// A round share, as somebody set it: `3 %`.
+fn round(share: f64) -> String {
+    format!("{} %", units::number((share * 1e6).round() / 1e4))
+}
+
+fn signed(row: &ComparedRow, change: f64) -> String {
+    let (part, unit) = if row.metric.is_difference() { (change, " points") } else { (change - 1.0, "") };
+    let text = units::share(part.abs());
+    let text = if unit.is_empty() { text } else { format!("{}{unit}", text.trim_end_matches(" %")) };
+    match part {
+        part if part > 0.0 => format!("+{text}"),
+        part if part < 0.0 => format!("−{text}"),
+        _ => text,
+    }
+}
+
+pub(super) fn verdict(row: &ComparedRow, effect: f64) -> String {
+    match row.verdict {
+        RowVerdict::Better => "better".to_owned(),
+        RowVerdict::Worse => "worse".to_owned(),
+        RowVerdict::Moved => "moved".to_owned(),
+        RowVerdict::Same if row.metric.is_difference() => "same (±0.1 points)".to_owned(),
+        RowVerdict::Same => format!("same (±{})", round(effect)),
+        RowVerdict::CannotTell => match row.minutes_needed {
+            Some(minutes) => format!("cannot tell (needs {})", units::seconds(60.0 * minutes.ceil())),
+            None => "cannot tell".to_owned(),
+        },
+    }
+}
+
+pub(super) fn paint(verdict: RowVerdict) -> Option<Paint> {
+    match verdict {
+        RowVerdict::Better => Some(Paint::Good),
+        RowVerdict::Worse => Some(Paint::Bad),
+        RowVerdict::Moved => Some(Paint::Doubt),
+        RowVerdict::Same => None,
+        RowVerdict::CannotTell => Some(Paint::Dim),
+    }
+}
+
+pub(super) fn word(verdict: ComparisonVerdict) -> (&'static str, &'static str, Paint) {
+    match verdict {
+        ComparisonVerdict::Better => ("✓", "BETTER", Paint::Good),
+        ComparisonVerdict::Same => ("✓", "NO CHANGE", Paint::Good),
+        ComparisonVerdict::Worse => ("✗", "WORSE", Paint::Bad),
+        ComparisonVerdict::Mixed => ("!", "MIXED", Paint::Doubt),
+        ComparisonVerdict::CannotTell => ("?", "CANNOT TELL", Paint::Doubt),
+        ComparisonVerdict::NotComparable => ("✗", "NOT COMPARABLE", Paint::Bad),
+    }
+}
+
+pub(super) fn gate_sign(state: GateState) -> (&'static str, &'static str, Paint) {
+    match state {
+        GateState::Held => ("✓", "held", Paint::Good),
+        GateState::Failed => ("✗", "failed", Paint::Bad),
+        GateState::Undecided => ("?", "undecided", Paint::Doubt),
+    }
+}
+
+pub(super) fn title(subject: &ComparedSubject) -> String {
+    let group = if subject.group.is_empty() { String::new() } else { format!("{} / ", subject.group) };
+    let kind = match subject.kind {
+        SubjectKind::All => return "All requests".to_owned(),
+        SubjectKind::Request | SubjectKind::Target | SubjectKind::Signal => "",
+        SubjectKind::Group => "group ",
+        SubjectKind::Scenario => "iterations of ",
+        SubjectKind::Flow => "flow ",
+    };
+    format!("{kind}{group}{}", subject.name)
+}
+
+/// Those with rows to show, the ones with something better or worse first. All requests together, and iterations of one request, say nothing that the
+/// request does not.
+pub(super) fn shown(comparison: &RunComparison) -> Vec<&ComparedSubject> {
+    let of = |kind: SubjectKind| comparison.subjects.iter().filter(move |subject| subject.kind == kind);
+    let single = of(SubjectKind::Request).count() == 1;
+    let worth = |subject: &&ComparedSubject| {
+        let repeats = single && matches!(subject.kind, SubjectKind::All | SubjectKind::Scenario);
+        subject.kind != SubjectKind::Signal && !subject.rows.is_empty() && !repeats
+    };
+    let mut shown: Vec<&ComparedSubject> = comparison.subjects.iter().filter(worth).collect();
+    let tells = |subject: &ComparedSubject| subject.rows.iter().any(|row| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse));
+    shown.sort_by_key(|subject| !tells(subject));
+    shown
+}
+
+pub(super) fn moved_signals(comparison: &RunComparison) -> impl Iterator<Item = (&ComparedSubject, &ComparedRow)> {
+    comparison.rows().filter(|(subject, row)| subject.kind == SubjectKind::Signal && row.verdict == RowVerdict::Moved)
+}
+
+pub(super) fn only_in_one(comparison: &RunComparison) -> impl Iterator<Item = String> + '_ {
+    comparison.subjects.iter().filter_map(|subject| {
+        let side = match subject.only_in? {
+            Side::Baseline => "the baseline",
+            Side::Candidate => "the candidate",
+        };
+        Some(format!("{} was measured in {side} only", title(subject)))
+    })
+}
+
+pub(super) fn difference(difference: &RunDifference) -> String {
+    let of = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    format!("{}: {} → {}; {}", difference.what, of(&difference.baseline), of(&difference.candidate), difference.meaning)
+}
+
+pub(super) fn finding(found: &FindingMove) -> (&'static str, String) {
+    let claim = |claim: &Option<String>| claim.clone().unwrap_or_default();
+    match found.state {
+        FindingState::New => ("new", claim(&found.candidate)),
+        FindingState::Gone => ("gone", claim(&found.baseline)),
+        FindingState::Moved => ("moved", format!("{} (before: {})", claim(&found.candidate), claim(&found.baseline))),
+        FindingState::Same => ("same", claim(&found.candidate)),
+    }
+}
+
+pub(super) fn run(run: &ComparedRun) -> String {
+    let tags = if run.tags.is_empty() { String::new() } else { format!(" [{}]", run.tags.join(", ")) };
+    format!("{}{tags}, {}, {}", run.id, units::seconds(run.duration_seconds), units::counted(run.requests, "request"))
+}
+
+/// What all these numbers together promise.
+pub(super) fn promise(comparison: &RunComparison) -> String {
+    let compared = comparison.rows().filter(|(subject, row)| subject.kind != SubjectKind::Signal && row.p.is_some()).count();
+    format!(
+        "{} compared; of those called different at most {} are expected to be so by chance (Benjamini–Hochberg). Intervals are of 95 %.",
+        units::counted(compared as u64, "number"),
+        round(comparison.false_share),
+    )
+}

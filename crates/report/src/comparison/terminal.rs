@@ -1,0 +1,96 @@
+//! The comparison on a terminal: what differs beforehand, the verdict, then the rows.
+
+use analysis::{RowVerdict, RunComparison};
+
+use super::cells;
+use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
+
+const SUBJECTS_MAX: usize = 12;
+const SIGNALS_MAX: usize = 8;
+/// Title and rank of what gives way, see [`ColumnHead`].
+const HEADS: [(&str, u8); 6] = [("", 0), ("Baseline", 2), ("Candidate", 0), ("Change", 0), ("95 % interval", 1), ("Verdict", 0)];
+
+/// The whole text, ending in a line break.
+pub fn terminal(comparison: &RunComparison, style: &Style) -> String {
+    let mut parts = vec![
+        head(comparison, style),
+        gates(comparison, style),
+        findings(comparison, style),
+        table(comparison, style),
+        foot(comparison, style),
+    ];
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn head(comparison: &RunComparison, style: &Style) -> String {
+    let mut out = hang("Baseline   ", 11, &cells::run(&comparison.baseline), style.width);
+    out.push_str(&hang("Candidate  ", 11, &cells::run(&comparison.candidate), style.width));
+    if comparison.differences.is_empty() {
+        out.push_str("✓ same test, parameters, load and machine; both measurements are valid\n");
+    }
+    for difference in &comparison.differences {
+        let lead = if difference.forbids { style.paint(Paint::Bad, "✗ ") } else { style.paint(Paint::Doubt, "! ") };
+        out.push_str(&hang(&lead, 2, &cells::difference(difference), style.width));
+    }
+    let (sign, word, paint) = cells::word(comparison.verdict);
+    let lead = format!("{sign} {word}  ");
+    out.push('\n');
+    out.push_str(&hang(&style.paint(paint, &lead), lead.chars().count(), &comparison.headline, style.width));
+    out
+}
+
+fn gates(comparison: &RunComparison, style: &Style) -> String {
+    let line = |result: &analysis::GateResult| {
+        let (sign, word, paint) = cells::gate_sign(result.state);
+        hang(&style.paint(paint, &format!("{sign} ")), 2, &format!("fail if {}: {word}: {}", result.gate.label, result.detail), style.width)
+    };
+    comparison.gates.iter().map(line).collect()
+}
+
+fn findings(comparison: &RunComparison, style: &Style) -> String {
+    let line = |found: &analysis::FindingMove| {
+        let (state, text) = cells::finding(found);
+        hang(&style.paint(Paint::Bold, &format!("{state:<6}")), 6, &text, style.width)
+    };
+    let lines: String = comparison.findings.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("{}\n{lines}", style.paint(Paint::Dim, "Findings")) }
+}
+
+fn table(comparison: &RunComparison, style: &Style) -> String {
+    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 || index == 5 });
+    let mut table = TextTable { heads: heads.collect(), rows: Vec::new() };
+    let shown = cells::shown(comparison);
+    let row = |name: String, row: &analysis::ComparedRow| {
+        let cell = |text: String| TextCell { text, paint: None };
+        Row::Cells(vec![
+            cell(name),
+            cell(cells::value(row, row.baseline)),
+            cell(cells::value(row, row.candidate)),
+            TextCell { text: cells::change(row), paint: cells::paint(row.verdict).filter(|_| row.verdict != RowVerdict::CannotTell) },
+            cell(cells::interval(row)),
+            TextCell { text: cells::verdict(row, comparison.effect), paint: cells::paint(row.verdict) },
+        ])
+    };
+    for subject in shown.iter().take(SUBJECTS_MAX) {
+        table.rows.push(Row::Heading(cells::title(subject)));
+        table.rows.extend(subject.rows.iter().map(|compared| row(format!("  {}", compared.metric.name()), compared)));
+    }
+    let signals: Vec<_> = cells::moved_signals(comparison).collect();
+    if !signals.is_empty() {
+        table.rows.push(Row::Heading("Signals that moved".to_owned()));
+        table.rows.extend(signals.iter().take(SIGNALS_MAX).map(|(subject, compared)| row(format!("  {}", subject.name), compared)));
+    }
+    let mut out = if table.rows.is_empty() { "Nothing was measured in both runs.\n".to_owned() } else { table.render(style) };
+    let left = shown.len().saturating_sub(SUBJECTS_MAX) + signals.len().saturating_sub(SIGNALS_MAX);
+    if left > 0 {
+        out.push_str(&format!("… and {left} more with --json\n"));
+    }
+    out
+}
+
+fn foot(comparison: &RunComparison, style: &Style) -> String {
+    let mut out: String = cells::only_in_one(comparison).map(|text| hang("- ", 2, &text, style.width)).collect();
+    out.push_str(&hang("", 0, &cells::promise(comparison), style.width));
+    out
+}
