@@ -19,7 +19,7 @@ use plan::{OpenStage, ScenarioRun};
 use crate::active_leaf::ActiveLeaf;
 use crate::arrivals::{ArrivalShare, Arrivals, Due};
 use crate::exchange::{ArrivalExchange, ExchangePlace, Message};
-use crate::pace::{Ceiling, Pace, Progress};
+use crate::pace::{Ceiling, LeafProgress, Pace};
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
@@ -234,7 +234,7 @@ impl<C: UserFactory> UserPool<C> {
             return None;
         }
         let (due, started, ended) = (self.due.get(), self.started.get(), self.ended.get());
-        let pace = self.pace.get().at(Progress { at: now, due, started, ended, worked_ns: self.turns.worked_ns() });
+        let pace = self.pace.get().at(LeafProgress { at: now, due, started, ended, worked_ns: self.turns.worked_ns() });
         self.pace.set(pace);
         if pace.drains() {
             return Some(pace.next_look());

@@ -14,7 +14,7 @@ const CEILING_FIRST: u64 = 64;
 
 /// What a leaf and its worker have done until an instant: counts that only grow.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Progress {
+pub(crate) struct LeafProgress {
     pub(crate) at: Nanos,
     pub(crate) due: u64,
     pub(crate) started: u64,
@@ -26,14 +26,14 @@ pub(crate) struct Progress {
 /// The last comparison, and the progress since.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pace {
-    since: Progress,
+    since: LeafProgress,
     drains: bool,
     is_beyond: bool,
 }
 
 impl Pace {
     /// The comparison as of now.
-    pub(crate) fn at(self, now: Progress) -> Self {
+    pub(crate) fn at(self, now: LeafProgress) -> Self {
         let looked = now.at.saturating_sub(self.since.at);
         if looked < LOOK_NS {
             return self;
@@ -112,8 +112,8 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    fn progress(at: Nanos, due: u64, started: u64, ended: u64, worked_ns: u64) -> Progress {
-        Progress { at, due, started, ended, worked_ns }
+    fn progress(at: Nanos, due: u64, started: u64, ended: u64, worked_ns: u64) -> LeafProgress {
+        LeafProgress { at, due, started, ended, worked_ns }
     }
 
     #[test]
