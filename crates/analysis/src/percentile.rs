@@ -39,7 +39,7 @@ pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<
     };
     TimeStats {
         count,
-        mean: times.ended.mean().map(|ns| ns / 1e9),
+        mean: times.mean(),
         min: (count > 0).then(|| times.ended.min() as f64 / 1e9),
         max,
         max_is_bound,

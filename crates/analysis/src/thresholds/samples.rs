@@ -228,7 +228,7 @@ impl ThresholdSamples {
                 let mean = (finished.sum() + open.sum()) as f64 / (finished.count() + open.count()) as f64;
                 MeasuredValue::AtLeast(if aggregate == Aggregate::Mean { mean } else { finished.max().max(open.max()) as f64 } / 1e9)
             }
-            (_, Aggregate::Mean) => self.times.mean().map_or(MeasuredValue::NoData, |ns| MeasuredValue::Value(ns / 1e9)),
+            (_, Aggregate::Mean) => self.censored_times().mean().map_or(MeasuredValue::NoData, MeasuredValue::Value),
             (_, Aggregate::Min) if self.times.is_empty() => MeasuredValue::NoData,
             (_, Aggregate::Min) => MeasuredValue::Value(self.times.min() as f64 / 1e9),
             (_, Aggregate::Max) => self.censored_times().longest().into(),
