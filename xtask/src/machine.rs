@@ -30,6 +30,16 @@ pub(crate) fn facts() -> Result<String> {
     Ok(format!("{model}, {cores} cores, {}; load average at the end {load} (about 2 when nothing else runs).", kernel.trim()))
 }
 
+/// What kind of machine this is, for pages that do not name it.
+pub(crate) fn kind() -> Result<String> {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
+    let cores = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
+    let is_virtual = cpuinfo.lines().any(|line| line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor"));
+    let release = process::output(Command::new("uname").arg("-r"))?;
+    let version: Vec<&str> = release.trim().split(['.', '-']).take(2).collect();
+    Ok(format!("{} with {cores} cores, Linux {}", if is_virtual { "a virtual machine" } else { "a machine" }, version.join(".")))
+}
+
 /// The binary that was named, or the release build.
 pub(crate) fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Result<PathBuf> {
     if let Some(binary) = named {

@@ -40,6 +40,7 @@ const TWO_SECONDS: &str = r#"{"kind": "delay", "delay": "2s"}"#;
 const STALL: &str = r#"{"kind": "stall", "after_ns": 2000000000, "length_ns": 1000000000}"#;
 const TWO_DELAYS: &str = r#"{"kind": "bimodal", "fast": "5ms", "slow": "50ms", "slow_share": 0.03}"#;
 const QUEUE: &str = r#"{"kind": "single_server", "mean_service_ns": 1000000}"#;
+const WEBSOCKET: &str = r#"{"kind": "websocket", "delay_ms": 20}"#;
 const DRIP: &str = r#"{"kind": "slow_body", "bytes": 10000, "piece_bytes": 1000, "pause_ns": 5000000}"#;
 
 fn trial(name: impl Into<String>, truth: &'static str, arguments: impl Into<String>, starvation: Starvation) -> Trial {
@@ -64,6 +65,7 @@ pub(super) fn all() -> Vec<Trial> {
         clean("a connection for each request", FIVE_MS, "{url} --rate 200 --no-keep-alive --for 5s"),
         clean("bodies that drip", DRIP, "{url} --rate 100 --for 5s"),
         clean("a script", FIVE_MS, "{scripts}/light.load.ts -p target={url}"),
+        clean("WebSocket", WEBSOCKET, "{scripts}/websocket.load.ts -p target={url}"),
         trial("clean: beside a busy database", FIVE_MS, "{url} --rate 500 --for 5s", Starvation::Neighbour { percent: 40 }),
     ];
     let mut starved = |name: String, truth, arguments: &str, starvation| {
@@ -125,7 +127,9 @@ impl Trial {
         let (output, account) = match self.starvation {
             Starvation::Ports { ports } => (starve::few_ports(&tools.server, self.truth, &self.command(tools, "$url"), ports)?, None),
             _ => {
-                let truthful = Truthful::start(&tools.server, &truth, 1)?;
+                // The truth server knows no WebSocket.
+                let websocket = (truth["kind"] == "websocket").then(|| tools.scripts.join("websocket.py"));
+                let truthful = Truthful::start(websocket.as_deref().unwrap_or(&tools.server), &truth, 1)?;
                 let words = self.command(tools, &truthful.url);
                 let mut command = self.starvation.wrap(&words);
                 let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
@@ -190,6 +194,7 @@ mod tests {
     fn what_a_trial_asks_for_and_what_its_body_takes() {
         let find = |name: &str| all().into_iter().find(|trial| trial.name == name).unwrap();
         assert_eq!((find("clean: 1,000/s").asked(), find("clean: 20 users").asked()), (Some(5_000.0), None));
+        assert_eq!(body_s(&serde_json::from_str(WEBSOCKET).unwrap()), 0.0);
         assert!((body_s(&serde_json::from_str(DRIP).unwrap()) - 0.045).abs() < 1e-9);
     }
 }

@@ -1,0 +1,89 @@
+//! Results on disk, one a line, so that a self-test that was cut off goes on where it was.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::verdict::SelfVerdict;
+
+/// What a run said, and whether the machine held still meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TrialResult {
+    pub(super) said: SelfVerdict,
+    /// Share of the time that a core was away, in words.
+    pub(super) away: String,
+    pub(super) still: bool,
+}
+
+/// The results of one binary.
+pub(super) struct KeptResults {
+    file: File,
+    results: Vec<(String, TrialResult)>,
+}
+
+impl KeptResults {
+    /// Those that the file holds of the same binary; without any, or where none are wanted, it begins anew.
+    pub(super) fn open(path: &Path, binary: &Path, afresh: bool) -> Result<Self> {
+        let facts = fs::metadata(binary).with_context(|| format!("there is no {}", binary.display()))?;
+        let written = facts.modified()?.duration_since(UNIX_EPOCH)?.as_nanos();
+        let of = json!({ "binary": binary, "bytes": facts.len(), "written": written.to_string() }).to_string();
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let results = match text.split_once('\n') {
+            Some((head, rest)) if head == of && !afresh => rest.lines().filter_map(parsed).collect(),
+            _ => {
+                fs::write(path, format!("{of}\n")).with_context(|| format!("writing {}", path.display()))?;
+                Vec::new()
+            }
+        };
+        let file = OpenOptions::new().append(true).open(path).with_context(|| format!("opening {}", path.display()))?;
+        Ok(Self { file, results })
+    }
+
+    pub(super) fn of<'a>(&'a self, trial: &'a str) -> impl Iterator<Item = &'a TrialResult> {
+        self.results.iter().filter(move |(name, _)| name == trial).map(|(_, result)| result)
+    }
+
+    pub(super) fn add(&mut self, trial: &str, result: TrialResult) -> Result<()> {
+        let TrialResult { said: SelfVerdict { grade, checks, moved }, away, still } = &result;
+        let line = json!({ "trial": trial, "grade": grade, "checks": checks, "moved": moved, "away": away, "still": still });
+        writeln!(self.file, "{line}")?;
+        self.results.push((trial.to_owned(), result));
+        Ok(())
+    }
+}
+
+/// `None`: the line was cut off.
+fn parsed(line: &str) -> Option<(String, TrialResult)> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let text = |name: &str| line[name].as_str().map(str::to_owned);
+    let list = |name: &str| Some(line[name].as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect());
+    let said = SelfVerdict { grade: text("grade")?, checks: list("checks")?, moved: list("moved")? };
+    Some((text("trial")?, TrialResult { said, away: text("away")?, still: line["still"].as_bool()? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_kept_until_the_binary_changes() {
+        let folder = std::env::temp_dir().join(format!("loadstone-kept-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, binary) = (folder.join("results"), folder.join("binary"));
+        fs::write(&binary, "one").unwrap();
+        let said = SelfVerdict { grade: "suspect".to_owned(), checks: vec!["doubt".to_owned()], moved: vec!["p99 +42 %".to_owned()] };
+        let result = TrialResult { said, away: "0.013 %".to_owned(), still: true };
+        KeptResults::open(&file, &binary, false).unwrap().add("a", result.clone()).unwrap();
+        // Cut off in the middle of the next one.
+        write!(OpenOptions::new().append(true).open(&file).unwrap(), "{{\"trial\": \"b\", \"gra").unwrap();
+        let kept = KeptResults::open(&file, &binary, false).unwrap();
+        assert_eq!((kept.of("a").cloned().collect::<Vec<_>>(), kept.of("b").count()), (vec![result], 0));
+        fs::write(&binary, "another").unwrap();
+        assert_eq!(KeptResults::open(&file, &binary, false).unwrap().of("a").count(), 0);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
