@@ -128,6 +128,12 @@ pub struct RequestRow {
     /// Sent again, since the connection they went out on was being closed as idle. Absent from the files of earlier versions.
     #[serde(default)]
     pub retried: u64,
+    /// By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_doubt: Option<f64>,
+    /// How many of `failed` may have been answered in time, at most, and were read late. Where it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_doubt: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -133,13 +133,13 @@ fn times(title: &str, rows: &[RequestRow], out: &mut String) {
     for row in rows.iter().take(ROWS_MAX) {
         let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
         let at = |quantile| units::seconds_or_none(row.response.at(quantile));
-        let failed = if row.failed > 0 { format!("**{}**", units::count(row.failed)) } else { "0".to_owned() };
+        let failed = if row.failed > 0 { format!("**{}**", words::failed(row)) } else { "0".to_owned() };
         line!(
             out,
             "| {} | {} | {} | {failed} | {} | {} | {} | {} | {} |",
             text(&format!("{group}{}", row.key.name)),
             units::count(row.count),
-            units::rate(row.rate),
+            words::rate(row),
             units::seconds_or_none(row.response.mean),
             at(0.5),
             at(0.95),

@@ -1,6 +1,6 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{FlowRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
+use analysis::{FlowRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
 use run_directory::HostFacts;
 use units::duration;
@@ -108,6 +108,16 @@ pub(crate) fn marked(value: f64, doubt: Option<f64>) -> String {
     format!("{}{}", if doubt.is_some() { "~" } else { "" }, units::seconds(value))
 }
 
+/// A rate, with a mark where the generator may have asked for less than it should have.
+pub(crate) fn rate(row: &RequestRow) -> String {
+    format!("{}{}", if row.rate_doubt.is_some() { "~" } else { "" }, units::rate(row.rate))
+}
+
+/// How many failed, with a mark where some of them may have been read late.
+pub(crate) fn failed(row: &RequestRow) -> String {
+    format!("{}{}", if row.failed_doubt.is_some() { "~" } else { "" }, units::count(row.failed))
+}
+
 /// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` where it lies among journeys that did not finish.
 pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return units::NONE.to_owned() };
@@ -118,7 +128,7 @@ pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     }
 }
 
-/// Percentiles that are marked, with what of them may be the generator's; the largest part first: `p99 of "Buy" was 41 ms, of which up to 9 ms may be
+/// Numbers that are marked, with what of them may be the generator's; the largest part first: `p99 of "Buy" was 41 ms, of which up to 9 ms may be
 /// the load generator's`.
 pub(crate) fn doubts(summary: &Summary) -> Vec<String> {
     let rows = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten();
@@ -132,6 +142,23 @@ pub(crate) fn doubts(summary: &Summary) -> Vec<String> {
                 let text = format!("{percentile} of \"{name}\" was {value_text}, of which up to {doubt_text} may be the load generator's");
                 doubts.push((doubt / value, text));
             }
+        }
+    }
+    for row in &summary.requests {
+        let name = &row.key.name;
+        if let Some(missing) = row.rate_doubt {
+            let (rate, missing_text) = (units::rate(row.rate), units::rate(missing));
+            let text = format!(
+                "\"{name}\" ended {rate}, and up to {missing_text} more might have: the load generator asked for less than it should have"
+            );
+            doubts.push((missing / row.rate, text));
+        }
+        if let Some(late) = row.failed_doubt {
+            let (failed, late_text) = (units::counted(row.failed, "failure"), units::count(late));
+            doubts.push((
+                late as f64 / row.failed as f64,
+                format!("of {failed} of \"{name}\", up to {late_text} may have been answered in time and read late"),
+            ));
         }
     }
     doubts.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -3,10 +3,11 @@
 //! A number lies between its least true value and what was measured. Where the bound lies between the two, nobody can say whether it was met. A number
 //! that was met only thinly stays met: what the generator adds, and too few samples, speak against the target and never for it.
 
-use metrics::{Histogram, Snapshot};
+use metrics::{Histogram, LeafSlice, Snapshot};
 use plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Window};
 use run_directory::Run;
 
+use super::shortfall::{missing_rate, shortfall};
 use super::{DoubtTally, matters};
 use crate::load_time::LoadTime;
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
@@ -15,8 +16,6 @@ use crate::{RunTally, ThresholdResult, ThresholdState};
 
 /// Chance at which too few samples beyond a bound say that a percentile is beyond it.
 const CHANCE: f64 = 0.05;
-/// Share of the arrivals that did not start from which the load counts as not made; the limit of `validity/offered_rate`.
-const SHORT: f64 = 0.01;
 /// Busy share from which a worker makes no more requests.
 const AT_LIMIT: f64 = 0.97;
 
@@ -58,7 +57,7 @@ fn open_because(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option
             late_timeouts(run, threshold).map(OpenReason::Generator)
         }
         (ThresholdState::Failed, Metric::Requests | Metric::Iterations, Aggregate::Rate | Aggregate::Count) if lower => {
-            load_not_made(run, tally, threshold, value).map(OpenReason::Generator)
+            load_not_made(run, tally, result, value).map(OpenReason::Generator)
         }
         _ => None,
     }
@@ -191,17 +190,34 @@ fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
 }
 
 /// Too little was done because too little was asked of the target.
-fn load_not_made(run: &Run, tally: &RunTally, threshold: &Threshold, value: f64) -> Option<String> {
-    let leaves = run.plan.load.leaves();
-    let mut share = 0.0_f64;
-    for leaf in tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0) {
-        let missing = leaf.arrivals_due.saturating_sub(leaf.started + leaf.waiting).saturating_sub(1);
-        share = share.max(missing as f64 / leaf.arrivals_due as f64);
-    }
-    let is_closed = leaves.iter().any(|leaf| !matches!(leaf.profile, LoadProfile::Open { .. }));
+fn load_not_made(run: &Run, tally: &RunTally, result: &ThresholdResult, value: f64) -> Option<String> {
+    const AT_ITS_LIMIT: &str = "the generator was at its limit and asked for less than it should have";
+    let bound = &result.threshold.bound;
+    let share = tally.leaves().iter().map(shortfall).fold(0.0, f64::max);
+    let is_closed = run.plan.load.leaves().iter().any(|leaf| !matches!(leaf.profile, LoadProfile::Open { .. }));
     let is_at_limit = is_closed && tally.workers().iter().any(|worker| worker.busiest_share > AT_LIMIT);
-    let short = share > SHORT && threshold.bound.holds(value / (1.0 - share).max(f64::MIN_POSITIVE));
-    (short || is_at_limit).then(|| "the generator was at its limit and asked for less than it should have".to_owned())
+    if is_at_limit || share > 0.0 && bound.holds(value + missing_rate(value, share)) {
+        return Some(AT_ITS_LIMIT.to_owned());
+    }
+    let Window::Every { seconds } = result.threshold.window else { return None };
+    // What came due in the worst window and began after it: the generator was late, and caught up.
+    let begin = result.at_seconds? as u32;
+    let behind = started_after(run, begin, begin + seconds.max(1));
+    let missing = if result.threshold.aggregate == Aggregate::Rate { behind as f64 / f64::from(seconds.max(1)) } else { behind as f64 };
+    let is_open = behind > 0 && bound.holds(value + missing);
+    is_open.then(|| format!("{} that came due then started later, as the generator was behind", units::counted(behind, "arrival")))
+}
+
+/// Arrivals of the seconds from `begin` to `end` (exclusive) that began only after them, though no user was wanting.
+fn started_after(run: &Run, begin: u32, end: u32) -> u64 {
+    let is_in = |slice: &&Snapshot| slice.slice >= begin && slice.slice < end;
+    let leaves = || run.slices.iter().filter(is_in).flat_map(|slice| &slice.leaves);
+    let sum = |of: fn(&LeafSlice) -> u64| leaves().map(of).sum::<u64>();
+    // An arrival on the edge of the window, and what waits for a user that the target holds, are nobody's lateness.
+    let waiting = run.slices.iter().rfind(is_in).map_or(0, |slice| slice.leaves.iter().map(|leaf| leaf.waiting).sum::<u64>());
+    let held_back_then =
+        run.slices.iter().filter(|slice| slice.slice >= begin).flat_map(|slice| &slice.leaves).map(|leaf| leaf.held_back).sum::<u64>();
+    sum(|leaf| leaf.arrivals_due).saturating_sub(sum(|leaf| leaf.started) + waiting).min(held_back_then)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 mod decided;
 mod ladder;
 mod series;
+mod shortfall;
 mod shown;
 mod stretch;
 mod tally;

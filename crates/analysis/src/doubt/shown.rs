@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use metrics::{Histogram, SeriesKey, SeriesKind};
 
-use super::{DoubtTally, SeriesDoubt, matters};
+use super::shortfall::missing_rate;
+use super::{DOUBTFUL, DoubtTally, SeriesDoubt, matters};
 use crate::censored::{CensoredTimes, Quantile};
 use crate::percentile::samples_needed;
 use crate::summary::Numbers;
@@ -48,7 +49,7 @@ pub(crate) fn judged_percentiles(tally: &RunTally, doubts: &DoubtTally) -> Vec<J
     tally.of_kind(SeriesKind::Request).flat_map(of_request).collect()
 }
 
-/// Marks each time that the generator can have moved so far that it matters.
+/// Marks each time, rate and count that the generator can have moved so far that it matters.
 pub(crate) fn put_into(numbers: &mut Numbers, tally: &RunTally, doubts: &DoubtTally) {
     let measured: HashMap<&SeriesKey, &Histogram> =
         tally.series().iter().map(|series| (&series.merged.key, &series.merged.response)).collect();
@@ -56,6 +57,12 @@ pub(crate) fn put_into(numbers: &mut Numbers, tally: &RunTally, doubts: &DoubtTa
         if let (Some(measured), Some(doubt)) = (measured.get(&row.key), doubts.of_series(&row.key, row.count)) {
             mark(&mut row.response, &doubt, measured);
         }
+    }
+    for row in [&mut numbers.requests, &mut numbers.groups, &mut numbers.scenarios].into_iter().flatten() {
+        let missing = missing_rate(row.rate, doubts.shortfall_of(&row.key.scenario, tally.leaves()));
+        row.rate_doubt = (missing > DOUBTFUL * row.rate).then_some(missing);
+        let late = doubts.timeouts_read_late(|key| *key == row.key).min(row.failed);
+        row.failed_doubt = (late as f64 > DOUBTFUL * row.failed as f64).then_some(late);
     }
     for row in &mut numbers.flows {
         if let Some(flow) = tally.flows().iter().find(|flow| *flow.merged.name == *row.name) {

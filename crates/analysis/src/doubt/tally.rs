@@ -7,6 +7,8 @@ use plan::{LoadProfile, OpenStage, ScenarioRun, TestPlan};
 
 use super::ladder::LatenessLadder;
 use super::series::{ReadLateness, SeriesDoubt};
+use super::shortfall::shortfall;
+use crate::LeafTally;
 use crate::summary::outcome;
 
 /// From this lateness on, a response that came before a time limit may have been read after it. Nanoseconds.
@@ -127,6 +129,12 @@ impl DoubtTally {
         let mut all = SeriesDoubt::default();
         series.into_iter().filter_map(|(key, count)| self.of_series(key, count)).for_each(|doubt| all.merge(&doubt));
         all
+    }
+
+    /// The share of a scenario's load that was not made, of the leaf that fell short most; `leaves` are those of the run.
+    pub(super) fn shortfall_of(&self, scenario: &str, leaves: &[LeafTally]) -> f64 {
+        let of_scenario = leaves.iter().filter(|leaf| self.leaves.get(leaf.leaf as usize).is_some_and(|rule| rule.scenario == scenario));
+        of_scenario.map(shortfall).fold(0.0, f64::max)
     }
 
     /// Timed-out requests of the wanted series that may have been answered in time.

@@ -291,6 +291,91 @@ fn a_rate_that_was_not_asked_for_cannot_be_missed() {
     assert_eq!(with_threshold(run(100), rate(150.0)).0, ThresholdState::Failed);
 }
 
+/// A busy machine: each request starts so much late and is read half as late.
+fn busy(per_second: u64, service: u64, lag: u64) -> Run {
+    let second = |number: u32| {
+        let slice =
+            (0..per_second).fold(Slice::new(number).arrivals(per_second), |slice, _| slice.request("A", lag, service, Outcome::Passed));
+        slice.generator(|generator| generator.read_lag.record_n(lag / 2, per_second))
+    };
+    made::run_of(made::plan(made::open(per_second as f64, 60)), (0..60).map(|number| second(number).done()).collect())
+}
+
+#[test]
+fn lateness_that_moves_nothing_that_is_judged_leaves_a_run_valid() {
+    for per_second in [12, 20, 40] {
+        // A threshold far from the times: it holds, however late the generator was.
+        let (state, _, grade) = with_threshold(busy(per_second, 10 * MS, 2 * MS), below(0.95, 0.050));
+        assert_eq!((state, grade), (ThresholdState::Passed, Grade::Valid), "{per_second}/s");
+        let (state, _, grade) = with_threshold(busy(per_second, 100 * MS, 2 * MS), below(0.95, 0.050));
+        assert_eq!((state, grade), (ThresholdState::Failed, Grade::Valid), "{per_second}/s");
+        // Without one, times that dwarf it, and lateness that nobody perceives.
+        assert_eq!(grade_and_doubts(&busy(per_second, 100 * MS, 2 * MS)), (Grade::Valid, 0), "{per_second}/s");
+        assert_eq!(grade_and_doubts(&busy(per_second, 2 * MS, 315_000)), (Grade::Valid, 0), "{per_second}/s");
+        // And one that is a third of the time, or decides.
+        assert_eq!(grade_and_doubts(&busy(per_second, 6 * MS, 2 * MS)).0, Grade::Invalid, "{per_second}/s");
+        assert_eq!(with_threshold(busy(per_second, 10 * MS, 2 * MS), below(0.95, 0.011)).0, ThresholdState::Undecided, "{per_second}/s");
+    }
+}
+
+fn grade_and_doubts(run: &Run) -> (Grade, usize) {
+    (grade(run), doubts(run))
+}
+
+#[test]
+fn a_rate_and_a_count_of_failures_are_marked_where_the_generator_can_have_moved_them() {
+    let run = |started: u64, read_late: u64| {
+        let second = |number: u32| {
+            let slice = Slice::new(number).requests("A", started - 10, 10 * MS);
+            let slice = (0..10).fold(slice, |slice, _| slice.request("A", 0, SECOND, Outcome::Timeout));
+            let slice = slice.generator(|generator| {
+                generator.read_lag.record_n(20_000, started - read_late);
+                generator.read_lag.record_n(300 * MS, read_late);
+            });
+            slice.leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (100, started, started))
+        };
+        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+    };
+    let marks = |run: &Run| {
+        let row = conclude(run).requests.remove(0);
+        (row.rate_doubt.map(f64::round), row.failed_doubt)
+    };
+    assert_eq!(marks(&run(100, 0)), (None, None));
+    // Eighty of the hundred that were due: twenty more a second might have been served.
+    assert_eq!(marks(&run(80, 0)), (Some(20.0), None));
+    assert_eq!(marks(&run(100, 4)), (None, Some(240)));
+}
+
+#[test]
+fn a_window_in_which_the_generator_fell_behind_is_undecided_and_one_that_the_target_missed_fails() {
+    // From second 20 to 25 only half of what is due starts; the generator, or the target that holds all users, makes up for it in the next five.
+    let run = |of_generator: bool| {
+        let second = |number: u32| {
+            let started = match number {
+                20..25 => 50,
+                25..30 => 150,
+                _ => 100,
+            };
+            let behind = if (20..25).contains(&number) { u64::from(number - 19) * 50 } else { 0 };
+            let slice = Slice::new(number).requests("A", started, 10 * MS);
+            slice.leaf(|leaf| {
+                (leaf.arrivals_due, leaf.started, leaf.ended) = (100, started, started);
+                leaf.waiting = if of_generator { 0 } else { behind };
+                leaf.held_back = if of_generator && (20..30).contains(&number) { started } else { 0 };
+            })
+        };
+        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+    };
+    let rate = |least| Threshold {
+        window: Window::Every { seconds: 5 },
+        ..threshold(Metric::Requests, Aggregate::Rate, Comparison::AtLeast, least)
+    };
+    let (state, detail, _) = with_threshold(run(true), rate(90.0));
+    assert_eq!(state, ThresholdState::Undecided, "{detail}");
+    assert_eq!(with_threshold(run(true), rate(110.0)).0, ThresholdState::Failed, "more than was due");
+    assert_eq!(with_threshold(run(false), rate(90.0)).0, ThresholdState::Failed, "the target held the users");
+}
+
 #[test]
 fn few_samples_decide_only_what_they_can() {
     // Ten requests of 20 ms, of which the last few take 600 ms.

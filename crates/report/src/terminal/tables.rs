@@ -64,7 +64,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
     let more = doubts.len().saturating_sub(DOUBTS_MAX);
     doubts.truncate(DOUBTS_MAX);
     if more > 0 {
-        doubts.push(format!("so may a part of {} more", units::counted(more as u64, "percentile")));
+        doubts.push(format!("so may a part of {} more", units::counted(more as u64, "number")));
     }
     doubts
 }
@@ -106,13 +106,13 @@ fn busiest(rows: &[RequestRow]) -> Vec<&RequestRow> {
 fn cells(row: &RequestRow, indented: bool) -> Vec<TextCell> {
     let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
     let indent = if indented { "  " } else { "" };
-    let failed = TextCell { text: units::count(row.failed), paint: (row.failed > 0).then_some(Paint::Bad) };
+    let failed = TextCell { text: words::failed(row), paint: (row.failed > 0).then_some(Paint::Bad) };
     let at = |quantile| time(row.response.at(quantile), doubt_of(&row.response, quantile));
     let p99 = row.response.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
     vec![
         format!("{indent}{group}{}", row.key.name).into(),
         units::count(row.count).into(),
-        units::rate(row.rate).into(),
+        TextCell { text: words::rate(row), paint: row.rate_doubt.map(|_| Paint::Doubt) },
         failed,
         time(row.response.mean, row.response.mean_doubt),
         at(0.5),

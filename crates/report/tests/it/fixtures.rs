@@ -225,6 +225,8 @@ pub(crate) fn row(kind: SeriesKind, scenario: &str, name: &str, failed: u64, res
         bytes_sent: count * 100,
         bytes_received: count * 500,
         retried: 0,
+        rate_doubt: None,
+        failed_doubt: None,
     }
 }
 
