@@ -87,6 +87,7 @@ fn documented(document: &str, heading: &str) -> BTreeSet<String> {
 fn every_field_of_summary_json_is_documented_and_no_other() {
     let mut summary = fixtures::failed_summary();
     (summary.response.mean_doubt, summary.response.max_doubt, summary.response.percentiles[0].doubt) = (Some(0.1), Some(0.1), Some(0.1));
+    (summary.requests[0].rate_doubt, summary.requests[0].failed_doubt) = (Some(0.1), Some(1));
     let value: Value = serde_json::from_str(&summary_json(&summary)).unwrap();
     let at = |pointer: &str| value.pointer(pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
     for (heading, pointer) in [
