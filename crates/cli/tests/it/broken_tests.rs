@@ -25,6 +25,33 @@ export default test({ load: sequence(prepare.run(once()), browse.run(arrivals(20
 }
 
 #[test]
+fn a_file_that_throws_when_it_is_evaluated_again_ends_the_run_as_failed_with_its_record() {
+    // The file is evaluated for the plan, for a worker's first realm, and again for the users beyond the 2,000th, in mid-load.
+    let test = format!(
+        r#"import {{ arrivals, scenario, shared, test }} from "loadstone";
+const worlds = shared("worlds", 0);
+if (worlds.get() > 0) {{
+  throw new Error("no third world");
+}}
+const s = scenario("S", async (user) => {{
+  await user.get("/", {{ name: "Home" }});
+  worlds.set(1);
+  await user.pause("60s");
+}});
+export default test({{ target: "{}", load: s.run(arrivals(1000).for("20s")) }});
+"#,
+        server::nginx()
+    );
+    let folder = Folder::new().file("t.load.ts", &test);
+    let ended = folder.run(&["run", "t.load.ts", "--workers", "1"]).code(USAGE).says("no third world").says("t.load.ts:4:");
+    let summary = ended.summary();
+    assert!(summary["totals"]["requests"].as_u64() > Some(0), "what was measured is kept\n{}", ended.everything());
+    let [directory] = &folder.runs()[..] else { panic!("one run\n{}", ended.everything()) };
+    let end = std::fs::read_to_string(directory.join("end.json")).expect("its end");
+    assert!(end.contains("failed") && end.contains("no third world"), "{end}");
+}
+
+#[test]
 fn a_request_that_nobody_awaits_is_finished_and_warned_of() {
     let ended = once(server::nginx(), r#"user.get("/", { name: "Forgotten" });"#);
     assert_eq!(ended.outcomes("passed"), 1, "{}", ended.everything());
