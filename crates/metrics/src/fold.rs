@@ -38,7 +38,7 @@ impl Snapshot {
 
     /// Errors past the bound are counted together.
     fn bound_errors(&mut self) {
-        if self.errors.len() <= Self::ERRORS_MAX {
+        if self.errors.len() <= Self::FOLDED_ERRORS_MAX {
             return;
         }
         let (mut others, mut kept): (Vec<ErrorGroup>, Vec<ErrorGroup>) =
@@ -46,8 +46,8 @@ impl Snapshot {
         // The most frequent ones stay apart, in their order.
         let mut counts: Vec<u64> = kept.iter().map(|error| error.count).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        let least = counts.get(Self::ERRORS_MAX - 1).copied().unwrap_or(0);
-        let mut room = Self::ERRORS_MAX - 1;
+        let least = counts.get(Self::FOLDED_ERRORS_MAX - 1).copied().unwrap_or(0);
+        let mut room = Self::FOLDED_ERRORS_MAX - 1;
         kept.retain(|error| {
             let stays = error.count >= least && room > 0;
             room -= usize::from(stays);
@@ -161,10 +161,11 @@ mod tests {
         };
         let with = |numbers: std::ops::Range<usize>| Snapshot { errors: numbers.map(error).collect(), ..Snapshot::default() };
         let mut minute = with(0..80);
-        minute.extend(with(80..160));
-        minute.extend(with(160..240));
-        assert_eq!(minute.errors.len(), Snapshot::ERRORS_MAX);
-        assert_eq!(minute.errors.iter().map(|error| error.count).sum::<u64>(), 240 + 49);
+        (1..20).for_each(|n| minute.extend(with(80 * n..80 * (n + 1))));
+        assert_eq!(minute.errors.len(), 1_600, "all are kept apart");
+        (20..30).for_each(|n| minute.extend(with(80 * n..80 * (n + 1))));
+        assert_eq!(minute.errors.len(), Snapshot::FOLDED_ERRORS_MAX);
+        assert_eq!(minute.errors.iter().map(|error| error.count).sum::<u64>(), 2_400 + 49);
         assert!(minute.errors.iter().any(|error| error.count == 50 && &*error.message == "error 7"));
     }
 

@@ -282,6 +282,8 @@ impl Snapshot {
     pub const SLOW_MAX: usize = 10;
     /// Distinct errors kept per slice; further ones are counted under the message `(other errors)`.
     pub const ERRORS_MAX: usize = 100;
+    /// Distinct errors kept of several seconds: more than any list of a whole run keeps apart.
+    pub(crate) const FOLDED_ERRORS_MAX: usize = 2_000;
     pub(crate) const OTHER_ERRORS: &str = "(other errors)";
 
     /// Makes its histograms as small as they go: for snapshots that are kept.
