@@ -68,7 +68,7 @@ struct LoadedTimeline<'a> {
 
 /// What is looked for in a response.
 #[derive(Clone, Copy)]
-enum Found {
+enum Deviation {
     /// Left beside the monotone line.
     Beside(Shift),
     /// Left beside a slope.
@@ -77,12 +77,12 @@ enum Found {
     Nothing,
 }
 
-impl Found {
+impl Deviation {
     fn p_value(self) -> f64 {
         match self {
-            Found::Beside(shift) | Found::Sudden(shift) => shift.p_value,
-            Found::Drift(trend) => trend.p_value,
-            Found::Nothing => 1.0,
+            Deviation::Beside(shift) | Deviation::Sudden(shift) => shift.p_value,
+            Deviation::Drift(trend) => trend.p_value,
+            Deviation::Nothing => 1.0,
         }
     }
 }
@@ -91,7 +91,7 @@ impl Found {
 pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch]) -> Vec<Change> {
     let Some(asked) = asked(run, stretches) else { return Vec::new() };
     let responses: Vec<LoadedTimeline<'_>> = timelines.iter().flat_map(|timeline| responses(timeline, &asked)).collect();
-    let tested: Vec<(&LoadedTimeline<'_>, Found)> =
+    let tested: Vec<(&LoadedTimeline<'_>, Deviation)> =
         responses.iter().flat_map(|response| response.tested().into_iter().map(move |found| (response, found))).collect();
     let p_values: Vec<f64> = tested.iter().map(|(_, found)| found.p_value()).collect();
     let significant = tested.iter().zip(discoveries(&p_values, FALSE_DISCOVERIES)).filter(|(_, is)| *is).map(|(test, _)| test);
@@ -158,13 +158,13 @@ fn responses<'a>(timeline: &'a SeriesTimeline, asked: &AskedBySlice) -> Vec<Load
 
 impl LoadedTimeline<'_> {
     /// Only the median tells a drift: tails waver.
-    fn tested(&self) -> Vec<Found> {
+    fn tested(&self) -> Vec<Deviation> {
         let left = self.left_by_load();
         let (shift, trend) = (shift::find(&left), trend::find(&left));
         let is_step = shift.filter(|shift| !trend.is_some_and(|trend| fits_a_line(&left, shift, &trend)));
-        let beside = is_step.map_or(Found::Nothing, Found::Beside);
-        let sudden = shift::find(&self.left_by_slope()).map_or(Found::Nothing, Found::Sudden);
-        let drift = (self.number == 0).then(|| trend.map_or(Found::Nothing, Found::Drift));
+        let beside = is_step.map_or(Deviation::Nothing, Deviation::Beside);
+        let sudden = shift::find(&self.left_by_slope()).map_or(Deviation::Nothing, Deviation::Sudden);
+        let drift = (self.number == 0).then(|| trend.map_or(Deviation::Nothing, Deviation::Drift));
         [beside, sudden].into_iter().chain(drift).collect()
     }
 
@@ -208,12 +208,12 @@ impl LoadedTimeline<'_> {
         median(&indices.iter().map(|index| self.values[*index]).collect::<Vec<f64>>())
     }
 
-    fn judged(&self, run: &Run, asked: &AskedBySlice, found: Found) -> Option<Change> {
+    fn judged(&self, run: &Run, asked: &AskedBySlice, found: Deviation) -> Option<Change> {
         match found {
-            Found::Beside(shift) => self.beside_the_load(run, &shift),
-            Found::Sudden(shift) => self.beside_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
-            Found::Drift(trend) => self.drift(run, asked, &trend),
-            Found::Nothing => None,
+            Deviation::Beside(shift) => self.beside_the_load(run, &shift),
+            Deviation::Sudden(shift) => self.beside_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
+            Deviation::Drift(trend) => self.drift(run, asked, &trend),
+            Deviation::Nothing => None,
         }
     }
 
