@@ -39,6 +39,7 @@ struct Figure {
     most: f64,
 }
 
+#[expect(clippy::disallowed_methods, reason = "it measures the machine, and xtask uses none of the project's crates")]
 pub(crate) fn days(workspace: &Workspace, options: &DaysOptions) -> Result<()> {
     let binary = machine::release_binary(workspace, options.binary.as_deref())?;
     let maker = match &options.maker {
@@ -77,6 +78,7 @@ fn parse(said: &str) -> Result<(Vec<f64>, PathBuf)> {
     Ok((hours.collect(), PathBuf::from(directory)))
 }
 
+#[expect(clippy::disallowed_methods, reason = "it measures the machine, and xtask uses none of the project's crates")]
 fn figures(binary: &Path, memory: &[f64], directory: &Path) -> Result<Vec<Figure>> {
     let first = memory.first().context("less than an hour")?;
     let growth = memory.iter().map(|bytes| bytes - first).fold(0.0, f64::max);

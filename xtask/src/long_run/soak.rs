@@ -71,6 +71,7 @@ pub(crate) fn soak(workspace: &Workspace, options: &SoakOptions) -> Result<()> {
 }
 
 /// Runs the load to its end. What was read meanwhile, and the run directory.
+#[expect(clippy::disallowed_methods, reason = "it measures the machine, and xtask uses none of the project's crates")]
 fn watch(workspace: &Workspace, options: &SoakOptions, binary: &Path, url: &str, runs: &Path) -> Result<(Vec<Reading>, PathBuf)> {
     let mut command = workspace.command("sh");
     // The script observes its own process: the shell becomes it, under the number that it names.

@@ -1,9 +1,8 @@
 //! `loadstone compare`: is it better than before?
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use analysis::RunComparison;
 use anyhow::Context;
 use clap::Args;
 use report::terminal::Style;
@@ -63,13 +62,12 @@ impl CompareArgs {
         };
         out.write_all(text.as_bytes())?;
         comparison::write_markdown(&compared, self.markdown.as_deref())?;
-        let documents: [(_, fn(&RunComparison) -> String); 2] =
-            [(&self.junit, report::comparison::junit), (&self.html, report::comparison::html)];
-        for (path, render) in documents {
-            if let Some(path) = path {
-                std::fs::write(path, render(&compared)).with_context(|| format!("cannot write {}", path.display()))?;
-            }
-        }
+        write(self.junit.as_deref(), || report::comparison::junit(&compared))?;
+        write(self.html.as_deref(), || report::comparison::html(&compared))?;
         Ok(comparison::exit_of(&compared))
     }
+}
+
+fn write(path: Option<&Path>, render: impl FnOnce() -> String) -> anyhow::Result<()> {
+    path.map_or(Ok(()), |path| std::fs::write(path, render()).with_context(|| format!("cannot write {}", path.display())))
 }
