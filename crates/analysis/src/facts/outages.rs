@@ -1,4 +1,4 @@
-//! Parts of the system that went away in mid-run: an observer had read them, and then could not.
+//! Parts of the system that went away in mid-run: an observer had read them, and then met an error.
 
 use metrics::{NoticeKind, Role};
 use run_directory::Run;
@@ -12,6 +12,8 @@ const BEFORE_S: f64 = 3.0;
 /// Share of the requests that failed, beyond what had failed before, and the part of the throughput left, from which the loss was felt.
 const FAILED_MIN: f64 = 0.01;
 const LEFT_MAX: f64 = 0.5;
+/// How observers say that they gave up waiting: on a starved machine the observer itself may be late, so that this is no sign of what it observes.
+const GAVE_UP: &str = "no response within";
 /// Readings of it that there must have been.
 const READINGS_MIN: usize = 3;
 
@@ -40,7 +42,7 @@ pub(crate) enum LostPart {
 
 /// In the order in which they began.
 pub(super) fn find<'a>(run: &'a Run, tally: &RunTally, signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<Outage<'a>> {
-    let failures = run.notices.iter().filter(|notice| notice.kind == NoticeKind::Failed);
+    let failures = run.notices.iter().filter(|notice| notice.kind == NoticeKind::Failed && !notice.message.contains(GAVE_UP));
     failures.filter_map(|notice| outage(run, tally, signals, strain, notice)).collect()
 }
 

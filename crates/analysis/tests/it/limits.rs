@@ -315,6 +315,15 @@ fn an_observer_that_fails_while_all_goes_on_is_no_outage() {
 }
 
 #[test]
+fn an_observer_that_is_answered_late_has_seen_no_outage() {
+    let mut run = stopped(20);
+    for notice in &mut run.notices {
+        notice.message = "postgres cannot read: no response within 5 s".to_owned();
+    }
+    assert!(findings(&run).iter().all(|finding| finding.rule != "outage"), "{}", shown(&findings(&run)));
+}
+
+#[test]
 fn a_heap_that_is_collected_all_the_time_is_named() {
     let slow = |second: u64| second >= 20;
     let mut run = constant(60, 20, |second| if slow(u64::from(second)) { (2 * SECOND, 0) } else { (5 * MS, 0) });
