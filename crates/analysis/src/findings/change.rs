@@ -203,11 +203,20 @@ fn loads(facts: &Facts<'_>, from: f64, to: f64) -> String {
     if from.round() == to.round() { one(to) } else { format!("{} to {}", one(from), one(to)) }
 }
 
-/// Arrivals per second or users of the stretch.
+/// Arrivals per second or users of the stretch, of what makes the request.
 fn load(facts: &Facts<'_>, change: &Change) -> String {
+    let plan = &facts.run.plan;
+    let parts = plan.load.leaves();
+    let makes_it = |leaf: &metrics::LeafSlice| {
+        let TimelineOf::Series(key) = &change.of else { return true };
+        let part = parts.get(leaf.leaf as usize).and_then(|part| plan.scenarios.get(part.scenario.0 as usize));
+        part.is_none_or(|scenario| *scenario.name == *key.scenario)
+    };
     let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= change.from && slice.end as f64 / 1e9 <= change.to);
-    let leaves: Vec<(u64, &metrics::LeafSlice)> =
-        inside.flat_map(|slice| slice.leaves.iter().map(|leaf| (u64::from(slice.seconds()), leaf))).collect();
+    let leaves: Vec<(u64, &metrics::LeafSlice)> = inside
+        .flat_map(|slice| slice.leaves.iter().map(|leaf| (u64::from(slice.seconds()), leaf)))
+        .filter(|(_, leaf)| makes_it(leaf))
+        .collect();
     let length = (change.to - change.from).max(1.0);
     let arrivals: u64 = leaves.iter().map(|(_, leaf)| leaf.arrivals_due).sum();
     let active = |leaf: &metrics::LeafSlice| if arrivals > 0 { 0 } else { leaf.users_active };

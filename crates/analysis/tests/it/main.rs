@@ -25,3 +25,4 @@ mod simulation;
 mod summary;
 mod thresholds;
 mod validity;
+mod waits;
