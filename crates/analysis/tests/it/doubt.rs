@@ -89,24 +89,50 @@ fn grade(run: &Run) -> Grade {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A marked number less its doubt is not above the truth, and one without a mark is no further from it than a mark would say.
+    /// A marked number less its doubt is not above the truth but for chance, and one without a mark is no further from it than a mark would say.
     #[test]
     fn the_truth_lies_within_the_bound(
         starts in (0.0f64..1.0, 0.0001f64..0.030), reads in (0.0f64..1.0, 0.0001f64..0.020), slowest in any::<bool>(),
         per_second in 10u32..150, seed in any::<u64>()
     ) {
-        let (run, truths) = minute(Generator { starts_late: starts, reads_late: reads, slowest }, per_second, seed);
-        let summary = conclude(&run);
-        for ((name, _), truths) in MEANS.into_iter().zip(&truths) {
-            for percentile in &times(&summary, name).percentiles {
-                let Some(value) = percentile.value else { continue };
-                let truth = truth(truths, percentile.quantile);
-                let doubt = percentile.doubt.unwrap_or(f64::max(0.05 * value, 0.000_5));
-                prop_assert!(value - doubt <= truth * 1.005, "{name} {}: {value} − {doubt} > {truth}", percentile.quantile);
-                prop_assert!(truth <= value * 1.005, "{name} {}: {value} < {truth}", percentile.quantile);
-            }
+        holds(Generator { starts_late: starts, reads_late: reads, slowest }, per_second, seed)?;
+    }
+}
+
+/// Read lag is recorded for all requests together, and half of it is taken to be either's: by three standard deviations (binomial), this part of its
+/// requests may have been read late besides. A bound that held that, too, would doubt generators that are on time.
+fn by_chance(generator: Generator, count: usize) -> f64 {
+    // Of the slowest, those that took twice the mean: half of which is constant.
+    let may_be_late = if generator.slowest { (-3.0_f64).exp() } else { 1.0 };
+    let late = 2.0 * count as f64 * may_be_late * generator.reads_late.0;
+    3.0 * (late * 0.25).sqrt() / count as f64
+}
+
+fn holds(generator: Generator, per_second: u32, seed: u64) -> Result<(), TestCaseError> {
+    let (run, truths) = minute(generator, per_second, seed);
+    let summary = conclude(&run);
+    for ((name, _), truths) in MEANS.into_iter().zip(&truths) {
+        for percentile in &times(&summary, name).percentiles {
+            let Some(value) = percentile.value else { continue };
+            let doubt = percentile.doubt.unwrap_or(f64::max(0.05 * value, 0.000_5));
+            let highest = truth(truths, percentile.quantile + by_chance(generator, truths.len()));
+            prop_assert!(value - doubt <= highest * 1.005, "{name} {}: {value} − {doubt} > {highest}", percentile.quantile);
+            let truth = truth(truths, percentile.quantile);
+            prop_assert!(truth <= value * 1.005, "{name} {}: {value} < {truth}", percentile.quantile);
         }
     }
+    Ok(())
+}
+
+/// Of a few late reads, "A" has more than half.
+#[test]
+fn late_reads_that_fall_on_one_request_by_chance_are_within_what_chance_does() {
+    let generator = Generator {
+        starts_late: (0.275_903_284_310_037_24, 0.000_1),
+        reads_late: (0.096_859_415_974_188_48, 0.018_295_943_874_749_566),
+        slowest: true,
+    };
+    holds(generator, 62, 2_577_782_747_611_187_680).unwrap();
 }
 
 #[test]
