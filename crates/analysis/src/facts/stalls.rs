@@ -13,9 +13,10 @@ use crate::robust::{median, spread, usual_and_slow};
 /// How many times the usual longest time of a second the longest must be, and by how much longer.
 const LONGER: f64 = 4.0;
 const LONGER_BY_S: f64 = 0.02;
-/// Pauses that are needed, and the part of the seconds that they may take.
+/// Pauses that are needed, and the part of the seconds that they may take: where they come evenly, as long as the usual second, the median of all, has none.
 const PAUSES_MIN: usize = 3;
 const SECONDS_SHARE_MAX: f64 = 0.4;
+const EVEN_SHARE_MAX: f64 = 0.5;
 const PERIOD_MIN_S: f64 = 3.0;
 /// How far a distance may be off: a second, since seconds are what is kept, or a tenth.
 const OFF_S: f64 = 1.0;
@@ -101,7 +102,7 @@ fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
 pub(super) fn find(run: &Run) -> Option<Stalls> {
     let seconds = seconds(run);
     let (usual, limit, slow) = slow(&seconds);
-    if slow.len() < PAUSES_MIN || slow.len() as f64 > SECONDS_SHARE_MAX * seconds.len() as f64 {
+    if slow.len() < PAUSES_MIN || slow.len() as f64 >= EVEN_SHARE_MAX * seconds.len() as f64 {
         return None;
     }
     let pauses: Vec<&[usize]> = slow.chunk_by(|a, b| b - a == 1).collect();
@@ -113,7 +114,8 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
     let period = even(&at);
     let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_MAX);
     let is_known = period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF);
-    if !is_known && (together > TOGETHER_MAX || !is_short) {
+    let is_rare = slow.len() as f64 <= SECONDS_SHARE_MAX * seconds.len() as f64;
+    if !is_known && (together > TOGETHER_MAX || !is_short || !is_rare) {
         return None;
     }
     let slow_seconds: Vec<&Second<'_>> = slow.iter().map(|index| &seconds[*index]).collect();
@@ -174,9 +176,13 @@ fn even(at: &[f64]) -> Option<Period> {
     let one = (2.0 * off / period / std::f64::consts::E).min(1.0);
     let chance = one.powi(kept as i32 - 1);
     let is_even = kept + twice == distances.len() && kept * 4 >= distances.len() * 3;
-    // More exactly than to a second: over all of them.
-    let exact = (at.last()? - at.first()?) / (kept + 2 * twice) as f64;
-    (is_even && period >= PERIOD_MIN_S && chance <= CHANCE_MAX).then_some(Period { seconds: exact, chance })
+    (is_even && period >= PERIOD_MIN_S && chance <= CHANCE_MAX).then(|| Period { seconds: exactly(at, period), chance })
+}
+
+/// More exactly than to a second: the median slope between all pairs (Theil 1950, Sen 1968), which one that is seen a second late does not move.
+fn exactly(at: &[f64], period: f64) -> f64 {
+    let pairs = (0..at.len()).flat_map(|i| (i + 1..at.len()).map(move |j| at[j] - at[i]));
+    median(&pairs.map(|distance| distance / (distance / period).round().max(1.0)).collect::<Vec<f64>>())
 }
 
 /// Bursts of load make slow seconds that are no fault of the target's.

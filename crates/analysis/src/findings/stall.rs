@@ -27,7 +27,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         Some(period) => format!("Every {}", units::seconds(period.seconds)),
         None => format!("{} times, unevenly spaced,", stalls.at.len()),
     };
-    let claim = format!("{when} {who} up to {longest}: the target stands still for about that long");
+    let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "what that needs" };
+    let claim = format!("{when} {who} up to {longest}: {what} stands still for about that long");
     let confidence = match stalls.period {
         Some(period) if period.chance <= SURE => Confidence::High,
         Some(period) if period.chance <= LIKELY => Confidence::Medium,

@@ -17,6 +17,31 @@ fn shown(found: &[Finding]) -> String {
     found.iter().map(|finding| format!("{} ({:?}): {}\n", finding.rule, finding.confidence, finding.claim)).collect()
 }
 
+fn has(found: &[Finding], rule: &str) -> bool {
+    found.iter().any(|finding| finding.rule == rule)
+}
+
+/// "List" takes long in two of five seconds that are `slow`, "Item" never.
+fn expiring(slow: &dyn Fn(u32) -> bool, seed: u64) -> Vec<Finding> {
+    let list = |second: u32, draws: &mut Draws| 0.005 * noise(0.3, draws) + if slow(second) && draws.uniform() < 0.4 { 1.5 } else { 0.0 };
+    let item = |_: u32, draws: &mut Draws| 0.008 * noise(0.3, draws);
+    let requests = [Request { name: "List", time: &list, outcome: &passes }, Request { name: "Item", time: &item, outcome: &passes }];
+    findings(&constant(42, 16, &requests, seed))
+}
+
+#[test]
+fn a_cache_that_expires_at_even_distances_is_told_with_its_period_though_it_takes_long_to_fill() {
+    for seed in 0..10 {
+        let found = expiring(&|second| second % 7 < 3, seed);
+        let stall = found.iter().find(|finding| finding.rule == "periodic-stall").unwrap_or_else(|| panic!("{}", shown(&found)));
+        assert!(stall.claim.starts_with("Every 7.00 s \"List\" takes up to 1.5"), "{}", stall.claim);
+        assert!(stall.claim.contains("what that needs stands still"), "{}", stall.claim);
+        // As much of the time, and unevenly.
+        let uneven = expiring(&|second| [0, 1, 2, 3, 4, 5, 9, 10, 11, 16, 17, 18, 19, 31, 32, 33, 35, 36].contains(&second), seed);
+        assert!(!has(&uneven, "periodic-stall") && !has(&uneven, "stall"), "{}", shown(&uneven));
+    }
+}
+
 #[test]
 fn the_load_beside_a_change_is_that_of_its_own_scenario() {
     let pay = |second: u32, draws: &mut Draws| 0.010 * noise(0.2, draws) + if second >= 30 { 0.3 } else { 0.0 };
