@@ -31,6 +31,7 @@ mod session_waits;
 pub(crate) mod sessions;
 pub(crate) mod signal_moves;
 pub(crate) mod signals;
+pub(crate) mod slow_connects;
 pub(crate) mod stalls;
 mod strain;
 pub(crate) mod throughput;
@@ -56,6 +57,7 @@ use search::Search;
 use session_waits::SessionWait;
 use sessions::DatabaseSessions;
 use signals::ObservedSignals;
+use slow_connects::SlowConnects;
 use stalls::{SlowSeconds, Stalls};
 use strain::Strain;
 use throughput::ThroughputDrop;
@@ -78,6 +80,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) full_way: Option<FullWay>,
     /// When work waited; the longest first, flows before requests.
     pub(crate) waiting: Vec<WaitingStretch>,
+    /// Requests that waited for a connection of their own.
+    pub(crate) slow_connects: Option<SlowConnects>,
     /// What the system calls.
     pub(crate) called: Vec<CalledEndpoint<'a>>,
     /// The most calls that ever went out at once while work waited.
@@ -116,6 +120,7 @@ impl<'a> Facts<'a> {
         let plateaus = Plateaus::of(&responses);
         let full_way = bandwidth::find(run, &plateaus);
         let waiting = waiting::find(run, tally);
+        let slow_connects = slow_connects::find(run, &waiting);
         let called = called::find(&signals);
         let call_ceiling = calls_at_once::find(&called, &waiting);
         let sessions_at_ceiling = call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
@@ -142,6 +147,7 @@ impl<'a> Facts<'a> {
             plateaus,
             full_way,
             waiting,
+            slow_connects,
             called,
             call_ceiling,
             sessions_at_ceiling,

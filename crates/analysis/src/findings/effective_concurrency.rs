@@ -15,7 +15,7 @@ use crate::{Confidence, Evidence, Grade};
 const HALF_MAX: f64 = 0.25;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    if facts.full_way.is_some() {
+    if facts.full_way.is_some() || facts.slow_connects.is_some() {
         return None;
     }
     let plateaus = &facts.plateaus;

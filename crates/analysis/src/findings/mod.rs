@@ -22,6 +22,7 @@ mod rate_limit;
 mod remark;
 mod retries;
 mod saturation;
+mod slow_connect;
 mod slow_dependency;
 mod stall;
 mod throughput;
@@ -38,6 +39,7 @@ type FindingRule = fn(&Facts<'_>) -> Option<RankedFinding>;
 const RULES: &[FindingRule] = &[
     outage::find,
     bandwidth::find,
+    slow_connect::find,
     call_ceiling::find,
     connection_pool::find,
     order::find,

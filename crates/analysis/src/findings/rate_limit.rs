@@ -162,7 +162,11 @@ fn delays(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (from, to) = plateaus.span()?;
     let concurrency = plateaus.concurrency();
     let cpu = looked_at::cpu(facts, from, to);
-    let is_other = facts.full_way.is_some() || !facts.exhausted.is_empty() || facts.session_wait.is_some() || !facts.pools.is_empty();
+    let is_other = facts.full_way.is_some()
+        || facts.slow_connects.is_some()
+        || !facts.exhausted.is_empty()
+        || facts.session_wait.is_some()
+        || !facts.pools.is_empty();
     // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle.
     let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
     if concurrency.whole().is_some() || is_other || is_shared || facts.generator.grade() == Grade::Invalid {

@@ -60,7 +60,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let slow = seconds(hump.median_ns);
     let others = seconds(hump.others_ns);
     if let Some(connecting) = connecting(facts, &request, &hump) {
-        return Some(connecting);
+        return facts.slow_connects.is_none().then_some(connecting);
     }
     let known = slow_groups(&request, &hump);
     let claim = match &known {

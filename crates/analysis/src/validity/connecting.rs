@@ -1,11 +1,9 @@
 //! Were attempts to connect lost on the way?
 
 use super::check::{CheckInfo, CheckInput};
+use crate::facts::slow_connects::{AGAIN_AFTER_NS, beyond};
 use crate::{Grade, ValidityCheck};
-use metrics::{Histogram, SeriesKind};
-
-/// A SYN is sent again after a second (RFC 6298, section 2); a little less, since clocks and buckets are coarse.
-const AGAIN_AFTER_NS: u64 = 990_000_000;
+use metrics::SeriesKind;
 
 const INFO: CheckInfo = CheckInfo {
     id: "connecting",
@@ -30,8 +28,4 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let advice = "Each lost SYN cost its user a second or more. The target's listen queue overflowed (its `backlog`, \
      `net.core.somaxconn`), or the network drops packets: connect times show that wait, not the application's.";
     INFO.graded(grade, evidence, advice)
-}
-
-fn beyond(times: &Histogram, limit_ns: u64) -> u64 {
-    times.count() - times.count_at_or_below(limit_ns)
 }

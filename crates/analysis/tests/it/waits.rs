@@ -1,13 +1,13 @@
 //! What requests wait for where it is not what it looks like: connections that are not made, a limiter in the place of a pool, a cache that expires.
 
-use analysis::{Finding, conclude};
+use analysis::{Confidence, Finding, conclude};
 use metrics::LeafSlice;
 use plan::{Load, ScenarioId, ScenarioRun, TestPlan};
 use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::coverage::Draws;
-use crate::made;
+use crate::made::{self, MS, SECOND, Slice};
 
 fn findings(run: &Run) -> Vec<Finding> {
     conclude(run).verdict.findings.findings
@@ -19,6 +19,43 @@ fn shown(found: &[Finding]) -> String {
 
 fn has(found: &[Finding], rule: &str) -> bool {
     found.iter().any(|finding| finding.rule == rule)
+}
+
+/// From a third of a minute on, requests take a second more: to be connected, or to be answered.
+fn waiting(connect: u64, sent_again: u64) -> Run {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(20);
+        for n in 0..20 {
+            let usual = (5 + n % 3) * MS;
+            let (connect, service) = if second < 20 { (MS / 5, usual) } else { (connect, SECOND + 10 * MS + usual) };
+            slice = slice.request_connecting("List", connect, service);
+        }
+        slice.generator(|worker| worker.syn_retransmits = if second < 20 { 0 } else { sent_again }).done()
+    };
+    made::run_of(made::plan(made::open(20.0, 60)), (0..60).map(slice).collect())
+}
+
+#[test]
+fn requests_that_wait_to_be_connected_are_told_so_and_why() {
+    let found = findings(&waiting(SECOND, 25));
+    let connect = &found[0];
+    assert!(connect.rule == "slow-connect" && connect.confidence == Confidence::High, "{}", shown(&found));
+    let claim = "Requests wait for a connection: connecting took 1.00 s on average instead of 200 µs, and SYNs were lost";
+    assert!(connect.claim.starts_with(claim) && connect.claim.contains("listen queue overflows"), "{}", connect.claim);
+    assert!(!shown(&found).contains("at a time"), "{}", shown(&found));
+    // Slow to be connected, and nothing was sent again.
+    let found = findings(&waiting(900 * MS, 0));
+    assert!(found[0].rule == "slow-connect" && found[0].confidence == Confidence::Medium, "{}", shown(&found));
+    assert!(!found[0].claim.contains("SYN"), "{}", found[0].claim);
+}
+
+#[test]
+fn requests_that_wait_for_their_answer_do_not_wait_for_a_connection() {
+    // The machine sends SYNs again for others, too.
+    for connect in [MS / 5, 400 * MS] {
+        let found = findings(&waiting(connect, 25));
+        assert!(!has(&found, "slow-connect"), "{}", shown(&found));
+    }
 }
 
 /// "List" takes long in two of five seconds that are `slow`, "Item" never.
