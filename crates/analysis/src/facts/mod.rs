@@ -22,6 +22,7 @@ pub(crate) mod load_response;
 mod load_stretches;
 pub(crate) mod next_limits;
 pub(crate) mod outages;
+pub(crate) mod pace;
 pub(crate) mod plateau;
 pub(crate) mod pools;
 pub(crate) mod process_cpu;
@@ -117,7 +118,7 @@ impl<'a> Facts<'a> {
         let generator = GeneratorFact::of(run, validity);
         let signals = ObservedSignals::of(&run.signals);
         let responses = LoadResponse::of(run, tally);
-        let plateaus = Plateaus::of(&responses);
+        let plateaus = Plateaus::of(&responses, run);
         let full_way = bandwidth::find(run, &plateaus);
         let waiting = waiting::find(run, tally);
         let slow_connects = slow_connects::find(run, &waiting);

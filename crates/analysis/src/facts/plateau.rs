@@ -3,8 +3,12 @@
 //! Behind a pool of k slots, a lock (k = 1) or k workers with service time S, throughput cannot pass k/S. Once the load asks for more, throughput
 //! stays there and response times grow by the wait for a slot. By Little's law k = X_max · S₀, with S₀ seen under low load.
 
+use metrics::{SeriesKind, Snapshot};
+use run_directory::Run;
+
 use super::load_blocks::{LoadBlock, LoadStretch};
 use super::load_response::{GROWN, LoadResponse};
+use super::pace::EvenPace;
 
 /// Times longer than under low load that an unaffected request may take.
 const KEPT: f64 = 1.25;
@@ -18,6 +22,10 @@ const DEFICIT_JUST_ABOVE: f64 = 0.95;
 const STILL: f64 = 0.04;
 /// How far the throughput of a plateau may still grow while the load grows by more.
 const FLAT: f64 = 1.15;
+/// How many times the shortest service time the longest must be for an even pace to say something, and seconds that it needs: independent counts
+/// would come as evenly in about one of a hundred runs (chi-squared of five degrees of freedom).
+const DIFFERENT: f64 = 2.0;
+const EVEN_SECONDS_MIN: usize = 6;
 /// Blocks that the plateau needs.
 const SATURATED_MIN: usize = 4;
 /// Failed share of the plateau above which failures explain more than slots do.
@@ -30,6 +38,8 @@ pub(crate) struct Plateaus {
     pub(crate) unaffected: Vec<UnaffectedRequest>,
     /// How many others took clearly longer.
     pub(crate) grown: usize,
+    /// Requests whose service times differ leave the plateau at an even pace all together: that is a rate, whatever each of them takes.
+    pub(crate) even: Option<EvenPace>,
 }
 
 /// A request whose throughput stopped following the load.
@@ -58,7 +68,7 @@ pub(crate) struct SlotEstimate {
 }
 
 impl Plateaus {
-    pub(super) fn of(responses: &[LoadResponse]) -> Self {
+    pub(super) fn of(responses: &[LoadResponse], run: &Run) -> Self {
         let (mut limited, mut others) = (Vec::new(), Vec::new());
         for response in responses {
             match plateau(response) {
@@ -66,7 +76,7 @@ impl Plateaus {
                 None => others.push(response),
             }
         }
-        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0 } };
+        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0, even: None } };
         let (from, to) = (first.high.from, first.high.to);
         let unaffected = others.iter().filter_map(|response| {
             let inflation = response.inflation(from, to).filter(|inflation| *inflation <= KEPT)?;
@@ -74,7 +84,13 @@ impl Plateaus {
         });
         let unaffected = unaffected.collect();
         let grown = others.iter().filter(|response| response.has_grown(GROWN, from, to)).count();
-        Self { limited, unaffected, grown }
+        let even = even_pace(&limited, run);
+        Self { limited, unaffected, grown, even }
+    }
+
+    /// The longest service time of those that are limited over the shortest.
+    pub(crate) fn service_times_apart(&self) -> f64 {
+        service_times_apart(&self.limited)
     }
 
     /// Where the first of them begins and the last ends.
@@ -105,6 +121,8 @@ impl Plateaus {
 const NEAR: f64 = 0.10;
 /// From here on an estimate counts as one slot: it may be a little low.
 const ONE_SLOT: f64 = 0.9;
+/// How many times the fewest slots the most may be.
+const WIDTH_MAX: f64 = 2.0;
 
 impl SlotEstimate {
     /// The whole numbers that it can mean, from one on. `None`: there is none, so nothing is handed out one at a time; what holds work back is not a
@@ -118,6 +136,11 @@ impl SlotEstimate {
             false if is_one || (self.slots - nearest).abs() <= NEAR * nearest => Some((nearest, nearest)),
             false => None,
         }
+    }
+
+    /// Whether the interval says how many: one that holds a number and its double says neither.
+    pub(crate) fn is_known(self) -> bool {
+        self.whole().is_some_and(|(low, high)| high <= WIDTH_MAX * low)
     }
 }
 
@@ -158,6 +181,30 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
     (is_far_above || is_just_above).then(|| Plateau { name: response.name.clone(), is_open: response.is_open, low, high, reached })
 }
 
+/// The longest service time over the shortest.
+fn service_times_apart(limited: &[Plateau]) -> f64 {
+    let services = || limited.iter().map(|plateau| plateau.low.service);
+    services().fold(0.0, f64::max) / services().fold(f64::INFINITY, f64::min)
+}
+
+/// In the second half of the plateau, when all of them are surely held back. Places give each the time that it takes, so what leaves them in a second
+/// depends on what is served then.
+fn even_pace(limited: &[Plateau], run: &Run) -> Option<EvenPace> {
+    if service_times_apart(limited) < DIFFERENT {
+        return None;
+    }
+    let from = limited.iter().map(|plateau| plateau.high.from).fold(f64::INFINITY, f64::min);
+    let to = limited.iter().map(|plateau| plateau.high.to).fold(0.0, f64::max);
+    let is_late = |slice: &&Snapshot| slice.seconds() == 1 && slice.start as f64 / 1e9 >= from.midpoint(to) && slice.end as f64 / 1e9 <= to;
+    let is_limited = |name: &str| limited.iter().any(|plateau| plateau.name == name);
+    let ended = |slice: &Snapshot| {
+        let series = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && is_limited(&series.key.name));
+        series.map(|series| series.count).sum::<u64>() as f64
+    };
+    let counts: Vec<f64> = run.slices.iter().filter(is_late).map(ended).collect();
+    EvenPace::of(&counts, EVEN_SECONDS_MIN)
+}
+
 /// The throughput that a tenth of the blocks reach.
 fn top_throughput(response: &LoadResponse) -> f64 {
     let mut throughputs: Vec<f64> = response.blocks.iter().map(LoadBlock::throughput).collect();
@@ -184,4 +231,18 @@ fn service_without_waiting(plateau: &Plateau) -> (f64, f64) {
         service = low.service / (1.0 + wait);
     }
     (service, wait / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SlotEstimate;
+
+    #[test]
+    fn an_interval_that_holds_a_number_and_more_than_its_double_is_no_number() {
+        let known = |slots, half| SlotEstimate { slots, half }.is_known();
+        assert!(known(1.0, 0.1) && known(1.0, 0.9) && known(4.0, 1.0) && known(8.0, 2.4));
+        assert!(!known(14.5, 13.5) && !known(2.0, 1.5) && !known(5.0, 4.0));
+        // Nor is it shown to be none, which would be a limiter.
+        assert!(SlotEstimate { slots: 14.5, half: 13.5 }.whole().is_some());
+    }
 }

@@ -31,9 +31,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if plateaus.limited.iter().any(by_generator) || is_explained(facts, span, is_processor_free) {
         return None;
     }
-    // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path.
+    // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path; of many numbers, none is known.
     let concurrency = plateaus.concurrency();
-    let whole = concurrency.whole()?;
+    let whole = concurrency.whole().filter(|_| concurrency.is_known())?;
     let cpu = looked_at::cpu(facts, span.0, span.1);
     // Where most of what was measured grew together, something that they share is the better explanation: the processor, unless it was seen to be idle.
     let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
@@ -67,11 +67,16 @@ fn finding(
     let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
     let is_seen = !kept.is_empty() || cpu.is_ruled_out();
-    let what = if is_seen { ": a pool, lock or limit of that size is in their path" } else { "" };
+    let what = match (is_seen, plateaus.even) {
+        (true, None) => ": a pool, lock or limit of that size is in their path",
+        (true, Some(_)) => ": a rate limit that delays, or a pool, lock or limit of that size, is in their path",
+        (false, _) => "",
+    };
     let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
     let suspect = generator > Grade::Valid;
     let strong = limited.iter().all(Plateau::is_strong);
-    let confidence = match (is_seen, !kept.is_empty() && strong && half < HALF_MAX * slots, suspect) {
+    let is_well_known = !kept.is_empty() && strong && half < HALF_MAX * slots && plateaus.even.is_none();
+    let confidence = match (is_seen, is_well_known, suspect) {
         (false, _, _) => Confidence::Low,
         (true, true, false) => Confidence::High,
         (true, _, _) => Confidence::Medium,
@@ -79,9 +84,23 @@ fn finding(
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
     let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
-    let claim = format!("{names} {is_are} served about {whole} at a time{what}");
+    let pace = plateaus.even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", units::rate(pace.mean)));
+    let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
     found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
+    let found = match plateaus.even {
+        Some(pace) => found.rests_on(
+            format!(
+                "{:.1} of them ended per second with a standard deviation of {:.1}, though some take {} times as long as others",
+                pace.mean,
+                pace.deviation,
+                number(plateaus.service_times_apart())
+            ),
+            vec!["rate/requests".to_owned()],
+            plateaus.span().unwrap_or_default(),
+        ),
+        None => found,
+    };
     processor(found, kept, cpu)
         .or(format!(
             "A rate limit of {} that delays instead of rejecting looks the same from outside, but would not move when the service time \

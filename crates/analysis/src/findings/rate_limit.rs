@@ -7,16 +7,14 @@ use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::called::CalledEndpoint;
+use crate::facts::pace::EvenPace;
 use crate::facts::readings::most_frequent;
 use crate::interval::mean_of_batches;
 use crate::{Confidence, Grade};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_MIN: f64 = 0.01;
-/// Variance over mean of the calls per second, below which they leave at an even pace; independent ones have 1.
-const EVEN_MAX: f64 = 0.10;
-/// Calls per second that are needed to tell.
-const EVEN_CALLS_MIN: f64 = 10.0;
+/// Seconds that are needed to tell an even pace.
 const SECONDS_MIN: usize = 15;
 /// Share of the seconds with the same most calls at once, from which busy workers are not ruled out.
 const SAME_SHARE: f64 = 0.8;
@@ -110,11 +108,7 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.called.iter().find_map(|endpoint| {
         let readings = endpoint.calls.as_ref()?;
         let calls: Vec<f64> = readings.between(from, to).map(|(_, value)| value).collect();
-        let mean = calls.iter().sum::<f64>() / calls.len().max(1) as f64;
-        let variance = calls.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / calls.len().max(2) as f64;
-        if calls.len() < SECONDS_MIN || mean < EVEN_CALLS_MIN || variance > EVEN_MAX * mean {
-            return None;
-        }
+        let EvenPace { mean, deviation } = EvenPace::of(&calls, SECONDS_MIN)?;
         let name = endpoint.name;
         let claim = format!(
             "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single \
@@ -125,11 +119,7 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
         Some(
             RankedFinding::new(Standing::Cause, "rate-limit", Confidence::Low, claim)
                 .rests_on(
-                    format!(
-                        "{mean:.1} calls per second with a standard deviation of {:.1}, while {} waited",
-                        variance.sqrt(),
-                        waiting.what()
-                    ),
+                    format!("{mean:.1} calls per second with a standard deviation of {deviation:.1}, while {} waited", waiting.what()),
                     vec![readings.name()],
                     (from, to),
                 )

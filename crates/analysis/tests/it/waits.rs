@@ -1,13 +1,13 @@
 //! What requests wait for where it is not what it looks like: connections that are not made, a limiter in the place of a pool, a cache that expires.
 
 use analysis::{Confidence, Finding, conclude};
-use metrics::LeafSlice;
-use plan::{Load, ScenarioId, ScenarioRun, TestPlan};
+use metrics::{LeafSlice, Role};
+use plan::{Load, LoadProfile, ScenarioId, ScenarioRun, TestPlan};
 use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::coverage::Draws;
-use crate::made::{self, MS, SECOND, Slice};
+use crate::made::{self, MS, SECOND, Slice, counter};
 
 fn findings(run: &Run) -> Vec<Finding> {
     conclude(run).verdict.findings.findings
@@ -56,6 +56,33 @@ fn requests_that_wait_for_their_answer_do_not_wait_for_a_connection() {
         let found = findings(&waiting(connect, 25));
         assert!(!has(&found, "slow-connect"), "{}", shown(&found));
     }
+}
+
+/// Users that list and buy in turn, twenty milliseconds and five: each second as many visits get through as are said.
+fn turns(visits: impl Fn(u32) -> u64) -> Run {
+    let slice = |second: u32| {
+        let users = u64::from(second) / 2 + 1;
+        let done = visits(second).min(users * 40);
+        let wait = (users * SECOND / done).saturating_sub(25 * MS) / 2;
+        let slice = Slice::new(second).requests("List", done, 20 * MS + wait).requests("Buy", done, 5 * MS + wait);
+        slice.leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, done)).done()
+    };
+    let profile = LoadProfile::Closed { stages: vec![plan::ClosedStage { from: 1, to: 30, duration_ns: 60 * SECOND }] };
+    let mut run = made::run_of(made::plan(profile), (0..60).map(slice).collect());
+    counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.2);
+    run
+}
+
+#[test]
+fn an_even_pace_whatever_each_takes_is_a_rate_as_much_as_a_pool() {
+    let found = findings(&turns(|_| 80));
+    let first = &found[0];
+    let claim = "are together let through at an even 160/s, or served about 2";
+    assert!(first.claim.contains(claim) && first.claim.contains(": a rate limit that delays, or a pool"), "{}", shown(&found));
+    assert_eq!(first.confidence, Confidence::Medium);
+    // What leaves a pool depends on what is served.
+    let found = findings(&turns(|second| 74 + u64::from(second * 7 % 13)));
+    assert!(found[0].claim.contains("are together served about") && found[0].claim.contains(": a pool"), "{}", shown(&found));
 }
 
 /// "List" takes long in two of five seconds that are `slow`, "Item" never.
