@@ -21,7 +21,7 @@ fn failures_that_are_new_fail_the_gate_with_an_exit_code_of_its_own() {
     // Two addresses are two tests; the baseline is named by its tag all the same.
     let compared =
         folder.run(&["compare", "main", "broken", "--fail-if", "failures worse by 5%", "--junit", "c.xml", "--markdown", "c.md"]);
-    compared.code(6).says("fail if failures worse by 5%: failed").says("25 %").says("target");
+    compared.code(6).says("fail if failures worse by 5%: failed").says("25.0 %").says("target");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(read("c.xml").contains("failures=\"1\"") && read("c.md").contains("❌ fail if"));
     // The other way round it is no worse.

@@ -266,7 +266,7 @@ export default test({ target: "TARGET", load: only.run(once()) });
     for part in [
         "Only › Connect",
         "← 101",
-        "Only › Connect",
+        "Only › Init",
         "→ message",
         "{\"validator\":\"•••\"}",
         "Only › Connect",

@@ -449,7 +449,7 @@ pub(crate) fn failed_summary() -> Summary {
     ];
     summary.changes = vec![ChangeRow {
         of: ChangedThing::Request,
-        scenario: String::new(),
+        scenario: "Tickets".to_owned(),
         group: String::new(),
         name: "Create ticket".to_owned(),
         metric: "service.p50".to_owned(),
