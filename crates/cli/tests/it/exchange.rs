@@ -263,16 +263,9 @@ export default test({ target: "TARGET", load: only.run(once()) });
     let folder = Folder::new().file("t.load.ts", &script.replace("TARGET", &server::tickets().validation));
     let tried = folder.run(&["try", "t.load.ts"]).code(0).does_not_say("validator-s3");
     let mut rest = tried.stdout.as_str();
-    for part in [
-        "Only › Connect",
-        "← 101",
-        "Only › Init",
-        "→ message",
-        "{\"validator\":\"•••\"}",
-        "Only › Connect",
-        "← message",
-        "\"tariffs\": ",
-    ] {
+    for part in
+        ["Only › Connect", "← 101", "Only › Init", "→ message", "{\"validator\":\"•••\"}", "Only › Connect", "← message", "\"tariffs\": "]
+    {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part} is not there, or not in its place:\n{}", tried.everything()));
         rest = &rest[at + part.len()..];
     }

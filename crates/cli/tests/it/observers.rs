@@ -80,7 +80,10 @@ fn a_wrong_observer_is_found_before_the_load_and_its_password_stays_secret() {
             "no observer `observe.mainframe`; known are: process, host, cgroup, postgres, redis, sql, prometheus, json, statsd",
         ),
         ("observe.process({ prot: 1 })", "watched.load.ts:3"),
-        ("observe.process({ prot: 1 })", "observe.process: there is no option `prot` (did you mean `port`?); known are: port, pid, name, every"),
+        (
+            "observe.process({ prot: 1 })",
+            "observe.process: there is no option `prot` (did you mean `port`?); known are: port, pid, name, every",
+        ),
         ("observe.postgres()", "observe.postgres: url is missing"),
         ("observe.host({ every: 5 })", "observe.host: every: expected a duration such as \"500ms\" or \"1s\", got 5"),
     ] {
