@@ -47,8 +47,12 @@ impl SnapshotAssembly {
     pub(crate) fn take_late(&mut self, now: Nanos) -> Option<Box<Snapshot>> {
         let entry = self.partial.first_entry().filter(|entry| entry.get().0.end + LATE_NS <= now)?;
         let (mut snapshot, workers) = entry.remove();
-        let text = format!("{} of {} workers were silent for this second", self.workers - workers, self.workers);
-        snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
+        let silent = self.workers.saturating_sub(workers);
+        // None: every part is there, and only the collector was late.
+        if silent > 0 {
+            let text = format!("{silent} of {} workers were silent for this second", self.workers);
+            snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
+        }
         Some(self.bounded(snapshot))
     }
 
@@ -99,6 +103,14 @@ mod tests {
         let late = assembly.take_late(4 * S).unwrap();
         assert_eq!(late.marks.iter().map(|mark| &*mark.text).collect::<Vec<_>>(), ["1 of 3 workers were silent for this second"]);
         assert!(assembly.take_rest().is_none());
+    }
+
+    #[test]
+    fn nobody_was_silent_where_only_the_collector_is_late() {
+        let mut assembly = SnapshotAssembly::new(2, 10);
+        assembly.add(part(0, 0));
+        assembly.add(part(1, 0));
+        assert!(assembly.take_late(9 * S).unwrap().marks.is_empty());
     }
 
     #[test]
