@@ -1,6 +1,6 @@
 //! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
 
-use metrics::SeriesKind;
+use metrics::{Role, SeriesKind};
 
 use super::alternative::Alternative;
 use super::looked_at;
@@ -146,7 +146,19 @@ fn busy_workers(endpoint: &CalledEndpoint<'_>, (from, to): (f64, f64)) -> Altern
     if share < SAME_SHARE { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }
 
+/// Under a quota a process is held back with cores to spare. Were its control group throttled, it would be among what is used up.
+fn quota(facts: &Facts<'_>) -> Alternative {
+    const OTHER: &str = "A CPU quota of the target's control group (a container's limit), which holds it back while it uses little";
+    match facts.signals.parts_with(Role::GroupThrottled).next() {
+        Some(group) => Alternative::ruled_out(OTHER, format!("\"{}\" was hardly throttled", group.observer)),
+        None => Alternative::not_ruled_out(OTHER, "no control group was observed"),
+    }
+}
+
 /// Requests that are held back, but not one at a time: throughput stops while others keep their times, at no whole number of slots.
+///
+/// Below one slot, no pool explains that: even a single place, held for the whole service time, lets more through. From one on, k places that are held
+/// for a share *s* of the service time let as many through as k/s slots (utilisation law), which need not be whole: then both are said.
 fn delays(facts: &Facts<'_>) -> Option<RankedFinding> {
     let plateaus = &facts.plateaus;
     let (from, to) = plateaus.span()?;
@@ -164,9 +176,13 @@ fn delays(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
-    let claim = format!("{names} stops at {} however much is asked: a rate limit that delays is in the way", units::rate(rate));
     let (low, high) = ((concurrency.slots - concurrency.half).max(0.0), concurrency.slots + concurrency.half);
-    let mut found = RankedFinding::new(Standing::Cause, "rate-limit", Confidence::Medium, claim);
+    let is_no_pool = high < 1.0;
+    let what = if is_no_pool { "" } else { ", or a lock or pool that is held for a part of the request," };
+    let claim = format!("{names} stops at {} however much is asked: a rate limit that delays{what} is in the way", units::rate(rate));
+    let quota = quota(facts);
+    let confidence = if quota.is_ruled_out() { Confidence::Medium } else { Confidence::Low };
+    let mut found = RankedFinding::new(Standing::Cause, "rate-limit", confidence, claim);
     for plateau in &plateaus.limited {
         let text = format!(
             "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}",
@@ -182,16 +198,17 @@ fn delays(facts: &Facts<'_>) -> Option<RankedFinding> {
         _ if cpu.is_ruled_out() => cpu,
         kept => Alternative::ruled_out("A saturated CPU would slow everything down", format!("{} others kept their times", kept.len())),
     };
-    Some(
-        found
-            .weigh(Alternative::ruled_out(
-                "A pool, a lock or workers, which serve a whole number at a time",
-                format!("throughput × service time without waiting = {:.1} (95 % interval {low:.1}–{high:.1})", concurrency.slots),
-            ))
-            .weigh(cpu)
-            .try_next(format!(
-                "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through.",
-                units::rate(rate)
-            )),
-    )
+    let slots = format!("throughput × service time without waiting = {:.1} (95 % interval {low:.1}–{high:.1})", concurrency.slots);
+    let limiter = format!(
+        "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through",
+        units::rate(rate)
+    );
+    let (pool, next) = if is_no_pool {
+        (Alternative::ruled_out("A pool, a lock or workers, which let at least one through at a time", slots), format!("{limiter}."))
+    } else {
+        let whole =
+            Alternative::ruled_out("A pool, a lock or workers that are held for the whole request: a whole number at a time", slots);
+        (whole, format!("{limiter}, and for a lock, a connection or a worker that {names} holds for a part of its time."))
+    };
+    Some(found.weigh(pool).weigh(cpu).weigh(quota).try_next(next))
 }

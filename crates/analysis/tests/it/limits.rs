@@ -134,7 +134,7 @@ fn a_single_request_is_held_back_by_a_pool_where_the_process_was_seen_to_be_idle
 }
 
 #[test]
-fn a_limit_at_no_whole_number_is_a_limiter_and_no_pool() {
+fn a_limit_at_no_whole_number_is_a_limiter_or_what_is_held_for_a_part() {
     // 17 per second of 100 ms each: 1.7 at a time; and 0.6.
     for capacity in [17.0, 6.0] {
         let system = System { capacity, base: 0.1, is_shared: false };
@@ -142,6 +142,8 @@ fn a_limit_at_no_whole_number_is_a_limiter_and_no_pool() {
         let first = found.first().unwrap_or_else(|| panic!("{capacity}: nothing"));
         assert!(first.rule == "rate-limit" && first.claim.contains(&format!("stops at {capacity:.0}")), "{}", shown(&found));
         assert!(found.iter().all(|finding| !finding.claim.contains("at a time")), "{}", shown(&found));
+        // A lock that is held for 59 of 100 ms lets 17 per second through, too; 6 per second are fewer than any lock would.
+        assert_eq!(first.claim.contains("a rate limit that delays, or a lock or pool"), capacity == 17.0, "{}", shown(&found));
     }
     let pool = System { capacity: 20.0, base: 0.1, is_shared: false };
     let found = findings(&pool.under(Load::Ramp(1.0, 40.0, 80)).run);
