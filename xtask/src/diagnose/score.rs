@@ -69,7 +69,7 @@ fn origin(judged: &[Judged<'_>]) -> String {
     let busy = judged.iter().filter(|one| one.said.busy > BUSY_MAX).count();
     let of = judged.len();
     let warning = if busy > 0 {
-        format!(" Before {busy} of them the machine was busy with other things for more than a tenth.")
+        format!("\nBefore {busy} of them the machine was busy with other things for more than a tenth.")
     } else {
         String::new()
     };

@@ -108,10 +108,11 @@ fn line(trial: &Trial, result: &TrialResult) -> String {
 
 fn report(trials: &[Trial], kept: &KeptResults) -> Result<String> {
     let mut text = format!(
-        "{}, {}. A run is moved if its p50, p95 or p99 differs from the server's own record of the same requests by more than 5 % and 0.5 ms, or if \
-         more than 5 % of its load was not made or failed. Moved runs must be called suspect or invalid (or refuse the load), others valid. A trial runs up \
-         to {TRIES} times, until the machine was away for at most 0.5 % of the time, by a timer at real-time priority; where it never was that still, the \
-         trial is not counted.\n\n\
+        "{}, {}.\n\n\
+         A run is moved if its p50, p95 or p99 differs from the server's own record of the same requests by more than 5 % and 0.5 ms, or if more than 5 % of\n\
+         its load was not made or failed. Moved runs must be called suspect or invalid (or refuse the load), others valid. A trial runs up to {TRIES} times, \
+         until the\n\
+         machine was away for at most 0.5 % of the time, by a timer at real-time priority; where it never was that still, the trial is not counted.\n\n\
          | trial | runs | still | moved | told | doubted, not moved | checks that spoke |\n|---|---|---|---|---|---|---|\n",
         machine::today()?,
         machine::kind()?,
@@ -138,7 +139,7 @@ fn report(trials: &[Trial], kept: &KeptResults) -> Result<String> {
     let told = ToldScore::of(counted.iter().filter(|said| !said.moved.is_empty()).map(|said| said.doubts()));
     let doubted = ToldScore::of(counted.iter().filter(|said| said.moved.is_empty()).map(|said| said.doubts()));
     text += &format!(
-        "\nMoved and told: {}; the target is 98 %. Not moved, and doubted: {}; the target is at most 3 %.\n",
+        "\nMoved and told: {}; the target is 98 %.\nNot moved, and doubted: {}; the target is at most 3 %.\n",
         told.shown(),
         doubted.shown()
     );

@@ -21,7 +21,7 @@ impl ToldScore {
         let centre = share + Z * Z / (2.0 * n);
         let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
         let scale = 1.0 + Z * Z / n;
-        ((centre - half) / scale, (centre + half) / scale)
+        (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0))
     }
 
     /// `39 of 40 (97.5 %, 95 % interval 87.1 to 99.6 %)`
