@@ -10,6 +10,7 @@ use super::calls_at_once::CallCeiling;
 use super::changes::Changes;
 use super::demand::CpuDemand;
 use super::load_response::LoadResponse;
+use super::plateau::Plateaus;
 use super::process_cpu::{self, ProcessCpu};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
@@ -106,7 +107,7 @@ type FoundResource<'a> = AtLimit<ExhaustedResource<'a>>;
 /// All that were used up, the most telling first. Not looked for where the calls to an endpoint take nearly all of the callers' time.
 pub(super) fn find<'a>(
     search: &Search<'_, 'a>,
-    responses: &[LoadResponse],
+    (responses, plateaus): (&[LoadResponse], &Plateaus),
     waiting: &[WaitingStretch],
     call_ceiling: Option<&CallCeiling<'_>>,
     changes: &Changes,
@@ -115,7 +116,8 @@ pub(super) fn find<'a>(
         return Vec::new();
     }
     let look = Resources(search);
-    let found = [look.descriptors(), look.group(), look.heap(), look.process(responses), look.machine(), look.disk(), look.network()];
+    let found =
+        [look.descriptors(), look.group(), look.heap(), look.process(responses, plateaus), look.machine(), look.disk(), look.network()];
     let found = found.into_iter().flatten();
     let held_up = found.filter_map(|found| Some((search.strain.held_part(without_onset(changes, found.span), found.places)?, found)));
     held_up
@@ -192,8 +194,8 @@ impl<'a> Resources<'_, '_, 'a> {
         Some(used / max)
     }
 
-    fn process(&self, responses: &[LoadResponse]) -> Option<FoundResource<'a>> {
-        let AtLimit { span, resource, places, series } = process_cpu::at_limit(self.0, responses)?;
+    fn process(&self, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<FoundResource<'a>> {
+        let AtLimit { span, resource, places, series } = process_cpu::at_limit(self.0, responses, plateaus)?;
         Some(AtLimit { span, resource: ExhaustedResource::ProcessCpu(resource), places, series })
     }
 

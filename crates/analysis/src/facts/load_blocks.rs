@@ -10,6 +10,8 @@ pub(crate) struct LoadBlock {
     pub(crate) count: u64,
     pub(crate) failed: u64,
     pub(crate) service_sum: f64,
+    /// Of the squares of service times.
+    pub(crate) service_squares: f64,
 }
 
 /// Several blocks together.
@@ -26,6 +28,8 @@ pub(crate) struct LoadStretch {
     /// Mean service time in seconds, and its standard error over the blocks.
     pub(crate) service: f64,
     pub(crate) service_error: f64,
+    /// Standard deviation of single service times.
+    pub(crate) service_deviation: f64,
 }
 
 /// Seconds joined to one block; `None` without any.
@@ -39,6 +43,7 @@ pub(super) fn joined(seconds: &[LoadBlock]) -> Option<LoadBlock> {
         count: seconds.iter().map(|second| second.count).sum(),
         failed: seconds.iter().map(|second| second.failed).sum(),
         service_sum: seconds.iter().map(|second| second.service_sum).sum(),
+        service_squares: seconds.iter().map(|second| second.service_squares).sum(),
     })
 }
 
@@ -77,6 +82,7 @@ impl LoadStretch {
         let throughput_error = error(blocks.iter().map(|block| (block.throughput() - throughput).powi(2)).sum());
         let mean_count = count as f64 / m;
         let service_error = error(blocks.iter().map(|block| (block.service_sum - service * block.count as f64).powi(2)).sum()) / mean_count;
+        let squares = blocks.iter().map(|block| block.service_squares).sum::<f64>() / count as f64;
         Some(LoadStretch {
             from: blocks.iter().map(|block| block.from).fold(f64::INFINITY, f64::min),
             to: blocks.iter().map(|block| block.to).fold(0.0, f64::max),
@@ -87,6 +93,7 @@ impl LoadStretch {
             throughput_error,
             service,
             service_error,
+            service_deviation: (squares - service * service).max(0.0).sqrt(),
         })
     }
 }

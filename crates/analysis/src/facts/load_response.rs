@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{SeriesKind, Snapshot};
+use metrics::{Histogram, SeriesKind, Snapshot};
 use plan::TestPlan;
 use run_directory::Run;
 
@@ -17,6 +17,15 @@ const BLOCKS: usize = 40;
 /// Requests that the low-load part needs to show a service time.
 const LOW_REQUESTS_MIN: u64 = 50;
 const LOW_BLOCKS_MIN: usize = 3;
+/// The same where queueing begins sooner, and the blocks of longer times that show it.
+const CALM_REQUESTS_MIN: u64 = 8;
+const CALM_BLOCKS_MIN: usize = 2;
+const GROWING_BLOCKS: usize = 3;
+/// Part of the highest load from which it is at its top, and how many times longer service must take there.
+const TOP: f64 = 0.9;
+const GROWN_AT_TOP: f64 = 1.25;
+/// Part by which times must grow to do so at all.
+const GROWING: f64 = 0.05;
 const HIGH_BLOCKS_MIN: usize = 4;
 /// How many times longer a request must take under high load than under low to be called slower.
 pub(super) const GROWN: f64 = 1.5;
@@ -54,6 +63,7 @@ impl LoadResponse {
                         count: found.map_or(0, |series| series.count),
                         failed: found.map_or(0, |series| series.failed),
                         service_sum: found.map_or(0.0, |series| series.service.sum() as f64 / 1e9),
+                        service_squares: found.map_or(0.0, |series| squares(&series.service)),
                     }
                 });
                 Some(Self::from_seconds(key.name.to_string(), *is_open, seconds.collect()))
@@ -68,6 +78,20 @@ impl LoadResponse {
         let blocks = smoothed(inner.chunks_exact(length).filter_map(joined).collect());
         let (low, high) = (low_part(&blocks), high_part(&blocks));
         Self { name, is_open, count: blocks.iter().map(|block| block.count).sum(), low, high, blocks }
+    }
+
+    /// The very top of the load, where a limit shows first; `None` without enough of it.
+    pub(crate) fn top(&self) -> Option<LoadStretch> {
+        let max = max_load(&self.blocks);
+        let top: Vec<&LoadBlock> = self.blocks.iter().filter(|block| block.load >= TOP * max && block.count > 0).collect();
+        LoadStretch::of(&top).filter(|stretch| top.len() >= CALM_BLOCKS_MIN && stretch.count >= CALM_REQUESTS_MIN)
+    }
+
+    /// Whether service took clearly longer at the very top of the load than under low load, in each of its blocks.
+    pub(crate) fn has_grown_at_the_top(&self) -> bool {
+        let max = max_load(&self.blocks);
+        let mut top = self.blocks.iter().filter(|block| block.load >= TOP * max && block.count > 0);
+        self.top().is_some() && top.all(|block| self.is_grown(GROWN_AT_TOP, block))
     }
 
     /// Requests per unit of load while the target keeps up: what the lower half of the load shows, or its lowest part if that is more
@@ -91,6 +115,24 @@ impl LoadResponse {
         let before = self.low.or_else(|| LoadStretch::of(&self.blocks_between(0.0, from)).filter(|part| part.count >= LOW_REQUESTS_MIN))?;
         let during = LoadStretch::of(&self.blocks_between(from, to))?;
         (before.service > 0.0 && during.count >= LOW_REQUESTS_MIN).then(|| during.service / before.service)
+    }
+
+    /// When service began to take longer than under low load by so many seconds, for several blocks.
+    pub(super) fn onset(&self, by: f64) -> Option<f64> {
+        let low = self.low?;
+        let filled: Vec<&LoadBlock> = self.blocks.iter().filter(|block| block.count > 0).collect();
+        let grows = |next: &&[&LoadBlock]| next.iter().all(|block| block.service_sum > (low.service + by) * block.count as f64);
+        filled.windows(GROWING_BLOCKS).find(grows).map(|next| next[0].from)
+    }
+
+    /// How long one of the stretches is into which the run is cut. Seconds.
+    pub(super) fn block_length(&self) -> f64 {
+        self.blocks.first().map_or(1.0, |block| block.to - block.from)
+    }
+
+    /// Seconds that service took longer in a stretch of time than under low load.
+    pub(crate) fn growth(&self, from: f64, to: f64) -> Option<f64> {
+        Some(LoadStretch::of(&self.blocks_between(from, to))?.service - self.low?.service)
     }
 
     /// Whether service took at least `times` as long as under low load in nearly all of a stretch: a mean alone could be moved by a few blocks,
@@ -121,6 +163,11 @@ impl LoadResponse {
     }
 }
 
+/// Sum of the squared times of a histogram. Seconds squared.
+fn squares(times: &Histogram) -> f64 {
+    times.bars().map(|(low, high, count)| ((low as f64 + high as f64) / 2e9).powi(2) * count as f64).sum()
+}
+
 /// What each scenario was asked for, second by second: arrivals of its open leaves or users of its closed ones. A scenario with both kinds
 /// has no single load and is left out.
 fn asked_by_scenario(plan: &TestPlan, slices: &[Snapshot]) -> BTreeMap<String, (bool, Vec<f64>)> {
@@ -142,18 +189,41 @@ fn asked_by_scenario(plan: &TestPlan, slices: &[Snapshot]) -> BTreeMap<String, (
     loads
 }
 
-/// Blocks of the least load before the load was high for the first time, as few as show a service time: more would reach into queueing.
+/// Blocks of the least load before the load was high for the first time, as few as show a service time: more would reach into queueing. Where
+/// queueing begins before there are so many, those before it.
 fn low_part(blocks: &[LoadBlock]) -> Option<LoadStretch> {
     let max = max_load(blocks);
     let until = blocks.iter().position(|block| block.load >= max * 2.0 / 3.0)?;
     let mut early: Vec<&LoadBlock> = blocks[..until].iter().filter(|block| block.count > 0 && block.load <= max / 2.0).collect();
     early.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
+    let calm = &early[..calm_blocks(&early)];
     let mut count = 0;
-    let enough = early.iter().position(|block| {
+    let enough = calm.iter().position(|block| {
         count += block.count;
         count >= LOW_REQUESTS_MIN
-    })?;
-    LoadStretch::of(early.get(..=enough.max(LOW_BLOCKS_MIN - 1))?)
+    });
+    let is_cut = calm.len() < early.len();
+    let few = || (is_cut && count >= CALM_REQUESTS_MIN).then_some(calm.len());
+    let length = enough.map(|last| (last + 1).max(if is_cut { CALM_BLOCKS_MIN } else { LOW_BLOCKS_MIN })).or_else(few)?;
+    LoadStretch::of(calm.get(..length)?)
+}
+
+/// How many blocks, from the least load up, come before times grow for good: the next ones all take longer than those before together.
+fn calm_blocks(early: &[&LoadBlock]) -> usize {
+    let grows_from = |index: &usize| {
+        let (before, after) = early.split_at(*index);
+        let Some(usual) = LoadStretch::of(before).filter(|usual| usual.count >= CALM_REQUESTS_MIN) else { return false };
+        let next = &after[..after.len().min(GROWING_BLOCKS)];
+        next.len() == GROWING_BLOCKS && next.iter().all(|block| is_beyond(&usual, block))
+    };
+    (CALM_BLOCKS_MIN..early.len()).find(grows_from).unwrap_or(early.len())
+}
+
+/// Whether the mean of a block is clearly above the usual one: by a half, or beyond what so many requests scatter by.
+fn is_beyond(usual: &LoadStretch, block: &LoadBlock) -> bool {
+    let mean = block.service_sum / block.count.max(1) as f64;
+    let scatter = 3.0 * usual.service_deviation / (block.count.max(1) as f64).sqrt();
+    mean > GROWN * usual.service || mean > usual.service + scatter.max(GROWING * usual.service)
 }
 
 fn high_part(blocks: &[LoadBlock]) -> Option<LoadStretch> {

@@ -11,7 +11,7 @@ pub(crate) mod called;
 pub(crate) mod calls_at_once;
 pub(crate) mod changes;
 mod changing_load;
-mod commits;
+pub(crate) mod commits;
 mod demand;
 pub(crate) mod exhausted;
 pub(crate) mod failures;
@@ -27,7 +27,7 @@ pub(crate) mod plateau;
 pub(crate) mod pools;
 pub(crate) mod process_cpu;
 pub(crate) mod readings;
-mod search;
+pub(crate) mod search;
 mod session_waits;
 pub(crate) mod sessions;
 pub(crate) mod signal_moves;
@@ -37,6 +37,7 @@ pub(crate) mod stalls;
 mod strain;
 pub(crate) mod throughput;
 pub(crate) mod timeline;
+pub(crate) mod unanswered;
 pub(crate) mod waiting;
 
 use run_directory::Run;
@@ -46,6 +47,7 @@ use bandwidth::FullWay;
 use called::CalledEndpoint;
 use calls_at_once::CallCeiling;
 use changes::Changes;
+use commits::Commits;
 use exhausted::Exhausted;
 use failures::Failing;
 use faulted_calls::FaultedCalls;
@@ -62,6 +64,7 @@ use slow_connects::SlowConnects;
 use stalls::{SlowSeconds, Stalls};
 use strain::Strain;
 use throughput::ThroughputDrop;
+use unanswered::Unanswered;
 use waiting::WaitingStretch;
 
 /// Everything that rules read.
@@ -109,6 +112,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) slow_seconds: Option<SlowSeconds>,
     /// What failed, how and when; most failures first.
     pub(crate) failing: Vec<Failing<'a>>,
+    /// Requests that were no longer answered.
+    pub(crate) unanswered: Vec<Unanswered>,
+    /// Transactions of a database under load.
+    pub(crate) commits: Option<Commits>,
     /// What went away in mid-run.
     pub(crate) outages: Vec<Outage<'a>>,
 }
@@ -129,7 +136,7 @@ impl<'a> Facts<'a> {
         let (timelines, steady) = (timeline::of(run, tally), load_stretches::find(run));
         let changes = changes::find(run, &timelines, &steady).with(changing_load::find(run, &timelines, &steady));
         let search = Search { run, tally, signals: &signals, strain: &strain };
-        let exhausted = exhausted::find(&search, &responses, &waiting, call_ceiling.as_ref(), &changes);
+        let exhausted = exhausted::find(&search, (&responses, &plateaus), &waiting, call_ceiling.as_ref(), &changes);
         let pools = pools::find(&signals, &strain);
         let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
         let outages = outages::find(run, tally, &signals, &strain);
@@ -138,6 +145,8 @@ impl<'a> Facts<'a> {
         let stalls = stalls::find(run);
         let slow_seconds = SlowSeconds::of(run);
         let failing = failures::find(run, tally);
+        let unanswered = unanswered::find(tally);
+        let commits = commits::under_load(run, &signals, &strain);
         Self {
             run,
             tally,
@@ -162,6 +171,8 @@ impl<'a> Facts<'a> {
             stalls,
             slow_seconds,
             failing,
+            unanswered,
+            commits,
             outages,
         }
     }

@@ -26,6 +26,16 @@ const FLAT: f64 = 1.15;
 /// would come as evenly in about one of a hundred runs (chi-squared of five degrees of freedom).
 const DIFFERENT: f64 = 2.0;
 const EVEN_SECONDS_MIN: usize = 6;
+/// Part of the longest growth from which a request waits with the others.
+const CARRIES: f64 = 0.05;
+/// Part of the longest growth from which a request has begun to wait.
+const ONSET: f64 = 0.1;
+/// Blocks within which requests begin to wait together.
+const TOGETHER_BLOCKS: f64 = 4.0;
+/// Users from which they may wait for each other.
+const CROWD: f64 = 2.0;
+/// Part of the plateau's throughput that closed load with few users must stay below, to show how long a request takes alone.
+const NEARLY: f64 = 0.75;
 /// Blocks that the plateau needs.
 const SATURATED_MIN: usize = 4;
 /// Failed share of the plateau above which failures explain more than slots do.
@@ -40,6 +50,8 @@ pub(crate) struct Plateaus {
     pub(crate) grown: usize,
     /// Requests whose service times differ leave the plateau at an even pace all together: that is a rate, whatever each of them takes.
     pub(crate) even: Option<EvenPace>,
+    /// They leave it at an even pace, whether or not their service times differ.
+    pub(crate) paced: Option<EvenPace>,
 }
 
 /// A request whose throughput stopped following the load.
@@ -76,16 +88,24 @@ impl Plateaus {
                 None => others.push(response),
             }
         }
-        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0, even: None } };
-        let (from, to) = (first.high.from, first.high.to);
+        // One that hardly takes longer than under low load, beside the others, does not wait where they do: those who make it are held up elsewhere.
+        let most = limited.iter().map(Plateau::growth).fold(0.0, f64::max);
+        limited.retain(|plateau| plateau.growth() >= CARRIES * most);
+        // What began to wait clearly later was drawn into it.
+        let later = drawn_in(&mut limited, responses);
+        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0, even: None, paced: None } };
+        let (from, to) = (first.high.from, later.iter().map(|(_, onset)| *onset).fold(first.high.to, f64::min));
+        others.extend(responses.iter().filter(|response| later.iter().any(|(name, _)| *name == response.name)));
         let unaffected = others.iter().filter_map(|response| {
             let inflation = response.inflation(from, to).filter(|inflation| *inflation <= KEPT)?;
             Some(UnaffectedRequest { name: response.name.clone(), inflation })
         });
         let unaffected = unaffected.collect();
-        let grown = others.iter().filter(|response| response.has_grown(GROWN, from, to)).count();
-        let even = even_pace(&limited, run);
-        Self { limited, unaffected, grown, even }
+        let carries = |response: &&&LoadResponse| response.growth(from, to).is_none_or(|growth| growth >= CARRIES * most);
+        let grown = others.iter().filter(|response| response.has_grown(GROWN, from, to)).filter(carries).count();
+        let paced = even_pace(&limited, run);
+        let even = paced.filter(|_| service_times_apart(&limited) >= DIFFERENT);
+        Self { limited, unaffected, grown, even, paced }
     }
 
     /// The longest service time of those that are limited over the shortest.
@@ -122,7 +142,7 @@ const NEAR: f64 = 0.10;
 /// From here on an estimate counts as one slot: it may be a little low.
 const ONE_SLOT: f64 = 0.9;
 /// How many times the fewest slots the most may be.
-const WIDTH_MAX: f64 = 2.0;
+const WIDTH_MAX: f64 = 1.7;
 
 impl SlotEstimate {
     /// The whole numbers that it can mean, from one on. `None`: there is none, so nothing is handed out one at a time; what holds work back is not a
@@ -145,10 +165,30 @@ impl SlotEstimate {
 }
 
 impl Plateau {
+    /// Seconds that it takes longer than under low load.
+    pub(crate) fn growth(&self) -> f64 {
+        self.high.service - self.low.service
+    }
+
     /// Times grew so much that it is beyond doubt.
     pub(crate) fn is_strong(&self) -> bool {
         self.high.service >= STRONGLY_GROWN * self.low.service
     }
+}
+
+/// Takes out those that began to wait later than the first by more than its onset can be told: names and onsets.
+fn drawn_in(limited: &mut Vec<Plateau>, responses: &[LoadResponse]) -> Vec<(String, f64)> {
+    let by = ONSET * limited.iter().map(Plateau::growth).fold(0.0, f64::max);
+    let onset = |plateau: &Plateau| responses.iter().find(|response| response.name == plateau.name)?.onset(by);
+    let Some(first) = limited.iter().filter_map(onset).reduce(f64::min) else { return Vec::new() };
+    let block = responses.iter().map(LoadResponse::block_length).fold(1.0, f64::max);
+    let latest = first + TOGETHER_BLOCKS * block;
+    // One that waits now and then has no onset.
+    let is_later = |plateau: &&Plateau| onset(plateau).is_none_or(|onset| onset > latest);
+    let later: Vec<(String, f64)> =
+        limited.iter().filter(is_later).map(|plateau| (plateau.name.clone(), onset(plateau).unwrap_or(plateau.high.from))).collect();
+    limited.retain(|plateau| later.iter().all(|(name, _)| *name != plateau.name));
+    later
 }
 
 /// Well above the limit, the stretch in which the load asks for more than was served at best; just above it, the one in which times grew.
@@ -190,9 +230,6 @@ fn service_times_apart(limited: &[Plateau]) -> f64 {
 /// In the second half of the plateau, when all of them are surely held back. Places give each the time that it takes, so what leaves them in a second
 /// depends on what is served then.
 fn even_pace(limited: &[Plateau], run: &Run) -> Option<EvenPace> {
-    if service_times_apart(limited) < DIFFERENT {
-        return None;
-    }
     let from = limited.iter().map(|plateau| plateau.high.from).fold(f64::INFINITY, f64::min);
     let to = limited.iter().map(|plateau| plateau.high.to).fold(0.0, f64::max);
     let is_late = |slice: &&Snapshot| slice.seconds() == 1 && slice.start as f64 / 1e9 >= from.midpoint(to) && slice.end as f64 / 1e9 <= to;
@@ -215,12 +252,16 @@ fn top_throughput(response: &LoadResponse) -> f64 {
 /// The service time under low load without the waiting that there is even then, and the relative standard error of leaving it out.
 ///
 /// With utilisation ρ = X_low / X_max the wait for one of k slots is about S · ρ^(√(2(k+1)) − 1) / (k(1 − ρ)) · c (Sakasegawa 1977), where c lies
-/// between 0 (arrivals and services all regular) and 1 (both exponential). The middle is taken, with that span as its error. Under closed
-/// load the few users of the low part do not meet each other at random, and nothing is taken off.
+/// between 0 (arrivals and services all regular) and 1 (both exponential). The middle is taken, with that span as its error. Waits of random arrivals
+/// scatter by no less than their mean, so that the scatter that was seen bounds them. The users of closed load meet each other less at random; where
+/// nearly as many ended per second under low load as ever, how long one takes alone was not seen.
 fn service_without_waiting(plateau: &Plateau) -> (f64, f64) {
     let Plateau { is_open, low, high, .. } = plateau;
-    if !is_open {
+    if !is_open && low.load < CROWD {
         return (low.service, 0.0);
+    }
+    if !is_open && low.throughput >= NEARLY * high.throughput {
+        return (low.service, 1.0);
     }
     let utilisation = (low.throughput / high.throughput).min(0.9);
     let mut service = low.service;
@@ -228,6 +269,7 @@ fn service_without_waiting(plateau: &Plateau) -> (f64, f64) {
     for _ in 0..20 {
         let slots = (high.throughput * service).max(1.0);
         wait = 0.5 * utilisation.powf((2.0 * (slots + 1.0)).sqrt() - 1.0) / (slots * (1.0 - utilisation));
+        wait = wait.min(low.service_deviation / low.service.max(1e-9));
         service = low.service / (1.0 + wait);
     }
     (service, wait / 2.0)

@@ -4,6 +4,7 @@ use metrics::Role;
 
 use super::demand;
 use super::load_response::LoadResponse;
+use super::plateau::Plateaus;
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::signals::ObservedPart;
@@ -22,6 +23,8 @@ const WANTED_MORE: f64 = 0.5;
 /// Growth from the third quarter of a stretch to the last that is none, and the same where the number of cores is all there is to go by.
 const GROWS: f64 = 1.05;
 const GROWS_FLAT: f64 = 1.02;
+/// Part of the places that requests wait for which must be cores in use.
+const PLACES_ARE_CORES: f64 = 0.85;
 /// Share of the service times under low load that must be CPU time.
 const CPU_BOUND: f64 = 0.6;
 
@@ -58,18 +61,18 @@ impl CpuLimit {
     }
 }
 
-pub(super) fn at_limit<'a>(search: &Search<'_, 'a>, responses: &[LoadResponse]) -> Option<AtLimit<ProcessCpu<'a>>> {
+pub(super) fn at_limit<'a>(search: &Search<'_, 'a>, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<AtLimit<ProcessCpu<'a>>> {
     let machine = search.signals.parts_with(Role::MachineCores).next();
     let cores = machine.and_then(|machine| search.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
     let cores = cores.unwrap_or(f64::from(search.run.info.host.cores)).max(1.0);
-    search.signals.parts_with(Role::ProcessCpu).find_map(|process| of_process(search, responses, process, cores))
+    search.signals.parts_with(Role::ProcessCpu).find_map(|process| of_process(search, (responses, plateaus), process, cores))
 }
 
 type FoundLimit = (CpuLimit, Confidence, (f64, f64));
 
 fn of_process<'a>(
     search: &Search<'_, 'a>,
-    responses: &[LoadResponse],
+    (responses, plateaus): (&[LoadResponse], &Plateaus),
     process: ObservedPart<'a>,
     machine_cores: f64,
 ) -> Option<AtLimit<ProcessCpu<'a>>> {
@@ -94,7 +97,8 @@ fn of_process<'a>(
         is_one_thread(&cpu, delay.as_ref(), span).then_some((CpuLimit::OneThread(None), Confidence::Medium, span))
     };
     let found = all().or_else(by_thread).or_else(by_total);
-    let (limit, confidence, span) = found.or_else(|| whole_cores(search, responses, &cpu, delay.as_ref(), cores))?;
+    let found = found.or_else(|| whole_cores(search, responses, &cpu, delay.as_ref(), cores));
+    let (limit, confidence, span) = found.or_else(|| cores_of_plateau(plateaus, &cpu, cores))?;
     let resource = ProcessCpu {
         process: process.observer,
         limit,
@@ -136,6 +140,16 @@ fn stands_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)) -> bo
     let variance = values.iter().map(|used| (used - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
     let is_flat = variance.sqrt() <= WAVERS * cores && has_stopped_growing(GROWS_FLAT, cpu, (from, to));
     (mean - cores).abs() <= WHOLE * cores && is_flat
+}
+
+/// Places that requests were seen to wait for, and that are cores: the process had nearly as many in use all the while.
+fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -> Option<FoundLimit> {
+    let (span, concurrency) = (plateaus.span()?, plateaus.concurrency());
+    let (places, _) = concurrency.whole().filter(|(least, most)| least == most)?;
+    let used = cpu.mean(span.0, span.1)?;
+    let is_it = used >= PLACES_ARE_CORES * f64::max(places, concurrency.slots) && used <= ONE_CORE_USED.1 * places && places <= cores;
+    let limit = if places > 1.0 { CpuLimit::Cores(places) } else { CpuLimit::OneThread(None) };
+    is_it.then_some((limit, Confidence::Medium, span))
 }
 
 /// A whole number of cores below those there are at which a process stood: by a mask, or by a setting of its runtime. That it stands there may be chance;

@@ -7,10 +7,10 @@ use super::strain::Strain;
 use crate::RunTally;
 
 /// Share of the places from which they are used up.
-pub(super) const FULL: f64 = 0.93;
+pub(crate) const FULL: f64 = 0.93;
 /// Readings and seconds at the limit.
-pub(super) const READINGS_MIN: usize = 5;
-pub(super) const LENGTH_MIN_S: f64 = 5.0;
+pub(crate) const READINGS_MIN: usize = 5;
+pub(crate) const LENGTH_MIN_S: f64 = 5.0;
 
 /// What a search is given.
 pub(super) struct Search<'f, 'a> {

@@ -37,6 +37,8 @@ pub(crate) struct SessionWait<'a> {
     pub(crate) to: f64,
     /// Work that waited for long meanwhile, if any did.
     pub(crate) waiting: Option<WaitingStretch>,
+    /// Whether work was held up; otherwise most of its time goes there, whatever the load.
+    pub(crate) holds_up: bool,
     /// What is waited for, and what the database calls it.
     pub(crate) role: Role,
     pub(crate) event: &'a str,
@@ -66,8 +68,14 @@ pub(super) fn find<'a>(
         WAITS.into_iter().flat_map(move |role| search.signals.read_each(part, role).into_iter().map(move |readings| (part, role, readings)))
     };
     let waits = search.signals.parts_with(Role::SessionsActive).flat_map(of_database);
-    let held = waits.filter_map(|(part, role, readings)| held_up_by(search, pools, part, role, readings));
-    let found = held.max_by(|a, b| a.weight().total_cmp(&b.weight()).then_with(|| a.readings.signal.name.cmp(&b.readings.signal.name)))?;
+    let waits: Vec<_> = waits.collect();
+    let heaviest = |a: &SessionWait<'a>, b: &SessionWait<'a>| {
+        a.weight().total_cmp(&b.weight()).then_with(|| a.readings.signal.name.cmp(&b.readings.signal.name))
+    };
+    let held = waits.iter().filter_map(|(part, role, readings)| held_up_by(search, pools, *part, *role, readings.clone())).max_by(heaviest);
+    let takes =
+        || waits.iter().filter_map(|(part, role, readings)| takes_the_time(search, *part, *role, readings.clone())).max_by(heaviest);
+    let found = held.or_else(takes)?;
     let overlap = |stretch: &&WaitingStretch| stretch.to.min(found.to) - stretch.from.max(found.from);
     let stretch = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
     Some(SessionWait { waiting: stretch.cloned(), ..found })
@@ -89,14 +97,44 @@ fn held_up_by<'a>(
     let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |held| held > 0.5)?;
     let (from, to) = search.strain.held_part(span, readings.mean(span.0, span.1)?)?;
     let (sessions, active) = (readings.mean(from, to)?, active.mean(from, to)?);
-    let load_end = search.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     if role == Role::SessionsOnCpu && !computes_too_much(search, pools, (sessions, active), (from, to)) {
         return None;
     }
-    Some(SessionWait {
+    Some(described(search, (part, role, readings), (sessions, active), (from, to), true))
+}
+
+/// A wait that most of the time of requests goes to at high load, though they take no longer than before.
+fn takes_the_time<'a>(
+    search: &Search<'_, 'a>,
+    part: ObservedPart<'a>,
+    role: Role,
+    readings: SignalReadings<'a>,
+) -> Option<SessionWait<'a>> {
+    let (_, high) = search.strain.low_and_high();
+    let from = high.iter().map(|(from, _)| *from).reduce(f64::min)?;
+    let to = high.iter().map(|(_, to)| *to).reduce(f64::max)?;
+    let (sessions, active) = (readings.mean(from, to)?, search.signals.mean(part, Role::SessionsActive, from, to)?);
+    let in_system = search.strain.in_system(from, to)?;
+    let is_most = sessions >= WAITING_MIN && sessions >= COMPUTING_SHARE_MIN * active && sessions >= OF_SYSTEM_MIN * in_system;
+    // More sessions than requests are somebody else's.
+    let is_most = is_most && in_system >= OF_POOL_MIN * sessions;
+    (role != Role::SessionsOnCpu && is_most).then(|| described(search, (part, role, readings), (sessions, active), (from, to), false))
+}
+
+fn described<'a>(
+    search: &Search<'_, 'a>,
+    (part, role, readings): (ObservedPart<'a>, Role, SignalReadings<'a>),
+    (sessions, active): (f64, f64),
+    (from, to): (f64, f64),
+    holds_up: bool,
+) -> SessionWait<'a> {
+    let signals = search.signals;
+    let load_end = search.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+    SessionWait {
         from,
         to,
         waiting: None,
+        holds_up,
         role,
         event: readings.label("wait").unwrap_or(&readings.signal.name),
         sessions,
@@ -106,7 +144,7 @@ fn held_up_by<'a>(
         statement: most_run(signals, part, active, (from, to)),
         commits: commits::between(search.run, signals, part, (from, to.min(load_end))),
         readings,
-    })
+    }
 }
 
 /// Whether sessions that compute are at a limit: the cores (average active sessions against CPUs), a pool's size, or most of what is in the system.

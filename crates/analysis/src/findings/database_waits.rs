@@ -24,13 +24,21 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (Role::SessionsOnCpu, None) => {
             format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions compute, on average", wait.active)
         }
+        _ if !wait.holds_up => format!(
+            "Most of the time of requests goes to the database, whatever the load: {sessions:.1} of {:.1} active sessions wait for {event}, on average",
+            wait.active
+        ),
         _ => {
             format!("The database is holding up the work: {sessions:.1} of {:.1} active sessions wait for {event}, on average", wait.active)
         }
     };
     let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());
     let doing = if wait.role == Role::SessionsOnCpu { "computed".to_owned() } else { format!("in {event}") };
-    let standing = wait.waiting.as_ref().map_or(Standing::Cause, Standing::during);
+    let standing = match (wait.holds_up, &wait.waiting) {
+        (false, _) => Standing::Fault,
+        (true, None) => Standing::Cause,
+        (true, Some(waiting)) => Standing::during(waiting),
+    };
     let mut found = RankedFinding::new(standing, "database-waits", Confidence::Medium, claim).rests_on(
         format!("{sessions:.1} sessions {doing} while {waited} waited"),
         vec![wait.readings.name()],
@@ -62,7 +70,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (_, None) => found.weigh(Alternative::not_ruled_out("The database's CPU", "it was not read how many sessions compute")),
     };
     let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
-    Some(next_limit::told(facts, computing, stretch, &is_it).try_next(advice(wait.role)))
+    let found = next_limit::told(facts, computing, stretch, &is_it).beyond_the_generator(facts, stretch);
+    Some(found.try_next(advice(wait.role)))
 }
 
 fn advice(role: Role) -> &'static str {

@@ -1,7 +1,7 @@
 //! Effective concurrency: a request of which only so many are served at a time.
 //!
-//! For a single request, a saturated CPU looks the same, but it slows down all of them: the rule only speaks of a pool when other requests kept
-//! their times meanwhile or the processes were seen to be idle, and says nothing when all grow together otherwise.
+//! For a single request, a saturated CPU looks the same, but it slows down all of them: the rule only speaks of a pool alone when other requests kept
+//! their times meanwhile or the processes were seen to be idle. When all grow together otherwise, it says how many at a time, with low confidence.
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -35,10 +35,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let concurrency = plateaus.concurrency();
     let whole = concurrency.whole().filter(|_| concurrency.is_known())?;
     let cpu = looked_at::cpu(facts, span.0, span.1);
-    // Where most of what was measured grew together, something that they share is the better explanation: the processor, unless it was seen to be idle.
+    // Where most of what was measured grew together, their processor is as good an explanation, unless it was seen to be idle.
     let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
     let kept: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
-    let found = is_alone.then(|| finding(facts.generator.grade(), plateaus, (concurrency, whole), kept, cpu))?;
+    let found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, kept), cpu);
     Some(next_limit::told(facts, found, span, &|_| false))
 }
 
@@ -51,26 +51,27 @@ fn is_explained(facts: &Facts<'_>, (from, to): (f64, f64), is_processor_free: bo
         _ => true,
     };
     let is_used_up = facts.exhausted.iter().any(|exhausted| is_sure(&exhausted.resource) && overlaps(exhausted.from, exhausted.to));
-    let waits = facts.session_wait.as_ref().is_some_and(|wait| overlaps(wait.from, wait.to));
+    let waits = facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up && overlaps(wait.from, wait.to));
     is_used_up || waits || facts.pools.iter().any(|pool| pool.is_during(from, to))
 }
 
-/// `kept`: the requests that rule out that everything slowed down; empty where nothing does.
+/// `is_alone`: few others grew with them. `kept`: the requests that rule out that everything slowed down; empty where nothing does.
 fn finding(
     generator: Grade,
     plateaus: &Plateaus,
     (concurrency, whole): (SlotEstimate, (f64, f64)),
-    kept: &[UnaffectedRequest],
+    (is_alone, kept): (bool, &[UnaffectedRequest]),
     cpu: Alternative,
 ) -> RankedFinding {
     let (limited, SlotEstimate { slots, half }) = (&plateaus.limited, concurrency);
     let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
-    let is_seen = !kept.is_empty() || cpu.is_ruled_out();
+    let is_seen = is_alone && (!kept.is_empty() || cpu.is_ruled_out());
     let what = match (is_seen, plateaus.even) {
         (true, None) => ": a pool, lock or limit of that size is in their path",
         (true, Some(_)) => ": a rate limit that delays, or a pool, lock or limit of that size, is in their path",
-        (false, _) => "",
+        (false, Some(_)) => ": a rate limit that delays, or workers, a pool, a lock or cores of that number, are in their path",
+        (false, None) => ": workers, a pool, a lock or cores of that number are in their path",
     };
     let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
     let suspect = generator > Grade::Valid;

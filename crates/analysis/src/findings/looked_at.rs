@@ -8,6 +8,9 @@ use crate::facts::Facts;
 /// Below this part of one core no thread is at its limit, and below this part of all of them no process.
 const IDLE_ENOUGH: f64 = 0.80;
 
+/// Seconds per second that threads wait for a core from which cores are short.
+const WAITS_MIN: f64 = 0.5;
+
 /// A CPU at its limit.
 pub(super) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     const OTHER: &str = "A process or thread that is at the limit of its CPU";
@@ -24,6 +27,14 @@ pub(super) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     };
     let machine = f64::from(facts.run.info.host.cores).max(1.0);
     let places = signals.mean(process, Role::ProcessCpuMax, from, to).unwrap_or(machine).max(1.0);
+    // One that waits for a core is short of them however little it got.
+    let waits = signals.mean(process, Role::ProcessRunDelay, from, to).filter(|waits| *waits >= WAITS_MIN);
+    if let Some(waits) = waits.filter(|_| cores < IDLE_ENOUGH) {
+        return Alternative::not_ruled_out(
+            OTHER,
+            format!("{told}, but its threads waited for a core for {} s per second", units::number(waits)),
+        );
+    }
     let has_idle_threads = thread.is_some_and(|thread| thread < IDLE_ENOUGH) && cores < IDLE_ENOUGH * places && !is_near_one(cores);
     if cores < IDLE_ENOUGH || has_idle_threads { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }

@@ -9,10 +9,13 @@ mod call_ceiling;
 mod change;
 mod connection_pool;
 mod database_waits;
+mod delayed_acknowledgement;
+mod delaying_limit;
 mod effective_concurrency;
 mod failures;
 mod generator;
 mod looked_at;
+mod many_transactions;
 mod memory_per_connection;
 mod next_limit;
 mod order;
@@ -27,6 +30,7 @@ mod slow_dependency;
 mod stall;
 mod throughput;
 mod two_kinds;
+mod unanswered;
 mod unstable_queue;
 
 use crate::Findings;
@@ -38,6 +42,7 @@ type FindingRule = fn(&Facts<'_>) -> Option<RankedFinding>;
 /// Their order decides between findings of equal rank.
 const RULES: &[FindingRule] = &[
     outage::find,
+    unanswered::find,
     bandwidth::find,
     slow_connect::find,
     call_ceiling::find,
@@ -45,10 +50,12 @@ const RULES: &[FindingRule] = &[
     order::find,
     retries::find,
     memory_per_connection::find,
+    delayed_acknowledgement::find,
     two_kinds::find,
     throughput::find,
     stall::find,
     rate_limit::find,
+    many_transactions::find,
     database_waits::find,
     saturation::find,
     slow_dependency::find,

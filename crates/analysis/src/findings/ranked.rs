@@ -1,7 +1,11 @@
 //! A finding in the making, with what ranks it among the others.
 
+use crate::facts::Facts;
 use crate::facts::waiting::WaitingStretch;
-use crate::{Confidence, Evidence, Finding};
+use crate::{Confidence, Evidence, Finding, Grade};
+
+/// How many times the generator's lateness requests must take longer to leave it out.
+const BEYOND: f64 = 10.0;
 
 /// What kind of statement a finding makes; findings are listed in this order, but for causes of low confidence, which come after symptoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +64,16 @@ impl RankedFinding {
 
     pub(super) fn of(standing: Standing, finding: Finding) -> Self {
         Self { standing, doubt: GeneratorDoubt::Possible, finding }
+    }
+
+    /// Not behind the generator's own finding where requests took longer in a stretch by far more than the generator was late in it.
+    pub(super) fn beyond_the_generator(self, facts: &Facts<'_>, (from, to): (f64, f64)) -> Self {
+        let growth = facts.responses.iter().filter_map(|response| response.growth(from, to)).fold(0.0, f64::max);
+        let is_invalid = facts.generator.grade() == Grade::Invalid;
+        let is_beyond =
+            is_invalid && growth > 0.0 && facts.generator.made_the_load() && growth >= BEYOND * facts.generator.lateness((from, to)).read;
+        let doubt = if is_beyond { GeneratorDoubt::None } else { self.doubt };
+        Self { doubt, ..self }
     }
 
     /// What it rests on: a sentence, the columns or signals that show it, and the stretch in seconds.

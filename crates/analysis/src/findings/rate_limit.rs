@@ -1,16 +1,16 @@
 //! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
 
-use metrics::{Role, SeriesKind};
+use metrics::SeriesKind;
 
 use super::alternative::Alternative;
-use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
+use super::{delaying_limit, looked_at};
+use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::called::CalledEndpoint;
 use crate::facts::pace::EvenPace;
 use crate::facts::readings::most_frequent;
 use crate::interval::mean_of_batches;
-use crate::{Confidence, Grade};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_MIN: f64 = 0.01;
@@ -20,7 +20,7 @@ const SECONDS_MIN: usize = 15;
 const SAME_SHARE: f64 = 0.8;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts)).or_else(|| delays(facts))
+    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts)).or_else(|| delaying_limit::find(facts))
 }
 
 /// The target itself responds with 429.
@@ -100,7 +100,7 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 /// Calls leave at an even pace while work waits.
 fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
-    if facts.call_ceiling.is_some() || !facts.exhausted.is_empty() || facts.session_wait.is_some() {
+    if facts.call_ceiling.is_some() || !facts.exhausted.is_empty() || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
         return None;
     }
     let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
@@ -144,71 +144,4 @@ fn busy_workers(endpoint: &CalledEndpoint<'_>, (from, to): (f64, f64)) -> Altern
     let share = counts.iter().filter(|count| **count == usual).count() as f64 / counts.len().max(1) as f64;
     let told = format!("the most calls at once were {usual:.0} in {} of the seconds", units::share(share));
     if share < SAME_SHARE { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
-}
-
-/// Under a quota a process is held back with cores to spare. Were its control group throttled, it would be among what is used up.
-fn quota(facts: &Facts<'_>) -> Alternative {
-    const OTHER: &str = "A CPU quota of the target's control group (a container's limit), which holds it back while it uses little";
-    match facts.signals.parts_with(Role::GroupThrottled).next() {
-        Some(group) => Alternative::ruled_out(OTHER, format!("\"{}\" was hardly throttled", group.observer)),
-        None => Alternative::not_ruled_out(OTHER, "no control group was observed"),
-    }
-}
-
-/// Requests that are held back, but not one at a time: throughput stops while others keep their times, at no whole number of slots.
-///
-/// Below one slot, no pool explains that: even a single place, held for the whole service time, lets more through. From one on, k places that are held
-/// for a share *s* of the service time let as many through as k/s slots (utilisation law), which need not be whole: then both are said.
-fn delays(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let plateaus = &facts.plateaus;
-    let (from, to) = plateaus.span()?;
-    let concurrency = plateaus.concurrency();
-    let cpu = looked_at::cpu(facts, from, to);
-    let is_other = facts.full_way.is_some()
-        || facts.slow_connects.is_some()
-        || !facts.exhausted.is_empty()
-        || facts.session_wait.is_some()
-        || !facts.pools.is_empty();
-    // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle.
-    let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
-    if concurrency.whole().is_some() || is_other || is_shared || facts.generator.grade() == Grade::Invalid {
-        return None;
-    }
-    let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
-    let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
-    let (low, high) = ((concurrency.slots - concurrency.half).max(0.0), concurrency.slots + concurrency.half);
-    let is_no_pool = high < 1.0;
-    let what = if is_no_pool { "" } else { ", or a lock or pool that is held for a part of the request," };
-    let claim = format!("{names} stops at {} however much is asked: a rate limit that delays{what} is in the way", units::rate(rate));
-    let quota = quota(facts);
-    let confidence = if quota.is_ruled_out() { Confidence::Medium } else { Confidence::Low };
-    let mut found = RankedFinding::new(Standing::Cause, "rate-limit", confidence, claim);
-    for plateau in &plateaus.limited {
-        let text = format!(
-            "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}",
-            plateau.name,
-            units::rate(plateau.high.throughput),
-            units::share(plateau.reached),
-            units::seconds(plateau.low.service),
-            units::seconds(plateau.high.service)
-        );
-        found = found.rests_on(text, vec!["rate/asked".to_owned(), "rate/requests".to_owned()], (plateau.high.from, plateau.high.to));
-    }
-    let cpu = match &plateaus.unaffected[..] {
-        _ if cpu.is_ruled_out() => cpu,
-        kept => Alternative::ruled_out("A saturated CPU would slow everything down", format!("{} others kept their times", kept.len())),
-    };
-    let slots = format!("throughput × service time without waiting = {:.1} (95 % interval {low:.1}–{high:.1})", concurrency.slots);
-    let limiter = format!(
-        "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through",
-        units::rate(rate)
-    );
-    let (pool, next) = if is_no_pool {
-        (Alternative::ruled_out("A pool, a lock or workers, which let at least one through at a time", slots), format!("{limiter}."))
-    } else {
-        let whole =
-            Alternative::ruled_out("A pool, a lock or workers that are held for the whole request: a whole number at a time", slots);
-        (whole, format!("{limiter}, and for a lock, a connection or a worker that {names} holds for a part of its time."))
-    };
-    Some(found.weigh(pool).weigh(cpu).weigh(quota).try_next(next))
 }

@@ -7,7 +7,8 @@ use run_directory::RunEnd;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
 use crate::facts::load_response::LoadResponse;
-use crate::facts::readings::SignalReadings;
+use crate::facts::readings::{SignalReadings, longest_run};
+use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
@@ -22,16 +23,61 @@ const REACHED_MIN: f64 = 0.95;
 const REQUESTS_MIN: u64 = 100;
 /// Share of the time spent collecting garbage that is worth naming.
 const COLLECTING_MIN: f64 = 0.1;
+/// Growth of a process's memory in the second half of a run that is worth a word, as bytes and as a part of it; and part of it that may have fallen.
+const GREW_MIN_BYTES: f64 = 10e6;
+const GREW_MIN: f64 = 0.1;
+const FALLEN_MAX: f64 = 0.2;
 /// Part of the loaded time that a stretch of steady load must cover to speak for the run.
 const COVERED_MIN: f64 = 0.7;
 
 pub(super) fn of(facts: &Facts<'_>) -> String {
     let totals = crate::summary::totals(facts.tally);
     let said = without_warm_up(facts, &totals);
-    match facts.changes.warm_ups.first() {
-        Some(warm_up) => format!("{said} {}", warming_up(warm_up)),
-        None => said,
-    }
+    let warmed_up = facts.changes.warm_ups.first().map(warming_up);
+    [Some(said), warmed_up, full_machine(facts), growing_memory(facts)].into_iter().flatten().collect::<Vec<String>>().join(" ")
+}
+
+/// A machine without an idle core, though nobody was seen to wait for one.
+fn full_machine(facts: &Facts<'_>) -> Option<String> {
+    let machine = facts.signals.parts_with(Role::MachineIdle).next()?;
+    let cores = facts.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY)?.max(1.0);
+    let idle = facts.signals.read(machine, Role::MachineIdle)?;
+    let (from, to) = longest_run(idle.points(), READINGS_MIN, LENGTH_MIN_S, |idle| idle <= (1.0 - FULL) * cores)?;
+    let observed = facts.signals.parts_with(Role::ProcessCpu).filter_map(|part| facts.signals.mean(part, Role::ProcessCpu, from, to));
+    let used: f64 = observed.sum();
+    let who = if used < cores / 2.0 { ": other programs leave it no reserve" } else { "" };
+    Some(format!(
+        "But from {} to {} all {} cores of the machine were busy, {} of them with the observed processes{who}.",
+        clock(from),
+        clock(to),
+        units::number(cores),
+        units::number(used)
+    ))
+}
+
+/// Resident memory that grew with the requests until the end and never fell by much: a leak, or a heap that is not full yet. A run cannot tell these two
+/// apart before the heap is.
+fn growing_memory(facts: &Facts<'_>) -> Option<String> {
+    let (from, to) = facts.strain.loaded()?;
+    let throughput = facts.strain.throughput(from, to);
+    let grown = |part| {
+        let memory = facts.signals.read(part, Role::ProcessMemory)?;
+        // What a process takes to get going is left out.
+        let points: Vec<(f64, f64)> = memory.between(from.midpoint(to), to).collect();
+        let ((began, first), (ended, last)) = (*points.first()?, *points.last()?);
+        let fallen = points.windows(2).map(|pair| (pair[0].1 - pair[1].1).max(0.0)).sum::<f64>();
+        let each = (last - first) / (throughput * (ended - began)).max(1.0);
+        let grows = last - first >= GREW_MIN_BYTES && last - first >= GREW_MIN * first && fallen <= FALLEN_MAX * (last - first);
+        grows.then_some((part.observer, memory.between(from, to).next()?.1, last, each))
+    };
+    let (name, first, last, each) = facts.signals.parts_with(Role::ProcessMemory).find_map(grown)?;
+    Some(format!(
+        "The memory of \"{name}\" grew all along, from {} to {}, at the end by about {} for each request: a leak, or a heap that is not full yet. \
+         Run longer to see whether it stops.",
+        units::bytes(first as u64),
+        units::bytes(last as u64),
+        units::bytes(each as u64)
+    ))
 }
 
 fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
@@ -59,6 +105,9 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
         return shared(facts, &grown, first);
+    }
+    if let Some(first) = facts.responses.iter().find(|response| response.has_grown_at_the_top()) {
+        return begins_to_grow(facts, first);
     }
     if all_follow(facts) && is_all_at_ease(facts) {
         return format!(
@@ -101,6 +150,17 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
         &format!("response times grow with the load{times}, but throughput still follows it"),
         &format!("Raise the load until throughput stops. {}", observe_next(facts)),
     )
+}
+
+fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse) -> String {
+    let (low, top) = (first.low.map_or(0.0, |low| low.service), first.top().map_or(0.0, |top| top.service));
+    let why = format!(
+        "times began to grow only at the top of the load (\"{}\" from {} to {})",
+        first.name,
+        units::seconds(low),
+        units::seconds(top)
+    );
+    cannot_tell(&why, &format!("Raise the load further and hold it there. {}", observe_next(facts)))
 }
 
 fn cannot_tell(why: &str, next: &str) -> String {

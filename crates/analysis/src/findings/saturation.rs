@@ -45,7 +45,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             )
         }
     };
-    let found = next_limit::told(facts, found, (exhausted.from, exhausted.to), &|limit| is_of(&exhausted.resource, limit));
+    let span = (exhausted.from, exhausted.to);
+    let found = next_limit::told(facts, found, span, &|limit| is_of(&exhausted.resource, limit));
+    // A full machine may be what made the generator late; the observed system's own resources are not.
+    let is_own = !matches!(exhausted.resource, ExhaustedResource::MachineCpu(_));
+    let found = if is_own { found.beyond_the_generator(facts, span) } else { found };
     let others = facts.exhausted[1..].iter().map(|other| name(&other.resource));
     Some(others.fold(found, |found, other| found.or(format!("{other} was at its limit, too, and may be the next one."))))
 }

@@ -15,8 +15,9 @@ use crate::facts::Facts;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
 
-/// Slow ones needed, and what part of all they may be.
-const SLOW_MIN: u64 = 20;
+/// Slow ones needed, how many make it sure, and what part of all they may be.
+const SLOW_MIN: u64 = 8;
+const SURE: u64 = 20;
 const SHARE_MIN: f64 = 0.001;
 const SHARE_MAX: f64 = 0.2;
 /// How much longer the fastest of them must take than the median of the others.
@@ -68,7 +69,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
     };
     let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
-    let found = RankedFinding::new(Standing::Fault, "two-kinds", Confidence::High, claim)
+    let confidence = if hump.count >= SURE { Confidence::High } else { Confidence::Medium };
+    let found = RankedFinding::new(Standing::Fault, "two-kinds", confidence, claim)
         .rests_on(
             format!(
                 "{} of {} took {} or longer, and {} between half of that and that; they were spread over the whole run",

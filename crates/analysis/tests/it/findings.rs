@@ -121,7 +121,12 @@ fn a_single_request_is_only_a_low_confidence_claim_with_the_cpu_not_ruled_out() 
     let target = Target { slots: vec![3], steps: vec![step("GET /", 0, Service::Exponential(0.03))] };
     let findings = find(&target, ramp(5.0, 160.0, 60, Timing::Poisson), 5);
     let finding = pool(&findings).expect("an effective concurrency");
-    assert_eq!((finding.claim.as_str(), finding.confidence), ("\"GET /\" is served about 3 to 4 at a time", Confidence::Low));
+    assert!(finding.claim.starts_with("\"GET /\" is served about 3"), "{}", finding.claim);
+    assert!(
+        finding.claim.ends_with("a lock or cores of that number are in its path") && finding.confidence == Confidence::Low,
+        "{}",
+        finding.claim
+    );
     assert!(finding.alternatives[0].contains("Not ruled out"), "{:?}", finding.alternatives);
 }
 
@@ -168,8 +173,13 @@ fn a_saturated_processor_is_not_called_a_pool() {
         for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), ramp(5.0, 105.0, 60, Timing::Poisson), users(1, 30, 60)] {
             let label = format!("{profile:?} {seed}");
             let findings = find(&target, profile, seed);
-            assert!(findings.findings.is_empty(), "{label}: {:?}", findings.findings);
-            assert!(findings.remark.starts_with("Cannot tell"), "{label}: {}", findings.remark);
+            // How many at a time is true of cores as well, and they are named among what it may be.
+            for finding in &findings.findings {
+                let is_guess =
+                    finding.confidence == Confidence::Low && finding.claim.contains("at a time") && finding.claim.contains("or cores of");
+                assert!(is_guess && finding.alternatives[0].contains("Not ruled out"), "{label}: {finding:?}");
+            }
+            assert!(!findings.findings.is_empty() || findings.remark.starts_with("Cannot tell"), "{label}: {}", findings.remark);
         }
     }
 }
@@ -186,7 +196,7 @@ fn one_request_served_elsewhere_does_not_make_a_saturated_processor_a_pool() {
     for seed in 0..10 {
         for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), users(1, 30, 60)] {
             for finding in find(&target, profile, seed).findings {
-                assert!(finding.confidence == Confidence::Low && !finding.claim.contains("pool"), "{}", finding.claim);
+                assert!(finding.confidence == Confidence::Low && finding.claim.contains("or cores of that number"), "{}", finding.claim);
                 assert!(finding.alternatives[0].contains("Not ruled out"), "{:?}", finding.alternatives);
             }
         }

@@ -71,6 +71,12 @@ impl Slice {
         self
     }
 
+    /// A passed request whose phases are given.
+    pub(crate) fn request_with(mut self, name: &str, phases: Phases, service: u64) -> Self {
+        self.record_with(&key(SeriesKind::Request, name), 0, phases, service, Outcome::Passed);
+        self
+    }
+
     /// `count` passed requests of equal time.
     pub(crate) fn requests(mut self, name: &str, count: u64, service: u64) -> Self {
         (0..count).for_each(|_| self.record(SeriesKind::Request, name, 0, service, Outcome::Passed));

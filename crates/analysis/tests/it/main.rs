@@ -13,6 +13,7 @@ mod doubt;
 mod findings;
 mod flows;
 mod fluid;
+mod held;
 mod held_out;
 mod limits;
 mod live;

@@ -61,13 +61,13 @@ fn requests_that_wait_for_their_answer_do_not_wait_for_a_connection() {
 /// Users that list and buy in turn, twenty milliseconds and five: each second as many visits get through as are said.
 fn turns(visits: impl Fn(u32) -> u64) -> Run {
     let slice = |second: u32| {
-        let users = u64::from(second) / 2 + 1;
+        let users = u64::from(second) / 4 + 1;
         let done = visits(second).min(users * 40);
         let wait = (users * SECOND / done).saturating_sub(25 * MS) / 2;
         let slice = Slice::new(second).requests("List", done, 20 * MS + wait).requests("Buy", done, 5 * MS + wait);
         slice.leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, done)).done()
     };
-    let profile = LoadProfile::Closed { stages: vec![plan::ClosedStage { from: 1, to: 30, duration_ns: 60 * SECOND }] };
+    let profile = LoadProfile::Closed { stages: vec![plan::ClosedStage { from: 1, to: 15, duration_ns: 60 * SECOND }] };
     let mut run = made::run_of(made::plan(profile), (0..60).map(slice).collect());
     counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.2);
     run

@@ -105,20 +105,96 @@ impl Cgroup {
         if any { Ok(()) } else { Err(NotACgroup(self.path.clone())) }
     }
 
-    /// `cpu.max` is `quota period` in µs, or `max period`.
     fn cpu_limit(&self) -> Option<f64> {
-        let quota_us = |quota: &str, period: &str| Some(quota.trim().parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?);
-        match self.file("cpu.max") {
-            Some(text) => text.split_once(' ').and_then(|(quota, period)| quota_us(quota, period)),
-            None => quota_us(&self.file("cpu.cfs_quota_us")?, &self.file("cpu.cfs_period_us")?).filter(|cores| *cores > 0.0),
-        }
+        cpu_limit(&self.path)
     }
 }
+
+/// Cores that a group may use. `cpu.max` is `quota period` in µs, or `max period`; version 1 has a file for each, and −1 for no limit.
+fn cpu_limit(group: &Path) -> Option<f64> {
+    let quota_us = |quota: &str, period: &str| Some(quota.trim().parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?);
+    let file = |name: &str| read(group.join(name)).ok();
+    match file("cpu.max") {
+        Some(text) => text.split_once(' ').and_then(|(quota, period)| quota_us(quota, period)),
+        None => quota_us(&file("cpu.cfs_quota_us")?, &file("cpu.cfs_period_us")?).filter(|cores| *cores > 0.0),
+    }
+}
+
+/// The CPU limit that a process is under: of its own group, or of one around that.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct CpuQuota {
+    /// `None`: no limit.
+    pub(super) cores: Option<f64>,
+    /// Seconds that the group was held back, in all.
+    pub(super) throttled: f64,
+}
+
+impl CpuQuota {
+    /// `None` where the groups of a process cannot be read.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        Self::under(Path::new(ROOT), &read(format!("/proc/{pid}/cgroup")).ok()?)
+    }
+
+    /// `groups`: lines of `number:controllers:path`; version 2 has number 0 and no controllers.
+    fn under(root: &Path, groups: &str) -> Option<Self> {
+        let lines = groups.lines().filter_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            Some((parts.next()?, parts.next()?.trim_start_matches('/')))
+        });
+        let folder = |(controllers, path): (&str, &str)| match controllers {
+            "" => Some((root.to_path_buf(), path.to_owned())),
+            some if some.split(',').any(|controller| controller == "cpu") => {
+                [some, "cpu"].into_iter().map(|name| root.join(name)).find(|mount| mount.is_dir()).map(|mount| (mount, path.to_owned()))
+            }
+            _ => None,
+        };
+        let (mount, path) = lines.filter_map(folder).find(|(mount, path)| mount.join(path).join("cpu.stat").is_file())?;
+        let around = mount.join(&path);
+        let limited = around.ancestors().take_while(|group| group.starts_with(&mount)).find_map(|group| Some((group, cpu_limit(group)?)));
+        let throttled = |group: &Path| {
+            let text = read(group.join("cpu.stat")).unwrap_or_default();
+            let stat = pairs(&text);
+            stat.get("throttled_usec").map(|us| *us as f64 / 1e6).or_else(|| stat.get("throttled_time").map(|ns| *ns as f64 / 1e9))
+        };
+        Some(match limited {
+            Some((group, cores)) => Self { cores: Some(cores), throttled: throttled(group).unwrap_or(0.0) },
+            None => Self { cores: None, throttled: 0.0 },
+        })
+    }
+}
+
+/// Where control groups are mounted.
+const ROOT: &str = "/sys/fs/cgroup";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashMap;
+
+    #[test]
+    fn the_limit_of_a_process_is_that_of_the_nearest_group_that_has_one() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("cpu/shop/cpu.cfs_quota_us", "30000\n");
+        write("cpu/shop/cpu.cfs_period_us", "100000\n");
+        write("cpu/shop/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 500000000\n");
+        write("cpu/shop/worker/cpu.cfs_quota_us", "-1\n");
+        write("cpu/shop/worker/cpu.cfs_period_us", "100000\n");
+        write("cpu/shop/worker/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
+        write("cpu/other/cpu.stat", "nr_periods 0\n");
+        let of = |groups: &str| CpuQuota::under(root.path(), groups);
+        let limited = CpuQuota { cores: Some(0.3), throttled: 0.5 };
+        assert_eq!(of("5:memory:/shop\n4:cpu,cpuacct:/shop/worker\n"), Some(limited));
+        assert_eq!(of("4:cpu:/other\n"), Some(CpuQuota { cores: None, throttled: 0.0 }));
+        write("app.slice/cpu.max", "150000 100000\n");
+        write("app.slice/cpu.stat", "usage_usec 2500000\nnr_throttled 4\nthrottled_usec 250000\n");
+        assert_eq!(of("0::/app.slice\n"), Some(CpuQuota { cores: Some(1.5), throttled: 0.25 }));
+        assert_eq!(of("3:memory:/x\n"), None);
+    }
 
     #[test]
     fn reads_both_versions() {

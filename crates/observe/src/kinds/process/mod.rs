@@ -12,6 +12,7 @@ use std::fmt;
 
 use metrics::{Role, unit};
 
+use super::cgroup::CpuQuota;
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
@@ -29,7 +30,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on this machine",
     example: "observe.process({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `memory`, `threads`, `descriptors`, `sockets{state=…}`",
+    tells: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (held back by a container's limit), `memory`, `threads`, `descriptors`, `sockets{state=…}`",
     options: &[
         ObserverOption {
             name: "port",
@@ -54,6 +55,11 @@ const BUSIEST_THREAD: MetricSpec<'_> =
     MetricSpec::gauge("busiest_thread", "cores", "Cores in use by the busiest thread").role(Role::ProcessThreadCpuMax);
 const CORES_ALLOWED: MetricSpec<'_> =
     MetricSpec::gauge("cores_allowed", "cores", "Cores that the processes may use, by their mask").role(Role::ProcessCpuMax);
+const THROTTLED: MetricSpec<'_> =
+    MetricSpec::counter("throttled", unit::SECONDS, "Time that the control group of the processes was held back by its CPU limit")
+        .role(Role::GroupThrottled);
+const CPU_QUOTA: MetricSpec<'_> =
+    MetricSpec::gauge("cpu_quota", "cores", "Cores that the control group of the processes may use").role(Role::GroupCpuMax);
 const READ: MetricSpec<'_> = MetricSpec::counter("read_bytes", unit::BYTES, "Bytes read from disk");
 const WRITTEN: MetricSpec<'_> = MetricSpec::counter("written_bytes", unit::BYTES, "Bytes written to disk");
 const MEMORY: MetricSpec<'_> =
@@ -186,6 +192,10 @@ impl Process {
         }
         if cores > 0.0 {
             out.put(CORES_ALLOWED, cores);
+        }
+        if let Some(quota) = pids.first().and_then(|pid| CpuQuota::of(*pid)) {
+            out.put(THROTTLED, quota.throttled);
+            quota.cores.into_iter().for_each(|cores| out.put(CPU_QUOTA, cores));
         }
         out.put(READ, self.read_bytes.total());
         out.put(WRITTEN, self.written_bytes.total());

@@ -1,0 +1,50 @@
+//! Requests that got no answer at all, though others of their kind take a fraction of that time.
+
+use metrics::SeriesKind;
+
+use crate::{RunTally, SeriesTally};
+
+/// How many there must be, and how long they must have been open: so many times as long as any that ended, and this long. Seconds.
+const COUNT_MIN: u64 = 3;
+const LONGER: f64 = 3.0;
+const OPEN_MIN_S: f64 = 1.5;
+
+/// Requests of one name that were still open at the end of the run.
+pub(crate) struct Unanswered {
+    pub(crate) name: String,
+    pub(crate) count: u64,
+    /// How long the first and the last of them had been open. Seconds.
+    pub(crate) open_s: (f64, f64),
+    /// The longest that ended took so long, time-outs left out. Seconds.
+    pub(crate) longest_s: f64,
+    /// When the first of them was made, at the earliest. Seconds since the run began.
+    pub(crate) from: f64,
+}
+
+/// The one with the most of them first.
+pub(super) fn find(tally: &RunTally) -> Vec<Unanswered> {
+    let end = tally.duration_seconds();
+    let mut found: Vec<Unanswered> = tally.of_kind(SeriesKind::Request).filter_map(|series| of(series, end)).collect();
+    found.sort_by_key(|unanswered| std::cmp::Reverse(unanswered.count));
+    found
+}
+
+fn of(series: &SeriesTally, end: f64) -> Option<Unanswered> {
+    let merged = &series.merged;
+    // What timed out stands in both, at the same times.
+    let timed_out = |value: u64| merged.service_timed_out.bars().filter(|(low, ..)| *low == value).map(|(.., count)| count).sum::<u64>();
+    let interrupted: Vec<(u64, u64)> =
+        merged.service_censored.bars().map(|(low, _, count)| (low, count.saturating_sub(timed_out(low)))).filter(|bar| bar.1 > 0).collect();
+    let ended = merged.service.bars().filter(|(low, _, count)| *count > timed_out(*low)).map(|(low, ..)| low).max().unwrap_or(0);
+    let least = f64::max(LONGER * ended as f64 / 1e9, OPEN_MIN_S);
+    let open: Vec<(u64, u64)> = interrupted.into_iter().filter(|(low, _)| *low as f64 / 1e9 >= least).collect();
+    let count: u64 = open.iter().map(|(_, count)| count).sum();
+    let (last, first) = (open.first()?.0 as f64 / 1e9, open.last()?.0 as f64 / 1e9);
+    (count >= COUNT_MIN).then(|| Unanswered {
+        name: merged.key.name.to_string(),
+        count,
+        open_s: (first, last),
+        longest_s: ended as f64 / 1e9,
+        from: (end - first).max(0.0),
+    })
+}

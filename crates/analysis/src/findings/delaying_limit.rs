@@ -1,0 +1,148 @@
+//! Requests that are held back, but not so many at a time: a limiter that delays, or what is held for a part of the request.
+//!
+//! Below one slot, no pool explains that: even a single place, held for the whole service time, lets more through. From one on, k places that are held
+//! for a share *s* of the service time let as many through as k/s slots (utilisation law), which need not be whole: then both are said.
+
+use metrics::Role;
+
+use super::alternative::Alternative;
+use super::looked_at;
+use super::ranked::{RankedFinding, Standing};
+use crate::facts::Facts;
+use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate};
+use crate::{Confidence, Grade};
+
+/// What lets so many through, going by how they come.
+#[derive(Clone, Copy, PartialEq)]
+enum Passage {
+    /// Fewer than one place would let through.
+    LessThanOne,
+    /// As many a second whatever each takes.
+    Even,
+    /// Evenly, but how long one takes alone was not seen.
+    EvenUnseen,
+    /// At no whole number of places.
+    Part,
+}
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let plateaus = &facts.plateaus;
+    let (from, to) = plateaus.span()?;
+    let concurrency = plateaus.concurrency();
+    let cpu = looked_at::cpu(facts, from, to);
+    let is_other = facts.full_way.is_some()
+        || facts.slow_connects.is_some()
+        || !facts.exhausted.is_empty()
+        || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)
+        || !facts.pools.is_empty();
+    // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.
+    let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
+    let passage = passage(plateaus, concurrency)?;
+    if is_other || (is_shared && plateaus.paced.is_none()) || facts.generator.grade() == Grade::Invalid {
+        return None;
+    }
+    let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
+    let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
+    let pace = if plateaus.paced.is_some() { ", at an even pace" } else { "" };
+    let stop = if plateaus.limited.len() == 1 { "stops" } else { "stop together" };
+    let what = what(passage, &plateaus.limited);
+    let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", units::rate(rate));
+    let quota = quota(facts);
+    let confidence = if quota.is_ruled_out() && passage != Passage::EvenUnseen { Confidence::Medium } else { Confidence::Low };
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", confidence, claim);
+    let found = plateaus.limited.iter().fold(found, with_evidence);
+    let limiter = format!(
+        "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through",
+        units::rate(rate)
+    );
+    let next = match passage {
+        Passage::LessThanOne | Passage::Even => format!("{limiter}."),
+        Passage::EvenUnseen => {
+            format!("{limiter}, and for what all of them do one after the other. Start with less load to tell them apart.")
+        }
+        Passage::Part => format!("{limiter}, and for a lock, a connection or a worker that {names} holds for a part of its time."),
+    };
+    let cpu = match pace_text(plateaus) {
+        _ if cpu.is_ruled_out() => cpu,
+        Some(even) if is_shared => Alternative::ruled_out("A saturated CPU, which gives each request the time that it takes", even),
+        _ => Alternative::ruled_out(
+            "A saturated CPU would slow everything down",
+            format!("{} others kept their times", plateaus.unaffected.len()),
+        ),
+    };
+    Some(found.weigh(places(passage, plateaus, concurrency)).weigh(cpu).weigh(quota).try_next(next))
+}
+
+/// `None`: a number of places explains it.
+fn passage(plateaus: &Plateaus, concurrency: SlotEstimate) -> Option<Passage> {
+    match concurrency.whole() {
+        None if concurrency.slots + concurrency.half < 1.0 => Some(Passage::LessThanOne),
+        None if plateaus.even.is_some() => Some(Passage::Even),
+        None => Some(Passage::Part),
+        Some(_) if plateaus.paced.is_some() && !concurrency.is_known() => Some(Passage::EvenUnseen),
+        Some(_) => None,
+    }
+}
+
+fn what(passage: Passage, limited: &[Plateau]) -> String {
+    match (passage, limited) {
+        (Passage::LessThanOne | Passage::Even, _) => "a rate limit that delays".to_owned(),
+        (Passage::EvenUnseen, _) => "a rate limit that delays, or places that each holds for the same time,".to_owned(),
+        (Passage::Part, [only]) => format!(
+            "a lock that each holds for {} of its {} (or a pool, held for a part of them), or a rate limit that delays,",
+            units::seconds(1.0 / only.high.throughput),
+            units::seconds(only.low.service)
+        ),
+        (Passage::Part, _) => "a lock or pool that is held for a part of the request, or a rate limit that delays,".to_owned(),
+    }
+}
+
+fn with_evidence(found: RankedFinding, plateau: &Plateau) -> RankedFinding {
+    let text = format!(
+        "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}",
+        plateau.name,
+        units::rate(plateau.high.throughput),
+        units::share(plateau.reached),
+        units::seconds(plateau.low.service),
+        units::seconds(plateau.high.service)
+    );
+    found.rests_on(text, vec!["rate/asked".to_owned(), "rate/requests".to_owned()], (plateau.high.from, plateau.high.to))
+}
+
+/// How evenly they passed; `None` where they did not.
+fn pace_text(plateaus: &Plateaus) -> Option<String> {
+    let pace = plateaus.paced?;
+    let apart = match plateaus.even {
+        Some(_) => format!(", though some take {:.1} times as long as others", plateaus.service_times_apart()),
+        None => String::new(),
+    };
+    Some(format!("{:.1} of them ended per second with a standard deviation of {:.1}{apart}", pace.mean, pace.deviation))
+}
+
+/// Whether places that are held for the whole request explain it.
+fn places(passage: Passage, plateaus: &Plateaus, concurrency: SlotEstimate) -> Alternative {
+    let (low, high) = ((concurrency.slots - concurrency.half).max(0.0), concurrency.slots + concurrency.half);
+    let slots = format!("throughput × service time without waiting = {:.1} (95 % interval {low:.1}–{high:.1})", concurrency.slots);
+    match passage {
+        Passage::LessThanOne => Alternative::ruled_out("A pool, a lock or workers, which let at least one through at a time", slots),
+        Passage::Even => Alternative::ruled_out(
+            "A pool, a lock or workers, which give each request the time that it takes",
+            pace_text(plateaus).unwrap_or(slots),
+        ),
+        Passage::EvenUnseen => {
+            Alternative::not_ruled_out("A pool, a lock or workers", "how long a request takes alone was not seen: start with less load")
+        }
+        Passage::Part => {
+            Alternative::ruled_out("A pool, a lock or workers that are held for the whole request: a whole number at a time", slots)
+        }
+    }
+}
+
+/// Under a quota a process is held back with cores to spare. Were its control group throttled, it would be among what is used up.
+fn quota(facts: &Facts<'_>) -> Alternative {
+    const OTHER: &str = "A CPU quota of the target's control group (a container's limit), which holds it back while it uses little";
+    match facts.signals.parts_with(Role::GroupThrottled).next() {
+        Some(group) => Alternative::ruled_out(OTHER, format!("\"{}\" was hardly throttled", group.observer)),
+        None => Alternative::not_ruled_out(OTHER, "no control group was observed"),
+    }
+}

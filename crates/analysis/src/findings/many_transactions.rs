@@ -1,0 +1,62 @@
+//! Far more database transactions than requests: statements that are made one by one (N+1), each a round trip of its own.
+
+use metrics::Role;
+
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::facts::readings::SignalReadings;
+
+/// Transactions per request from which they are many, and from which they surely are what takes the time.
+const MANY: f64 = 10.0;
+const SURELY_TOO_MANY: f64 = 50.0;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    // That sessions wait at commit says more.
+    if facts.session_wait.as_ref().is_some_and(|wait| wait.role == Role::SessionsWaitingForCommit) {
+        return None;
+    }
+    let commits = facts.commits.as_ref()?;
+    let each = commits.rate / facts.strain.throughput(commits.from, commits.to).max(1e-9);
+    let slows_down = !facts.waiting.is_empty()
+        || !facts.plateaus.limited.is_empty()
+        || !facts.exhausted.is_empty()
+        || facts.responses.iter().any(|response| response.has_grown_with_load());
+    if each < MANY || !slows_down {
+        return None;
+    }
+    let most = facts
+        .responses
+        .iter()
+        .filter_map(|response| Some((response, response.high?)))
+        .map(|(response, high)| (response, high.throughput * high.service));
+    let all: f64 = most.clone().map(|(_, time)| time).sum();
+    let most = most.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, time)| *time >= 0.5 * all);
+    let where_to = most.as_ref().map_or_else(String::new, |(response, _)| format!(", and most of the time goes to \"{}\"", response.name));
+    let claim = format!(
+        "The database is asked too often: it commits {:.0} transactions for each iteration of the load, {each:.0} for each request{where_to}",
+        commits.per_iteration
+    );
+    let confidence = if each >= SURELY_TOO_MANY { Confidence::High } else { Confidence::Medium };
+    let mut found = RankedFinding::new(Standing::Cause, "many-transactions", confidence, claim).rests_on(
+        format!("{} commits per second, without the observer's own", units::number(commits.rate)),
+        vec![commits.series.clone()],
+        (commits.from, commits.to),
+    );
+    if let Some((active, readings)) = most_seen(facts, (commits.from, commits.to))
+        && let Some(statement) = readings.label("statement")
+    {
+        let text = format!("its sessions were seen in `{statement}` most often ({active:.1} of them on average)");
+        found = found.rests_on(text, vec![readings.name()], (commits.from, commits.to));
+    }
+    Some(found.try_next(
+        "Each is a round trip: ask for all at once (a join, `where id = any(…)`, one statement for many rows), or put what belongs together into one \
+         transaction.",
+    ))
+}
+
+/// The statement that sessions were in most often.
+fn most_seen<'a>(facts: &Facts<'a>, (from, to): (f64, f64)) -> Option<(f64, SignalReadings<'a>)> {
+    let statements = facts.signals.parts_with(Role::Commits).flat_map(|part| facts.signals.read_each(part, Role::SessionsByStatement));
+    statements.filter_map(|readings| Some((readings.mean(from, to)?, readings))).max_by(|a, b| a.0.total_cmp(&b.0))
+}

@@ -1,0 +1,52 @@
+//! Requests that are no longer answered: a connection that is not given back, a deadlock, a worker that hangs.
+
+use super::alternative::Alternative;
+use super::looked_at;
+use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::instant::{clock, named};
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let all = &facts.unanswered;
+    let first = all.first()?;
+    let names: Vec<&str> = all.iter().map(|unanswered| unanswered.name.as_str()).collect();
+    let count: u64 = all.iter().map(|unanswered| unanswered.count).sum();
+    let from = all.iter().map(|unanswered| unanswered.from).fold(f64::INFINITY, f64::min);
+    let open = all.iter().map(|unanswered| unanswered.open_s.0).fold(0.0, f64::max);
+    // While others waited and were served, what comes last is not reached.
+    let served = facts.plateaus.limited.iter().any(|plateau| plateau.high.to > from && names.iter().all(|name| *name != plateau.name));
+    let why = if served {
+        "while others waited and were served: it comes last (starvation by priority), or something that only it needs is held for good"
+    } else {
+        "something that they need is held for good (connections that are not given back, a lock, workers that hang)"
+    };
+    let joint = if served { ", " } else { ": " };
+    let claim = format!(
+        "{} of {} were not answered any more, the first from about {} on{joint}{why}",
+        units::counted(count, "request"),
+        named(&names),
+        clock(from)
+    );
+    let end = facts.tally.duration_seconds();
+    let found = RankedFinding::new(Standing::Cause, "unanswered", Confidence::Medium, claim).rests_on(
+        format!(
+            "they had been open for up to {} when the run ended; no \"{}\" that ended took longer than {}",
+            units::seconds(open),
+            first.name,
+            units::seconds(first.longest_s)
+        ),
+        vec!["in_flight/requests".to_owned(), "response/max".to_owned()],
+        (from, end),
+    );
+    let found = RankedFinding { doubt: GeneratorDoubt::None, ..found };
+    Some(
+        found
+            .weigh(Alternative::ruled_out("A queue that is only long", "those that ended had waited far less, and came after them".to_owned()))
+            .weigh(looked_at::cpu(facts, from, end))
+            .try_next(
+                "Look at what they hold and wait for: the pool's own metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
+                 dump of the target. Give every wait a time limit.",
+            ),
+    )
+}

@@ -1,0 +1,139 @@
+//! What is held for good, asked for too often, or held back by a protocol: shapes that say what it is.
+
+use analysis::{Confidence, Finding, conclude};
+use metrics::{Outcome, Phases, Role};
+use run_directory::Run;
+
+use crate::fluid::{Load, System};
+use crate::made::{self, MS, SECOND, Slice, counter, open, plan};
+
+fn verdict(run: &Run) -> (Vec<Finding>, String) {
+    let found = conclude(run).verdict.findings;
+    (found.findings, found.remark)
+}
+
+/// 20 requests a second for 40 seconds whose body comes so much later than their beginning. Nanoseconds.
+fn with_body(body: impl Fn(u64) -> u64) -> Run {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(20);
+        for n in 0..20 {
+            let body = body(u64::from(second) * 20 + n);
+            slice = slice.request_with("List", Phases { wait: 3 * MS, body, ..Phases::default() }, 3 * MS + body);
+        }
+        slice.done()
+    };
+    made::run_of(plan(open(20.0, 40)), (0..40).map(slice).collect())
+}
+
+#[test]
+fn a_body_that_always_comes_forty_milliseconds_late_waits_for_an_acknowledgement() {
+    let (found, _) = verdict(&with_body(|n| 40 * MS + n * 37 % 40 * MS / 10));
+    assert!(found[0].rule == "delayed-acknowledgement" && found[0].claim.starts_with("The rest of \"List\" comes 4"), "{found:?}");
+    // A slow network takes now less, now more; a body that is made slowly takes its own time.
+    for body in [(|n| 10 * MS + n * 37 % 60 * MS) as fn(u64) -> u64, |_| 60 * MS, |_| MS] {
+        let (found, _) = verdict(&with_body(body));
+        assert!(found.iter().all(|finding| finding.rule != "delayed-acknowledgement"), "{found:?}");
+    }
+}
+
+/// 10 requests a second for 30 seconds, of 20 ms each, and what was open for so long when the run ended. Seconds.
+fn left_open(open_s: &[u64]) -> Run {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(10).requests("Buy", 10, 20 * MS).requests("List", 10, 5 * MS);
+        if second == 29 {
+            for seconds in open_s {
+                slice = slice.request("Buy", 0, seconds * SECOND, Outcome::Interrupted);
+            }
+        }
+        slice.done()
+    };
+    made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect())
+}
+
+#[test]
+fn requests_that_never_end_while_others_do_are_told_with_their_first() {
+    let (found, _) = verdict(&left_open(&[18, 12, 7, 3]));
+    let claim = "4 requests of \"Buy\" were not answered any more, the first from about 0:12 on: something that they need is held for good";
+    assert!(found[0].rule == "unanswered" && found[0].claim.starts_with(claim), "{found:?}");
+    assert!(verdict(&left_open(&[1, 1, 1])).0.iter().all(|finding| finding.rule != "unanswered"));
+    // One that is cut off by the end of the run is nothing.
+    assert!(verdict(&left_open(&[18])).0.iter().all(|finding| finding.rule != "unanswered"));
+}
+
+#[test]
+fn a_long_queue_is_no_request_that_never_ends() {
+    let system = System { capacity: 20.0, base: 0.04, is_shared: true };
+    let mut run = system.under(Load::Ramp(4.0, 60.0, 60)).run;
+    let last = run.slices.last_mut().unwrap();
+    let waited = last.series.iter().find(|series| &*series.key.name == "Register").unwrap().service.max();
+    let series = last.series.iter_mut().find(|series| &*series.key.name == "Register").unwrap();
+    (0..50).for_each(|_| series.service_censored.record(waited));
+    let (found, _) = verdict(&run);
+    assert!(!found.is_empty() && found.iter().all(|finding| finding.rule != "unanswered"), "{found:?}");
+}
+
+/// A ramp beyond what passes, and so many transactions for each request.
+fn with_transactions(each: f64) -> Vec<Finding> {
+    let system = System { capacity: 20.0, base: 0.2, is_shared: false };
+    let fluid = system.under(Load::Ramp(2.0, 40.0, 60));
+    let mut run = fluid.run.clone();
+    let ended = |second: u64| fluid.ended[second as usize];
+    counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |second| each * 2.0 * ended(second));
+    verdict(&run).0
+}
+
+#[test]
+fn many_transactions_for_each_request_come_before_what_follows_from_them() {
+    let found = with_transactions(90.0);
+    assert!(found[0].rule == "many-transactions" && found[0].confidence == Confidence::High, "{found:?}");
+    assert!(found[0].claim.contains("each request"), "{}", found[0].claim);
+    assert!(with_transactions(2.0).iter().all(|finding| finding.rule != "many-transactions"));
+}
+
+#[test]
+fn many_transactions_that_nobody_waits_for_are_not_held_against_a_system() {
+    let slice = |second: u32| Slice::new(second).arrivals(10).requests("Report", 10, 20 * MS).done();
+    let mut run = made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect());
+    counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 900.0);
+    assert!(verdict(&run).0.is_empty());
+}
+
+/// Half a minute at 20 requests a second, and the memory of their process by second.
+fn with_memory(bytes: impl Fn(u64) -> f64) -> String {
+    let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
+    let mut run = made::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+    made::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, bytes);
+    let (found, remark) = verdict(&run);
+    assert!(found.is_empty(), "{found:?}");
+    remark
+}
+
+#[test]
+fn memory_that_grows_to_the_end_is_told_beside_what_is_well() {
+    let remark = with_memory(|second| 80e6 + 4e6 * second as f64);
+    assert!(
+        remark.contains("The memory of \"shop\" grew all along, from 80.0 MB") && remark.contains("200 kB for each request"),
+        "{remark}"
+    );
+    // One that is collected now and then, one that has come to rest, one that hardly moves.
+    for bytes in [
+        (|second| 80e6 + 10e6 * (second % 4) as f64) as fn(u64) -> f64,
+        |second| 80e6 + 5e6 * second.min(10) as f64,
+        |second| 80e6 + 1e5 * second as f64,
+    ] {
+        let remark = with_memory(bytes);
+        assert!(!remark.contains("memory"), "{remark}");
+    }
+}
+
+#[test]
+fn a_machine_without_an_idle_core_is_told_though_nobody_waits() {
+    let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
+    let mut run = made::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+    made::gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 4.0);
+    made::gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second < 10 { 3.2 } else { 0.1 });
+    counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
+    let (found, remark) = verdict(&run);
+    assert!(found.is_empty(), "{found:?}");
+    assert!(remark.contains("all 4 cores of the machine were busy, 0.4 of them with the observed processes: other programs"), "{remark}");
+}
