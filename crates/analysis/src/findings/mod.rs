@@ -55,6 +55,7 @@ const RULES: &[FindingRule] = &[
     throughput::find,
     stall::find,
     rate_limit::find,
+    delaying_limit::find,
     many_transactions::find,
     database_waits::find,
     saturation::find,

@@ -4,7 +4,7 @@ use metrics::SeriesKind;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
-use super::{delaying_limit, looked_at};
+use super::looked_at;
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::called::CalledEndpoint;
@@ -20,7 +20,7 @@ const SECONDS_MIN: usize = 15;
 const SAME_SHARE: f64 = 0.8;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts)).or_else(|| delaying_limit::find(facts))
+    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts))
 }
 
 /// The target itself responds with 429.
