@@ -17,6 +17,7 @@ mod generator;
 mod looked_at;
 mod many_transactions;
 mod memory_per_connection;
+mod new_connections;
 mod next_limit;
 mod order;
 mod outage;
@@ -57,6 +58,7 @@ const RULES: &[FindingRule] = &[
     rate_limit::find,
     delaying_limit::find,
     many_transactions::find,
+    new_connections::find,
     database_waits::find,
     saturation::find,
     slow_dependency::find,

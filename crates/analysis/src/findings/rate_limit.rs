@@ -3,8 +3,8 @@
 use metrics::SeriesKind;
 
 use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
 use super::looked_at;
+use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::called::CalledEndpoint;

@@ -137,3 +137,24 @@ fn a_machine_without_an_idle_core_is_told_though_nobody_waits() {
     assert!(found.is_empty(), "{found:?}");
     assert!(remark.contains("all 4 cores of the machine were busy, 0.4 of them with the observed processes: other programs"), "{remark}");
 }
+
+/// 10 iterations a second of 4 requests, each connection kept or closed after it; a handshake takes 12 ms.
+fn with_connections(kept: bool) -> Vec<Finding> {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(10);
+        for n in 0..40 {
+            let tls = if kept && n % 4 > 0 { 0 } else { 12 * MS };
+            slice = slice.request_with("List", Phases { tls, wait: 5 * MS, ..Phases::default() }, 5 * MS + tls);
+        }
+        slice.generator(|worker| worker.connections_opened = if kept { 10 } else { 40 }).done()
+    };
+    verdict(&made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect())).0
+}
+
+#[test]
+fn connections_that_the_target_does_not_keep_are_told_with_what_they_cost() {
+    let found = with_connections(false);
+    let claim = "The target closes its connections: 1.0 were opened for each request, and TLS handshakes took 70.6 %";
+    assert!(found[0].rule == "new-connections" && found[0].claim.starts_with(claim), "{found:?}");
+    assert!(with_connections(true).is_empty());
+}
