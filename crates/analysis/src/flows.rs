@@ -43,9 +43,12 @@ pub struct FlowRow {
     pub duplicates: u64,
     /// Keys that finished or reached a stage without ever having started.
     pub unmatched: u64,
+    /// Of these, such as may be repeats for journeys that were forgotten.
+    #[serde(default)]
+    pub unclear: u64,
     /// Starts beyond the limit on open journeys.
     pub unfollowed: u64,
-    /// Ended journeys beyond the limit on what is remembered.
+    /// Ended journeys beyond the limits on what is remembered.
     pub forgotten: u64,
     /// Per second, from the first to the last slice in which any started, or finished.
     pub start_rate: f64,
@@ -143,6 +146,7 @@ impl FlowTally {
             late: flow.late,
             duplicates: flow.duplicates,
             unmatched: flow.unmatched,
+            unclear: flow.unclear,
             unfollowed: flow.unfollowed,
             forgotten: flow.forgotten,
             start_rate: rate(flow.started, self.started_span),

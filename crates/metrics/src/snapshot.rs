@@ -472,7 +472,7 @@ impl PhaseSlice {
         }
     }
 
-    fn merge(&mut self, other: &PhaseSlice) {
+    pub fn merge(&mut self, other: &PhaseSlice) {
         self.queue.merge(&other.queue);
         self.dns.merge(&other.dns);
         self.connect.merge(&other.connect);

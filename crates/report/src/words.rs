@@ -194,7 +194,8 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
     let odd = [
         (flow.late, "finished after the timeout"),
         (flow.duplicates, "repeated events"),
-        (flow.unmatched, "finished without a start"),
+        (flow.unmatched - flow.unclear.min(flow.unmatched), "finished without a start"),
+        (flow.unclear, "finished without a start or, being repeated, long after their end"),
         (flow.unfollowed, "starts not followed: too many journeys were open"),
     ];
     let odd: Vec<String> =

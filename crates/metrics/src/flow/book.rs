@@ -5,24 +5,30 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::event::{FlowDefinition, FlowEvent, FlowKey, FlowStep};
-use super::memory::{ByKey, Memory, Over};
+use super::memory::{Memory, Over};
 use super::slice::{FlowSlice, FlowStageSlice};
+use super::table::Table;
 use crate::clock::Nanos;
 
 /// Bounds on what a book holds of each flow.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowLimits {
-    /// Open journeys; further starts are counted as unfollowed. Some 70 bytes each.
+    /// Open journeys; further starts are counted as unfollowed. Some 50 to 80 bytes each.
     pub open_max: usize,
-    /// Journeys that are over and remembered, so that a repeated finish is known as one. Some 50 bytes each.
+    /// Journeys that are over and remembered, so that a repeated finish is known as one. 8 to 22 bytes each.
     pub over_max: usize,
-    /// Keys with a stage or finish that wait for their start; the oldest is given up for a new one. Some 125 bytes each.
+    /// For how long they are remembered at least, while half of `over_max` are not exceeded. Nanoseconds.
+    pub over_ns: u64,
+    /// Keys with a stage or finish that wait for their start; the oldest is given up for a new one. Some 100 to 190 bytes each.
     pub early_max: usize,
+    /// For how long they wait in a flow without a timeout. News of a start may be late by as long as its request takes. Nanoseconds.
+    pub early_ns: u64,
 }
 
 impl Default for FlowLimits {
     fn default() -> Self {
-        Self { open_max: 4_000_000, over_max: 1_000_000, early_max: 1_000_000 }
+        let half_an_hour = 1_800_000_000_000;
+        Self { open_max: 4_000_000, over_max: 1_500_000, over_ns: half_an_hour, early_max: 1_000_000, early_ns: half_an_hour }
     }
 }
 
@@ -76,7 +82,7 @@ impl FlowBook {
         for (ledger, slice) in self.ledgers.iter().zip(&mut slices) {
             ledger.open.values().for_each(|open| open.bound_by(until.saturating_sub(open.start), slice));
             slice.left_open = ledger.open.len() as u64;
-            slice.unmatched += ledger.early.len() as u64;
+            ledger.early.values().for_each(|early| early.give_up(slice));
         }
         slices
     }
@@ -85,6 +91,12 @@ impl FlowBook {
     #[cfg(test)]
     pub(super) fn queued(&self) -> usize {
         self.ledgers[0].starts.len()
+    }
+
+    /// Places for open journeys of the first flow, taken or not.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.ledgers[0].open.places()
     }
 
     /// Open journeys of each flow, as of the last drain.
@@ -123,17 +135,27 @@ struct Early {
     stages: Vec<(u8, Nanos)>,
     /// When it finished, and the latest start of all that had finished before it.
     finish: Option<(Nanos, Nanos)>,
+    /// Journeys had been forgotten when it was first heard of.
+    unclear: bool,
+}
+
+impl Early {
+    fn give_up(&self, slice: &mut FlowSlice) {
+        slice.unmatched += 1;
+        slice.unclear += u64::from(self.unclear);
+    }
 }
 
 /// The journeys of one flow.
 struct Ledger {
     flow: FlowDefinition,
     limits: FlowLimits,
-    open: ByKey<Open>,
-    /// Open journeys by start. Entries of journeys that are over are dropped when they come up, or when they are the larger part.
+    open: Table<Open>,
+    /// Open journeys by start. Entries of journeys that are over are dropped when they come up, or when they are more than a fifth.
     starts: BinaryHeap<Reverse<(Nanos, FlowKey)>>,
     over: Memory,
-    early: ByKey<Early>,
+    has_forgotten: bool,
+    early: Table<Early>,
     /// By the instant at which they were first heard of.
     early_order: VecDeque<(Nanos, FlowKey)>,
     /// Open journeys by [`Open::place`].
@@ -150,10 +172,11 @@ impl Ledger {
             slice: Self::blank(&flow),
             flow,
             limits,
-            open: ByKey::default(),
+            open: Table::default(),
             starts: BinaryHeap::new(),
-            over: Memory::new(limits.over_max),
-            early: ByKey::default(),
+            over: Memory::new(limits.over_max, limits.over_ns),
+            has_forgotten: false,
+            early: Table::default(),
             early_order: VecDeque::new(),
             places,
             newest: 0,
@@ -176,21 +199,21 @@ impl Ledger {
 
     /// A key whose journey is over begins anew.
     fn start(&mut self, key: FlowKey, at: Nanos) {
-        if self.open.contains_key(&key) {
+        if self.open.contains(key) {
             self.slice.duplicates += 1;
             return;
         }
-        let early = self.early.remove(&key);
+        let early = self.early.remove(key);
         if self.open.len() >= self.limits.open_max {
             self.slice.unfollowed += 1;
             return;
         }
         self.over.forget(key);
         self.slice.started += 1;
-        self.open.insert(key, Open { start: at, reached: 0 });
+        self.open.or_insert(key, Open { start: at, reached: 0 });
         self.places[0] += 1;
         self.starts.push(Reverse((at, key)));
-        if let Some(Early { stages, finish }) = early {
+        if let Some(Early { stages, finish, .. }) = early {
             stages.into_iter().for_each(|(stage, at)| self.stage(key, stage, at));
             if let Some((at, newest)) = finish {
                 self.finish_open(key, at, newest);
@@ -199,7 +222,7 @@ impl Ledger {
     }
 
     fn stage(&mut self, key: FlowKey, stage: u8, at: Nanos) {
-        if let Some(open) = self.open.get_mut(&key) {
+        if let Some(open) = self.open.get_mut(key) {
             let bit = 1 << stage;
             if open.reached & bit != 0 {
                 self.slice.duplicates += 1;
@@ -209,7 +232,7 @@ impl Ledger {
             open.reached |= bit;
             self.places[open.place()] += 1;
             self.slice.stages[usize::from(stage)].time.record(at.saturating_sub(open.start));
-        } else if self.over.get_mut(key).is_some() {
+        } else if self.over.get(key).is_some() {
             self.slice.duplicates += 1;
         } else {
             let early = self.early(key, at);
@@ -223,10 +246,10 @@ impl Ledger {
 
     fn finish(&mut self, key: FlowKey, at: Nanos) {
         let newest = self.newest;
-        if self.open.contains_key(&key) {
+        if self.open.contains(key) {
             self.finish_open(key, at, newest);
-        } else if let Some(over) = self.over.get_mut(key) {
-            match std::mem::replace(over, Over::Finished) {
+        } else if let Some(over) = self.over.finish(key) {
+            match over {
                 Over::Finished => self.slice.duplicates += 1,
                 Over::GivenUp => self.slice.late += 1,
             }
@@ -242,10 +265,11 @@ impl Ledger {
 
     /// `newest`: the latest start of all that had finished when this one did.
     fn finish_open(&mut self, key: FlowKey, at: Nanos, newest: Nanos) {
-        let Some(open) = self.open.remove(&key) else { return };
+        let Some(open) = self.open.remove(key) else { return };
         self.places[open.place()] -= 1;
         let took = at.saturating_sub(open.start);
-        self.slice.forgotten += self.over.remember(key, Over::Finished);
+        let forgotten = self.over.remember(key, Over::Finished, at);
+        self.forgot(forgotten);
         if let Some(timeout) = self.flow.timeout_ns.filter(|timeout| took > *timeout) {
             self.slice.timed_out += 1;
             open.bound_by(timeout, &mut self.slice);
@@ -261,45 +285,65 @@ impl Ledger {
         self.newest = self.newest.max(open.start);
     }
 
+    fn forgot(&mut self, journeys: u64) {
+        self.slice.forgotten += journeys;
+        self.has_forgotten |= journeys > 0;
+    }
+
     /// The entry of a key that waits for its start.
     fn early(&mut self, key: FlowKey, at: Nanos) -> &mut Early {
-        if !self.early.contains_key(&key) {
+        if !self.early.contains(key) {
             if self.early.len() >= self.limits.early_max {
                 self.give_up_early();
             }
             self.early_order.push_back((at, key));
         }
-        self.early.entry(key).or_default()
+        self.early.or_insert(key, Early { unclear: self.has_forgotten, ..Early::default() })
     }
 
     /// Gives up the key that has waited longest for its start.
     fn give_up_early(&mut self) {
         while let Some((_, key)) = self.early_order.pop_front() {
-            if self.early.remove(&key).is_some() {
-                self.slice.unmatched += 1;
+            if let Some(early) = self.early.remove(key) {
+                early.give_up(&mut self.slice);
                 return;
             }
         }
     }
 
-    /// Gives up what has waited too long.
+    /// Gives up what has waited too long, and forgets what ended long ago.
     fn expire(&mut self, now: Nanos) {
-        let Some(timeout) = self.flow.timeout_ns else { return };
+        self.expire_early(now);
+        if let Some(timeout) = self.flow.timeout_ns {
+            self.expire_open(now, timeout);
+        }
+        let forgotten = self.over.forget_until(now);
+        self.forgot(forgotten);
+    }
+
+    fn expire_open(&mut self, now: Nanos, timeout: u64) {
         while let Some((start, key)) = self.oldest().filter(|(start, _)| start.saturating_add(timeout) < now) {
-            let Some(open) = self.open.remove(&key) else { break };
+            let Some(open) = self.open.remove(key) else { break };
             debug_assert_eq!(open.start, start);
             self.places[open.place()] -= 1;
             self.slice.timed_out += 1;
             open.bound_by(timeout, &mut self.slice);
-            self.slice.forgotten += self.over.remember(key, Over::GivenUp);
+            let forgotten = self.over.remember(key, Over::GivenUp, now);
+            self.forgot(forgotten);
         }
+    }
+
+    fn expire_early(&mut self, now: Nanos) {
+        let patience = self.flow.timeout_ns.unwrap_or(self.limits.early_ns);
         while let Some((at, key)) = self.early_order.front().copied() {
             // Entries of keys whose start has come are swept on the way.
-            if self.early.contains_key(&key) && at.saturating_add(timeout) >= now {
+            if self.early.contains(key) && at.saturating_add(patience) >= now {
                 break;
             }
             self.early_order.pop_front();
-            self.slice.unmatched += u64::from(self.early.remove(&key).is_some());
+            if let Some(early) = self.early.remove(key) {
+                early.give_up(&mut self.slice);
+            }
         }
     }
 
@@ -307,7 +351,7 @@ impl Ledger {
     fn oldest(&mut self) -> Option<(Nanos, FlowKey)> {
         loop {
             let Reverse((start, key)) = *self.starts.peek()?;
-            if self.open.get(&key).is_some_and(|open| open.start == start) {
+            if self.open.get(key).is_some_and(|open| open.start == start) {
                 return Some((start, key));
             }
             self.starts.pop();
@@ -327,15 +371,19 @@ impl Ledger {
         slice
     }
 
-    /// Sweeps queues in which entries of journeys that have ended are the larger part.
+    /// Sweeps queues in which more than a fifth are entries of journeys that have ended.
     fn tidy(&mut self) {
-        if self.starts.len() > 2 * self.open.len() + 1024 {
+        if is_stale(self.starts.len(), self.open.len()) {
             let open = &self.open;
-            self.starts.retain(|Reverse((start, key))| open.get(key).is_some_and(|open| open.start == *start));
+            self.starts.retain(|Reverse((start, key))| open.get(*key).is_some_and(|open| open.start == *start));
         }
-        if self.early_order.len() > 2 * self.early.len() + 1024 {
+        if is_stale(self.early_order.len(), self.early.len()) {
             let early = &self.early;
-            self.early_order.retain(|(_, key)| early.contains_key(key));
+            self.early_order.retain(|(_, key)| early.contains(*key));
         }
     }
+}
+
+fn is_stale(queued: usize, alive: usize) -> bool {
+    queued > alive + alive / 4 + 1024
 }

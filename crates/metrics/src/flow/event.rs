@@ -1,20 +1,29 @@
 //! What is declared of a flow, and what is told of its journeys.
 
 use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::clock::Nanos;
 
 /// A journey's key, hashed to 64 bits: of ten million keys any two are taken for one with a probability of 3·10⁻⁶.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FlowKey(u64);
+pub struct FlowKey(NonZeroU64);
 
 impl FlowKey {
     /// The same text gives the same key on every thread of this process.
     pub fn of(text: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
-        Self(hasher.finish())
+        Self::numbered(hasher.finish())
+    }
+
+    pub(super) fn numbered(hash: u64) -> Self {
+        Self(NonZeroU64::new(hash).unwrap_or(NonZeroU64::MAX))
+    }
+
+    pub(super) fn number(self) -> u64 {
+        self.0.get()
     }
 }
 

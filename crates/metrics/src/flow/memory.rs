@@ -1,29 +1,8 @@
-//! Maps by hashed key, and a bounded memory of journeys that are over.
-
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+//! A bounded memory of journeys that are over.
 
 use super::event::FlowKey;
-
-/// Keys are hashes already.
-#[derive(Default)]
-pub(super) struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = value;
-    }
-}
-
-pub(super) type ByKey<T> = HashMap<FlowKey, T, BuildHasherDefault<AsIs>>;
+use super::table::Table;
+use crate::clock::Nanos;
 
 /// How a journey came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,38 +11,94 @@ pub(super) enum Over {
     GivenUp,
 }
 
-/// Remembers the journeys that ended last. Some 50 bytes each.
+/// Remembers each journey that is over for `span_ns`, or until `max / 2` others have ended; and none for more than two spans. 8 to 22 bytes each.
 pub(super) struct Memory {
-    over: ByKey<Over>,
-    /// In the order in which they ended. A key that has begun anew since stands in it all the same.
-    order: VecDeque<FlowKey>,
+    young: Generation,
+    /// Forgotten as a whole when the young ones become the old ones.
+    old: Generation,
+    /// When the young ones began.
+    since: Nanos,
+    span_ns: u64,
     max: usize,
 }
 
 impl Memory {
-    pub(super) fn new(max: usize) -> Self {
-        Self { over: ByKey::default(), order: VecDeque::new(), max }
+    pub(super) fn new(max: usize, span_ns: u64) -> Self {
+        Self { young: Generation::default(), old: Generation::default(), since: 0, span_ns, max }
     }
 
-    /// Remembers a journey; returns how many others were forgotten for it.
-    pub(super) fn remember(&mut self, key: FlowKey, over: Over) -> u64 {
-        self.over.insert(key, over);
-        self.order.push_back(key);
-        let mut forgotten = 0;
-        while self.order.len() > self.max
-            && let Some(oldest) = self.order.pop_front()
-        {
-            forgotten += u64::from(self.over.remove(&oldest).is_some());
-        }
+    /// Returns how many others were forgotten for it. Whoever is remembered already is forgotten first.
+    pub(super) fn remember(&mut self, key: FlowKey, over: Over, at: Nanos) -> u64 {
+        let forgotten = if self.young.len() >= self.max.div_ceil(2) { self.turn(at) } else { 0 };
+        self.young.of(over).or_insert(key, ());
         forgotten
     }
 
-    pub(super) fn get_mut(&mut self, key: FlowKey) -> Option<&mut Over> {
-        self.over.get_mut(&key)
+    /// Returns how many were forgotten because their time has come.
+    pub(super) fn forget_until(&mut self, now: Nanos) -> u64 {
+        if now.saturating_sub(self.since) < self.span_ns { 0 } else { self.turn(now) }
+    }
+
+    pub(super) fn get(&self, key: FlowKey) -> Option<Over> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    /// Journeys that were given up count as finished from now on. Returns how it had ended.
+    pub(super) fn finish(&mut self, key: FlowKey) -> Option<Over> {
+        [&mut self.young, &mut self.old].into_iter().find_map(|generation| generation.finish(key))
     }
 
     /// The key begins anew.
     pub(super) fn forget(&mut self, key: FlowKey) {
-        self.over.remove(&key);
+        for generation in [&mut self.young, &mut self.old] {
+            generation.finished.remove(key);
+            generation.given_up.remove(key);
+        }
+    }
+
+    fn turn(&mut self, at: Nanos) -> u64 {
+        let forgotten = self.old.len();
+        // The places of the old ones serve the next: memory does not rise and fall.
+        self.old.finished.clear();
+        self.old.given_up.clear();
+        std::mem::swap(&mut self.young, &mut self.old);
+        self.since = at;
+        forgotten as u64
+    }
+}
+
+/// Journeys that ended in one span of time.
+#[derive(Default)]
+struct Generation {
+    finished: Table<()>,
+    given_up: Table<()>,
+}
+
+impl Generation {
+    fn len(&self) -> usize {
+        self.finished.len() + self.given_up.len()
+    }
+
+    fn of(&mut self, over: Over) -> &mut Table<()> {
+        match over {
+            Over::Finished => &mut self.finished,
+            Over::GivenUp => &mut self.given_up,
+        }
+    }
+
+    fn get(&self, key: FlowKey) -> Option<Over> {
+        if self.finished.contains(key) {
+            return Some(Over::Finished);
+        }
+        self.given_up.contains(key).then_some(Over::GivenUp)
+    }
+
+    fn finish(&mut self, key: FlowKey) -> Option<Over> {
+        let over = self.get(key)?;
+        if over == Over::GivenUp {
+            self.given_up.remove(key);
+            self.finished.or_insert(key, ());
+        }
+        Some(over)
     }
 }

@@ -8,6 +8,7 @@ mod book;
 mod event;
 mod memory;
 mod slice;
+mod table;
 #[cfg(test)]
 mod tests;
 

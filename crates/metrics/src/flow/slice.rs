@@ -25,13 +25,16 @@ pub struct FlowSlice {
     /// Starts of open journeys, and stages and finishes that had been seen before.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: u64,
-    /// Keys with a stage or finish whose start never came (nor within the timeout).
+    /// Keys with a stage or finish whose start never came (nor in the time that it had).
     #[serde(skip_serializing_if = "is_zero")]
     pub unmatched: u64,
+    /// Of `unmatched`: heard of when journeys had been forgotten already, so it may have been a repeat for one of those.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unclear: u64,
     /// Starts that could not be followed: too many journeys were open.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfollowed: u64,
-    /// Ended journeys that were forgotten to stay within memory; a repeated finish of one counts as unmatched.
+    /// Ended journeys that were forgotten to stay within memory; a repeated finish of one counts as unmatched, and unclear.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten: u64,
     /// Open journeys, at the slice's end.
@@ -90,6 +93,7 @@ impl FlowSlice {
         self.late += later.late;
         self.duplicates += later.duplicates;
         self.unmatched += later.unmatched;
+        self.unclear += later.unclear;
         self.unfollowed += later.unfollowed;
         self.forgotten += later.forgotten;
         self.left_open += later.left_open;

@@ -111,7 +111,7 @@ fn places_are_those_of_the_furthest_stage() {
 #[test]
 fn memory_is_bounded_and_says_what_fell_out() {
     use FlowStep::{Finish, Start};
-    let limits = FlowLimits { open_max: 3, over_max: 2, early_max: 2 };
+    let limits = FlowLimits { open_max: 3, over_max: 2, early_max: 2, ..FlowLimits::default() };
     let mut book = FlowBook::with_limits([flow(None, &[])], limits);
     book.take((0..5).map(|number| event(number, Start, number)));
     book.take((0..3).map(|number| event(number, Finish, 10 + number)));
@@ -123,7 +123,50 @@ fn memory_is_bounded_and_says_what_fell_out() {
     assert_eq!((slice.duplicates, slice.early), (1, 1));
     book.take((20..25).map(|number| event(number, Finish, 300 + number)));
     let slice = &book.drain(400)[0];
-    assert_eq!((slice.early, slice.unmatched), (2, 4));
+    // None of these can be told from a repeat.
+    assert_eq!((slice.early, slice.unmatched, slice.unclear), (2, 4, 4));
+    let last = &book.close(500)[0];
+    assert_eq!((last.unmatched, last.unclear), (2, 2));
+}
+
+#[test]
+fn what_ended_long_ago_is_forgotten_and_what_ended_lately_is_not() {
+    use FlowStep::{Finish, Start};
+    let limits = FlowLimits { over_ns: 100 * SECOND, early_ns: 10 * SECOND, ..FlowLimits::default() };
+    let mut book = FlowBook::with_limits([flow(None, &[])], limits);
+    let mut whole = FlowSlice { name: "f".into(), ..FlowSlice::default() };
+    for second in 1..=400 {
+        let at = second * SECOND;
+        // A journey each second; its finish is told again after 90 seconds, and after 250.
+        book.take([event(second, Start, at), event(second, Finish, at)]);
+        book.take([90, 250].into_iter().filter(|later| second > *later).map(|later| event(second - later, Finish, at)));
+        // A stranger, before anything was forgotten.
+        book.take((second == 50).then(|| event(u64::MAX, Finish, at)));
+        whole.merge(&book.drain(at)[0]);
+    }
+    whole.merge(&book.close(401 * SECOND)[0]);
+    assert_eq!((whole.started, whole.finished, whole.duplicates), (400, 400, 400 - 90));
+    assert_eq!((whole.unmatched, whole.unclear), (400 - 250 + 1, 400 - 250));
+    // The last hundred and the hundred before are remembered.
+    assert!((200..=300).contains(&whole.forgotten), "{}", whole.forgotten);
+}
+
+#[test]
+fn places_do_not_grow_with_the_hours() {
+    use FlowStep::{Finish, Start};
+    let mut book = FlowBook::new([flow(None, &[])]);
+    book.take((0..5_000).map(|number| event(number, Start, number)));
+    book.drain(SECOND);
+    let places = book.places();
+    for second in 1..400 {
+        let (at, first) = (second * 60 * SECOND, second * 500);
+        // As many end as start, and half of those that end are not the oldest.
+        let ended = (first..first + 500).map(|number| if number % 2 == 0 { number } else { number + 3_000 });
+        book.take((first + 5_000..first + 5_500).map(|number| event(number, Start, at)));
+        book.take(ended.map(|number| event(number, Finish, at + 1)));
+        book.drain(at + SECOND);
+    }
+    assert_eq!(book.places(), places);
 }
 
 #[test]
@@ -135,7 +178,7 @@ fn long_queues_of_ended_journeys_are_swept() {
         let journeys = (0..1_000).map(|n| second * 1_000 + n);
         book.take(journeys.flat_map(|n| [event(n, FlowStep::Start, at), event(n, FlowStep::Finish, at)]));
         assert_eq!(book.drain((second + 1) * SECOND)[0].oldest_ns, (second + 1) * SECOND);
-        assert!(book.queued() <= 2 * 2 + 1024, "{}", book.queued());
+        assert!(book.queued() <= 2 + 1024, "{}", book.queued());
     }
 }
 
