@@ -20,9 +20,8 @@ pub(crate) const MINUTE_S: u32 = 60;
 /// Whole parts that are kept besides the one being written.
 const PARTS_KEPT: usize = 1;
 
-/// How hard to compress what is written every second, and every minute.
-const SECOND_LEVEL: i32 = 3;
-const MINUTE_LEVEL: i32 = 9;
+/// How hard to compress. Level 9 makes a minute's frame little smaller, and takes several megabytes of memory that the first hour did not.
+const LEVEL: i32 = 3;
 
 /// The files of one kind of line while they are written.
 pub(crate) struct PartedLines {
@@ -52,7 +51,7 @@ impl PartedLines {
         if self.parts.is_empty() {
             return self.lines.append(text);
         }
-        let frame = compressed(&mut self.compressor, SECOND_LEVEL, text)?;
+        let frame = compressed(&mut self.compressor, text)?;
         self.lines.append(&frame)
     }
 
@@ -62,7 +61,7 @@ impl PartedLines {
             Some(minutes) => minutes,
             None => self.minutes.insert(Lines::create(minutes(&self.directory, self.stem))?),
         };
-        let frame = compressed(&mut self.compressor, MINUTE_LEVEL, text)?;
+        let frame = compressed(&mut self.compressor, text)?;
         minutes.append(&frame)
     }
 
@@ -93,13 +92,12 @@ impl PartedLines {
     }
 }
 
-fn compressed(compressor: &mut Option<Compressor<'static>>, level: i32, text: &[u8]) -> Result<Vec<u8>, RunError> {
+fn compressed(compressor: &mut Option<Compressor<'static>>, text: &[u8]) -> Result<Vec<u8>, RunError> {
     let failed = |error: std::io::Error| RunError::Export { what: "compressed lines", problem: error.to_string() };
     let compressor = match compressor {
         Some(compressor) => compressor,
-        None => compressor.insert(Compressor::new(level).map_err(failed)?),
+        None => compressor.insert(Compressor::new(LEVEL).map_err(failed)?),
     };
-    compressor.set_compression_level(level).map_err(failed)?;
     compressor.compress(text).map_err(failed)
 }
 
