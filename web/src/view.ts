@@ -79,6 +79,15 @@ export interface Timeline {
   heat: HeatMap;
   bands: Band[];
   marks: MarkView[];
+  /** Where steps are longer than a second: what was kept in seconds. */
+  close_ups?: CloseUp[] | undefined;
+}
+
+/** A stretch of the run; each value is of a second. */
+export interface CloseUp {
+  from_seconds: number;
+  /** Those of the timeline by id, and of some signals. */
+  panels: Panel[];
 }
 
 export interface SeriesKey {

@@ -11,7 +11,7 @@ use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
 use crate::timeline::requests::RequestLines;
 use crate::timeline::sparks::Sparks;
-use crate::timeline::{bins, panels};
+use crate::timeline::{bins, close_up, panels};
 use crate::view::{MarkView, ProvisionalView, ReportView, RunState, TestView, Timeline};
 use crate::words;
 
@@ -102,6 +102,7 @@ impl ViewBuilder {
                 heat: bins::heat_map(self.axis.steps().iter().map(|step| step.digest().heat.as_slice())),
                 bands: self.tracks.bands(&self.axis),
                 marks: marks.collect(),
+                close_ups: Vec::new(),
             },
             distribution: bins::distribution(&self.all),
             sparks: summary.requests.iter().map(|row| self.sparks.line(&row.key)).collect(),
@@ -184,7 +185,11 @@ impl ReportView {
         for series in &run.signals {
             series.points.iter().for_each(|point| builder.push_signal(&series.signal, point));
         }
-        builder.view(summary, state, detail)
+        let mut view = builder.view(summary, state, detail);
+        if builder.axis.step_seconds() > 1 {
+            view.timeline.close_ups = close_up::of(run, summary, builder.axis.open());
+        }
+        view
     }
 }
 

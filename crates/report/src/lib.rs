@@ -30,5 +30,5 @@ pub use junit::junit;
 pub use listing::{RunRow, runs_json, runs_table};
 pub use live::{LiveCommand, LiveError, LiveServer, Steering};
 pub use markdown::markdown;
-pub use view::{Band, ChartColumn, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};
+pub use view::{Band, ChartColumn, CloseUp, HeatMap, MarkView, Panel, ReportView, RunState, TestView, Timeline};
 pub use words::load as load_in_words;

@@ -112,6 +112,18 @@ pub struct Timeline {
     pub heat: HeatMap,
     pub bands: Vec<Band>,
     pub marks: Vec<MarkView>,
+    /// Where the steps are longer than a second: stretches of the run second by second. Only of runs that are over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub close_ups: Vec<CloseUp>,
+}
+
+/// A stretch of the run at full resolution, for a page that is zoomed in.
+#[derive(Debug, Clone, Serialize)]
+pub struct CloseUp {
+    /// Second of the run at which it begins. Each value of its columns is of a second.
+    pub from_seconds: u32,
+    /// Those of the timeline by id, and of the signals that the summary shows.
+    pub panels: Vec<Panel>,
 }
 
 /// The whole page.

@@ -18,11 +18,12 @@ mod parts;
 mod reader;
 mod readings;
 mod signal_lines;
+mod stretch;
 mod writer;
 
 pub use error::RunError;
 pub use history::{History, HistoryEntry};
-pub use model::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
+pub use model::{HostFacts, Run, RunEnd, RunInfo, SignalSeries, Stretch};
 pub use notes::Notes;
 pub use reader::Reader;
 pub use writer::Writer;

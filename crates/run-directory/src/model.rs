@@ -67,6 +67,15 @@ pub struct SignalSeries {
     pub points: Vec<SignalPoint>,
 }
 
+/// Seconds without a gap of a run whose slices are longer: of its beginning, and of its end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stretch {
+    /// In outline: all requests of a second are one series, and others only say how many of a request failed how.
+    pub seconds: Vec<Snapshot>,
+    /// Their readings, none of them joined; of the same series as [`Run::signals`], in their order.
+    pub signals: Vec<SignalSeries>,
+}
+
 /// A run, whole or cut short, as read back from its directory or as gathered so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -75,6 +84,8 @@ pub struct Run {
     /// One merged snapshot per second, in order. A slice may be missing after a crash.
     pub slices: Vec<Snapshot>,
     pub signals: Vec<SignalSeries>,
+    /// What was kept second by second of a run whose slices are longer.
+    pub stretches: Vec<Stretch>,
     /// What befell the observers, in the order in which they told it.
     pub notices: Vec<SignalNotice>,
     /// `None`: still running, or killed.
@@ -84,6 +95,6 @@ pub struct Run {
 impl Run {
     /// A run of these seconds that observed nothing and has not ended.
     pub fn new(info: RunInfo, plan: TestPlan, slices: Vec<Snapshot>) -> Self {
-        Self { info, plan, slices, signals: Vec::new(), notices: Vec::new(), end: None }
+        Self { info, plan, slices, signals: Vec::new(), stretches: Vec::new(), notices: Vec::new(), end: None }
     }
 }

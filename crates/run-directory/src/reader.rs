@@ -12,6 +12,7 @@ use crate::fold::{self, Folding, SliceList};
 use crate::json::{parse, problem};
 use crate::line::{self, SignalLine};
 use crate::readings::Readings;
+use crate::stretch::Stretches;
 use crate::{Notes, Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files, parts};
 
 /// Runs up to this long are read second by second.
@@ -84,7 +85,7 @@ impl Reader {
             (true, false) => Folding::After(WHOLE_S),
             (true, true) => Folding::After(0),
         };
-        self.gathered(folding)
+        self.gathered(folding, is_long)
     }
 
     /// The whole run with all that was kept, however much that is.
@@ -92,18 +93,26 @@ impl Reader {
     /// # Errors
     /// As [`Reader::run`].
     pub fn run_as_kept(self) -> Result<Run, RunError> {
-        self.gathered(Folding::Never)
+        self.gathered(Folding::Never, false)
     }
 
-    fn gathered(self, folding: Folding) -> Result<Run, RunError> {
+    /// `is_long`: what was kept in seconds is wanted beside the folded slices.
+    fn gathered(self, folding: Folding, is_long: bool) -> Result<Run, RunError> {
         let mut list = SliceList::new(&self.plan, folding);
-        self.each_slice(|snapshot| list.push(snapshot))?;
+        let mut stretches = Stretches::default();
+        self.each_slice(|snapshot| {
+            if is_long && folding != Folding::Never {
+                stretches.push(&snapshot);
+            }
+            list.push(snapshot);
+        })?;
+        stretches.close();
         let (mut slices, step_seconds) = list.finish();
         slices.sort_by_key(|snapshot: &Snapshot| snapshot.slice);
         let readings = if step_seconds == 1 { Readings::all() } else { Readings::in_steps(step_seconds.min(READINGS_S), &self.plan) };
-        let (signals, notices) = self.observed(readings)?;
+        let (signals, notices) = self.observed(readings, &mut stretches)?;
         let end = self.end()?;
-        Ok(Run { info: self.info, plan: self.plan, slices, signals, notices, end })
+        Ok(Run { info: self.info, plan: self.plan, slices, signals, stretches: stretches.finish(), notices, end })
     }
 
     /// Passes on one second after another, without keeping them; of a long run also minutes.
@@ -128,10 +137,10 @@ impl Reader {
     /// # Errors
     /// [`RunError::Corrupt`] and [`RunError::Io`].
     pub fn signals(&self) -> Result<Vec<SignalSeries>, RunError> {
-        Ok(self.observed(Readings::all())?.0)
+        Ok(self.observed(Readings::all(), &mut Stretches::default())?.0)
     }
 
-    fn observed(&self, mut readings: Readings) -> Result<(Vec<SignalSeries>, Vec<SignalNotice>), RunError> {
+    fn observed(&self, mut readings: Readings, stretches: &mut Stretches) -> Result<(Vec<SignalSeries>, Vec<SignalNotice>), RunError> {
         let mut all: Vec<SignalSeries> = Vec::new();
         let mut notices = Vec::new();
         for file in parts::in_order(&self.directory, files::SIGNAL_STEM)? {
@@ -148,7 +157,10 @@ impl Reader {
                 }
                 SignalLine::Points { id, at, value } if at.len() == value.len() => {
                     let series = all.get_mut(id as usize).ok_or_else(|| format!("points of series {id}, which no earlier line defines"))?;
-                    at.into_iter().zip(value).for_each(|(at, value)| readings.add(id as usize, series, SignalPoint { at, value }));
+                    for point in at.into_iter().zip(value).map(|(at, value)| SignalPoint { at, value }) {
+                        stretches.push_signal(id as usize, series, point);
+                        readings.add(id as usize, series, point);
+                    }
                     Ok(())
                 }
                 SignalLine::Notice(notice) => {

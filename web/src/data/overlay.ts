@@ -32,6 +32,8 @@ export function overlay(view: ReportView, other: ReportView): ReportView {
       seconds,
       panels: timeline.panels.map(laid),
       bands: timeline.bands.map((band) => ({ ...band, panels: band.panels.map(laid) })),
+      // They know nothing of the other run.
+      close_ups: [],
     },
   };
 }

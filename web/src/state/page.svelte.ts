@@ -3,8 +3,9 @@
 
 import { getContext, setContext } from "svelte";
 import { changeInWords, changesOf } from "../data/changes";
+import { closeUpAt } from "../data/close-up";
 import { speaksOf } from "../data/evidence";
-import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey } from "../view";
+import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey, Timeline } from "../view";
 
 export type Interval = readonly [from: number, to: number];
 
@@ -57,6 +58,8 @@ export class Page {
     return [0, Math.max((seconds.at(-1) ?? 0) + step_seconds, 1)];
   });
   visible: Interval = $derived(this.zoom ?? this.whole);
+  /** The seconds of the interval that is zoomed to, where the timeline is coarser and they were kept. */
+  closeUp: Timeline | null = $derived(this.zoom && closeUpAt(this.view.timeline, ...this.zoom));
 
   constructor(view: ReportView) {
     this.view = view;
@@ -65,7 +68,9 @@ export class Page {
   /** Shows an interval on all charts, kept within the run and never shorter than two steps. */
   show(from: number, to: number): void {
     const [start, end] = this.whole;
-    const shortest = Math.min(end - start, 2 * this.view.timeline.step_seconds);
+    const { timeline } = this.view;
+    const step = closeUpAt(timeline, Math.min(from, to), Math.max(from, to)) ? 1 : timeline.step_seconds;
+    const shortest = Math.min(end - start, 2 * step);
     let low = Math.max(start, Math.min(from, to));
     let high = Math.min(end, Math.max(from, to));
     if (high - low < shortest) {

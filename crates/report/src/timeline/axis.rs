@@ -22,13 +22,25 @@ impl Axis {
         Self { step_seconds: 1, steps: Vec::new(), open }
     }
 
+    /// Of seconds without a gap: a step for each, however many. Its first step is the first of them.
+    pub(crate) fn of_seconds(open: Vec<bool>, seconds: &[Snapshot]) -> Self {
+        let step = |slice: &Snapshot| {
+            let mut step = TimelineStep::of(slice, &open);
+            step.pack();
+            step
+        };
+        Self { step_seconds: 1, steps: seconds.iter().map(step).collect(), open }
+    }
+
     pub(crate) fn push(&mut self, slice: &Snapshot) {
-        while (slice.slice / self.step_seconds) as usize >= STEPS_MAX {
+        // A slice of several seconds would leave gaps in steps that are shorter.
+        while (slice.slice / self.step_seconds) as usize >= STEPS_MAX || self.step_seconds < slice.seconds() {
             self.coarsen();
         }
         let index = (slice.slice / self.step_seconds) as usize;
         if self.steps.len() <= index {
-            self.steps.last_mut().into_iter().for_each(TimelineStep::pack);
+            let pack = if self.step_seconds > 1 { TimelineStep::pack_within_bounds } else { TimelineStep::pack };
+            self.steps.last_mut().into_iter().for_each(pack);
             self.steps.resize_with(index + 1, TimelineStep::default);
         }
         self.steps[index].merge(TimelineStep::of(slice, &self.open));
@@ -40,7 +52,7 @@ impl Axis {
         while let Some(mut step) = finer.next() {
             if let Some(second) = finer.next() {
                 step.merge(second);
-                step.pack();
+                step.pack_within_bounds();
             }
             self.steps.push(step);
         }
@@ -52,6 +64,10 @@ impl Axis {
 
     pub(crate) fn step_seconds(&self) -> u32 {
         self.step_seconds
+    }
+
+    pub(crate) fn open(&self) -> &[bool] {
+        &self.open
     }
 
     /// Does any leaf make open load?

@@ -36,6 +36,7 @@ impl ReadingSum {
 struct Track {
     signal: Signal,
     step_seconds: u32,
+    steps_max: usize,
     cells: Vec<ReadingSum>,
     /// The reading before, for counters.
     previous: Option<SignalPoint>,
@@ -49,7 +50,7 @@ impl Track {
         };
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let second = u32::try_from(point.at / 1_000_000_000).unwrap_or(u32::MAX);
-        while (second / self.step_seconds) as usize >= STEPS_MAX {
+        while (second / self.step_seconds) as usize >= self.steps_max {
             self.coarsen();
         }
         let index = (second / self.step_seconds) as usize;
@@ -121,9 +122,16 @@ impl Track {
 }
 
 /// All signals of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tracks {
     tracks: Vec<Track>,
+    steps_max: usize,
+}
+
+impl Default for Tracks {
+    fn default() -> Self {
+        Self { tracks: Vec::new(), steps_max: STEPS_MAX }
+    }
 }
 
 /// Signals that are drawn; a source that invents names without end must not grow the page without end.
@@ -133,13 +141,19 @@ const SIGNALS_MAX: usize = 1000;
 const LABELS_MAX: usize = 20;
 
 impl Tracks {
+    /// So many seconds, each a step.
+    pub(crate) fn of_seconds(seconds: usize) -> Self {
+        Self { tracks: Vec::new(), steps_max: seconds }
+    }
+
     /// Adds a reading. Those of signals past the bound are left out, and `false` is returned.
     pub(crate) fn push(&mut self, signal: &Signal, point: &SignalPoint) -> bool {
         let index = match self.tracks.iter().position(|track| track.signal.name == signal.name) {
             Some(index) => index,
             None if self.tracks.len() >= SIGNALS_MAX => return false,
             None => {
-                self.tracks.push(Track { signal: signal.clone(), step_seconds: 1, cells: Vec::new(), previous: None });
+                let (signal, steps_max) = (signal.clone(), self.steps_max);
+                self.tracks.push(Track { signal, step_seconds: 1, steps_max, cells: Vec::new(), previous: None });
                 self.tracks.len() - 1
             }
         };

@@ -6,6 +6,7 @@
 pub(crate) mod axis;
 pub(crate) mod bands;
 pub(crate) mod bins;
+pub(crate) mod close_up;
 pub(crate) mod digest;
 mod grid;
 pub(crate) mod panels;
@@ -17,10 +18,14 @@ use crate::view::ChartColumn;
 
 /// Five significant digits: more than a chart can show, and half the bytes.
 pub(crate) fn round(value: f64) -> f64 {
+    rounded(value, 5)
+}
+
+fn rounded(value: f64, significant: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    let digits = 4 - value.abs().log10().floor() as i32;
+    let digits = significant - 1 - value.abs().log10().floor() as i32;
     // Scaling by a whole power of ten on the side where it is exact keeps the shortest text form short.
     if digits >= 0 {
         let scale = 10f64.powi(digits);
@@ -35,6 +40,11 @@ pub(crate) fn round(value: f64) -> f64 {
 pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> ChartColumn {
     let values = values.map(|value| value.filter(|v| v.is_finite()).map(round)).collect();
     ChartColumn { id: id.into(), label: label.into(), values }
+}
+
+/// Three significant digits: a chart of some 200 pixels shows no more, and there are thousands of these values.
+pub(crate) fn shorten(column: &mut ChartColumn) {
+    column.values.iter_mut().flatten().for_each(|value| *value = rounded(*value, 3));
 }
 
 /// Does the column have anything but zeros and gaps?

@@ -17,6 +17,8 @@ use crate::view::{ChartColumn, Panel, RequestCharts};
 const POINTS_MAX: usize = 150;
 /// Most requests with charts of their own.
 const REQUESTS_MAX: usize = 60;
+/// Buckets of each step: over a range of 1 to 30, a value is read within 3.1 %, mostly half of that.
+const BUCKETS_MAX: usize = 200;
 
 #[derive(Debug, Clone, Default)]
 struct RequestStep {
@@ -133,7 +135,7 @@ impl RequestStep {
     }
 
     fn pack(&mut self) {
-        self.response = self.response.to_packed();
+        self.response = self.response.to_packed_within(BUCKETS_MAX);
     }
 
     fn merge(&mut self, other: &RequestStep) {

@@ -1,7 +1,8 @@
 //! Two hours on virtual time, from the recorder to the page: what was concluded while seconds were seconds is what is read back of minutes.
 
 use analysis::{LiveAnalysis, Summary};
-use report::{ReportView, ViewBuilder};
+use metrics::{SeriesKind, Snapshot};
+use report::{CloseUp, ReportView, ViewBuilder};
 use run_directory::{Reader, RunEnd, Writer};
 
 #[path = "../../examples/days/made.rs"]
@@ -22,6 +23,29 @@ fn numbers(summary: &Summary) -> Vec<String> {
     rows.map(times).chain(errors).chain(flows).collect()
 }
 
+/// What was recorded of a second before it was written.
+struct Second {
+    requests: f64,
+    failed: f64,
+    slowest: f64,
+}
+
+impl Second {
+    fn of(snapshot: &Snapshot) -> Self {
+        let requests = || snapshot.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
+        Self {
+            requests: requests().map(|series| series.count).sum::<u64>() as f64,
+            failed: requests().map(|series| series.failed).sum::<u64>() as f64,
+            slowest: requests().map(|series| series.response.max()).max().unwrap_or(0) as f64 / 1e9,
+        }
+    }
+}
+
+fn of<'a>(close_up: &'a CloseUp, id: &str) -> &'a [Option<f64>] {
+    let columns = close_up.panels.iter().flat_map(|panel| &panel.columns);
+    &columns.into_iter().find(|column| column.id == id).unwrap_or_else(|| panic!("no column {id}")).values
+}
+
 #[test]
 fn folding_touches_no_number_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
@@ -31,8 +55,10 @@ fn folding_touches_no_number_of_the_whole() {
     let mut view = ViewBuilder::new(writer.info(), &plan);
     let info = writer.info().clone();
     let mut run = made::MadeRun::new(1, made::FlowLoad { backlog: 5_000, within_s: 600, per_second: 5 });
+    let mut seconds = Vec::new();
     for second in 0..SECONDS {
         let (readings, snapshot) = run.second(second);
+        seconds.push(Second::of(&snapshot));
         live.push(&snapshot);
         view.push(&snapshot);
         writer.signals(&readings).unwrap();
@@ -52,6 +78,21 @@ fn folding_touches_no_number_of_the_whole() {
         checks.iter().any(|check| check.evidence == format!("all {} seconds were recorded", units::count(u64::from(SECONDS)))),
         "{checks:?}"
     );
-    let page = report::html(&ReportView::build(&run, &summary));
+    let mut view = ReportView::build(&run, &summary);
+    let close_ups = std::mem::take(&mut view.timeline.close_ups);
+    assert_eq!(
+        close_ups.iter().map(|close_up| (close_up.from_seconds, of(close_up, "rate/requests").len())).collect::<Vec<_>>(),
+        [(0, 3600), (5400, SECONDS as usize - 5400)]
+    );
+    for close_up in &close_ups {
+        for (index, second) in seconds[close_up.from_seconds as usize..].iter().take(of(close_up, "rate/requests").len()).enumerate() {
+            let (requests, failures) = (of(close_up, "rate/requests")[index], of(close_up, "rate/failures")[index]);
+            assert_eq!((requests, failures), (Some(second.requests), Some(second.failed)), "{index}");
+            let (most, truth) = (of(close_up, "response/max")[index].unwrap(), second.slowest);
+            assert!((most / truth - 1.0).abs() < 0.01, "{index}: {most}, {truth}");
+        }
+    }
+    view.timeline.close_ups = close_ups;
+    let page = report::html(&view);
     assert!(page.len() < 6_000_000, "the page has {} bytes", page.len());
 }

@@ -1,7 +1,8 @@
 //! The view of a run against numbers worked out by hand.
 
+use analysis::SignalRow;
 use metrics::SignalKind;
-use report::{ChartColumn, ReportView, RunState, ViewBuilder};
+use report::{ChartColumn, CloseUp, ReportView, RunState, ViewBuilder};
 use run_directory::RunEnd;
 
 use crate::fixtures::{self, MS, SECOND};
@@ -76,6 +77,54 @@ fn a_long_run_is_merged_and_keeps_its_extremes() {
     assert!(columns(&view).all(|column| column.values.len() == 900));
 }
 
+fn close_column<'a>(close_up: &'a CloseUp, id: &str) -> &'a [Option<f64>] {
+    let columns = close_up.panels.iter().flat_map(|panel| &panel.columns);
+    &columns.into_iter().find(|column| column.id == id).unwrap_or_else(|| panic!("no column {id}")).values
+}
+
+#[test]
+fn a_long_run_can_be_looked_at_second_by_second() {
+    let mut run = fixtures::run(3600);
+    run.slices[1801].series[0].response.record(3 * SECOND);
+    run.slices.remove(2000);
+    let readings: Vec<(u64, f64)> = (0..3600).map(|s| (s * 1000 + 300, s as f64)).collect();
+    for name in ["shown", "other"] {
+        run.signals.push(fixtures::signal(&format!("host/{name}"), "host", SignalKind::Gauge, "", &readings));
+    }
+    let mut summary = fixtures::summary();
+    summary.signals =
+        vec![SignalRow { name: "host/shown".to_owned(), unit: String::new(), mean: 1800.0, min: 0.0, max: 3599.0, max_at_seconds: 3599.0 }];
+    let close_ups = ReportView::build(&run, &summary).timeline.close_ups;
+    assert_eq!(close_ups.iter().map(|close_up| close_up.from_seconds).collect::<Vec<_>>(), [0, 2001]);
+    let (before, after) = (&close_ups[0], &close_ups[1]);
+    assert!(before.panels.iter().flat_map(|panel| &panel.columns).all(|column| column.values.len() == 2000));
+    assert_eq!(close_column(before, "response/max")[1800..1803], [Some(0.019), Some(3.0), Some(0.019)]);
+    assert_eq!(close_column(before, "rate/requests")[1800..1803], [Some(100.0), Some(101.0), Some(100.0)]);
+    assert_eq!(close_column(after, "signal/host/shown")[..2], [Some(2001.0), Some(2002.0)]);
+    assert!(!after.panels.iter().any(|panel| panel.id == "signal/host/other"));
+    // A run with a step for each second needs none.
+    assert!(view(10).timeline.close_ups.is_empty());
+}
+
+#[test]
+fn slices_of_a_minute_leave_no_gaps() {
+    let mut run = fixtures::run(3600);
+    let minute = |number: u32| metrics::Snapshot { slice: number * 60, folded: 59, ..fixtures::slice(number) };
+    run.slices.extend((60..180).map(minute));
+    let view = ReportView::build(&run, &fixtures::summary());
+    assert_eq!((view.timeline.step_seconds, view.timeline.seconds.len()), (64.0, 168));
+    assert!(column(&view, "response/p50").iter().all(Option::is_some));
+    assert_eq!(view.timeline.close_ups.len(), 1);
+}
+
+#[test]
+fn of_a_day_of_seconds_the_first_hour_and_the_last_are_close() {
+    let close_ups = ReportView::build(&fixtures::run(9000), &fixtures::summary()).timeline.close_ups;
+    let spans: Vec<(u32, usize)> =
+        close_ups.iter().map(|close_up| (close_up.from_seconds, close_column(close_up, "rate/requests").len())).collect();
+    assert_eq!(spans, [(0, 3600), (5400, 3600)]);
+}
+
 #[test]
 fn a_day_stays_small() {
     let mut builder = ViewBuilder::new(&fixtures::info(), &fixtures::plan());
@@ -102,7 +151,9 @@ fn gathered_live_or_read_back_the_view_is_the_same() {
     }
     let summary = fixtures::summary();
     let text = |view: &ReportView| serde_json::to_string(view).unwrap();
-    assert_eq!(text(&live.view(&summary, RunState::Completed, "")), text(&ReportView::build(&run, &summary)));
+    let mut read = ReportView::build(&run, &summary);
+    read.timeline.close_ups.clear();
+    assert_eq!(text(&live.view(&summary, RunState::Completed, "")), text(&read));
 }
 
 #[test]
