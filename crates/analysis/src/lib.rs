@@ -19,6 +19,7 @@ mod live;
 mod load_time;
 mod model;
 mod moved;
+mod own_metrics;
 mod percentile;
 mod provisional;
 mod resources;
@@ -41,8 +42,9 @@ pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
     ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, Grade, RequestRow, ResourceKind,
-    ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
+    ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };
+pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use provisional::{Provisional, WithdrawnFinding};
 pub use table::totals_table;

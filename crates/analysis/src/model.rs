@@ -1,10 +1,11 @@
 //! Verdicts and summaries as data. This is also the schema of `summary.json`.
 
-use metrics::{Outcome, SeriesKey, TraceId};
+use metrics::{Outcome, SeriesKey, Tags, TraceId};
 use plan::Threshold;
 use serde::{Deserialize, Serialize};
 
 use crate::FlowRow;
+use crate::own_metrics::MetricRow;
 use crate::time_stats::TimeStats;
 
 /// How far a measurement can be trusted; ordered from best to worst.
@@ -134,6 +135,14 @@ pub struct RequestRow {
     /// How many of `failed` may have been answered in time, at most, and were read late. Where it matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_doubt: Option<u64>,
+}
+
+/// The part of a request, group or check that carries certain tags, over the whole run. It is in its row of that name, too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaggedRow {
+    pub tags: Tags,
+    #[serde(flatten)]
+    pub row: RequestRow,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -323,6 +332,12 @@ pub struct Summary {
     pub scenarios: Vec<RequestRow>,
     pub flows: Vec<FlowRow>,
     pub checks: Vec<CheckRow>,
+    /// Metrics of the test's own, and their parts by tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricRow>,
+    /// Requests, groups and checks by their tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tagged: Vec<TaggedRow>,
     pub errors: Vec<ErrorRow>,
     /// A few of the system's own signals. Absent from the files of earlier versions.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Distributions in a handful of numbers. Definitions: docs/metrics.md.
 
-use metrics::Histogram;
+use metrics::{Histogram, ValueHistogram};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
 use crate::time_stats::{Percentile, TimeStats};
@@ -71,6 +71,12 @@ pub(crate) fn flow_stats(finished: &Histogram, open: &Histogram) -> TimeStats {
         percentiles: LISTED.iter().map(listed).collect(),
         ..TimeStats::default()
     }
+}
+
+/// Of values of the test's own.
+pub(crate) fn value_percentiles(values: &ValueHistogram) -> Vec<Percentile> {
+    let found = |quantile| values.quantile(quantile).map_or(Quantile::NoData, Quantile::Known);
+    LISTED.iter().map(|quantile| shown(found(*quantile), values.count(), *quantile, (None, None))).collect()
 }
 
 fn percentile(times: CensoredTimes<'_>, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {

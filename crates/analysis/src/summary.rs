@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot, Tags};
 use run_directory::{Run, RunInfo};
 
 use crate::censored::CensoredTimes;
@@ -10,7 +10,8 @@ use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
-    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, RequestRow, ResourceRow, RunTotals, SignalRow, Summary, TimeStats, Verdict,
+    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, ResourceRow, RunTotals, SignalRow, Summary, TaggedRow,
+    TimeStats, Verdict,
 };
 
 /// Rows of the list of errors.
@@ -29,6 +30,8 @@ pub(crate) struct Numbers {
     pub(crate) scenarios: Vec<RequestRow>,
     pub(crate) flows: Vec<FlowRow>,
     checks: Vec<CheckRow>,
+    metrics: Vec<MetricRow>,
+    tagged: Vec<TaggedRow>,
     errors: Vec<ErrorRow>,
 }
 
@@ -68,6 +71,8 @@ impl Numbers {
             scenarios: rows(SeriesKind::Iteration),
             flows: tally.flows().iter().map(|flow| flow.row(tally.load_end())).collect(),
             checks: checks(tally),
+            metrics: tally.metrics().rows(),
+            tagged: tally.tagged().map(tagged).collect(),
             errors: errors(tally),
         }
     }
@@ -85,6 +90,8 @@ impl Numbers {
             scenarios: self.scenarios,
             flows: self.flows,
             checks: self.checks,
+            metrics: self.metrics,
+            tagged: self.tagged,
             errors: self.errors,
             signals: told.signals,
             changes: told.changes,
@@ -144,6 +151,12 @@ fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
         rate_doubt: None,
         failed_doubt: None,
     }
+}
+
+/// Without intervals: a part of a series is mostly too little for one.
+fn tagged((tags, series): (&Tags, &SeriesTally)) -> TaggedRow {
+    let response = stats(CensoredTimes::response(&series.merged), |_| (None, None));
+    TaggedRow { tags: tags.clone(), row: row(series, response) }
 }
 
 /// Response times with their intervals. Where times are censored, batches cannot be compared by their counts alone, and no

@@ -3,12 +3,15 @@
 //! A [`RunTally`] costs as much as the run has series, not as long as it lasts, and takes a
 //! slice in time proportional to that slice alone; the live view and the final summary are made from the same one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use metrics::{ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{
+    ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot, TaggedSlice, Tags,
+};
 
 use crate::flows::FlowTally;
 use crate::load_time::{LoadTime, LoadTimes, RateSpan};
+use crate::own_metrics::MetricTallies;
 
 /// Everything measured so far.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +35,9 @@ pub struct RunTally {
     users_max: u64,
     end: Nanos,
     series_overflow: u64,
+    tags_overflow: u64,
+    metrics: MetricTallies,
+    tagged: BTreeMap<(SeriesKey, Tags), SeriesTally>,
     connections_opened: u64,
     retransmits: u64,
     syn_retransmits: u64,
@@ -160,10 +166,26 @@ impl RunTally {
             self.flows[index].push(flow, slice, self.load_end);
         }
         self.series_overflow += slice.series_overflow;
+        self.push_tagged(slice);
         self.end = self.end.max(slice.end);
         self.recorded += u64::from(second.seconds);
         self.next_second = self.next_second.max(u64::from(slice.slice) + u64::from(second.seconds));
         self.push_second(second);
+    }
+
+    fn push_tagged(&mut self, slice: &Snapshot) {
+        let span = (slice.start, slice.end);
+        self.tags_overflow += slice.tags_overflow;
+        for metric in &slice.metrics {
+            self.metrics.push(metric, span, self.load_times.of(None));
+        }
+        for TaggedSlice { tags, series } in &slice.tagged {
+            let load = self.load_times.of(Some(&series.key.scenario));
+            let empty = || SeriesTally { merged: SeriesSlice::new(series.key.clone()), ended: RateSpan::default() };
+            let tally = self.tagged.entry((series.key.clone(), tags.clone())).or_insert_with(empty);
+            tally.merged.merge(series);
+            tally.ended.push(span, series.count, load);
+        }
     }
 
     fn push_second(&mut self, second: SliceTotals) {
@@ -298,6 +320,20 @@ impl RunTally {
     /// Samples whose name came after the limit on series was reached.
     pub fn series_overflow(&self) -> u64 {
         self.series_overflow
+    }
+
+    /// Values and samples whose tags came after the limit on them was reached.
+    pub fn tags_overflow(&self) -> u64 {
+        self.tags_overflow
+    }
+
+    pub(crate) fn metrics(&self) -> &MetricTallies {
+        &self.metrics
+    }
+
+    /// Parts of series by their tags.
+    pub(crate) fn tagged(&self) -> impl Iterator<Item = (&Tags, &SeriesTally)> {
+        self.tagged.iter().map(|((_, tags), tally)| (tags, tally))
     }
 
     pub fn connections_opened(&self) -> u64 {

@@ -1,19 +1,23 @@
 //! The bound on series, held for the whole run: each worker keeps to it by itself, but together they may know more names.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use metrics::{Recorder, SeriesKey, SeriesSlice, Snapshot};
+use metrics::{MetricSlice, Recorder, SeriesKey, SeriesSlice, Snapshot, TaggedSlice, Tags};
 
 /// The names that a run keeps apart.
 #[derive(Debug)]
 pub(crate) struct SeriesBound {
     max: usize,
     kept: HashSet<SeriesKey>,
+    tagged: HashSet<(SeriesKey, Tags)>,
+    /// By metric and tags.
+    metrics: HashSet<(Arc<str>, Tags)>,
 }
 
 impl SeriesBound {
     pub(crate) fn new(series_max: u32) -> Self {
-        Self { max: series_max as usize, kept: HashSet::new() }
+        Self { max: series_max as usize, kept: HashSet::new(), tagged: HashSet::new(), metrics: HashSet::new() }
     }
 
     /// Counts what came after the bound under `(other)`. Call in the order of the slices.
@@ -28,11 +32,34 @@ impl SeriesBound {
                 None => snapshot.series.push(SeriesSlice { key, ..series }),
             }
         }
+        self.hold_tags(snapshot);
+    }
+
+    /// Of parts by tags those beyond the bound are left out, and counted: the whole that they are parts of has them.
+    fn hold_tags(&mut self, snapshot: &mut Snapshot) {
+        let (max, mut beyond) = (self.max, 0);
+        let tagged = &mut self.tagged;
+        snapshot.tagged.retain(|TaggedSlice { tags, series }| {
+            let keeps = keeps_part(tagged, (series.key.clone(), tags.clone()), max);
+            beyond += if keeps { 0 } else { series.count };
+            keeps
+        });
+        let metrics = &mut self.metrics;
+        snapshot.metrics.retain(|MetricSlice { name, tags, value, .. }| {
+            let keeps = tags.is_empty() || keeps_part(metrics, (name.clone(), tags.clone()), max);
+            beyond += if keeps { 0 } else { value.count() };
+            keeps
+        });
+        snapshot.tags_overflow += beyond;
     }
 
     fn keeps(&mut self, key: &SeriesKey) -> bool {
         &*key.name == Recorder::OTHER || self.kept.contains(key) || self.kept.len() < self.max && self.kept.insert(key.clone())
     }
+}
+
+fn keeps_part<K: Eq + std::hash::Hash>(kept: &mut HashSet<K>, key: K, max: usize) -> bool {
+    kept.contains(&key) || kept.len() < max && kept.insert(key)
 }
 
 #[cfg(test)]
@@ -79,5 +106,32 @@ mod tests {
         names.hold(&mut later);
         let kept: Vec<&str> = later.series.iter().map(|series| &*series.key.name).collect();
         assert_eq!(kept, ["b", Recorder::OTHER]);
+    }
+
+    #[test]
+    fn tags_beyond_the_bound_are_counted_and_left_out() {
+        let part = |tag: &str| {
+            let mut series = SeriesSlice::new(SeriesKey::new(SeriesKind::Request, "s", "a"));
+            series.count = 3;
+            TaggedSlice { tags: Tags::new([("item", tag)]), series }
+        };
+        let metric = |tags: Tags| MetricSlice {
+            name: "Orders".into(),
+            unit: "".into(),
+            tags,
+            value: metrics::MetricValue::Counter { count: 5, sum: 5.0 },
+        };
+        let items = |of: &[&str]| of.iter().map(|item| metric(Tags::new([("item", *item)]))).collect::<Vec<_>>();
+        let mut bound = SeriesBound::new(2);
+        let mut snapshot = Snapshot {
+            tagged: vec![part("1"), part("2"), part("3")],
+            metrics: [vec![metric(Tags::default())], items(&["1", "2", "3", "4"])].concat(),
+            ..Snapshot::default()
+        };
+        bound.hold(&mut snapshot);
+        assert_eq!((snapshot.tagged.len(), snapshot.metrics.len(), snapshot.tags_overflow), (2, 3, 3 + 5 + 5));
+        let mut later = Snapshot { tagged: vec![part("3"), part("2")], ..Snapshot::default() };
+        bound.hold(&mut later);
+        assert_eq!(later.tagged, [part("2")]);
     }
 }

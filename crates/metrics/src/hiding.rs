@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use secrets::Secrets;
 
-use crate::{LeafChange, SeriesKey, Signal, SignalNotice, Snapshot};
+use crate::{LeafChange, SeriesKey, Signal, SignalNotice, Snapshot, Tags};
 
 impl Snapshot {
     /// The snapshot as everything but the load itself may see it. Series whose names differed by secrets alone become one.
@@ -29,6 +29,17 @@ impl Snapshot {
         for flow in &mut hidden.flows {
             hide(&mut flow.name);
             flow.stages.iter_mut().for_each(|stage| hide(&mut stage.name));
+        }
+        for mut part in std::mem::take(&mut hidden.tagged) {
+            hide_key(&mut part.series.key);
+            part.tags = part.tags.map(|text| secrets.hide(text).into());
+            hidden.merge(Snapshot { tagged: vec![part], ..empty_at(&hidden) });
+        }
+        for mut metric in std::mem::take(&mut hidden.metrics) {
+            hide(&mut metric.name);
+            hide(&mut metric.unit);
+            metric.tags = metric.tags.map(|text| secrets.hide(text).into());
+            hidden.merge(Snapshot { metrics: vec![metric], ..empty_at(&hidden) });
         }
         for mut series in series {
             hide_key(&mut series.key);
@@ -91,7 +102,11 @@ fn quotes_any(snapshot: &Snapshot, secrets: &Secrets) -> bool {
         LeafChange::Began { scenario, .. } => Some(scenario),
         LeafChange::Scaled { .. } | LeafChange::LoadEnded { .. } => None,
     });
-    let names = keys.flat_map(|key| [&key.scenario, &key.group, &key.name]).chain(flows).chain(begun);
+    let keys = keys.chain(snapshot.tagged.iter().map(|part| &part.series.key));
+    let metrics = snapshot.metrics.iter().flat_map(|metric| [&metric.name, &metric.unit]);
+    let tags = snapshot.tagged.iter().map(|part| &part.tags).chain(snapshot.metrics.iter().map(|metric| &metric.tags));
+    let tags = tags.flat_map(Tags::iter).flat_map(|(name, value)| [name, value]);
+    let names = keys.flat_map(|key| [&key.scenario, &key.group, &key.name]).chain(flows).chain(begun).chain(metrics).chain(tags);
     let texts = names.chain(snapshot.errors.iter().map(|error| &error.message)).map(|text| &**text);
     let samples = snapshot.errors.iter().flat_map(|error| &error.samples);
     let answers = samples.flat_map(|sample| sample.headers.iter().flat_map(|(name, value)| [name, value]).chain([&sample.body]));
@@ -129,6 +144,31 @@ mod tests {
         // Also where the end of the sample cuts it in two.
         assert!(!format!("{hidden:?}").contains("hunter2"), "{:?}", hidden.errors);
         assert_eq!(hidden.errors[0].samples[0].headers, [("x-echo".to_owned(), "•••".to_owned())]);
+    }
+
+    #[test]
+    fn metrics_and_tags_hide_secrets_and_become_one_where_only_they_differed() {
+        let mut secrets = Secrets::default();
+        secrets.learn("hunter2hunter2");
+        secrets.learn("correct-horse");
+        let metric = |value: &str| crate::MetricSlice {
+            name: "Logins".into(),
+            unit: "".into(),
+            tags: Tags::new([("token", value)]),
+            value: crate::MetricValue::Counter { count: 1, sum: 1.0 },
+        };
+        let part = |value: &str| crate::TaggedSlice {
+            tags: Tags::new([("token", value)]),
+            series: crate::SeriesSlice::new(SeriesKey::new(crate::SeriesKind::Request, "s", "a")),
+        };
+        let snapshot = Snapshot {
+            metrics: vec![metric("hunter2hunter2"), metric("correct-horse")],
+            tagged: vec![part("hunter2hunter2"), part("correct-horse")],
+            ..Snapshot::default()
+        };
+        let hidden = Snapshot::hiding(Cow::Owned(snapshot), &secrets).into_owned();
+        assert_eq!((hidden.metrics.len(), hidden.tagged.len(), hidden.metrics[0].value.count()), (1, 1, 2));
+        assert_eq!((hidden.metrics[0].tags.get("token"), hidden.tagged[0].tags.get("token")), (Some("•••"), Some("•••")));
     }
 
     #[test]

@@ -5,16 +5,14 @@ use std::collections::HashMap;
 use crate::clock::Nanos;
 use crate::failure_sample::{FailureSample, SampledKinds};
 use crate::flow::FlowEvent;
-use crate::histogram::Histogram;
 use crate::outcome::Outcome;
+use crate::own_metric::{MetricBook, MetricId, MetricSlice};
 use crate::sample::Sample;
-use crate::series::{SeriesKey, SeriesKind};
-use crate::snapshot::{ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, SeriesSlice, SlowSample, Snapshot, add_to};
+use crate::series::{SeriesId, SeriesKey, SeriesKind};
+use crate::snapshot::{ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, SeriesSlice, SlowSample, Snapshot};
+use crate::tagged::{TaggedBook, TaggedId};
+use crate::tags::Tags;
 use crate::trace::TraceId;
-
-/// A series of one recorder. Keep it: looking it up by key hashes strings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SeriesId(u32);
 
 /// Gathers what one worker measures; drained once a second.
 #[derive(Debug)]
@@ -32,6 +30,9 @@ pub struct Recorder {
     marks: Vec<Mark>,
     flow_events: Vec<FlowEvent>,
     overflow: u64,
+    metrics: MetricBook,
+    tagged: TaggedBook,
+    tags_overflow: u64,
     in_flight: u64,
     in_flight_since: Nanos,
     /// Of the integral, what was too much and lay before the slice. Request-nanoseconds.
@@ -56,6 +57,9 @@ impl Recorder {
             marks: Vec::new(),
             flow_events: Vec::new(),
             overflow: 0,
+            metrics: MetricBook::default(),
+            tagged: TaggedBook::default(),
+            tags_overflow: 0,
             in_flight: 0,
             in_flight_since: 0,
             in_flight_owed: 0,
@@ -84,39 +88,40 @@ impl Recorder {
 
     pub fn record(&mut self, id: SeriesId, sample: &Sample) {
         let series = &mut self.series[id.0 as usize];
-        let response_ns = sample.response_ns();
-        if sample.outcome == Outcome::Interrupted {
-            add_to(&mut series.outcomes, Outcome::Interrupted, 1);
-            series.censored.record(response_ns);
-            series.service_censored.record(sample.service_ns());
-            return;
-        }
-        series.count += 1;
-        add_to(&mut series.outcomes, sample.outcome, 1);
-        if sample.status != 0 {
-            add_to(&mut series.statuses, sample.status, 1);
-        }
-        series.response.record(response_ns);
-        series.service.record(sample.service_ns());
-        if sample.scheduled != sample.started {
-            series.lag.record(sample.lag_ns());
-        }
-        series.phases.record(&sample.phases);
-        series.bytes_sent += sample.bytes_sent;
-        series.bytes_received += sample.bytes_received;
-        series.retried += u64::from(sample.retried);
-        if sample.outcome != Outcome::Passed {
-            series.failed += 1;
-            series.failed_response.record(response_ns);
-            if sample.outcome == Outcome::Timeout {
-                series.censored.record(response_ns);
-                series.service_timed_out.record(sample.service_ns());
-                series.service_censored.record(sample.service_ns());
-            }
-        }
-        if response_ns > self.slow_floor_ns && series.key.kind == SeriesKind::Request {
+        series.record(sample);
+        if sample.response_ns() > self.slow_floor_ns && sample.outcome != Outcome::Interrupted && series.key.kind == SeriesKind::Request {
             self.keep_slow(id, sample);
         }
+    }
+
+    /// The part of a series that carries these tags; `None`: no more are kept apart, and it is counted that this one was not.
+    pub fn tagged(&mut self, id: SeriesId, tags: &Tags) -> Option<TaggedId> {
+        let tagged = self.tagged.id(id, &self.series[id.0 as usize].key, tags, self.series_max);
+        self.tags_overflow += u64::from(tagged.is_none());
+        tagged
+    }
+
+    /// Besides [`Recorder::record`], which all samples go through.
+    pub fn record_tagged(&mut self, id: TaggedId, sample: &Sample) {
+        self.tagged.record(id, sample);
+    }
+
+    /// Besides [`Recorder::check`], which all checks go through.
+    pub fn check_tagged(&mut self, id: TaggedId, passed: bool) {
+        self.tagged.check(id, passed);
+    }
+
+    /// The id of a metric of the test's own, or of a part of it by tags, which is made of `empty` if it is new. `None` as for
+    /// [`Recorder::tagged`].
+    pub fn metric(&mut self, empty: &MetricSlice) -> Option<MetricId> {
+        let id = self.metrics.id(empty, self.series_max);
+        self.tags_overflow += u64::from(id.is_none());
+        id
+    }
+
+    /// `value` is finite; of a rate, anything but zero is a hit.
+    pub fn record_metric(&mut self, id: MetricId, at: Nanos, value: f64) {
+        self.metrics.record(id, at, value);
     }
 
     #[cold]
@@ -146,10 +151,7 @@ impl Recorder {
 
     /// Counts a `check` under its series.
     pub fn check(&mut self, id: SeriesId, passed: bool) {
-        let series = &mut self.series[id.0 as usize];
-        series.count += 1;
-        series.failed += u64::from(!passed);
-        add_to(&mut series.outcomes, if passed { Outcome::Passed } else { Outcome::Expect }, 1);
+        self.series[id.0 as usize].check(passed);
     }
 
     /// Counts a script error of an iteration; [`Recorder::error`] keeps its text.
@@ -303,39 +305,15 @@ impl Recorder {
             flows: Vec::new(),
             flow_events: std::mem::take(&mut self.flow_events),
             series_overflow: std::mem::take(&mut self.overflow),
+            metrics: self.metrics.take(),
+            tagged: self.tagged.take(),
+            tags_overflow: std::mem::take(&mut self.tags_overflow),
             folded: 0,
         }
     }
 }
 
 const OTHER_ERRORS: &str = Snapshot::OTHER_ERRORS;
-
-impl SeriesSlice {
-    /// A packed copy of what was gathered; the histograms keep their memory for the next slice.
-    fn take(&mut self) -> SeriesSlice {
-        let taken = SeriesSlice {
-            key: self.key.clone(),
-            count: std::mem::take(&mut self.count),
-            failed: std::mem::take(&mut self.failed),
-            outcomes: std::mem::take(&mut self.outcomes),
-            statuses: std::mem::take(&mut self.statuses),
-            response: self.response.to_packed(),
-            service: self.service.to_packed(),
-            lag: self.lag.to_packed(),
-            failed_response: self.failed_response.to_packed(),
-            censored: self.censored.to_packed(),
-            phases: self.phases.to_packed(),
-            bytes_sent: std::mem::take(&mut self.bytes_sent),
-            bytes_received: std::mem::take(&mut self.bytes_received),
-            retried: std::mem::take(&mut self.retried),
-            service_timed_out: self.service_timed_out.to_packed(),
-            service_censored: self.service_censored.to_packed(),
-            script_errors: std::mem::take(&mut self.script_errors),
-        };
-        self.histograms().into_iter().for_each(Histogram::clear);
-        taken
-    }
-}
 
 impl LeafSlice {
     fn take(&mut self) -> LeafSlice {

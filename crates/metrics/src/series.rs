@@ -27,6 +27,10 @@ pub struct SeriesKey {
     pub name: Arc<str>,
 }
 
+/// A series of one recorder. Keep it: looking it up by key hashes strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SeriesId(pub(crate) u32);
+
 impl SeriesKey {
     /// The key of what was measured outside groups.
     pub fn new(kind: SeriesKind, scenario: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {

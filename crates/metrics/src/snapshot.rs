@@ -9,8 +9,10 @@ use crate::failure_sample::FailureSample;
 use crate::flow::{FlowEvent, FlowSlice};
 use crate::histogram::Histogram;
 use crate::outcome::Outcome;
+use crate::own_metric::MetricSlice;
 use crate::sample::Phases;
 use crate::series::SeriesKey;
+use crate::tagged::TaggedSlice;
 use crate::trace::TraceId;
 
 /// What one worker (or, once merged, the whole run) measured in one slice of time. Merging is associative and commutative
@@ -44,6 +46,15 @@ pub struct Snapshot {
     /// Samples whose name came after the bound on series was reached.
     #[serde(default)]
     pub series_overflow: u64,
+    /// Metrics of the test's own; of each, all of it and its parts by tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSlice>,
+    /// Parts of `series` by tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tagged: Vec<TaggedSlice>,
+    /// Values and samples whose tags came after the bound on them was reached: they are in no part.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tags_overflow: u64,
     /// Further seconds that were folded into this one, see [`Snapshot::extend`].
     #[serde(default, skip_serializing_if = "is_none_folded")]
     pub folded: u32,
@@ -291,6 +302,10 @@ impl Snapshot {
         for series in &mut self.series {
             series.histograms().into_iter().for_each(|histogram| *histogram = histogram.to_packed());
         }
+        for part in &mut self.tagged {
+            part.series.histograms().into_iter().for_each(|histogram| *histogram = histogram.to_packed());
+        }
+        self.metrics.iter_mut().for_each(|metric| metric.value.pack());
         self.flows.iter_mut().for_each(FlowSlice::pack);
         for worker in &mut self.generator {
             for histogram in [&mut worker.timer_lag, &mut worker.read_lag, &mut worker.stalls, &mut worker.collections] {
@@ -304,6 +319,9 @@ impl Snapshot {
         self.start = self.start.min(other.start);
         self.end = self.end.max(other.end);
         self.series_overflow += other.series_overflow;
+        self.tags_overflow += other.tags_overflow;
+        MetricSlice::merge_all(&mut self.metrics, other.metrics);
+        TaggedSlice::merge_all(&mut self.tagged, other.tagged);
         for theirs in other.series {
             match self.series.iter_mut().find(|mine| mine.key == theirs.key) {
                 Some(mine) => mine.merge(&theirs),

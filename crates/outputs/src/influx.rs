@@ -9,7 +9,7 @@ use crate::poster::Poster;
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
-use crate::totals::{OutputTotals, labels};
+use crate::totals::{OutputTotals, labels, metric_labels};
 
 pub(crate) const INFLUX: OutputKind =
     OutputKind { name: "influx", title: "InfluxDB", start: StartOutput::Url { default_path: None, start: InfluxSink::start } };
@@ -77,6 +77,14 @@ fn lines(out: &mut String, second: &Snapshot, totals: &OutputTotals, run: &RunLa
             let _ = write!(fields, ",{}", times(&flow.time));
         }
         point(out, "loadstone_flow", std::iter::once(("flow".to_owned(), flow.name.to_string())), run, &fields, at);
+    }
+    for metric in &second.metrics {
+        let mut fields = format!("count={}i", metric.value.count());
+        for (figure, value) in metric.value.figures() {
+            let _ = write!(fields, ",{figure}={value}");
+        }
+        let tags = metric_labels(metric).into_iter().map(|(name, value)| (name.to_owned(), value.to_string()));
+        point(out, "loadstone_metric", tags, run, &fields, at);
     }
     for (scenario, load) in totals.load_by_scenario() {
         let fields = format!("users_active={}i,users_asked={}i,arrivals_waiting={}i", load.active, load.asked, load.waiting);

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Signal, SignalKind};
+use metrics::{FlowSlice, Histogram, MetricSlice, MetricValue, SeriesKind, SeriesSlice, Signal, SignalKind};
 
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
-use crate::totals::{OutputTotals, labels, name_of};
+use crate::totals::{OutputTotals, labels, metric_labels, name_of};
 
 /// Of a datagram: what fits an Ethernet frame without being split. Bytes.
 const DATAGRAM_MAX: usize = 1432;
@@ -111,6 +111,27 @@ impl StatsdSink {
         self.times(&tags, "flow_time", &flow.time);
     }
 
+    /// Of the second. The unit tells nothing apart, so it is no part of a name.
+    fn metric(&mut self, metric: &MetricSlice) {
+        let labels = metric_labels(metric);
+        let labels = labels.iter().filter(|(name, _)| self.dialect == Dialect::Datadog || *name != "unit");
+        let tags: Vec<(&str, &str)> = labels.map(|(name, value)| (*name, &**value)).collect();
+        for (figure, value) in metric.value.figures() {
+            match metric.value {
+                MetricValue::Counter { .. } => self.line(&tags, "metric.sum", value, "c"),
+                _ => self.level(&tags, &format!("metric.{figure}"), value),
+            }
+        }
+    }
+
+    fn level(&mut self, tags: &[(&str, &str)], name: &str, value: f64) {
+        if value < 0.0 && self.dialect == Dialect::Plain {
+            // A sign makes it a change of the gauge (StatsD's metric types): it is set to zero first.
+            self.line(tags, name, 0, "g");
+        }
+        self.line(tags, name, value, "g");
+    }
+
     fn signal(&mut self, signal: &Signal) {
         let Some((value, labels)) =
             self.totals.signals.get(signal).and_then(|state| state.shown().map(|value| (value, state.labels.clone())))
@@ -124,11 +145,7 @@ impl StatsdSink {
         // The unit tells nothing apart, so it is no part of a name.
         let tags = labels.iter().filter(|(name, _)| self.dialect == Dialect::Datadog || *name != "unit");
         let tags: Vec<(&str, &str)> = tags.map(|(name, value)| (*name, &**value)).collect();
-        if value < 0.0 && self.dialect == Dialect::Plain {
-            // A sign makes it a change of the gauge (StatsD's metric types): it is set to zero first.
-            self.line(&tags, name, 0, "g");
-        }
-        self.line(&tags, name, value, "g");
+        self.level(&tags, name, value);
     }
 }
 
@@ -137,6 +154,7 @@ impl OutputSink for StatsdSink {
         self.totals.add(second);
         second.load.series.iter().for_each(|series| self.series(series));
         second.load.flows.iter().for_each(|flow| self.flow(flow));
+        second.load.metrics.iter().for_each(|metric| self.metric(metric));
         second.signals.iter().for_each(|(signal, _)| self.signal(signal));
         let load: Vec<_> = self.totals.load_by_scenario().map(|(scenario, load)| (scenario.clone(), load.active, load.waiting)).collect();
         for (scenario, active, waiting) in load {

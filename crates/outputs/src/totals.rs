@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metrics::{FlowSlice, Histogram, Nanos, Outcome, SeriesKey, SeriesKind, SeriesSlice};
+use metrics::{FlowSlice, Histogram, MetricSlice, MetricValue, Nanos, Outcome, SeriesKey, SeriesKind, SeriesSlice};
 use plan::TestPlan;
 
 use crate::family::{FamilyKind, FamilyUnit, MetricFamily, PointLabels, PointValue};
@@ -20,6 +20,8 @@ pub(crate) struct OutputTotals {
     load: BTreeMap<Arc<str>, LoadTotals>,
     /// By name.
     flows: BTreeMap<Arc<str>, FlowTotals>,
+    /// Metrics of the test's own.
+    metrics: Vec<MetricSlice>,
     pub(crate) signals: SignalTotals,
     /// End of the last second.
     now: Nanos,
@@ -59,12 +61,13 @@ impl OutputTotals {
     pub(crate) fn new(plan: &TestPlan) -> Self {
         let name =
             |run: &&plan::ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str()).into();
-        let scenario_of_leaf = plan.load.leaves().iter().map(name).collect();
+        let scenario_of_leaf = plan.leaves().iter().map(name).collect();
         Self {
             scenario_of_leaf,
             series: BTreeMap::new(),
             load: BTreeMap::new(),
             flows: BTreeMap::new(),
+            metrics: Vec::new(),
             signals: SignalTotals::default(),
             now: 0,
             cpu_ns: 0,
@@ -93,6 +96,7 @@ impl OutputTotals {
         for flow in &second.flows {
             self.flows.entry(Arc::clone(&flow.name)).or_default().add(flow);
         }
+        MetricSlice::merge_all(&mut self.metrics, second.metrics.clone());
         self.cpu_ns += second.generator.iter().map(|worker| worker.busy_ns).sum::<u64>();
         self.connections = second.generator.iter().map(|worker| worker.connections).sum();
     }
@@ -129,6 +133,7 @@ impl OutputTotals {
         all.push(load("users_asked", "Users that the load profile asks for.", Gauge, |load| load.asked));
         all.push(load("arrivals_waiting", "Arrivals that are due and wait for a free user.", Gauge, |load| load.waiting));
         all.extend(self.flow_families());
+        all.extend(self.metric_families());
         all.extend(self.signals.families(self.now));
         let cpu = PointValue::Number(self.cpu_ns as f64 / 1e9);
         all.push(family("generator_cpu", "CPU time of the load generator's workers.", Counter, Seconds, vec![(Vec::new(), cpu)]));
@@ -165,6 +170,26 @@ impl OutputTotals {
                 FamilyUnit::Seconds,
                 points(|flow| PointValue::Number(flow.oldest_ns as f64 / 1e9)),
             ),
+        ]
+    }
+
+    /// Of the run so far: how often each was recorded, what counters add up to, and the figures of the others.
+    fn metric_families(&self) -> [MetricFamily<'_>; 3] {
+        let (mut recorded, mut sums, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+        for metric in &self.metrics {
+            let labels = metric_labels(metric);
+            recorded.push((labels.clone(), PointValue::Number(metric.value.count() as f64)));
+            for (figure, value) in metric.value.figures() {
+                match metric.value {
+                    MetricValue::Counter { .. } => sums.push((labels.clone(), PointValue::Number(value))),
+                    _ => levels.push(([labels.clone(), vec![("stat", figure.into())]].concat(), PointValue::Number(value))),
+                }
+            }
+        }
+        [
+            family("metric_recorded", "How often a metric of the test was recorded.", FamilyKind::Counter, FamilyUnit::One, recorded),
+            family("metric_sum", "What was added to a counter of the test.", FamilyKind::Counter, FamilyUnit::One, sums),
+            family("metric", "A trend, gauge or rate of the test, of the run so far.", FamilyKind::Gauge, FamilyUnit::One, levels),
         ]
     }
 
@@ -243,6 +268,18 @@ pub(crate) fn labels(key: &SeriesKey) -> PointLabels {
     }
     if key.kind != SeriesKind::Iteration {
         labels.push(("name", Arc::clone(&key.name)));
+    }
+    labels
+}
+
+/// `metric`, `unit`, and `tags` of a part.
+pub(crate) fn metric_labels(metric: &MetricSlice) -> PointLabels {
+    let mut labels = vec![("metric", Arc::clone(&metric.name))];
+    if !metric.unit.is_empty() {
+        labels.push(("unit", Arc::clone(&metric.unit)));
+    }
+    if !metric.tags.is_empty() {
+        labels.push(("tags", metric.tags.to_string().into()));
     }
     labels
 }

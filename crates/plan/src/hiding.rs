@@ -43,13 +43,18 @@ impl TestPlan {
         shown.scenarios.iter_mut().for_each(|scenario| hide(&mut scenario.name));
         for threshold in &mut shown.thresholds {
             hide(&mut threshold.label);
-            let Selector { name, scenario, group } = &mut threshold.selector;
+            let Selector { name, scenario, group, tags } = &mut threshold.selector;
             name.iter_mut().chain(scenario).chain(group).for_each(hide);
+            *tags = tags.iter().map(|(name, value)| (secrets.hide(name).into_owned(), secrets.hide(value).into_owned())).collect();
             match &mut threshold.metric {
                 Metric::FlowTime { stage } => stage.iter_mut().for_each(hide),
                 Metric::Signal { name } => hide(name),
+                Metric::Own { name, unit, .. } => [name, unit].into_iter().for_each(hide),
                 _ => {}
             }
+        }
+        for metric in &mut shown.metrics {
+            [&mut metric.name, &mut metric.unit].into_iter().for_each(hide);
         }
         for flow in &mut shown.flows {
             hide(&mut flow.name);

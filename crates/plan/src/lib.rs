@@ -7,6 +7,7 @@
 mod flow;
 mod hiding;
 mod load;
+mod metric_spec;
 mod options;
 mod parameter;
 mod profile;
@@ -15,7 +16,8 @@ mod threshold;
 mod validate;
 
 pub use flow::FlowSpec;
-pub use load::{Load, ScenarioId, ScenarioRun};
+pub use load::{Load, RunRole, ScenarioId, ScenarioRun};
+pub use metric_spec::{MetricKind, MetricSpec};
 pub use options::RunOptions;
 pub use parameter::{Parameter, ParameterKind, ParameterOrigin, ParameterValue};
 pub use profile::{ClosedStage, IterationSplit, LoadProfile, OpenStage, Timing};

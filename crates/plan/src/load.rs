@@ -9,6 +9,30 @@ use crate::{LoadProfile, OpenStage};
 #[serde(transparent)]
 pub struct ScenarioId(pub u32);
 
+/// What a leaf is there for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunRole {
+    #[default]
+    Load,
+    /// It runs once, before the load: where anything of it fails, the load does not run. It is no part of what is measured.
+    SetUp,
+    /// It runs once, after all else, however the run came to its end. It is no part of what is measured.
+    TearDown,
+}
+
+impl RunRole {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    fn is_load(&self) -> bool {
+        *self == RunRole::Load
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// One scenario under one load profile: a leaf of the tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioRun {
@@ -19,12 +43,17 @@ pub struct ScenarioRun {
     pub users_max: Option<u64>,
     /// Overrides [`crate::RunOptions::graceful_stop_ns`] for this leaf.
     pub graceful_stop_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "RunRole::is_load")]
+    pub role: RunRole,
+    /// It begins so long after its turn has come. Nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_after_ns: u64,
 }
 
 impl ScenarioRun {
     /// A leaf with the default bound on its users and the run's graceful stop.
     pub fn new(scenario: ScenarioId, profile: LoadProfile) -> Self {
-        Self { scenario, profile, users_max: None, graceful_stop_ns: None }
+        Self { scenario, profile, users_max: None, graceful_stop_ns: None, role: RunRole::Load, start_after_ns: 0 }
     }
 
     /// Users that the profile is certain to have at once. Open load has as many as the target makes wait, which no plan knows; of what starts at
@@ -111,7 +140,7 @@ impl Load {
             }
             Load::Parallel(parts) => parts.iter().for_each(|part| part.find_set_ups(prepares, number, found)),
             Load::Run(run) => {
-                if prepares && run.runs_once() {
+                if prepares && run.runs_once() || run.role == RunRole::SetUp {
                     found.push(*number);
                 }
                 *number += 1;
@@ -124,7 +153,7 @@ impl Load {
         match self {
             Load::Sequence(parts) => parts.iter().map(Load::duration_ns).sum(),
             Load::Parallel(parts) => parts.iter().map(Load::duration_ns).try_fold(0, |max, part| Some(part?.max(max))),
-            Load::Run(run) => run.profile.duration_ns(),
+            Load::Run(run) => run.profile.duration_ns().map(|duration| duration + run.start_after_ns),
         }
     }
 }

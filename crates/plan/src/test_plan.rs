@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FlowSpec, Load, LoadProfile, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
+use crate::{FlowSpec, Load, LoadProfile, MetricSpec, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
 
 /// A scenario's name and the options that hold for every user that runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct TestPlan {
     /// Indexed by [`ScenarioId`].
     pub scenarios: Vec<Scenario>,
     pub load: Load,
+    /// Runs after all load, however it came to its end; its leaf's number is the one after those of the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tear_down: Option<ScenarioRun>,
     pub thresholds: Vec<Threshold>,
     /// Observers as their builders described them (`{"kind": "process", …}`); read by the binary.
     #[serde(default)]
@@ -30,6 +33,9 @@ pub struct TestPlan {
     /// Journeys that the test follows; events name them by their place in this list.
     #[serde(default)]
     pub flows: Vec<FlowSpec>,
+    /// Metrics of the test's own; scripts name them by their place in this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSpec>,
     /// Simulated endpoints as the test describes them; read by `script`, which runs them.
     #[serde(default)]
     pub stubs: Vec<serde_json::Value>,
@@ -41,7 +47,7 @@ pub struct TestPlan {
 
 impl TestPlan {
     /// A plan with these scenarios, named in the order of their [`ScenarioId`]s, and nothing else: no target, parameters, thresholds,
-    /// observers, flows or stubs, and the default options. Set what a test needs besides by struct update, or field by field.
+    /// observers, flows, metrics or stubs, and the default options. Set what a test needs besides by struct update, or field by field.
     pub fn new<S: Into<String>>(name: impl Into<String>, scenarios: impl IntoIterator<Item = S>, load: Load) -> Self {
         Self {
             name: name.into(),
@@ -49,9 +55,11 @@ impl TestPlan {
             parameters: Vec::new(),
             scenarios: scenarios.into_iter().map(|name| Scenario { name: name.into() }).collect(),
             load,
+            tear_down: None,
             thresholds: Vec::new(),
             observers: Vec::new(),
             flows: Vec::new(),
+            metrics: Vec::new(),
             stubs: Vec::new(),
             options: RunOptions::default(),
             secrets: Secrets::default(),
@@ -61,6 +69,11 @@ impl TestPlan {
     /// [`TestPlan::new`] with a single scenario under one load profile.
     pub fn of_scenario(name: impl Into<String>, scenario: impl Into<String>, profile: LoadProfile) -> Self {
         Self::new(name, [scenario], Load::Run(ScenarioRun::new(ScenarioId(0), profile)))
+    }
+
+    /// The leaves of the load, and the tear-down.
+    pub fn leaves(&self) -> Vec<&ScenarioRun> {
+        self.load.leaves().into_iter().chain(&self.tear_down).collect()
     }
 
     /// Leaves that prepare load, and the scenario of each: where one throws, what comes after it makes no sense.
@@ -77,6 +90,7 @@ impl TestPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunRole;
 
     #[test]
     fn what_runs_once_before_load_in_a_sequence_is_a_set_up() {
@@ -88,5 +102,7 @@ mod tests {
         assert_eq!(set_ups(Load::Parallel(vec![once(), Load::Sequence(vec![once(), load()])])), [1]);
         assert_eq!(set_ups(Load::Sequence(vec![once(), once()])), [] as [u32; 0]);
         assert_eq!(set_ups(Load::Sequence(vec![load(), once(), load()])), [1]);
+        let declared = ScenarioRun { role: RunRole::SetUp, ..ScenarioRun::new(ScenarioId(0), LoadProfile::burst(1)) };
+        assert_eq!(set_ups(Load::Sequence(vec![Load::Run(declared), once()])), [0]);
     }
 }

@@ -1,6 +1,10 @@
 //! Thresholds: objectives a run must meet. `analysis` evaluates them; here they are only said.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::MetricKind;
 
 /// What is looked at. The definition of each is in docs/metrics.md.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +43,16 @@ pub enum Metric {
     FlowLost,
     /// A signal of an observer, by its full name.
     Signal { name: String },
+    /// Whole iterations.
+    IterationTime,
+    /// A metric of the test's own, in its unit. Of a counter, the count is the sum of what was added, and its rate is per second; of a rate, the
+    /// count is of what was true, and its rate is the *share*, 0 to 1.
+    Own {
+        name: String,
+        kind: MetricKind,
+        #[serde(default)]
+        unit: String,
+    },
 }
 
 impl Metric {
@@ -46,7 +60,8 @@ impl Metric {
     pub fn rate_is_share(&self) -> bool {
         matches!(
             self,
-            Metric::Failures
+            Metric::Own { kind: MetricKind::Rate, .. }
+                | Metric::Failures
                 | Metric::FailedIterations
                 | Metric::ScriptErrors
                 | Metric::Checks
@@ -65,6 +80,9 @@ pub struct Selector {
     pub scenario: Option<String>,
     /// Requests made inside this group.
     pub group: Option<String>,
+    /// Only what carries all of these tags.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Aggregate, FlowSpec, LoadProfile, Metric, OpenStage, TestPlan, Threshold};
+use crate::{Aggregate, FlowSpec, LoadProfile, Metric, MetricSpec, OpenStage, TestPlan, Threshold};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
@@ -16,6 +16,8 @@ pub enum PlanError {
     Threshold { label: String, problem: String },
     #[error("flow \"{name}\": {problem}")]
     Flow { name: String, problem: String },
+    #[error("metric \"{name}\": {problem}")]
+    OwnMetric { name: String, problem: String },
 }
 
 impl TestPlan {
@@ -38,6 +40,7 @@ impl TestPlan {
             profile_problem(&leaf.profile).map_or(Ok(()), |problem| Err(PlanError::Profile { scenario: scenario.to_owned(), problem }))?;
         }
         self.check_flows()?;
+        self.check_metrics()?;
         for threshold in &self.thresholds {
             if let Some(problem) = self.flow_problem(threshold) {
                 return Err(PlanError::Threshold { label: threshold.label.clone(), problem });
@@ -52,6 +55,19 @@ impl TestPlan {
             }
             if !threshold.bound.value.is_finite() {
                 return Err(PlanError::Threshold { label: threshold.label.clone(), problem: "the bound is not a number".to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_metrics(&self) -> Result<(), PlanError> {
+        for (index, metric) in self.metrics.iter().enumerate() {
+            let wrong = |problem: String| Err(PlanError::OwnMetric { name: metric.name.clone(), problem });
+            if self.metrics[..index].iter().any(|earlier| earlier.name == metric.name) {
+                return wrong("two metrics have this name: rename one".to_owned());
+            }
+            if index >= MetricSpec::MAX {
+                return wrong(format!("a test may have at most {} metrics: tell values apart by tags", MetricSpec::MAX));
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
 use crate::timeline::requests::RequestLines;
 use crate::timeline::sparks::Sparks;
-use crate::timeline::{bins, close_up, panels};
+use crate::timeline::{bins, close_up, own_metrics, panels};
 use crate::view::{MarkView, ProvisionalView, ReportView, RunState, TestView, Timeline};
 use crate::words;
 
@@ -26,6 +26,7 @@ pub struct ViewBuilder {
     plan: TestPlan,
     axis: Axis,
     tracks: Tracks,
+    metrics: Tracks,
     sparks: Sparks,
     requests: RequestLines,
     all: Histogram,
@@ -46,6 +47,7 @@ impl ViewBuilder {
             plan: plan.clone(),
             axis: Axis::new(open),
             tracks: Tracks::default(),
+            metrics: Tracks::default(),
             sparks: Sparks::new(),
             requests: RequestLines::new(),
             all: Histogram::new(),
@@ -76,6 +78,9 @@ impl ViewBuilder {
             }
         }
         self.series_overflow += slice.series_overflow;
+        for (signal, point) in own_metrics::lines(slice) {
+            self.signals_left_out |= !self.metrics.push(&signal, &point);
+        }
         if slice.slice > self.next_slice && self.gaps.len() < MARKS_MAX {
             self.gaps.push((self.next_slice, slice.slice));
         }
@@ -100,7 +105,7 @@ impl ViewBuilder {
                 step_seconds: f64::from(step_seconds),
                 panels: panels::build(&self.axis),
                 heat: bins::heat_map(self.axis.steps().iter().map(|step| step.digest().heat.as_slice())),
-                bands: self.tracks.bands(&self.axis),
+                bands: own_metrics::side_by_side(self.metrics.bands(&self.axis)).into_iter().chain(self.tracks.bands(&self.axis)).collect(),
                 marks: marks.collect(),
                 close_ups: Vec::new(),
             },

@@ -61,8 +61,9 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
     };
     let mut case = TestCase::new("the run completed as planned", status);
     case.set_classname("loadstone.run");
-    if let Some(retried) = words::retried(&summary.totals) {
-        case.set_system_out(retried);
+    let told: Vec<String> = words::retried(&summary.totals).into_iter().chain(summary.metrics.iter().map(words::metric_line)).collect();
+    if !told.is_empty() {
+        case.set_system_out(told.join("\n"));
     }
     case.set_time(duration(summary.totals.duration_seconds));
     if !summary.errors.is_empty() {

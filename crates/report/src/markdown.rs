@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{FlowRow, Grade, RequestRow, Summary, ThresholdState};
+use analysis::{FlowRow, Grade, MetricRow, RequestRow, Summary, ThresholdState};
 
 use crate::failure_sample;
 use crate::terminal::Closing;
@@ -24,6 +24,7 @@ pub fn markdown(summary: &Summary, closing: &Closing<'_>) -> String {
     times("Request", &summary.requests, &mut out);
     times("Group", &summary.groups, &mut out);
     flows(&summary.flows, &mut out);
+    metrics(&summary.metrics, &mut out);
     checks(summary, &mut out);
     errors(summary, &mut out);
     totals(summary, closing, &mut out);
@@ -179,6 +180,15 @@ fn flows(rows: &[FlowRow], out: &mut String) {
         line!(out, "- **{}**: {}", text(&flow.name), text(&said));
     }
     out.push('\n');
+}
+
+fn metrics(rows: &[MetricRow], out: &mut String) {
+    for row in rows.iter().take(ROWS_MAX) {
+        line!(out, "- metric {}", text(&words::metric_line(row)));
+    }
+    if !rows.is_empty() {
+        out.push('\n');
+    }
 }
 
 fn checks(summary: &Summary, out: &mut String) {

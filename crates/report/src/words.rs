@@ -1,7 +1,7 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{FlowRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
-use plan::{IterationSplit, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
+use analysis::{FlowRow, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
+use plan::{IterationSplit, Load, LoadProfile, OpenStage, RunRole, ScenarioRun, TestPlan, Timing};
 use run_directory::HostFacts;
 use units::duration;
 
@@ -10,12 +10,33 @@ use units::duration;
 pub fn load(plan: &TestPlan) -> Vec<String> {
     let mut lines = Vec::new();
     describe(&plan.load, plan, "", &mut lines);
+    if let Some(tear_down) = &plan.tear_down {
+        describe(&Load::Run(tear_down.clone()), plan, "at the end ", &mut lines);
+    }
     lines
 }
 
 /// What was sent again; `None`: nothing.
 pub(crate) fn retried(totals: &RunTotals) -> Option<String> {
     (totals.retried > 0).then(|| format!("{} sent again after an idle close", units::count(totals.retried)))
+}
+
+/// A metric of the test's own with its unit, and its tags where it is a part: `Order value (EUR)`.
+pub(crate) fn metric(row: &MetricRow) -> String {
+    let unit = if row.unit.is_empty() { String::new() } else { format!(" ({})", row.unit) };
+    let tags = if row.tags.is_empty() { String::new() } else { format!(", {}", row.tags) };
+    format!("{}{unit}{tags}", row.name)
+}
+
+/// What a metric of the test's own came to, in one line.
+pub(crate) fn metric_line(row: &MetricRow) -> String {
+    let mut figures = vec![("count", units::count(row.count))];
+    let numbers = [("sum", row.sum), ("per second", row.rate), ("last", row.last), ("mean", row.mean), ("p50", row.at(0.5))];
+    let numbers = numbers.into_iter().chain([("p95", row.at(0.95)), ("p99", row.at(0.99)), ("min", row.min), ("max", row.max)]);
+    figures.extend(numbers.filter_map(|(name, value)| Some((name, units::number(value?)))));
+    figures.extend(row.share.map(|share| ("share", units::share(share))));
+    let figures = figures.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");
+    format!("{}: {figures}", metric(row))
 }
 
 fn describe(load: &Load, plan: &TestPlan, join: &str, lines: &mut Vec<String>) {
@@ -34,7 +55,13 @@ fn describe(load: &Load, plan: &TestPlan, join: &str, lines: &mut Vec<String>) {
 }
 
 fn leaf(run: &ScenarioRun) -> String {
-    let mut text = profile(&run.profile);
+    let mut text = match run.role {
+        RunRole::Load => profile(&run.profile),
+        RunRole::SetUp | RunRole::TearDown => "once, not measured".to_owned(),
+    };
+    if run.start_after_ns > 0 {
+        text = format!("after {}, {text}", duration::format(run.start_after_ns));
+    }
     if let Some(users_max) = run.users_max {
         text.push_str(&format!(" (at most {} at once)", units::counted(users_max, "user")));
     }

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn run(profile: LoadProfile, users_max: Option<u64>) -> Load {
-        Load::Run(ScenarioRun { scenario: ScenarioId(0), profile, users_max, graceful_stop_ns: None })
+        Load::Run(ScenarioRun { users_max, ..ScenarioRun::new(ScenarioId(0), profile) })
     }
 
     fn users(count: u64) -> Load {

@@ -11,7 +11,7 @@ use super::shortfall::{missing_rate, shortfall};
 use super::{DoubtTally, matters};
 use crate::load_time::LoadTime;
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
-use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selects};
+use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selected, selects};
 use crate::{RunTally, ThresholdResult, ThresholdState};
 
 /// Chance at which too few samples beyond a bound say that a percentile is beyond it.
@@ -49,7 +49,7 @@ fn open_because(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option
     let upper = matches!(threshold.bound.comparison, Comparison::Below | Comparison::AtMost);
     let lower = matches!(threshold.bound.comparison, Comparison::Above | Comparison::AtLeast);
     match (result.state, &threshold.metric, threshold.aggregate) {
-        (ThresholdState::Failed, metric, _) if upper && (is_time(metric) || is_iteration_time(threshold)) => {
+        (ThresholdState::Failed, metric, _) if upper && is_time(metric) => {
             let of_generator = || late_generator(run, tally, result).map(OpenReason::Generator);
             too_few_samples(run, threshold, value).map(OpenReason::TooFewSamples).or_else(of_generator)
         }
@@ -61,11 +61,6 @@ fn open_because(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option
         }
         _ => None,
     }
-}
-
-fn is_iteration_time(threshold: &Threshold) -> bool {
-    let is_time = matches!(threshold.aggregate, Aggregate::Quantile(_) | Aggregate::Mean | Aggregate::Max);
-    threshold.metric == Metric::Iterations && is_time
 }
 
 /// Of a percentile with too few samples beyond it, the count beyond the bound is held against chance: were the objective just met, it would be
@@ -164,7 +159,7 @@ fn windows(run: &Run, result: &ThresholdResult) -> Vec<(u32, u32)> {
 
 fn measured<'a>(slices: impl Iterator<Item = &'a Snapshot>, threshold: &Threshold) -> Histogram {
     let mut all = Histogram::new();
-    for series in slices.flat_map(|slice| &slice.series).filter(|series| selects(threshold, &series.key)) {
+    for series in slices.flat_map(|slice| selected(threshold, slice)) {
         all.merge(if threshold.metric == Metric::ServiceTime { &series.service } else { &series.response });
     }
     all
@@ -178,7 +173,7 @@ fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
     let judged = |slice: &Snapshot| slice.slice >= threshold.after_seconds;
     let (mut count, mut failed) = (0, 0);
     let slices = run.slices.iter().filter(|slice| judged(slice));
-    for series in slices.flat_map(|slice| &slice.series).filter(|series| selects(threshold, &series.key)) {
+    for series in slices.flat_map(|slice| selected(threshold, slice)) {
         count += series.count;
         failed += series.failed;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use metrics::{SignalKind, SignalPoint, Snapshot};
-use plan::{Aggregate, Comparison, Metric, Threshold, Window};
+use plan::{Aggregate, Comparison, Metric, MetricKind, Threshold, Window};
 use run_directory::SignalSeries;
 
 use super::samples::{self, MeasuredValue, ThresholdSamples, WorstWindow, measure_points};
@@ -353,6 +353,8 @@ impl Judge {
         let is_known = match self.threshold.metric {
             Metric::Signal { .. } => true,
             Metric::ScriptErrors => self.threshold.selector.scenario.is_none(),
+            // Nothing was added to it.
+            Metric::Own { kind: MetricKind::Counter, .. } => self.threshold.aggregate == Aggregate::Count,
             _ => false,
         };
         let nothing = !self.samples.any() && !is_known;

@@ -146,7 +146,7 @@ fn interval_of(run: &Run, threshold: &Threshold) -> Option<(f64, f64)> {
     let mut seconds = Vec::new();
     for slice in run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds) {
         let mut second = Vec::new();
-        for series in slice.series.iter().filter(|series| samples::selects(threshold, &series.key)) {
+        for series in samples::selected(threshold, slice) {
             let times = if is_service { CensoredTimes::service(series) } else { CensoredTimes::response(series) };
             if !times.censored.is_empty() {
                 return None;

@@ -1,6 +1,6 @@
 //! The samples that a threshold's selector picks, over the run or one window, and what is measured from them.
 
-use metrics::{FlowSlice, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot};
+use metrics::{FlowSlice, Histogram, MetricValue, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot, Tags};
 use plan::{Aggregate, Metric, Selector, Threshold};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
@@ -22,6 +22,8 @@ pub(crate) struct ThresholdSamples {
     span: RateSpan,
     /// Of the response times of all that ended. Nanoseconds.
     response_sum: u128,
+    /// Of a metric of the test's own.
+    own: Option<MetricValue>,
 }
 
 /// A level that was read again and again.
@@ -88,16 +90,29 @@ pub(super) struct WorstWindow {
 pub(crate) fn kind_of(metric: &Metric) -> Option<SeriesKind> {
     match metric {
         Metric::ResponseTime | Metric::ServiceTime | Metric::ScheduleLag | Metric::Requests | Metric::Failures => Some(SeriesKind::Request),
-        Metric::Iterations | Metric::FailedIterations | Metric::ScriptErrors => Some(SeriesKind::Iteration),
+        Metric::Iterations | Metric::FailedIterations | Metric::ScriptErrors | Metric::IterationTime => Some(SeriesKind::Iteration),
         Metric::Checks | Metric::PassedChecks | Metric::FailedChecks => Some(SeriesKind::Check),
         Metric::GroupTime => Some(SeriesKind::Group),
-        Metric::FlowTime { .. } | Metric::FlowBacklog | Metric::FlowLost | Metric::Signal { .. } => None,
+        Metric::FlowTime { .. } | Metric::FlowBacklog | Metric::FlowLost | Metric::Signal { .. } | Metric::Own { .. } => None,
     }
 }
 
-/// Whether the threshold selects a series.
+/// Whether something carries all the tags that the threshold asks for.
+fn carries(threshold: &Threshold, tags: &Tags) -> bool {
+    threshold.selector.tags.iter().all(|(name, value)| tags.get(name) == Some(value))
+}
+
+/// What the slice has of the series that the threshold selects: each whole, or its parts by the tags asked for.
+pub(crate) fn selected<'a>(threshold: &'a Threshold, slice: &'a Snapshot) -> impl Iterator<Item = &'a SeriesSlice> {
+    let by_tags = !threshold.selector.tags.is_empty();
+    let whole = slice.series.iter().filter(move |_| !by_tags);
+    let parts = slice.tagged.iter().filter(move |part| by_tags && carries(threshold, &part.tags)).map(|part| &part.series);
+    whole.chain(parts).filter(|series| selects(threshold, &series.key))
+}
+
+/// Whether the threshold selects a series, by whatever tags.
 pub(crate) fn selects(threshold: &Threshold, key: &SeriesKey) -> bool {
-    let Selector { name, scenario, group } = &threshold.selector;
+    let Selector { name, scenario, group, tags: _ } = &threshold.selector;
     let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
     kind_of(&threshold.metric) == Some(key.kind) && fits(name, &key.name) && fits(scenario, &key.scenario) && fits(group, &key.group)
 }
@@ -106,9 +121,12 @@ impl ThresholdSamples {
     /// Adds what the slice holds for the threshold; whether there was anything. `load`: of what the threshold selects, as known by the slice's end.
     pub(crate) fn add(&mut self, threshold: &Threshold, slice: &Snapshot, load: LoadTime) -> bool {
         let (mut any, before) = (false, self.count);
-        for series in slice.series.iter().filter(|series| selects(threshold, &series.key)) {
+        for series in selected(threshold, slice) {
             any = true;
             self.add_series(&threshold.metric, series);
+        }
+        if let Metric::Own { name, .. } = &threshold.metric {
+            any |= self.add_own(threshold, name, slice);
         }
         for flow in slice.flows.iter().filter(|flow| threshold.selector.name.as_deref() == Some(&flow.name)) {
             any |= self.add_flow(&threshold.metric, flow);
@@ -151,13 +169,28 @@ impl ThresholdSamples {
         }
     }
 
+    /// The whole of a metric of the test's own, or its parts by the tags asked for.
+    fn add_own(&mut self, threshold: &Threshold, name: &str, slice: &Snapshot) -> bool {
+        let (by_tags, before) = (!threshold.selector.tags.is_empty(), self.count);
+        for part in slice.metrics.iter().filter(|part| *part.name == *name && part.tags.is_empty() != by_tags) {
+            if carries(threshold, &part.tags) {
+                self.count += part.value.count();
+                match &mut self.own {
+                    Some(own) => own.merge(&part.value),
+                    None => self.own = Some(part.value.clone()),
+                }
+            }
+        }
+        self.count > before
+    }
+
     fn add_series(&mut self, metric: &Metric, series: &SeriesSlice) {
         self.count += series.count;
         self.failed += series.failed;
         self.script_errors += series.script_errors;
         self.response_sum += series.response.sum();
         match metric {
-            Metric::ResponseTime | Metric::GroupTime => {
+            Metric::ResponseTime | Metric::GroupTime | Metric::IterationTime => {
                 self.times.merge(&series.response);
                 self.censored.merge(&series.censored);
                 self.failed_times.merge(&series.failed_response);
@@ -180,7 +213,8 @@ impl ThresholdSamples {
             | Metric::FlowTime { .. }
             | Metric::FlowBacklog
             | Metric::FlowLost
-            | Metric::Signal { .. } => {}
+            | Metric::Signal { .. }
+            | Metric::Own { .. } => {}
         }
     }
 
@@ -217,6 +251,7 @@ impl ThresholdSamples {
         let share = |part: u64| if self.count > 0 { MeasuredValue::Value(part as f64 / self.count as f64) } else { MeasuredValue::NoData };
         match (metric, aggregate) {
             (Metric::FlowBacklog, aggregate) => self.levels.measure(aggregate),
+            (Metric::Own { .. }, aggregate) => self.measure_own(aggregate, window_seconds),
             (Metric::Checks, Aggregate::Count) => MeasuredValue::Value(self.count as f64),
             (metric, Aggregate::Count) if metric.rate_is_share() => MeasuredValue::Value(self.part(metric) as f64),
             (metric, Aggregate::Rate) if metric.rate_is_share() => share(self.part(metric)),
@@ -237,6 +272,38 @@ impl ThresholdSamples {
         }
     }
 
+    /// In the metric's unit. What nothing was added to is zero.
+    fn measure_own(&self, aggregate: Aggregate, window_seconds: Option<f64>) -> MeasuredValue {
+        let value = match (&self.own, aggregate) {
+            (None, Aggregate::Count) => Some(0.0),
+            (None, _) => None,
+            (Some(MetricValue::Trend(values)), aggregate) => match aggregate {
+                Aggregate::Count => Some(values.count() as f64),
+                Aggregate::Mean => values.mean(),
+                Aggregate::Min => values.min(),
+                Aggregate::Max => values.max(),
+                Aggregate::Quantile(q) => values.quantile(q),
+                Aggregate::Rate | Aggregate::Last => None,
+            },
+            (Some(MetricValue::Counter { sum, .. }), Aggregate::Count) => Some(*sum),
+            (Some(MetricValue::Counter { sum, count }), Aggregate::Rate) => match self.per_second(window_seconds) {
+                MeasuredValue::Value(recorded) => Some(recorded * sum / (*count).max(1) as f64),
+                _ => None,
+            },
+            (Some(MetricValue::Gauge(gauge)), aggregate) => match aggregate {
+                Aggregate::Last => Some(gauge.last),
+                Aggregate::Mean => Some(gauge.sum / gauge.count.max(1) as f64),
+                Aggregate::Min => Some(gauge.min),
+                Aggregate::Max => Some(gauge.max),
+                Aggregate::Count | Aggregate::Rate | Aggregate::Quantile(_) => None,
+            },
+            (Some(MetricValue::Rate { hits, .. }), Aggregate::Count) => Some(*hits as f64),
+            (Some(MetricValue::Rate { hits, count }), Aggregate::Rate) => Some(*hits as f64 / (*count).max(1) as f64),
+            (Some(MetricValue::Counter { .. } | MetricValue::Rate { .. }), _) => None,
+        };
+        value.map_or(MeasuredValue::NoData, MeasuredValue::Value)
+    }
+
     fn censored_times(&self) -> CensoredTimes<'_> {
         CensoredTimes { ended: &self.times, censored: &self.censored, failed: &self.failed_times }
     }
@@ -248,7 +315,15 @@ impl ThresholdSamples {
 }
 
 pub(crate) fn is_time(metric: &Metric) -> bool {
-    matches!(metric, Metric::ResponseTime | Metric::ServiceTime | Metric::ScheduleLag | Metric::GroupTime | Metric::FlowTime { .. })
+    matches!(
+        metric,
+        Metric::ResponseTime
+            | Metric::ServiceTime
+            | Metric::ScheduleLag
+            | Metric::GroupTime
+            | Metric::IterationTime
+            | Metric::FlowTime { .. }
+    )
 }
 
 /// Whether the slice holds something that ended, was interrupted or was checked under the key; for listing known names.

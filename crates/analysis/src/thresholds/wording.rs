@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use metrics::SeriesKey;
-use plan::{Aggregate, Comparison, Metric, Selector, Threshold};
+use plan::{Aggregate, Comparison, Metric, MetricKind, Selector, Threshold};
 
 use super::samples::{self, MeasuredValue, WorstWindow};
 use crate::ThresholdState;
+use crate::own_metrics;
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 
 /// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms); bound below 50 ms (12,000 samples, 120 beyond it)`.
@@ -39,7 +40,7 @@ pub(super) fn detail(
     }
     text.push_str(&format!("; bound {} {}", comparison(threshold.bound.comparison), value(threshold.bound.value)));
     if let Aggregate::Quantile(q) = threshold.aggregate
-        && samples::is_time(&threshold.metric)
+        && (samples::is_time(&threshold.metric) || matches!(threshold.metric, Metric::Own { .. }))
     {
         let beyond = samples_beyond(worst.samples, q);
         let few = if beyond < SAMPLES_BEYOND_MIN { ", too few to rely on" } else { "" };
@@ -62,6 +63,11 @@ pub(super) fn so_far(detail: &str, state: ThresholdState, failing: bool) -> Stri
 /// Why there was nothing to judge, with the names that were seen.
 pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signals: &BTreeSet<String>, list_max: usize) -> String {
     let Some(kind) = samples::kind_of(&threshold.metric) else {
+        if let Metric::Own { name, .. } = &threshold.metric {
+            let tags = &threshold.selector.tags;
+            let said = tags.iter().map(|(tag, value)| format!(" with {tag}={value}")).collect::<String>();
+            return format!("nothing was recorded under the metric \"{name}\"{said}");
+        }
         let Metric::Signal { name } = &threshold.metric else {
             let name = threshold.selector.name.as_deref().unwrap_or_default();
             return format!(
@@ -80,7 +86,7 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
     if of_kind.is_empty() {
         return format!("no {noun} ended, so there is nothing to judge");
     }
-    let Selector { name, scenario, group } = &threshold.selector;
+    let Selector { name, scenario, group, tags } = &threshold.selector;
     let field = |key: &'_ SeriesKey, which: usize| [&key.name, &key.scenario, &key.group][which].to_string();
     for (which, (noun, wanted)) in [(noun, name), ("scenario", scenario), ("group", group)].into_iter().enumerate() {
         if let Some(wanted) = wanted
@@ -89,6 +95,10 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
             let names: BTreeSet<String> = of_kind.iter().map(|key| field(key, which)).filter(|name| !name.is_empty()).collect();
             return format!("no {noun} is named \"{wanted}\"; {}", list(&names, list_max));
         }
+    }
+    if !tags.is_empty() && of_kind.iter().any(|key| samples::selects(threshold, key)) {
+        let tags = tags.iter().map(|(tag, value)| format!("{tag}={value}")).collect::<Vec<_>>().join(", ");
+        return format!("no {noun} that it selects carried {tags}");
     }
     if of_kind.iter().any(|key| samples::selects(threshold, key)) {
         if let plan::Window::Every { seconds } = threshold.window {
@@ -131,6 +141,8 @@ fn subject(threshold: &Threshold) -> String {
         (Metric::PassedChecks, Aggregate::Rate) => "the share of passed checks".to_owned(),
         (Metric::Checks | Metric::FailedChecks, Aggregate::Rate) => "the share of failed checks".to_owned(),
         (Metric::FlowLost, Aggregate::Rate) => "the lost share".to_owned(),
+        (Metric::Own { kind: MetricKind::Rate, .. }, Aggregate::Rate) => "the share".to_owned(),
+        (Metric::Own { kind: MetricKind::Counter, .. }, Aggregate::Count) => "the sum".to_owned(),
         (_, Aggregate::Count) => "the count".to_owned(),
         (_, Aggregate::Rate) => "the rate".to_owned(),
         (_, Aggregate::Mean) => "the mean".to_owned(),
@@ -153,6 +165,11 @@ fn comparison(comparison: Comparison) -> &'static str {
 fn in_unit(threshold: &Threshold, value: f64) -> String {
     match (&threshold.metric, threshold.aggregate) {
         (Metric::Signal { .. } | Metric::FlowBacklog, _) => units::number(value),
+        (Metric::Own { kind: MetricKind::Rate, .. }, Aggregate::Rate) => units::share(value),
+        (Metric::Own { kind: MetricKind::Rate, .. }, Aggregate::Count) => units::number(value),
+        (Metric::Own { kind: MetricKind::Trend, .. }, Aggregate::Count) => units::number(value),
+        (Metric::Own { unit, .. }, Aggregate::Rate) => format!("{}/s", own_metrics::in_unit(value, unit)),
+        (Metric::Own { unit, .. }, _) => own_metrics::in_unit(value, unit),
         (_, Aggregate::Count) => units::number(value),
         (metric, Aggregate::Rate) if metric.rate_is_share() => units::share(value),
         (_, Aggregate::Rate) => units::rate(value),

@@ -56,6 +56,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
 
 fn only_set_ups_began(input: &CheckInput<'_>) -> bool {
     let set_ups = input.plan.set_ups();
-    let mut began = input.tally.leaves().iter().filter(|leaf| leaf.started > 0).peekable();
+    let tear_down = input.plan.load.leaves().len() as u32;
+    let mut began = input.tally.leaves().iter().filter(|leaf| leaf.started > 0 && leaf.leaf < tear_down).peekable();
     began.peek().is_some() && began.all(|leaf| set_ups.contains_key(&leaf.leaf))
 }

@@ -18,6 +18,7 @@ mod held_out;
 mod limits;
 mod live;
 mod made;
+mod metrics;
 mod next;
 mod onsets;
 mod pipeline;

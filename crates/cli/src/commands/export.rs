@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use run_directory::export::{self, TableFormat, flows, per_second, signals};
+use run_directory::export::{self, TableFormat, flows, metrics, per_second, signals};
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
@@ -33,6 +33,8 @@ pub(crate) enum ExportTable {
     Totals,
     /// A row per second and flow.
     Flows,
+    /// A row per second and metric of the test's own, and per part of it by tags.
+    Metrics,
     /// A row per reading of an observer's signal.
     Signals,
 }
@@ -48,6 +50,7 @@ impl ExportArgs {
             ExportTable::Seconds => per_second(&self.run.as_kept()?),
             ExportTable::Totals => analysis::totals_table(&self.run.read()?.2),
             ExportTable::Flows => flows(&self.run.as_kept()?),
+            ExportTable::Metrics => metrics(&self.run.as_kept()?),
             ExportTable::Signals => signals(&self.run.as_kept()?),
         };
         if self.output != Path::new("-") {

@@ -131,10 +131,9 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     let profiles = [Some(&asked.profile), asked.beside.as_ref().map(|(profile, _)| profile)];
     let run = |(index, profile): (u32, &LoadProfile)| {
         Load::Run(ScenarioRun {
-            scenario: ScenarioId(index),
-            profile: profile.clone(),
             users_max: asked.users_max,
             graceful_stop_ns: Some(asked.graceful_stop_ns),
+            ..ScenarioRun::new(ScenarioId(index), profile.clone())
         })
     };
     let leaves: Vec<Load> = (0..).zip(profiles.into_iter().flatten()).map(run).collect();

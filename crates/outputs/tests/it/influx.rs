@@ -34,6 +34,10 @@ fn every_second_is_a_point_with_what_happened_in_it() {
     assert_eq!(apart, 1_000_000_000);
     assert_eq!(field(of("loadstone_flow")[2], "open"), 3.0);
     assert_eq!(field(of("loadstone_load")[0], "users_active"), 7.0);
+    let metrics = of("loadstone_metric");
+    let (value, orders) = (metrics[0], metrics[2]);
+    assert_eq!((metrics.len(), field(value, "min"), field(value, "max"), field(value, "count")), (9, -2.5, 5.0, 2.0));
+    assert_eq!((orders.tag_value("tags").map(ToString::to_string).as_deref(), field(orders, "sum")), (Some("country=DE"), 1.5));
     let signals = of("loadstone_signal");
     let named = |name: &str| signals.iter().filter(|line| line.tag_value("signal").is_some_and(|tag| *tag == name)).collect::<Vec<_>>();
     assert_eq!(named("sessions")[0].tag_value("series").map(ToString::to_string).as_deref(), Some("wait=Lock:tuple"));

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use metrics::{
-    FlowSlice, Histogram, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
+    FlowSlice, Histogram, LeafSlice, MetricSlice, MetricValue, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Signal,
+    SignalKind, SignalPoint, Snapshot, Tags, ValueHistogram,
 };
 use outputs::{Destination, Outputs, RunLabels};
 use plan::{LoadProfile, TestPlan};
@@ -55,6 +56,19 @@ pub(crate) fn second(number: u32) -> Snapshot {
     time.record_n(20_000_000, 4);
     snapshot.flows =
         vec![FlowSlice { name: "Delivery".into(), started: 5, finished: 4, backlog: u64::from(number) + 1, time, ..FlowSlice::default() }];
+    let mut values = ValueHistogram::default();
+    [5.0, -2.5].into_iter().for_each(|value| values.record(value));
+    let metric = |name: &str, tags: &[(&str, &str)], value| MetricSlice {
+        name: name.into(),
+        unit: "EUR".into(),
+        tags: Tags::new(tags.iter().copied()),
+        value,
+    };
+    snapshot.metrics = vec![
+        metric("Order value", &[], MetricValue::Trend(values)),
+        metric("Orders", &[], MetricValue::Counter { count: 3, sum: 4.5 }),
+        metric("Orders", &[("country", "DE")], MetricValue::Counter { count: 1, sum: 1.5 }),
+    ];
     snapshot
 }
 

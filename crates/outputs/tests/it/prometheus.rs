@@ -117,6 +117,10 @@ fn what_is_written_can_be_asked_for() {
         assert_eq!(server.value(&format!(r#"loadstone_users_active{{run="{id}"}}"#)), 7.0);
         assert_eq!(server.value(&format!(r#"loadstone_flows_total{{run="{id}",flow="Delivery",outcome="finished"}}"#)), 5.0 * 4.0);
         assert_eq!(server.value(&format!(r#"loadstone_flows_open{{run="{id}"}}"#)), 5.0);
+        assert_eq!(server.value(&format!(r#"loadstone_metric_sum_total{{run="{id}",metric="Orders",tags=""}}"#)), 5.0 * 4.5);
+        assert_eq!(server.value(&format!(r#"loadstone_metric_sum_total{{run="{id}",metric="Orders",tags="country=DE"}}"#)), 5.0 * 1.5);
+        assert_eq!(server.value(&format!(r#"loadstone_metric{{run="{id}",metric="Order value",stat="min",unit="EUR"}}"#)), -2.5);
+        assert_eq!(server.value(&format!(r#"loadstone_metric_recorded_total{{run="{id}",metric="Order value"}}"#)), 10.0);
         let sessions = server.query(&format!(r#"loadstone_signal{{run="{id}",observer="postgres",signal="sessions",unit="sessions"}}"#));
         assert_eq!((sessions[0].0["series"].as_str(), sessions[0].1), (Some("wait=Lock:tuple"), 3.0));
         assert_eq!(server.value(&format!(r#"loadstone_signal_counter_total{{run="{id}",signal="cpu"}}"#)), 4.0 * 0.5);

@@ -29,6 +29,10 @@ fn plain_statsd_carries_everything_in_its_names() {
         "loadstone.Buy.users_active:7|g",
         "loadstone.Delivery.flow_time.max:0.02|g",
         "loadstone.postgres.memory.signal:1000000|g",
+        "loadstone.Orders.metric.sum:4.5|c",
+        "loadstone.Orders.country_DE.metric.sum:1.5|c",
+        "loadstone.Order_value.metric.max:5|g",
+        "loadstone.Order_value.metric.min:-2.5|g",
     ] {
         assert!(lines.iter().any(|sent| sent == line), "no {line} in {lines:#?}");
     }
@@ -43,6 +47,8 @@ fn dogstatsd_carries_tags() {
     let wanted = "loadstone.requests:1|c|#scenario:Buy,name:GET /a_ b=\"c d\",outcome:status,run:r1,test:Shop";
     assert!(lines.iter().any(|sent| sent == wanted), "no {wanted} in {lines:#?}");
     let wanted = "loadstone.signal:-1|g|#observer:postgres,signal:sessions,series:wait=Lock:tuple,unit:sessions,run:r1,test:Shop";
+    assert!(lines.iter().any(|sent| sent == wanted), "no {wanted} in {lines:#?}");
+    let wanted = "loadstone.metric.sum:1.5|c|#metric:Orders,unit:EUR,tags:country=DE,run:r1,test:Shop";
     assert!(lines.iter().any(|sent| sent == wanted), "no {wanted} in {lines:#?}");
     assert!(lines.iter().all(|line| line.split('|').count() == 3), "{lines:#?}");
 }

@@ -3,6 +3,7 @@
 //! Deliberately absent: standard output. Everything here returns text or writes to what it is handed.
 
 mod flows;
+mod metrics;
 mod progress;
 mod provisional;
 mod resources;

@@ -3,7 +3,7 @@
 use analysis::{Confidence, Finding, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
-use super::{flows, resources, signals, tables};
+use super::{flows, metrics, resources, signals, tables};
 use crate::failure_sample;
 use crate::view::RunState;
 use crate::words;
@@ -31,6 +31,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
         findings(&summary.verdict.findings, style),
         tables::times(summary, style),
         flows::flows(summary, style),
+        metrics::metrics(summary, style),
         resources::resources(summary, style),
         signals::signals(summary, style),
         checks(summary, style),

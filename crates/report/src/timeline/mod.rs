@@ -9,6 +9,7 @@ pub(crate) mod bins;
 pub(crate) mod close_up;
 pub(crate) mod digest;
 mod grid;
+pub(crate) mod own_metrics;
 pub(crate) mod panels;
 pub(crate) mod requests;
 pub(crate) mod sparks;

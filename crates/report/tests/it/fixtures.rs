@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use analysis::{
     ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow,
-    Grade, Percentile, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult, ThresholdState,
-    TimeStats, Validity, ValidityCheck, Verdict,
+    Grade, MetricRow, Percentile, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult,
+    ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
 };
 use metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
-    SlowSample, Snapshot, TraceId,
+    SlowSample, Snapshot, Tags, TraceId,
 };
 use plan::{
-    Aggregate, Bound, Comparison, Load, LoadProfile, Metric, Parameter, ParameterKind, ParameterOrigin, ScenarioId, ScenarioRun, Selector,
-    TestPlan, Threshold, Window,
+    Aggregate, Bound, Comparison, Load, LoadProfile, Metric, MetricKind, Parameter, ParameterKind, ParameterOrigin, ScenarioId,
+    ScenarioRun, Selector, TestPlan, Threshold, Window,
 };
 use run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
@@ -325,6 +325,8 @@ pub(crate) fn summary() -> Summary {
         ],
         flows: Vec::new(),
         checks: vec![CheckRow { key: key(SeriesKind::Check, "Buy a ticket", "has a ticket id"), passed: 6000, failed: 0 }],
+        metrics: Vec::new(),
+        tagged: Vec::new(),
         errors: Vec::new(),
         resources: Vec::new(),
         signals: Vec::new(),
@@ -500,6 +502,27 @@ pub(crate) fn empty_summary() -> Summary {
     summary.verdict.validity = Validity { grade: Grade::Valid, checks: Vec::new() };
     summary.verdict.findings = Findings { findings: Vec::new(), remark: "cannot tell: nothing was measured".to_owned() };
     summary
+}
+
+/// A metric of the test's own with all that any kind has.
+pub(crate) fn metric_row() -> MetricRow {
+    let percentiles = times(&even(500, 1, 9)).percentiles;
+    MetricRow {
+        name: "Order value".to_owned(),
+        kind: MetricKind::Trend,
+        unit: "EUR".to_owned(),
+        tags: Tags::new([("country", "DE")]),
+        count: 1_200,
+        sum: Some(3_400.0),
+        rate: Some(56.7),
+        hits: Some(600),
+        share: Some(0.5),
+        last: Some(7.0),
+        mean: Some(20.25),
+        min: Some(-3.0),
+        max: Some(99.0),
+        percentiles,
+    }
 }
 
 pub(crate) fn arc(text: &str) -> Arc<str> {

@@ -36,6 +36,39 @@ fn valid_and_passed_at_120_columns() {
 }
 
 #[test]
+fn metrics_of_the_test_have_the_columns_that_any_of_them_has() {
+    let mut summary = fixtures::summary();
+    assert!(!plain(&summary, 80).contains("Metrics"));
+    let none = analysis::MetricRow {
+        rate: None,
+        hits: None,
+        share: None,
+        last: None,
+        sum: None,
+        mean: None,
+        min: None,
+        max: None,
+        ..fixtures::metric_row()
+    };
+    let none = analysis::MetricRow { percentiles: Vec::new(), ..none };
+    let row = |name: &str, kind, tags| analysis::MetricRow { name: name.to_owned(), kind, tags, ..none.clone() };
+    let percentile = |quantile, value| analysis::Percentile { quantile, value, low: None, high: None, samples_beyond: 12, doubt: None };
+    let percentiles = vec![percentile(0.5, Some(12.5)), percentile(0.95, Some(80.0)), percentile(0.99, None)];
+    let spread = |row| analysis::MetricRow { mean: Some(20.25), min: Some(-3.0), max: Some(99.0), percentiles: percentiles.clone(), ..row };
+    summary.metrics = vec![
+        spread(row("Order value", plan::MetricKind::Trend, metrics::Tags::default())),
+        spread(row("Order value", plan::MetricKind::Trend, metrics::Tags::new([("country", "DE")]))),
+        analysis::MetricRow { sum: Some(3_400.0), rate: Some(56.7), ..row("Sales", plan::MetricKind::Counter, metrics::Tags::default()) },
+    ];
+    let text = plain(&summary, 100);
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Metrics")).take(4).collect();
+    insta::assert_snapshot!(table.join("\n"));
+    let junit = report::junit(&summary, RunState::Completed, "");
+    assert!(junit.contains("Sales (EUR): count 1,200, sum 3,400, per second 56.7"), "{junit}");
+    assert!(junit.contains("Order value (EUR), country=DE: count 1,200, mean 20.2, p50 12.5, p95 80, min −3, max 99"), "{junit}");
+}
+
+#[test]
 fn narrow_terminals_keep_what_matters() {
     insta::assert_snapshot!(plain(&fixtures::failed_summary(), 48));
 }

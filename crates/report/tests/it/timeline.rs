@@ -238,6 +238,11 @@ fn column_ids_are_unique_and_documented() {
     let stage = metrics::FlowStageSlice { name: "picked".into(), backlog: 1, ..Default::default() };
     let flow = metrics::FlowSlice { name: "Time to send".into(), finished: 200, time: fixtures::even(200, 1, 5), ..Default::default() };
     run.slices[0].flows.push(metrics::FlowSlice { started: 201, backlog: 1, stages: vec![stage], ..flow });
+    let mut values = metrics::ValueHistogram::default();
+    values.record(5.0);
+    let value = metrics::MetricValue::Trend(values);
+    let metric = metrics::MetricSlice { name: "Order value".into(), unit: "EUR".into(), tags: metrics::Tags::default(), value };
+    run.slices[0].metrics.push(metric);
     run.slices[0].generator[0].steal_ns = SECOND / 10;
     run.slices[0].generator[0].throttled_ns = SECOND / 10;
     let view = ReportView::build(&run, &fixtures::summary());
@@ -250,6 +255,9 @@ fn column_ids_are_unique_and_documented() {
     let pattern = |id: &str| {
         id.replace("process:8080/memory", "NAME")
             .replace("Time to send", "NAME")
+            .replace("metrics/Order value{p50}", "metrics/NAME{FIGURE}")
+            .replace("metrics/Order value{p95}", "metrics/NAME{FIGURE}")
+            .replace("metrics/Order value{max}", "metrics/NAME{FIGURE}")
             .replace("/picked", "/STAGE")
             .replace("generator/busy/0", "generator/busy/N")
             .replace("generator/busy/1", "generator/busy/N")
@@ -258,6 +266,28 @@ fn column_ids_are_unique_and_documented() {
     for id in ids {
         assert!(documented.contains(&format!("`{}`", pattern(id))), "{id} is not in docs/timeline.md");
     }
+}
+
+#[test]
+fn metrics_of_the_test_are_a_band_with_lines_side_by_side() {
+    let mut run = fixtures::run(4);
+    for (second, slice) in run.slices.iter_mut().enumerate() {
+        let counter = |tags: metrics::Tags, sum: f64| metrics::MetricSlice {
+            name: "Orders {new}".into(),
+            unit: "".into(),
+            tags,
+            value: metrics::MetricValue::Counter { count: 1, sum },
+        };
+        slice.metrics =
+            vec![counter(metrics::Tags::default(), 10.0 + second as f64), counter(metrics::Tags::new([("country", "DE")]), 3.0)];
+    }
+    let view = ReportView::build(&run, &fixtures::summary());
+    let band = &view.timeline.bands[0];
+    assert_eq!((band.observer.as_str(), band.panels.len(), band.panels[0].title.as_str()), ("metrics", 1, "Orders {new}"));
+    let panel = &band.panels[0];
+    assert!(!panel.stacked, "parts are no layers of the whole");
+    let lines: Vec<(&str, Option<f64>)> = panel.columns.iter().map(|column| (column.label.as_str(), column.values[2])).collect();
+    assert_eq!(lines, [("per second", Some(12.0)), ("per second, country=DE", Some(3.0))]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tables of a run for other tools: CSV, JSON lines, Parquet.
 //!
-//! Read [`ColumnTable`] first. [`per_second`], [`flows`] and [`signals`] make the tables of what was measured; totals per series are
+//! Read [`ColumnTable`] first. [`per_second`], [`flows`], [`metrics()`] and [`signals`] make the tables of what was measured; totals per series are
 //! concluded, so `analysis` fills that one. Column names and units are described in docs/run-directory.md: times are seconds. A further
 //! format is a file that gives a [`TableFormat`], and its line in [`FORMATS`]; the command line then offers it.
 
@@ -13,7 +13,7 @@ mod table_format;
 
 use std::path::Path;
 
-pub use seconds::{flows, kind, per_second, signals};
+pub use seconds::{flows, kind, metrics, per_second, signals};
 pub use table::{ColumnTable, ColumnValues, TableColumn};
 pub use table_format::TableFormat;
 

@@ -1,7 +1,7 @@
 //! The tables of what was measured: every series and every signal, second by second.
 
 use jiff::Timestamp;
-use metrics::{FlowSlice, Histogram, SeriesKind, SeriesSlice, Snapshot};
+use metrics::{FlowSlice, Histogram, MetricSlice, SeriesKind, SeriesSlice, Snapshot};
 
 use super::ColumnTable;
 use crate::Run;
@@ -54,6 +54,25 @@ pub fn flows(run: &Run) -> ColumnTable {
         table.number(name, &rows, |(_, flow)| quantile(&flow.time, q));
     }
     table.integer("overtaken", &rows, |(_, flow)| flow.overtaken.count());
+    table
+}
+
+/// One row per second and metric of the test's own, and per part of it by tags.
+pub fn metrics(run: &Run) -> ColumnTable {
+    let zero = zero_of(run);
+    let rows: Vec<(&Snapshot, &MetricSlice)> =
+        run.slices.iter().flat_map(|slice| slice.metrics.iter().map(move |metric| (slice, metric))).collect();
+    let mut table = ColumnTable::default();
+    table.integer("second", &rows, |(slice, _)| u64::from(slice.slice));
+    table.instant("time", &rows, |(slice, _)| at(zero, slice.start));
+    table.text("metric", &rows, |(_, metric)| metric.name.clone());
+    table.text("unit", &rows, |(_, metric)| metric.unit.clone());
+    table.text("tags", &rows, |(_, metric)| metric.tags.to_string().into());
+    table.integer("count", &rows, |(_, metric)| metric.value.count());
+    for name in ["sum", "share", "last", "mean", "min", "p50", "p95", "p99", "max"] {
+        let figure = |metric: &MetricSlice| metric.value.figures().iter().find(|(figure, _)| *figure == name).map(|(_, value)| *value);
+        table.number(name, &rows, |(_, metric)| figure(metric));
+    }
     table
 }
 

@@ -46,6 +46,28 @@ fn parquet_reads_back_row_by_row() {
 }
 
 #[test]
+fn metrics_are_a_row_per_second_and_part() {
+    let mut run = run();
+    let mut values = metrics::ValueHistogram::default();
+    [2.5, 10.0].into_iter().for_each(|value| values.record(value));
+    let metric = |name: &str, tags: metrics::Tags, value| metrics::MetricSlice { name: name.into(), unit: "EUR".into(), tags, value };
+    run.slices[1].metrics = vec![
+        metric("Order value", metrics::Tags::default(), metrics::MetricValue::Trend(values)),
+        metric("Orders", metrics::Tags::new([("country", "DE")]), metrics::MetricValue::Counter { count: 2, sum: 3.0 }),
+    ];
+    let table = text(&export::metrics(&run), "csv");
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "second,time,metric,unit,tags,count,sum,share,last,mean,min,p50,p95,p99,max",
+            "1,2026-11-20T18:30:06Z,Order value,EUR,,2,,,,6.25,2.5,2.5,10,10,10",
+            "1,2026-11-20T18:30:06Z,Orders,EUR,country=DE,2,3,,,,,,,,"
+        ]
+    );
+}
+
+#[test]
 fn flows_are_a_row_per_second() {
     let mut run = run();
     let mut time = metrics::Histogram::new();

@@ -1,0 +1,141 @@
+//! Metrics of the test's own, in numbers. Definitions: docs/metrics.md, "Metrics of your own".
+
+use metrics::{MetricSlice, MetricValue, Nanos, Tags};
+use plan::MetricKind;
+use serde::{Deserialize, Serialize};
+
+use crate::load_time::{LoadTime, RateSpan};
+use crate::percentile::value_percentiles;
+use crate::time_stats::Percentile;
+
+/// A metric of the test's own in the summary, or the part of it that carries certain tags. Values are in its unit; what its kind does not have is
+/// absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricRow {
+    pub name: String,
+    pub kind: MetricKind,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Empty: all of it.
+    #[serde(default, skip_serializing_if = "Tags::is_empty")]
+    pub tags: Tags,
+    /// How often it was recorded.
+    pub count: u64,
+    /// Counter: what was added, and how much of it per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Rate: how often it was true, and the share of `count`, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Gauge: what it was set to last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<f64>,
+    /// Trend and gauge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// Trend: as of times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles: Vec<Percentile>,
+}
+
+impl MetricRow {
+    /// The value at one of the listed quantiles, when there were samples enough.
+    pub fn at(&self, quantile: f64) -> Option<f64> {
+        self.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.value
+    }
+}
+
+/// A value as people read it: `12.5 EUR`; `12.5` without a unit.
+pub fn in_unit(value: f64, unit: &str) -> String {
+    if unit.is_empty() { units::number(value) } else { format!("{} {unit}", units::number(value)) }
+}
+
+/// Metrics over the whole run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MetricTallies {
+    all: Vec<MetricTally>,
+}
+
+#[derive(Debug, Clone)]
+struct MetricTally {
+    merged: MetricSlice,
+    recorded: RateSpan,
+}
+
+impl MetricTallies {
+    pub(crate) fn push(&mut self, slice: &MetricSlice, span: (Nanos, Nanos), load: LoadTime) {
+        let known = self.all.iter().position(|mine| mine.merged.name == slice.name && mine.merged.tags == slice.tags);
+        let index = match known {
+            Some(index) => {
+                self.all[index].merged.value.merge(&slice.value);
+                index
+            }
+            None => {
+                self.all.push(MetricTally { merged: slice.clone(), recorded: RateSpan::default() });
+                self.all.len() - 1
+            }
+        };
+        self.all[index].recorded.push(span, slice.value.count(), load);
+    }
+
+    /// Each metric by its name, and behind it its parts.
+    pub(crate) fn rows(&self) -> Vec<MetricRow> {
+        let mut all: Vec<&MetricTally> = self.all.iter().collect();
+        all.sort_by(|a, b| (&a.merged.name, &a.merged.tags).cmp(&(&b.merged.name, &b.merged.tags)));
+        all.into_iter().map(MetricTally::row).collect()
+    }
+}
+
+impl MetricTally {
+    fn row(&self) -> MetricRow {
+        let MetricSlice { name, unit, tags, value } = &self.merged;
+        let kind = match value {
+            MetricValue::Trend(_) => MetricKind::Trend,
+            MetricValue::Counter { .. } => MetricKind::Counter,
+            MetricValue::Gauge(_) => MetricKind::Gauge,
+            MetricValue::Rate { .. } => MetricKind::Rate,
+        };
+        let count = value.count();
+        let empty = MetricRow {
+            name: name.to_string(),
+            kind,
+            unit: unit.to_string(),
+            tags: tags.clone(),
+            count,
+            sum: None,
+            rate: None,
+            hits: None,
+            share: None,
+            last: None,
+            mean: None,
+            min: None,
+            max: None,
+            percentiles: Vec::new(),
+        };
+        match value {
+            MetricValue::Trend(values) => {
+                MetricRow { mean: values.mean(), min: values.min(), max: values.max(), percentiles: value_percentiles(values), ..empty }
+            }
+            MetricValue::Counter { sum, .. } => {
+                let rate = self.recorded.rate(0.0).map(|recorded| recorded * sum / count.max(1) as f64);
+                MetricRow { sum: Some(*sum), rate, ..empty }
+            }
+            MetricValue::Gauge(gauge) => MetricRow {
+                last: Some(gauge.last),
+                mean: Some(gauge.sum / gauge.count.max(1) as f64),
+                min: Some(gauge.min),
+                max: Some(gauge.max),
+                ..empty
+            },
+            MetricValue::Rate { hits, .. } => MetricRow { hits: Some(*hits), share: Some(*hits as f64 / count.max(1) as f64), ..empty },
+        }
+    }
+}

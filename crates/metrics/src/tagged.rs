@@ -1,0 +1,72 @@
+//! Requests, groups and checks once more by their tags. A series holds all that has its name; here is the part of it that carries certain tags, so
+//! that who asks for no tags need not know that there are any.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sample::Sample;
+use crate::series::{SeriesId, SeriesKey};
+use crate::snapshot::SeriesSlice;
+use crate::tags::Tags;
+
+/// The part of a series that carries exactly these tags, in one slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaggedSlice {
+    pub tags: Tags,
+    #[serde(flatten)]
+    pub series: SeriesSlice,
+}
+
+impl TaggedSlice {
+    /// Adds the parts of another slice to a list.
+    pub fn merge_all(into: &mut Vec<TaggedSlice>, from: Vec<TaggedSlice>) {
+        for theirs in from {
+            match into.iter_mut().find(|mine| mine.tags == theirs.tags && mine.series.key == theirs.series.key) {
+                Some(mine) => mine.series.merge(&theirs.series),
+                None => into.push(theirs),
+            }
+        }
+    }
+}
+
+/// A part of a series of one recorder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaggedId(u32);
+
+/// All parts of one recorder.
+#[derive(Debug, Default)]
+pub(crate) struct TaggedBook {
+    parts: Vec<TaggedSlice>,
+    index: HashMap<(SeriesId, Tags), TaggedId>,
+}
+
+impl TaggedBook {
+    /// `None`: no more are kept apart.
+    pub(crate) fn id(&mut self, of: SeriesId, key: &SeriesKey, tags: &Tags, max: usize) -> Option<TaggedId> {
+        if let Some(id) = self.index.get(&(of, tags.clone())) {
+            return Some(*id);
+        }
+        if self.parts.len() >= max {
+            return None;
+        }
+        let id = TaggedId(self.parts.len() as u32);
+        self.parts.push(TaggedSlice { tags: tags.clone(), series: SeriesSlice::new(key.clone()) });
+        self.index.insert((of, tags.clone()), id);
+        Some(id)
+    }
+
+    pub(crate) fn record(&mut self, id: TaggedId, sample: &Sample) {
+        self.parts[id.0 as usize].series.record(sample);
+    }
+
+    pub(crate) fn check(&mut self, id: TaggedId, passed: bool) {
+        self.parts[id.0 as usize].series.check(passed);
+    }
+
+    /// What was recorded since the last time.
+    pub(crate) fn take(&mut self) -> Vec<TaggedSlice> {
+        let recorded = self.parts.iter_mut().filter(|part| !part.series.is_empty());
+        recorded.map(|part| TaggedSlice { tags: part.tags.clone(), series: part.series.take() }).collect()
+    }
+}

@@ -1,0 +1,183 @@
+//! A histogram of values of any sign and unit: what a trend of a test's own keeps.
+//!
+//! Values are counted in millionths by two [`Histogram`]s, one for each sign, so they lie in buckets at most 0.4 % wide. A bucket is read as the
+//! roundest number in it: people record whole numbers and amounts, and a price of 12.5 is to read 12.5. Sum, minimum and maximum are kept as given.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+
+/// Millionths: what lies closer together than that is one value.
+const SCALE: f64 = 1e6;
+
+/// Counts of values. Merging adds counts and loses nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ValueHistogram {
+    sum: f64,
+    min: f64,
+    max: f64,
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    from_zero: Histogram,
+    /// Of negative values, their distance from zero.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    below_zero: Histogram,
+}
+
+impl ValueHistogram {
+    /// `value` is finite.
+    pub fn record(&mut self, value: f64) {
+        self.widen(value, value);
+        self.sum += value;
+        // A cast saturates: beyond 1.8·10¹³ only sum, minimum and maximum tell values apart.
+        let scaled = (value.abs() * SCALE).round() as u64;
+        let side = if value < 0.0 { &mut self.below_zero } else { &mut self.from_zero };
+        side.record(scaled);
+    }
+
+    /// Before what is between the two is counted.
+    fn widen(&mut self, min: f64, max: f64) {
+        let is_empty = self.is_empty();
+        self.min = if is_empty { min } else { self.min.min(min) };
+        self.max = if is_empty { max } else { self.max.max(max) };
+    }
+
+    pub fn merge(&mut self, other: &ValueHistogram) {
+        if other.is_empty() {
+            return;
+        }
+        self.widen(other.min, other.max);
+        self.sum += other.sum;
+        self.from_zero.merge(&other.from_zero);
+        self.below_zero.merge(&other.below_zero);
+    }
+
+    /// A packed copy; this one becomes empty and keeps its memory.
+    pub(crate) fn take(&mut self) -> Self {
+        let taken = self.to_packed();
+        self.from_zero.clear();
+        self.below_zero.clear();
+        (self.sum, self.min, self.max) = (0.0, 0.0, 0.0);
+        taken
+    }
+
+    pub(crate) fn to_packed(&self) -> Self {
+        Self { from_zero: self.from_zero.to_packed(), below_zero: self.below_zero.to_packed(), ..*self }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.from_zero.count() + self.below_zero.count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// `None` when empty, as for all that follow.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.sum / self.count() as f64)
+    }
+
+    pub fn min(&self) -> Option<f64> {
+        (!self.is_empty()).then_some(self.min)
+    }
+
+    pub fn max(&self) -> Option<f64> {
+        (!self.is_empty()).then_some(self.max)
+    }
+
+    /// The value at rank ⌈q·count⌉.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let rank = ((q * count as f64).ceil() as u64).clamp(1, count);
+        let below = self.below_zero.count();
+        let read = |side: &Histogram, rank: u64| round_at(side, rank) as f64 / SCALE;
+        let value = match rank {
+            1 => self.min,
+            _ if rank == count => self.max,
+            _ if rank <= below => -read(&self.below_zero, below + 1 - rank),
+            _ => read(&self.from_zero, rank - below),
+        };
+        Some(value.clamp(self.min, self.max))
+    }
+}
+
+/// What the value of this rank is read as.
+fn round_at(side: &Histogram, rank: u64) -> u64 {
+    let mut seen = 0;
+    let bar = side.bars().find(|(.., count)| {
+        seen += count;
+        seen >= rank
+    });
+    bar.map_or(0, |(low, high, _)| roundest(low, high))
+}
+
+/// The number between two with the most zeros at its end; of several, the one nearest to the middle.
+fn roundest(low: u64, high: u64) -> u64 {
+    let middle = low + (high - low) / 2;
+    let mut unit = 10u64.pow(middle.checked_ilog10().unwrap_or(0));
+    while unit > 1 {
+        let nearest = (middle + unit / 2) / unit * unit;
+        if (low..=high).contains(&nearest) {
+            return nearest;
+        }
+        unit /= 10;
+    }
+    middle
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[f64]) -> ValueHistogram {
+        let mut histogram = ValueHistogram::default();
+        values.iter().for_each(|value| histogram.record(*value));
+        histogram
+    }
+
+    #[test]
+    fn what_people_record_is_read_as_it_was() {
+        for value in [0.0, 1.0, 5.0, 12.5, 37.0, 250.0, 0.25, 0.001, -3.0, -12.5, 1_000_000.0] {
+            // Between an extreme on either side, so that it is not read from them.
+            let histogram = of(&[-1e9, value, 1e9]);
+            assert_eq!(histogram.quantile(0.5), Some(value));
+        }
+    }
+
+    #[test]
+    fn a_second_that_is_taken_leaves_nothing_behind() {
+        let mut histogram = of(&[3.0, -7.0]);
+        assert_eq!(histogram.take(), of(&[3.0, -7.0]));
+        assert_eq!(histogram, ValueHistogram::default());
+        histogram.record(5.0);
+        assert_eq!((histogram.min(), histogram.max(), histogram.mean()), (Some(5.0), Some(5.0), Some(5.0)));
+    }
+
+    proptest! {
+        /// Against the sorted list: every percentile is within half a percent of the value of its rank, extremes are exact, and it does not
+        /// matter in which parts the values came.
+        #[test]
+        fn percentiles_are_those_of_the_sorted_values(
+            values in proptest::collection::vec(prop_oneof![-1e7f64..1e7, -2f64..2.0, (0i32..500).prop_map(f64::from)], 1..300),
+            cut in 0usize..300, q in 0.0f64..1.0,
+        ) {
+            let (first, rest) = values.split_at(cut.min(values.len()));
+            let mut histogram = of(first);
+            histogram.merge(&of(rest));
+            let text = serde_json::to_string(&histogram).unwrap();
+            let histogram: ValueHistogram = serde_json::from_str(&text).unwrap();
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+            let (read, truth) = (histogram.quantile(q).unwrap(), sorted[rank - 1]);
+            prop_assert!((read - truth).abs() <= truth.abs() * 0.005 + 1e-6, "{read} for {truth}");
+            prop_assert!((histogram.max().unwrap() - sorted[sorted.len() - 1]).abs() <= 1e-9 * sorted[sorted.len() - 1].abs());
+            prop_assert_eq!(histogram.count(), values.len() as u64);
+        }
+    }
+}

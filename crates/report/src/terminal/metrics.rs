@@ -1,0 +1,57 @@
+//! Metrics of the test's own: a table with the columns that any of them has.
+
+use analysis::{MetricRow, Summary};
+use plan::MetricKind;
+
+use super::style::Style;
+use super::table::{ColumnHead, Row, TextCell, TextTable};
+use crate::words;
+
+/// Title and rank of what gives way, see [`ColumnHead`].
+const HEADS: [(&str, u8); 12] = [
+    ("Metrics", 0),
+    ("Count", 0),
+    ("Sum", 0),
+    ("Rate", 4),
+    ("Share", 0),
+    ("Last", 0),
+    ("Mean", 3),
+    ("p50", 2),
+    ("p95", 0),
+    ("p99", 1),
+    ("Min", 6),
+    ("Max", 5),
+];
+/// Rows that are shown; the report has them all.
+const ROWS_MAX: usize = 40;
+
+/// The table; empty without metrics.
+pub(crate) fn metrics(summary: &Summary, style: &Style) -> String {
+    if summary.metrics.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = summary.metrics.iter().take(ROWS_MAX).map(cells).collect();
+    let shown: Vec<usize> = (0..HEADS.len()).filter(|column| rows.iter().any(|row| !row[*column].is_empty())).collect();
+    let heads = shown.iter().map(|column| ColumnHead { title: HEADS[*column].0, keep: HEADS[*column].1, left: *column == 0 }).collect();
+    let picked = |row: &Vec<String>| Row::Cells(shown.iter().map(|column| TextCell::from(row[*column].clone())).collect());
+    let mut out = TextTable { heads, rows: rows.iter().map(picked).collect() }.render(style);
+    if summary.metrics.len() > ROWS_MAX {
+        out.push_str(&format!("… and {} more in the report\n", units::count((summary.metrics.len() - ROWS_MAX) as u64)));
+    }
+    out
+}
+
+/// One for each head; empty where the kind has none.
+fn cells(row: &MetricRow) -> Vec<String> {
+    let value = |value: Option<f64>| value.map_or_else(String::new, units::number);
+    let at = |quantile| match row.kind {
+        MetricKind::Trend => row.at(quantile).map_or_else(|| units::NONE.to_owned(), units::number),
+        _ => String::new(),
+    };
+    let name = if row.tags.is_empty() { words::metric(row) } else { format!("  {}", row.tags) };
+    let rate = row.rate.map_or_else(String::new, |rate| format!("{}/s", units::number(rate)));
+    let share = row.share.map_or_else(String::new, units::share);
+    let mut cells = vec![name, units::count(row.count), value(row.sum), rate, share, value(row.last), value(row.mean)];
+    cells.extend([at(0.5), at(0.95), at(0.99), value(row.min), value(row.max)]);
+    cells
+}
