@@ -120,7 +120,7 @@ fn announce_metrics(address: SocketAddr) {
     let _ = writeln!(std::io::stderr(), "Metrics: http://{address}/metrics\n");
 }
 
-/// In the documented order: a run that broke, one that was interrupted, an unreachable target, a set-up that threw, an invalid measurement, failed thresholds.
+/// In the documented order: a run that broke, one that was interrupted, an unreachable target, a set-up that failed, an invalid measurement, failed thresholds.
 fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     match ending {
         LoadEnding::Broke(_) | LoadEnding::Stopped(StopReason::Failure(_)) => return Exit::Broken,
@@ -130,7 +130,7 @@ fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     if nothing_answered(summary) {
         Exit::Unreachable
     } else if matches!(ending, LoadEnding::Stopped(StopReason::SetUp(_))) {
-        Exit::Usage
+        Exit::SetUpFailed
     } else if summary.verdict.validity.grade == Grade::Invalid {
         Exit::Invalid
     } else if summary.verdict.thresholds_failed() {

@@ -16,8 +16,7 @@ pub(crate) enum Exit {
     Passed = 0,
     /// Something broke that the user did not cause: disk full, a bug.
     Broken = 1,
-    /// The script, a parameter, a flag or a file is wrong, or a set-up threw: the load did not run. Or the script threw where its file was evaluated
-    /// again.
+    /// The script, a parameter, a flag or a file is wrong: the load did not run. Or the script threw where its file was evaluated again.
     Usage = 2,
     /// At least one threshold failed; for `try`, a request or an iteration.
     ThresholdsFailed = 3,
@@ -27,6 +26,8 @@ pub(crate) enum Exit {
     Unreachable = 5,
     /// Worse than `--fail-if` allows.
     Worse = 6,
+    /// A set-up failed: the load did not run.
+    SetUpFailed = 7,
     /// Interrupted by the user (Ctrl-C).
     Interrupted = 130,
 }
@@ -37,11 +38,12 @@ impl Exit {
 Exit codes:
   0    passed
   1    something broke (disk full, a bug)
-  2    script, parameter or usage error, or a set-up that threw
+  2    script, parameter or usage error
   3    a threshold failed or a script threw (run), or a step failed (try)
   4    the measurement is invalid, no request ended, or a threshold or --fail-if is undecided
   5    the target could not be reached
   6    worse than --fail-if allows (compare, run --against)
+  7    a set-up failed, so the load did not run
   130  interrupted";
 }
 

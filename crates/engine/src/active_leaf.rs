@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use metrics::{LeafChange, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKey, SeriesKind};
-use plan::{ScenarioRun, TestPlan};
+use plan::{RunRole, ScenarioRun, TestPlan};
 
 use crate::context::WorkerContext;
 use crate::control::WorkerError;
@@ -36,7 +36,7 @@ pub(crate) struct ActiveLeaf<C: UserFactory> {
     pub(crate) halted: Cell<bool>,
     /// Changes of the load's scale that the dispatcher has not yet taken: `(instant, factor)`.
     pub(crate) scales: RefCell<Vec<(Nanos, f64)>>,
-    /// An iteration was broken off by an error of its own.
+    /// An iteration was broken off by an error of its own, or a set-up failed.
     pub(crate) threw: Cell<bool>,
     series: SeriesId,
     active: Cell<u64>,
@@ -53,7 +53,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
         number: u32,
         begin: Nanos,
     ) -> Option<Self> {
-        let run: ScenarioRun = (*plan.load.leaves().get(number as usize)?).clone();
+        let run: ScenarioRun = (*plan.leaves().get(number as usize)?).clone();
         let name: std::sync::Arc<str> = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| &scenario.name).into();
         let key = SeriesKey { kind: SeriesKind::Iteration, scenario: name.clone(), group: "".into(), name };
         let series = context.recorder.borrow_mut().series(&key);
@@ -140,6 +140,12 @@ impl<C: UserFactory> ActiveLeaf<C> {
         (end != IterationEnd::Exhausted).then_some(ended)
     }
 
+    /// What a user is given for what it does once, before or after all its iterations.
+    pub(crate) fn aside(&self) -> Iteration {
+        let arrival = Arrival { scheduled: self.now(), scenario: self.run.scenario, sequence: 0 };
+        Iteration { arrival, leaf: self.number, open: false, load_end: Rc::clone(&self.load_end) }
+    }
+
     /// Returns when the instant has come or the leaf has changed.
     pub(crate) async fn wait_until(&self, deadline: Nanos) {
         let timer = self.context.clock.sleep_until(deadline);
@@ -181,7 +187,11 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
         leaf.set_active(ended, leaf.active().saturating_sub(1));
         let mut recorder = leaf.context.recorder.borrow_mut();
         let outcome = match end {
-            Some(IterationEnd::Ended(outcome)) => outcome,
+            Some(IterationEnd::Ended(outcome)) => {
+                // Of a set-up, whatever failed: what it prepares may not be there.
+                leaf.threw.set(leaf.threw.get() || leaf.run.role == RunRole::SetUp && outcome.is_failure());
+                outcome
+            }
             Some(IterationEnd::Threw(outcome)) => {
                 leaf.threw.set(true);
                 outcome
@@ -192,7 +202,10 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
                 counts.exhausted = true;
                 return;
             }
-            None => Outcome::Interrupted,
+            None => {
+                leaf.threw.set(leaf.threw.get() || leaf.run.role == RunRole::SetUp);
+                Outcome::Interrupted
+            }
         };
         let counts = recorder.leaf(leaf.number);
         match outcome {
@@ -200,6 +213,9 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
             _ => counts.ended += 1,
         }
         counts.failed += u64::from(outcome.is_failure());
+        if leaf.run.role != RunRole::Load {
+            return;
+        }
         let sample = Sample {
             scheduled: self.scheduled,
             started: self.started,

@@ -28,6 +28,11 @@ pub(crate) struct ActiveLoad<'a> {
     snapshots: SnapshotAssembly,
     /// Leaves that prepare what comes after them, and the scenario of each.
     set_ups: BTreeMap<u32, String>,
+    /// By leaf: how long it begins after its turn.
+    start_after_ns: Vec<u64>,
+    /// The leaf of the tear-down, until it begins.
+    tear_down: Option<u32>,
+    tearing_down: bool,
     /// Per leaf: workers that have not yet ended it.
     running: BTreeMap<u32, usize>,
     /// Workers that have ended.
@@ -56,6 +61,9 @@ impl<'a> ActiveLoad<'a> {
             workers,
             on_event,
             set_ups: plan.set_ups(),
+            start_after_ns: plan.leaves().iter().map(|run| run.start_after_ns).collect(),
+            tear_down: plan.tear_down.as_ref().map(|_| plan.load.leaves().len() as u32),
+            tearing_down: false,
             running: BTreeMap::new(),
             done: 0,
             finishing: false,
@@ -75,6 +83,7 @@ impl<'a> ActiveLoad<'a> {
             let first = self.tree.begin();
             self.begin_leaves(first);
         } else {
+            self.tear_down = None;
             self.finish();
         }
         self.listen(inputs);
@@ -135,8 +144,9 @@ impl<'a> ActiveLoad<'a> {
     }
 
     fn begin_leaves(&mut self, leaves: Vec<u32>) {
-        let at = self.monotonic.now() + LEAD_NS;
+        let now = self.monotonic.now() + LEAD_NS;
         for leaf in leaves {
+            let at = now + self.start_after_ns.get(leaf as usize).copied().unwrap_or(0);
             self.running.insert(leaf, self.workers.len());
             let shared = Arc::new(LeafShared::new(self.workers.len()));
             self.tell(&WorkerCommand::Begin { leaf, at, shared });
@@ -158,8 +168,15 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
+    /// Ends the workers; before that comes the tear-down, where they can still run it.
     fn finish(&mut self) {
-        if !self.finishing {
+        if let Some(leaf) = self.tear_down.take()
+            && self.broke.is_none()
+        {
+            self.tearing_down = true;
+            (self.lingers, self.lingering) = (false, false);
+            self.begin_leaves(vec![leaf]);
+        } else if !self.finishing && (!self.tearing_down || self.running.is_empty()) {
             self.finishing = true;
             self.tell(&WorkerCommand::Finish);
         }
@@ -221,6 +238,8 @@ impl<'a> ActiveLoad<'a> {
                 }
                 self.finish();
             }
+            // It is short, and is to run however the run ends; a second request interrupts it.
+            LoadControl::Stop(_) if self.tearing_down => {}
             LoadControl::Stop(reason) => {
                 self.reason.get_or_insert(reason);
                 self.tree.stop();

@@ -12,7 +12,7 @@ use crate::active_leaf::ActiveLeaf;
 use crate::level::UserLevel;
 use crate::messages::LeafShared;
 use crate::tasks::{Spawner, Tasks};
-use crate::user::UserFactory;
+use crate::user::{UserFactory, VirtualUser};
 
 /// How many iterations a user may still run.
 pub(crate) enum Quota {
@@ -149,9 +149,10 @@ impl<C: UserFactory> UserLoops<C> {
 async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>, mut quota: Quota) {
     let leaf = Rc::clone(&loops.leaf);
     let Some(mut user) = leaf.new_user() else { return };
+    let can_go_on = user.begin(leaf.aside()).await;
     // The end of an iteration is the start of the next.
     let mut now = leaf.now();
-    while slot.wanted.get() && !leaf.is_stopping() {
+    while can_go_on && slot.wanted.get() && !leaf.is_stopping() {
         // At the end of the load users may be awake before the one who stops them.
         if now >= leaf.load_end.get() {
             break;
@@ -161,6 +162,9 @@ async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>
             Some(ended) => now = ended,
             None => leaf.stop(),
         }
+    }
+    if can_go_on {
+        user.finish(leaf.aside()).await;
     }
     slot.present.set(false);
     loops.present.set(loops.present.get() - 1);

@@ -27,7 +27,7 @@ pub enum StopReason {
     User,
     /// A threshold with abort failed; its label.
     Threshold(String),
-    /// A set-up threw, so what it prepares cannot run; its scenario.
+    /// A set-up failed, so what it prepares cannot run; its scenario.
     SetUp(String),
     /// Something outside the load broke (disk full, …).
     Failure(String),

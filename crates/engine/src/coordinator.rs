@@ -89,4 +89,6 @@ impl Coordinator {
 }
 
 #[cfg(test)]
+mod around;
+#[cfg(test)]
 mod tests;

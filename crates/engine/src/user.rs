@@ -49,6 +49,19 @@ pub trait VirtualUser {
     /// Dropping the future interrupts the iteration: what it had in flight is closed and recorded as
     /// [`Outcome::Interrupted`], by the user, from its drop.
     fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd>;
+
+    /// Closed load: what it does once, before its first iteration. It is no iteration, and nothing of it is counted. Returns whether the user can
+    /// go on.
+    fn begin(&mut self, aside: Iteration) -> impl Future<Output = bool> {
+        let _ = aside;
+        std::future::ready(true)
+    }
+
+    /// Closed load: what it does once, after its last iteration, within the time that iterations have to end.
+    fn finish(&mut self, aside: Iteration) -> impl Future<Output = ()> {
+        let _ = aside;
+        std::future::ready(())
+    }
 }
 
 /// Why there can be no further user.

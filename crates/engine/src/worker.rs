@@ -178,14 +178,18 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc
         spawner.spawn(mark_stages(Rc::clone(&leaf)));
     }
     spawner.spawn(async move {
-        leaf.context.clock.sleep_until(leaf.begin).await;
-        if leaf.context.index == 0 {
+        while leaf.now() < leaf.begin && !leaf.is_stopping() && !leaf.halted.get() {
+            leaf.wait_until(leaf.begin).await;
+        }
+        let is_called_off = leaf.now() < leaf.begin;
+        if leaf.context.index == 0 && !is_called_off {
             let scenario = leaf.scenario_name();
             let mut recorder = leaf.context.recorder.borrow_mut();
             recorder.mark(leaf.begin, MarkKind::LeafBegan, scenario.to_string());
             recorder.leaf_changed(leaf.number, LeafChange::Began { at: leaf.begin, scenario });
         }
         match leaf.run.profile.clone() {
+            _ if is_called_off => {}
             LoadProfile::Open { stages } => open::run(Rc::clone(&leaf), &stages, Arc::clone(&shared.exchange), turns).await,
             LoadProfile::Closed { stages } => closed::run(Rc::clone(&leaf), &stages, shared).await,
             LoadProfile::Iterations { users, count, split, .. } => {

@@ -172,7 +172,7 @@ fn end_of(ending: &LoadEnding) -> RunEnd {
         LoadEnding::Stopped(StopReason::User) => RunEnd::Interrupted,
         LoadEnding::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
         LoadEnding::Stopped(StopReason::SetUp(scenario)) => {
-            RunEnd::Aborted(format!("the set-up \"{scenario}\" threw, so what comes after it did not run"))
+            RunEnd::Aborted(format!("the set-up \"{scenario}\" failed, so what comes after it did not run"))
         }
         LoadEnding::Stopped(StopReason::Failure(problem)) => RunEnd::Failed(problem.clone()),
         LoadEnding::Broke(problem) => RunEnd::Failed(problem.to_string()),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::Args;
-use engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, WorkerContext};
+use engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, StopReason, WorkerContext};
 use metrics::{Outcome, SeriesKind, Snapshot};
 use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
 use report::terminal::{ColorChoice, Style};
@@ -101,8 +101,13 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     let TryCounts { iterations, iterations_failed, checks_failed, .. } = counts;
     let checks = if checks_failed > 0 { format!(", {} failed", units::counted(checks_failed, "check")) } else { String::new() };
     say(&format!("{} ran, {iterations_failed} failed{checks}. Nothing was recorded.", units::counted(iterations, "iteration")));
-    if matches!(ending, LoadEnding::Stopped(_)) {
-        return Ok(Exit::Interrupted);
+    match ending {
+        LoadEnding::Stopped(StopReason::SetUp(_)) => {
+            say("The set-up failed, so what comes after it did not run.");
+            return Ok(Exit::SetUpFailed);
+        }
+        LoadEnding::Stopped(_) => return Ok(Exit::Interrupted),
+        LoadEnding::Completed | LoadEnding::Broke(_) => {}
     }
     Ok(if counts.failed + aftermath.unfinished() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })
 }
@@ -152,7 +157,7 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
         .filter(|run| only.is_none_or(|only| name(run) == only || is_once(run)) && seen.insert(run.scenario))
         .map(|run| {
             let profile = LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_NS) };
-            Load::Run(ScenarioRun { graceful_stop_ns: Some(GRACE_NS), ..ScenarioRun::new(run.scenario, profile) })
+            Load::Run(ScenarioRun { graceful_stop_ns: Some(GRACE_NS), role: run.role, ..ScenarioRun::new(run.scenario, profile) })
         })
         .collect();
     Ok(TestPlan { load: Load::Sequence(parts), thresholds: Vec::new(), ..plan.clone() })

@@ -4,6 +4,7 @@ use crate::harness::{Folder, once, server};
 
 const USAGE: i32 = 2;
 const FAILED: i32 = 3;
+const SET_UP_FAILED: i32 = 7;
 
 #[test]
 fn a_set_up_that_throws_ends_the_run_before_its_load() {
@@ -18,8 +19,8 @@ export default test({ load: sequence(prepare.run(once()), browse.run(arrivals(20
 "#;
     let target = format!("target: \"{}\", load:", server::nginx());
     let folder = Folder::new().file("t.load.ts", &test.replace("load: sequence", &format!("{target} sequence")));
-    let ended = folder.run(&["run", "t.load.ts"]).code(USAGE);
-    let ended = ended.says("the set-up \"Prepare\" threw, so what comes after it did not run").says("t.load.ts:4:");
+    let ended = folder.run(&["run", "t.load.ts"]).code(SET_UP_FAILED);
+    let ended = ended.says("the set-up \"Prepare\" failed, so what comes after it did not run").says("t.load.ts:4:");
     assert!(ended.printed().is_empty(), "nothing came after it\n{}", ended.everything());
     assert_eq!(ended.summary()["totals"]["requests"], 1, "{}", ended.everything());
 }
