@@ -161,6 +161,15 @@ declare module "loadstone" {
      * in closed load, where the same user repeats; in open load every arrival is a new visitor and begins without them.
      */
     fresh?: boolean;
+    /**
+     * What each user does once, before its first iteration: log in, say. Closed load only. A user of which anything fails here makes no iterations.
+     * What it keeps in `user.state` is there for the iterations.
+     */
+    onStart?: (user: User) => Promise<unknown> | unknown;
+    /** What each user does once, after its last iteration. Closed load only. It has the time that iterations have to end (`gracefulStop`). */
+    onEnd?: (user: User) => Promise<unknown> | unknown;
+    /** Whether requests and groups of `onStart` and `onEnd` are measured like any others. Default: false, only their errors are told. */
+    measureStartAndEnd?: boolean;
   }
 
   /** A declared scenario; give it load with `run`. One scenario may run several times, with different load. */
@@ -174,6 +183,47 @@ declare module "loadstone" {
      * browse.run(arrivals(50).poisson().for("5m"))
      */
     run(profile: LoadProfile): Load;
+  }
+
+  /**
+   * Declares what runs once, before all load. Its result is there for all users, as JSON: the value that it returns is written and read back. Requests
+   * in it are not measured. When anything in it fails (an error that it throws, or a request), the run ends before its load, with exit code 7. It may
+   * take ten minutes. A test has one.
+   *
+   * @example
+   * const session = setup(async (user) => {
+   *   const login = await user.post("/login", { json: { name: "load" } });
+   *   return { token: login.json("$.token") as string };
+   * });
+   * const browse = scenario("Browse", (user) => user.get("/orders", { auth: { bearer: session.value.token } }));
+   */
+  export function setup<T>(prepare: (user: User) => Promise<T> | T, options?: AroundOptions): SetUp<T>;
+
+  /** What a set-up has left for all users. */
+  export interface SetUp<T> {
+    /** What it returned, frozen. Read it inside scenarios and in the tear-down; it throws where the set-up has failed. */
+    readonly value: T;
+  }
+
+  /**
+   * Declares what runs once, after all else, however the run came to its end: also after Ctrl-C, a threshold that stopped the run, or a set-up that
+   * failed. Requests in it are not measured. It may take ten minutes. A test has one.
+   *
+   * @example
+   * teardown((user) => user.delete("/test-data"));
+   */
+  export function teardown(cleanUp: (user: User) => Promise<unknown> | unknown, options?: AroundOptions): void;
+
+  /** What holds for the user of a set-up or tear-down. */
+  export interface AroundOptions {
+    /** Base URL for its relative paths. Default: the test's `target`. */
+    target?: string;
+    /** Headers sent with every request of it. */
+    headers?: Headers;
+    /** Credentials sent with every request to its target. */
+    auth?: Auth;
+    /** Time limit of one request. Default: the test's `requestTimeout`. */
+    timeout?: Duration;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
@@ -262,6 +312,8 @@ declare module "loadstone" {
     maxUsers(count: number): OpenProfile;
     /** How long iterations may go on after this profile has ended. Default: the test's `gracefulStop`. */
     gracefulStop(duration: Duration): OpenProfile;
+    /** Begins so long after its turn has come: later than what runs beside it. */
+    startAfter(delay: Duration): OpenProfile;
   }
 
   /** One arrival, now: for set-up and tear-down. */
@@ -315,6 +367,8 @@ declare module "loadstone" {
     then(next: ClosedProfile): ClosedProfile;
     /** How long iterations may go on after this profile has ended. Default: the test's `gracefulStop`. */
     gracefulStop(duration: Duration): ClosedProfile;
+    /** Begins so long after its turn has come: later than what runs beside it. */
+    startAfter(delay: Duration): ClosedProfile;
   }
 
   /**
@@ -342,6 +396,8 @@ declare module "loadstone" {
     for(duration: Duration): IterationsProfile;
     /** How long iterations may go on after the time limit. Default: the test's `gracefulStop`. */
     gracefulStop(duration: Duration): IterationsProfile;
+    /** Begins so long after its turn has come: later than what runs beside it. */
+    startAfter(delay: Duration): IterationsProfile;
   }
 
   /** Equal steps from one level to another, both included. */
@@ -544,7 +600,7 @@ declare module "loadstone" {
      *   return await user.post("/orders");
      * });
      */
-    group<T>(name: string, steps: (user: User) => T | Promise<T>): Promise<T>;
+    group<T>(name: string, steps: (user: User) => T | Promise<T>, options?: RecordOptions): Promise<T>;
     /**
      * Waits, as a person would between steps. The wait belongs to no request; pauses at the same time count once.
      *
@@ -568,7 +624,7 @@ declare module "loadstone" {
      * @example
      * user.check("has products", list.json("$.products").length > 0);
      */
-    check(name: string, holds: boolean): boolean;
+    check(name: string, holds: boolean, options?: RecordOptions): boolean;
     /** Ends the iteration as failed, with a message. It is the script's verdict, and not one of {@link scriptErrors}. */
     fail(message: string): never;
     /** Writes a line to the console with the scenario's and user's name in front. Kept out of the way of live progress. */
@@ -616,6 +672,8 @@ declare module "loadstone" {
     discardBody?: boolean;
     /** What the response must be like; a miss makes the request failed. Default: a status below 400. */
     expect?: Expectation;
+    /** The request counts under its name, and for the part of it with these tags. Default: none. */
+    tags?: Tags;
   }
 
   /** A value in a query string. */
@@ -1180,7 +1238,7 @@ declare module "loadstone" {
   /** Time of a flow's journeys from start to finish, or until they reach a stage. */
   export function flowTime(flow: Flow | string, stage?: string): TimeMetric;
   /** Open journeys of a flow, at the end of each second. */
-  export function flowBacklog(flow: Flow | string): SignalMetric;
+  export function flowBacklog(flow: Flow | string): LevelMetric;
   /** Journeys of a flow that timed out or were still open when the run ended; `rate` is their share of those that started. */
   export function flowLost(flow: Flow | string): CountMetric<number, Share>;
 
@@ -1447,6 +1505,117 @@ declare module "loadstone" {
   }
 
   // ───────────────────────────────────────────────────────────────────────────
+  // # Metrics of your own
+  // What a test measures besides requests: values in a unit of its own, counts of its own, levels, shares. They are declared at the top level of the
+  // file and recorded in scenarios. The terminal, the report, summary.json, exports and outputs have them, and thresholds judge them.
+
+  /**
+   * Declares metrics. The name is how reports call them, and is unique within the test; `unit` is shown beside the numbers.
+   *
+   * @example
+   * const value = metric.trend("Order value", { unit: "EUR" });
+   * const orders = metric.counter("Orders");
+   * const queue = metric.gauge("Queue length");
+   * const cached = metric.rate("Served from the cache");
+   *
+   * const buy = scenario("Buy", async (user) => {
+   *   const order = await user.post("/orders", { name: "Order" });
+   *   value.add(order.json("$.total"), { tags: { country: "DE" } });
+   *   orders.add();
+   *   queue.set(order.json("$.queue"));
+   *   cached.add(order.header("x-cache") === "hit");
+   * });
+   *
+   * export default test({
+   *   target: "http://127.0.0.1:8080",
+   *   load: buy.run(arrivals(10).for("1m")),
+   *   thresholds: [
+   *     value.p95.below(200),
+   *     value.where({ tags: { country: "DE" } }).mean.above(20),
+   *     orders.rate.atLeast("9/s"),
+   *     queue.max.below(50),
+   *     cached.rate.above("80%"),
+   *   ],
+   * });
+   */
+  export const metric: {
+    /** Values whose distribution matters. */
+    trend(name: string, options?: MetricOptions): Trend;
+    /** Something that adds up. */
+    counter(name: string, options?: MetricOptions): Counter;
+    /** A level that rises and falls. */
+    gauge(name: string, options?: MetricOptions): Gauge;
+    /** How often something is so. */
+    rate(name: string, options?: MetricOptions): RateMetric;
+  };
+
+  /** What a metric may be given. */
+  export interface MetricOptions {
+    /** Shown beside its numbers: `"EUR"`, `"items"`. Default: none. */
+    unit?: string;
+  }
+
+  /**
+   * What tells things of one name apart: at most eight names with a value each. Reports and thresholds have the parts that carry certain tags beside
+   * the whole. Give tags few values, and no ids: as many different sets of tags are kept apart as `seriesMax` says, and a run with more of them says so.
+   */
+  export type Tags = Readonly<Record<string, string | number | boolean>>;
+
+  /** What may go with a value, a check or a group. */
+  export interface RecordOptions {
+    /** It counts under its name, and for the part of it with these tags. Tags of a group are not those of the requests in it. */
+    tags?: Tags;
+  }
+
+  /** Chooses a part of a metric. */
+  export interface MetricSelection {
+    /** What carries at least these tags. */
+    tags: Tags;
+  }
+
+  /** Values and their distribution, to 0.4 %; sum, minimum and maximum are exact. Thresholds take their bounds in the metric's unit. */
+  export interface Trend extends ValueMetric {
+    /** Records a value: any finite number. */
+    add(value: number, options?: RecordOptions): void;
+    /** How many values were recorded. */
+    readonly count: Bounds<number>;
+    /** A part of it, for thresholds. */
+    where(selection: MetricSelection): Trend;
+  }
+
+  /** What adds up. */
+  export interface Counter {
+    /** Adds to it: 1, or a number of at least 0. */
+    add(value?: number, options?: RecordOptions): void;
+    /** What was added in all. */
+    readonly sum: Bounds<number>;
+    /** What was added per second. */
+    readonly rate: Bounds<Rate>;
+    /** A part of it, for thresholds. */
+    where(selection: MetricSelection): Counter;
+  }
+
+  /** A level. */
+  export interface Gauge extends LevelMetric {
+    /** Says what the level is now. */
+    set(value: number, options?: RecordOptions): void;
+    /** A part of it, for thresholds. */
+    where(selection: MetricSelection): Gauge;
+  }
+
+  /** How often something is so. */
+  export interface RateMetric {
+    /** Records whether it is so this time. */
+    add(isSo: boolean, options?: RecordOptions): void;
+    /** How often it was so. */
+    readonly count: Bounds<number>;
+    /** Its share of all that was recorded. */
+    readonly rate: Bounds<Share>;
+    /** A part of it, for thresholds. */
+    where(selection: MetricSelection): RateMetric;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
   // # Thresholds
   // Objectives: a metric, what is taken of it, and a bound. The whole run counts unless `over` or `after` say otherwise. A threshold
   // over nothing measured fails. A run in which a script threw fails unless {@link scriptErrors} is given more room.
@@ -1458,8 +1627,9 @@ declare module "loadstone" {
    * responseTime()                                        // every request
    * responseTime("Create ticket")                         // requests of that name
    * responseTime({ scenario: "Buy", group: "Check out" }) // requests inside that group of that scenario
+   * responseTime({ name: "Search", tags: { type: "static" } }) // requests of that name which carry at least that tag
    */
-  export type Selection = string | { name?: string; scenario?: string; group?: string };
+  export type Selection = string | { name?: string; scenario?: string; group?: string; tags?: Tags };
 
   /** Time from when a request was due (open load) or started to its last byte: the headline. */
   export function responseTime(of?: Selection): TimeMetric;
@@ -1469,6 +1639,8 @@ declare module "loadstone" {
   export function scheduleLag(of?: Selection): TimeMetric;
   /** Time of a group, declared pauses left out. */
   export function groupTime(name: string): TimeMetric;
+  /** Time of whole iterations, of one scenario or all. In open load it counts from when an iteration was due. */
+  export function iterationDuration(of?: string | { scenario?: string }): TimeMetric;
   /** Requests that ended: their count, and their rate per second. */
   export function requests(of?: Selection): CountMetric<number, Rate>;
   /** Requests that failed: their count, and as `rate` their share of all. */
@@ -1551,14 +1723,44 @@ declare module "loadstone" {
     readonly failed: CountMetric<number, Share>;
   }
 
-  /** What can be taken of a signal. Bounds are in the signal's own unit. */
-  export interface SignalMetric {
+  /** What can be taken of a level. */
+  export interface LevelMetric {
     /** The mean of all readings. */
     readonly mean: Bounds<number>;
     /** The lowest reading. */
     readonly min: Bounds<number>;
     /** The highest reading. */
     readonly max: Bounds<number>;
+    /** The last reading. */
+    readonly last: Bounds<number>;
+  }
+
+  /** What can be taken of numbers that have a distribution. */
+  export interface ValueMetric {
+    /** The arithmetic mean. */
+    readonly mean: Bounds<number>;
+    /** The lowest. */
+    readonly min: Bounds<number>;
+    /** The highest. */
+    readonly max: Bounds<number>;
+    /** The median: half were lower. */
+    readonly p50: Bounds<number>;
+    /** 75 % were lower. */
+    readonly p75: Bounds<number>;
+    /** 90 % were lower. */
+    readonly p90: Bounds<number>;
+    /** 95 % were lower. */
+    readonly p95: Bounds<number>;
+    /** 99 % were lower. */
+    readonly p99: Bounds<number>;
+    /** 99.9 %. */
+    readonly p999: Bounds<number>;
+    /** Any percentile: above 0 and below 100. */
+    percentile(percent: number): Bounds<number>;
+  }
+
+  /** What can be taken of a signal: of its readings, or of a counter's growth per second from one reading to the next. Bounds are in its own unit. */
+  export interface SignalMetric extends ValueMetric {
     /** The last reading. */
     readonly last: Bounds<number>;
   }

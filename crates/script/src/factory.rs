@@ -72,7 +72,7 @@ impl ScriptUsers {
         let loaded = &worker.loaded;
         let (realm, scope, ()) = Realm::new(Rc::new(loaded.world()), console(worker), |ctx, native| {
             natives::install(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
-            declared::install_for_running(ctx, native, &loaded.stubs, loaded.plan.flows.len())?;
+            declared::install_for_running(ctx, native, &loaded.stubs, &loaded.plan)?;
             RealmHome::install(ctx, worker);
             user::install(ctx, native)?;
             user::capabilities().iter().try_for_each(|capability| capability.install_for_users(ctx, native))

@@ -17,10 +17,23 @@ use crate::runtime::owner::{Owner, PendingCall};
 use crate::runtime::realm::RealmState;
 use crate::runtime::user::UserState;
 
+/// Which of a scenario's functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ScenarioPart {
+    Iteration,
+    Start,
+    End,
+}
+
 /// A user with its JavaScript side. The persistent values come before the realm they belong to, so they are dropped first.
 pub(crate) struct ScriptedUser {
     user: Persistent<Object<'static>>,
     scenario: Persistent<Function<'static>>,
+    /// What it does once, before and after its iterations.
+    on_start: Option<Persistent<Function<'static>>>,
+    on_end: Option<Persistent<Function<'static>>>,
+    /// Which of them is run next, or under way.
+    part: Cell<ScenarioPart>,
     /// The promise of the iteration, and its address: kept so that the address stays its own.
     promise: RefCell<Option<(usize, Persistent<Value<'static>>)>>,
     /// `user.state` begins empty.
@@ -34,12 +47,21 @@ impl ScriptedUser {
     pub(crate) fn new(ctx: &Ctx<'_>, state: Rc<UserState>, realm: Rc<RealmState>) -> rquickjs::Result<Self> {
         let native: Object<'_> = ctx.globals().get("__loadstone")?;
         let find: Function<'_> = native.get("scenario")?;
-        let scenario: Function<'_> = find.call((&*state.scenario.name,))?;
+        let name = &*state.scenario.name;
+        let scenario: Function<'_> = find.call((name,))?;
+        let around = |part: &str| -> rquickjs::Result<_> {
+            let function: Option<Function<'_>> = find.call((name, part))?;
+            Ok(function.map(|function| Persistent::save(ctx, function)))
+        };
+        let (on_start, on_end) = if state.scenario.runs_around { (around("onStart")?, around("onEnd")?) } else { (None, None) };
         let user = UserObject::make(ctx, &state)?;
         realm.users.set(realm.users.get() + 1);
         Ok(Self {
             user: Persistent::save(ctx, user),
             scenario: Persistent::save(ctx, scenario),
+            on_start,
+            on_end,
+            part: Cell::new(ScenarioPart::Iteration),
             promise: RefCell::default(),
             forgets: Cell::new(false),
             state,
@@ -101,7 +123,12 @@ impl PendingCall for ScriptedUser {
             UserObject::forget(&user)?;
         }
         // A scenario that is no async function throws here what another's promise would be rejected with.
-        let scenario = self.scenario.clone().restore(ctx)?;
+        let function = match self.part.get() {
+            ScenarioPart::Iteration => Some(&self.scenario),
+            ScenarioPart::Start => self.on_start.as_ref(),
+            ScenarioPart::End => self.on_end.as_ref(),
+        };
+        let scenario = function.unwrap_or(&self.scenario).clone().restore(ctx)?;
         let returned = match call_with(&scenario, user.as_value()) {
             Ok(returned) => returned,
             Err(error) => {
@@ -142,6 +169,21 @@ impl ScriptUser {
     pub(crate) fn new(scripted: ScriptedUser) -> Self {
         Self { scripted: Rc::new(scripted) }
     }
+
+    /// Runs what the user does around its iterations. Returns whether nothing of it failed.
+    async fn run_aside(&self, part: ScenarioPart, aside: Iteration) -> bool {
+        let (scripted, state) = (&self.scripted, &self.scripted.state);
+        let function = if part == ScenarioPart::Start { &scripted.on_start } else { &scripted.on_end };
+        if function.is_none() {
+            return true;
+        }
+        scripted.part.set(part);
+        state.measure(state.scenario.measures_start_and_end);
+        let end = RunningIteration { scripted, iteration: Some(aside), ended: false }.await;
+        scripted.part.set(ScenarioPart::Iteration);
+        state.measure(state.scenario.measured);
+        matches!(end, IterationEnd::Ended(outcome) if !outcome.is_failure())
+    }
 }
 
 impl std::fmt::Debug for ScriptUser {
@@ -154,6 +196,14 @@ impl std::fmt::Debug for ScriptUser {
 impl VirtualUser for ScriptUser {
     fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd> {
         RunningIteration { scripted: &self.scripted, iteration: Some(iteration), ended: false }
+    }
+
+    async fn begin(&mut self, aside: Iteration) -> bool {
+        self.run_aside(ScenarioPart::Start, aside).await
+    }
+
+    async fn finish(&mut self, aside: Iteration) {
+        self.run_aside(ScenarioPart::End, aside).await;
     }
 }
 

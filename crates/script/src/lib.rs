@@ -25,6 +25,7 @@ mod runtime;
 mod settings;
 mod sinks;
 mod stubs;
+mod tags;
 mod unknown_options;
 mod user;
 

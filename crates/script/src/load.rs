@@ -22,7 +22,7 @@ use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::{Http2Use, Settings};
 use crate::stubs::declared::{self, Addresses, DeclaredStub};
-use crate::user::{self, flows};
+use crate::user::{self, flows, metrics as own_metrics};
 
 /// What `describe` of the module returns.
 #[derive(Deserialize)]
@@ -145,6 +145,7 @@ fn name_server(text: &str) -> Result<SocketAddr, ScriptError> {
 fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<Inputs>) -> rquickjs::Result<(Declarations, Addresses)> {
     user::install(ctx, native)?;
     native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(flows::outside(&ctx)) })?)?;
+    native.set("metric", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(own_metrics::outside(&ctx)) })?)?;
     let addresses = declared::install_for_planning(ctx, native)?;
     if let Some(check) = inputs.check_observer {
         native

@@ -52,6 +52,13 @@ pub(crate) struct ScenarioSettings {
     pub(crate) auth: Option<Auth>,
     pub(crate) timeout_ns: Option<u64>,
     pub(crate) keep: Keep,
+    /// Its requests and groups are counted and timed.
+    pub(crate) measured: bool,
+    /// Its users do something once, before and after their iterations.
+    pub(crate) on_start: bool,
+    pub(crate) on_end: bool,
+    /// That is measured, too.
+    pub(crate) measures_start_and_end: bool,
 }
 
 /// Where HTTP/2 is spoken.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use thiserror::Error;
 
@@ -50,6 +50,8 @@ pub(crate) struct Store {
     files: KeptData<PathBuf, FileBytes>,
     shared: SharedValues,
     collections: Collections,
+    /// What the set-up returned, as JSON.
+    set_up: OnceLock<String>,
 }
 
 /// A template file that cannot be used.
@@ -74,6 +76,7 @@ impl Store {
             files: KeptData::default(),
             shared: SharedValues::default(),
             collections: Collections::default(),
+            set_up: OnceLock::new(),
         })
     }
 
@@ -91,6 +94,11 @@ impl Store {
 
     pub(crate) fn collections(&self) -> &Collections {
         &self.collections
+    }
+
+    /// It is known before any load begins, and is never another one.
+    pub(crate) fn set_up(&self) -> &OnceLock<String> {
+        &self.set_up
     }
 
     /// A number that no other realm of this process has.

@@ -3,10 +3,11 @@ import "loadstone:extract";
 import "loadstone:lenient";
 export { collect, csv, file, generator, json, jsonl, random, rows, shared, template, uniqueId } from "loadstone:data";
 export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
-export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, users } from "loadstone:load";
+export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, setup, teardown, users } from "loadstone:load";
 export { flow } from "loadstone:flows";
+export { metric } from "loadstone:metrics";
 export {
-  checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, requests, responseTime, scheduleLag, scriptErrors, serviceTime, signal,
+  checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, iterationDuration, requests, responseTime, scheduleLag, scriptErrors, serviceTime, signal,
 } from "loadstone:thresholds";
 export { stub } from "loadstone:stubs";
 export { observe, param, secret, test } from "loadstone:test";

@@ -7,6 +7,7 @@ interface StepRange { from: number; to: number; by: number }
 abstract class Profile {
   graceful: number | null = null;
   users_max: number | null = null;
+  after_ns = 0;
   abstract readonly kind: string;
   abstract plan(): unknown;
   abstract copy(): this;
@@ -16,6 +17,17 @@ abstract class Profile {
     profile.graceful = nanoseconds(duration, "gracefulStop(…)");
     return profile;
   }
+
+  startAfter(delay: string): this {
+    const profile = this.copy();
+    profile.after_ns = nanoseconds(delay, "startAfter(…)");
+    return profile;
+  }
+
+  /** Gives a profile of the same kind what this one says besides its stages. */
+  protected as<P extends Profile>(profile: P): P {
+    return Object.assign(profile, { graceful: this.graceful, users_max: this.users_max, after_ns: this.after_ns });
+  }
 }
 
 class OpenProfile extends Profile {
@@ -23,11 +35,11 @@ class OpenProfile extends Profile {
   constructor(readonly stages: any[]) { super(); }
 
   plan() { return { open: { stages: this.stages } }; }
-  copy(): this { return Object.assign(new OpenProfile(this.stages), { graceful: this.graceful, users_max: this.users_max }) as this; }
+  copy(): this { return this.as(new OpenProfile(this.stages)) as this; }
 
   then(next: unknown): OpenProfile {
     if (!(next instanceof OpenProfile)) throw new TypeError(`then(…): ${describe(next)} cannot follow arrivals: ${remedy(next, "arrivals(…).for(…)")}`);
-    const profile = new OpenProfile([...this.stages, ...next.stages]);
+    const profile = this.as(new OpenProfile([...this.stages, ...next.stages]));
     return Object.assign(profile, { graceful: next.graceful ?? this.graceful, users_max: next.users_max ?? this.users_max });
   }
 
@@ -111,11 +123,11 @@ class ClosedProfile extends Profile {
   constructor(readonly stages: { from: number; to: number; duration_ns: number }[]) { super(); }
 
   plan() { return { closed: { stages: this.stages } }; }
-  copy(): this { return Object.assign(new ClosedProfile(this.stages), { graceful: this.graceful }) as this; }
+  copy(): this { return this.as(new ClosedProfile(this.stages)) as this; }
 
   then(next: unknown): ClosedProfile {
     if (!(next instanceof ClosedProfile)) throw new TypeError(`then(…): ${describe(next)} cannot follow users: ${remedy(next, "users(…).for(…)")}`);
-    return Object.assign(new ClosedProfile([...this.stages, ...next.stages]), { graceful: next.graceful ?? this.graceful });
+    return Object.assign(this.as(new ClosedProfile([...this.stages, ...next.stages])), { graceful: next.graceful ?? this.graceful });
   }
 }
 
@@ -154,9 +166,8 @@ class IterationsProfile extends Profile {
 
   plan() { return { iterations: this.shape }; }
   copy(): this {
-    const profile = new IterationsProfile();
+    const profile = this.as(new IterationsProfile());
     profile.shape = { ...this.shape };
-    profile.graceful = this.graceful;
     return profile as this;
   }
   private changed(change: Partial<IterationsProfile["shape"]>): IterationsProfile {
@@ -191,7 +202,8 @@ export class Part {
 }
 
 export const AUTH = ["bearer", "username", "password"];
-const SCENARIO_OPTIONS = ["target", "headers", "auth", "timeout", "fresh", "keep"];
+const USERS_OPTIONS = ["target", "headers", "auth", "timeout"];
+const SCENARIO_OPTIONS = [...USERS_OPTIONS, "fresh", "keep", "onStart", "onEnd", "measureStartAndEnd"];
 
 export class Scenario {
   constructor(readonly name: string, readonly iterate: (user: any) => unknown, readonly options: Record<string, any>) {}
@@ -200,7 +212,12 @@ export class Scenario {
     if (!(profile instanceof Profile)) {
       throw new TypeError(`scenario "${this.name}": ${describe(profile)} is not a load profile: ${remedy(profile, 'arrivals(10).for("1m")')}`);
     }
-    const run = { scenario: this, profile: profile.plan(), users_max: profile.users_max, graceful_stop_ns: profile.graceful };
+    if (profile.kind === "open" && (this.options.onStart ?? this.options.onEnd) !== undefined) {
+      throw new TypeError(`scenario "${this.name}": onStart and onEnd are for users that repeat; in open load every arrival is a new visitor, so let the scenario itself do it`);
+    }
+    const run = {
+      scenario: this, profile: profile.plan(), users_max: profile.users_max, graceful_stop_ns: profile.graceful, start_after_ns: profile.after_ns,
+    };
     return new Part({ run });
   }
 }
@@ -217,9 +234,64 @@ export function scenario(name: string, iterate: (user: any) => unknown, options:
   known(options, SCENARIO_OPTIONS, `scenario "${name}"`);
   knownIn(options.keep, ["connections", "cookies", "state"], `scenario "${name}" keep`);
   knownIn(options.auth, AUTH, `scenario "${name}" auth`);
+  for (const part of ["onStart", "onEnd"]) {
+    if (options[part] !== undefined && typeof options[part] !== "function") throw new TypeError(`scenario "${name}" ${part}: ${show(options[part])} is not a function`);
+  }
   const made = new Scenario(name, iterate, options);
   scenarios.push(made);
   return made;
+}
+
+/** What runs once, before and after all load. */
+export const around: { setUp?: Scenario; tearDown?: Scenario } = {};
+
+/** How long either may take. */
+const AROUND_NS = 600e9;
+
+/** The node of a scenario that runs once and is no load. */
+export function aroundRun(of: Scenario, role: "set_up" | "tear_down") {
+  return { run: { scenario: of, profile: once().plan(), users_max: null, graceful_stop_ns: AROUND_NS, role } };
+}
+
+function runsAround(call: string, name: string, given: unknown, options: Record<string, any>, run: (user: any) => unknown): Scenario {
+  if (typeof given !== "function") throw new TypeError(`${call}: expected the function to run, got ${show(given)}`);
+  known(options, USERS_OPTIONS, call);
+  if (scenarios.some((other) => other.name === name)) throw new Error(`${call}: a test has one, and no scenario is named "${name}"`);
+  return scenario(name, run, options);
+}
+
+/** What a set-up returned, for all users. */
+class SetUp {
+  #value: unknown;
+  #isKnown = false;
+
+  get value(): unknown {
+    if (!this.#isKnown) {
+      this.#value = frozen(JSON.parse(__loadstone.setUpValue()));
+      this.#isKnown = true;
+    }
+    return this.#value;
+  }
+}
+
+strict(SetUp);
+
+/** Users share it: what one of them changed would be there for those of the same realm only. */
+function frozen(value: any): any {
+  if (value !== null && typeof value === "object") Object.values(Object.freeze(value)).forEach(frozen);
+  return value;
+}
+
+export function setup(prepare: (user: any) => unknown, options: Record<string, any> = {}): SetUp {
+  around.setUp = runsAround("setup(…)", "Set-up", prepare, options, async (user) => {
+    const value = (await prepare(user)) ?? null;
+    __loadstone.keepSetUp(JSON.stringify(value) ?? "null");
+  });
+  return new SetUp();
+}
+
+export function teardown(cleanUp: (user: any) => unknown, options: Record<string, any> = {}): void {
+  around.tearDown = runsAround("teardown(…)", "Tear-down", cleanUp, options, cleanUp);
 }
 
 /** A load tree from what people write: a part, or a list of parts that run at the same time. */

@@ -21,6 +21,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("loadstone:flows", include_str!("flows.ts")),
     ("loadstone:lenient", include_str!("lenient.ts")),
     ("loadstone:load", include_str!("load.ts")),
+    ("loadstone:metrics", include_str!("metrics.ts")),
     ("loadstone:stubs", include_str!("stubs.ts")),
     ("loadstone:test", include_str!("test.ts")),
     ("loadstone:thresholds", include_str!("thresholds.ts")),

@@ -1,6 +1,7 @@
 // `test(…)`, parameters and observers: what a file declares beside its load.
 import { Flow, flows } from "loadstone:flows";
-import { AUTH, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
+import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
+import { metrics } from "loadstone:metrics";
 import { HttpStub, stubs } from "loadstone:stubs";
 import { Threshold, withImplied } from "loadstone:thresholds";
 import { known, knownIn, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
@@ -57,7 +58,7 @@ function connectionRate(value: unknown): number {
 }
 
 function scenarioSettings(scenario: Scenario) {
-  const { target, headers: lines, auth: credentials, timeout, fresh, keep } = scenario.options;
+  const { target, headers: lines, auth: credentials, timeout, fresh, keep, onStart, onEnd, measureStartAndEnd } = scenario.options;
   const what = `scenario "${scenario.name}"`;
   return {
     name: scenario.name,
@@ -65,6 +66,10 @@ function scenarioSettings(scenario: Scenario) {
     headers: headers(lines, what),
     auth: auth(credentials, what),
     timeout_ns: timeout === undefined ? null : nanoseconds(timeout, `${what} timeout`),
+    measured: scenario !== around.setUp && scenario !== around.tearDown,
+    on_start: onStart !== undefined,
+    on_end: onEnd !== undefined,
+    measures_start_and_end: flag(measureStartAndEnd, `${what} measureStartAndEnd`),
     keep: keep ?? (fresh ? { connections: false, cookies: false, state: false } : {}),
   };
 }
@@ -114,14 +119,17 @@ export function test(definition: any): Test {
     connections_per_second: options.connectionsPerSecond === undefined ? null : connectionRate(options.connectionsPerSecond),
   };
   return new Test((file) => {
+    const tree = around.setUp === undefined ? load.node : { sequence: [aroundRun(around.setUp, "set_up"), load.node] };
+    const tearDown = around.tearDown === undefined ? undefined : aroundRun(around.tearDown, "tear_down");
     const used: Scenario[] = [];
-    numbered(load.node, (scenario) => used.push(scenario));
+    for (const node of [tree, tearDown]) if (node !== undefined) numbered(node, (scenario) => used.push(scenario));
     const order = scenarios.filter((scenario) => used.includes(scenario));
+    const place = (scenario: Scenario) => order.indexOf(scenario);
     return {
       plan: {
         name: definition.name ?? file, target, parameters: [], scenarios: order.map(({ name }) => ({ name })),
-        load: numbered(load.node, (scenario) => order.indexOf(scenario)), thresholds, observers, options: planOptions,
-        flows: flows.map(Flow.plan), stubs: stubs.map(HttpStub.plan),
+        load: numbered(tree, place), tear_down: tearDown === undefined ? null : numbered(tearDown, place).run, thresholds, observers, options: planOptions,
+        flows: flows.map(Flow.plan), metrics, stubs: stubs.map(HttpStub.plan),
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
     };
@@ -130,8 +138,11 @@ export function test(definition: any): Test {
 
 /** The whole plan as JSON; called by the host once the file has been evaluated. */
 __loadstone.describe = (made: unknown, file: string) => (made instanceof Test ? JSON.stringify(made.plan(file)) : undefined);
-/** The function of a scenario; called by the host in every realm. */
-__loadstone.scenario = (name: string) => scenarios.find((scenario) => scenario.name === name)?.iterate;
+/** The function of a scenario, or what its users do around it; called by the host in every realm. */
+__loadstone.scenario = (name: string, part?: "onStart" | "onEnd") => {
+  const scenario = scenarios.find((scenario) => scenario.name === name);
+  return part === undefined ? scenario?.iterate : scenario?.options[part];
+};
 
 const PARAMETER = ["default", "help", "secret"];
 

@@ -1,5 +1,5 @@
 // Thresholds: a metric, what is taken of it, and a bound. What is built here is the data of `plan::Threshold`.
-import { name, nanoseconds, number, perSecond, share, show, whole, wholeSeconds, known, strict } from "loadstone:values";
+import { name, nanoseconds, number, perSecond, share, show, tags, whole, wholeSeconds, known, strict } from "loadstone:values";
 
 type Read = (bound: unknown, what: string) => number;
 const WORDS: Record<string, string> = { below: "below", at_most: "at most", above: "above", at_least: "at least", equals: "equal to" };
@@ -31,7 +31,7 @@ class Bounds {
   equals(bound: unknown) { return this.bound("equals", bound); }
 }
 
-class Metric {
+export class Metric {
   constructor(readonly metric: unknown, readonly selector: any, readonly label: string, readonly read: Read) {}
 
   protected take(aggregate: unknown, word: string, read = this.read): Bounds {
@@ -42,7 +42,8 @@ class Metric {
   get max() { return this.take("max", "maximum"); }
 }
 
-class TimeMetric extends Metric {
+/** What has a distribution: times, and values that are read or recorded again and again. */
+export class SpreadMetric extends Metric {
   percentile(percent: number): Bounds {
     number(percent, "percentile(…)");
     if (percent <= 0 || percent >= 100) throw new RangeError(`percentile(…): a percentile lies between 0 and 100, not ${percent}`);
@@ -73,8 +74,13 @@ class CountMetric extends Metric {
   get rate() { return this.take("rate", this.relativeWord, this.relative); }
 }
 
-/** A level that is read again and again. */
-class SignalMetric extends Metric {
+/** A level at the end of each second. */
+class LevelMetric extends Metric {
+  get last() { return this.take("last", "last value"); }
+}
+
+/** Readings of a signal. */
+class SignalMetric extends SpreadMetric {
   get last() { return this.take("last", "last value"); }
 }
 
@@ -83,9 +89,9 @@ strict(Threshold, Bounds, Metric);
 function select(of: unknown): any {
   if (of === undefined) return {};
   if (typeof of === "string") return { name: name(of, "the name of what is measured") };
-  if (of === null || typeof of !== "object") throw new TypeError(`${show(of)} selects nothing: give a name, or { name, scenario, group }`);
-  known(of, ["name", "scenario", "group"], "selection");
-  return { ...of };
+  if (of === null || typeof of !== "object") throw new TypeError(`${show(of)} selects nothing: give a name, or { name, scenario, group, tags }`);
+  known(of, ["name", "scenario", "group", "tags"], "selection");
+  return "tags" in of ? { ...of, tags: tags(of.tags, "selection") } : { ...of };
 }
 
 /** ` of "x" in group "y"`. */
@@ -94,6 +100,7 @@ function words(selector: any): string {
   if (selector.name !== undefined) parts.push(` of "${selector.name}"`);
   if (selector.group !== undefined) parts.push(` in group "${selector.group}"`);
   if (selector.scenario !== undefined) parts.push(` in scenario "${selector.scenario}"`);
+  for (const [tag, value] of Object.entries(selector.tags ?? {})) parts.push(` with ${tag}=${value}`);
   return parts.join("");
 }
 
@@ -107,14 +114,18 @@ const seconds: Read = (bound, what) => nanoseconds(bound, what) / 1e9;
 function time(metric: string, word: string) {
   return (of?: unknown) => {
     const selector = select(of);
-    return new TimeMetric(metric, selector, `${word} {}${words(selector)}`, seconds);
+    return new SpreadMetric(metric, selector, `${word} {}${words(selector)}`, seconds);
   };
 }
 
 export const responseTime = time("response_time", "response time");
 export const serviceTime = time("service_time", "service time");
 export const scheduleLag = time("schedule_lag", "schedule lag");
-export const groupTime = (of: string) => new TimeMetric("group_time", { name: name(of, "groupTime(…)") }, `time {} of group "${of}"`, seconds);
+export const iterationDuration = (of?: unknown) => {
+  const selector = select(ofScenario(of, "iterationDuration(…)"));
+  return new SpreadMetric("iteration_time", selector, `iteration duration {}${words(selector)}`, seconds);
+};
+export const groupTime = (of: string) => new SpreadMetric("group_time", { name: name(of, "groupTime(…)") }, `time {} of group "${of}"`, seconds);
 
 function part(metric: string, word: string, of: unknown) {
   const selector = select(of);
@@ -156,11 +167,11 @@ export const checks = (of?: unknown) => {
 export const flowTime = (of: unknown, stage?: string) => {
   const flow = ofFlow(of, "flowTime(…)");
   const until = stage === undefined ? "" : ` until "${name(stage, "flowTime(…) stage")}"`;
-  return new TimeMetric({ flow_time: { stage: stage ?? null } }, { name: flow }, `time {} of flow "${flow}"${until}`, seconds);
+  return new SpreadMetric({ flow_time: { stage: stage ?? null } }, { name: flow }, `time {} of flow "${flow}"${until}`, seconds);
 };
 export const flowBacklog = (of: unknown) => {
   const flow = ofFlow(of, "flowBacklog(…)");
-  return new SignalMetric("flow_backlog", { name: flow }, `open journeys {} of flow "${flow}"`, (bound, what) => whole(bound, what));
+  return new LevelMetric("flow_backlog", { name: flow }, `open journeys {} of flow "${flow}"`, (bound, what) => whole(bound, what));
 };
 export const flowLost = (of: unknown) => {
   const flow = ofFlow(of, "flowLost(…)");

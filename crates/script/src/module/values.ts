@@ -56,6 +56,16 @@ export function share(value: unknown, what: string): number {
   return value;
 }
 
+/** Tags as texts by name; as `metrics::Tags` has them. */
+export function tags(value: any, what: string): Record<string, string> {
+  if (value === undefined) return {};
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(`${what}: tags are an object of names and values, not ${show(value)}`);
+  return Object.fromEntries(Object.entries(value).map(([tag, text]) => {
+    if (typeof text !== "string" && typeof text !== "number" && typeof text !== "boolean") throw new TypeError(`${what}: the tag ${tag} is ${show(text)}, not a string`);
+    return [tag, String(text)];
+  }));
+}
+
 /** A string that is not empty. */
 export function name(value: unknown, what: string): string {
   if (typeof value !== "string" || value.trim() === "") throw new TypeError(`${what}: ${show(value)} is not a name`);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{Nanos, Outcome, Phases, Sample};
+use metrics::{Nanos, Outcome, Phases, Sample, Tags};
 
 use super::pausing::Pausing;
 
@@ -13,14 +13,15 @@ use super::pausing::Pausing;
 pub(crate) struct Group {
     pub(crate) name: Arc<str>,
     pub(crate) parent: Option<Rc<Group>>,
+    pub(crate) tags: Tags,
     began: Nanos,
     failed: Cell<bool>,
     pausing: Cell<Pausing>,
 }
 
 impl Group {
-    pub(crate) fn new(name: &str, parent: Option<Rc<Group>>, began: Nanos) -> Rc<Self> {
-        Rc::new(Self { name: name.into(), parent, began, failed: Cell::default(), pausing: Cell::default() })
+    pub(crate) fn new(name: &str, parent: Option<Rc<Group>>, tags: Tags, began: Nanos) -> Rc<Self> {
+        Rc::new(Self { name: name.into(), parent, tags, began, failed: Cell::default(), pausing: Cell::default() })
     }
 
     /// This group and those around it, innermost first.
@@ -86,8 +87,8 @@ mod tests {
 
     #[test]
     fn pauses_are_left_out_once_even_where_they_overlap() {
-        let outer = Group::new("outer", None, 100);
-        let inner = Group::new("inner", Some(Rc::clone(&outer)), 200);
+        let outer = Group::new("outer", None, Tags::default(), 100);
+        let inner = Group::new("inner", Some(Rc::clone(&outer)), Tags::default(), 200);
         Group::pause_began(Some(&inner), 300);
         Group::pause_began(Some(&outer), 350);
         Group::pause_ended(Some(&inner), 400);
@@ -98,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_failed_step_fails_all_groups_around_it() {
-        let outer = Group::new("outer", None, 0);
-        let inner = Group::new("inner", Some(Rc::clone(&outer)), 0);
-        let beside = Group::new("beside", Some(Rc::clone(&outer)), 0);
+        let outer = Group::new("outer", None, Tags::default(), 0);
+        let inner = Group::new("inner", Some(Rc::clone(&outer)), Tags::default(), 0);
+        let beside = Group::new("beside", Some(Rc::clone(&outer)), Tags::default(), 0);
         Group::fail(Some(&inner));
         let outcome = |group: &Group| group.sample(1, GroupEnd::Returned).outcome;
         assert_eq!((outcome(&inner), outcome(&outer), outcome(&beside)), (Outcome::Step, Outcome::Step, Outcome::Passed));

@@ -27,6 +27,12 @@ pub(crate) struct ScenarioState {
     pub(crate) timeout_ns: u64,
     pub(crate) keep: Keep,
     pub(crate) iterations: SeriesId,
+    /// Its requests and groups are counted and timed.
+    pub(crate) measured: bool,
+    /// Its users do something before or after their iterations.
+    pub(crate) runs_around: bool,
+    /// That is counted and timed, too.
+    pub(crate) measures_start_and_end: bool,
     /// What capabilities keep.
     pub(crate) parts: StateParts,
     /// Series by kind and group, then by name.
@@ -55,6 +61,9 @@ impl ScenarioState {
             timeout_ns: own.timeout_ns.unwrap_or(loaded.plan.options.request_timeout_ns),
             keep: own.keep,
             iterations,
+            measured: own.measured,
+            runs_around: own.on_start || own.on_end,
+            measures_start_and_end: own.measures_start_and_end,
             parts,
             series: RefCell::default(),
             places: RefCell::default(),

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{FailureSample, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKind};
+use metrics::{FailureSample, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind, TaggedId, Tags};
 use rquickjs::Ctx;
 
 use super::group::Group;
@@ -17,6 +17,10 @@ pub(crate) struct MeasuredStep {
     /// The iteration it belongs to.
     epoch: u32,
     group: Option<Rc<Group>>,
+    /// It is counted and timed; otherwise only its failure is told.
+    counts: bool,
+    /// The part of its series that carries its tags.
+    tagged: Option<TaggedId>,
 }
 
 impl MeasuredStep {
@@ -27,7 +31,21 @@ impl MeasuredStep {
     }
 
     pub(crate) fn of_series(user: &UserState, group: Option<Rc<Group>>, series: SeriesId) -> Self {
-        Self { series, due: user.take_due(), epoch: user.epoch(), group }
+        Self { series, due: user.take_due(), epoch: user.epoch(), group, counts: user.measures(), tagged: None }
+    }
+
+    /// It counts for the part of its series that carries these tags, too.
+    pub(crate) fn with_tags(mut self, user: &UserState, tags: &Tags) -> Self {
+        if !tags.is_empty() && self.counts {
+            self.tagged = user.worker.recorder.borrow_mut().tagged(self.series, tags);
+        }
+        self
+    }
+
+    fn count(&self, recorder: &mut Recorder, sample: &Sample) {
+        if self.counts {
+            record(recorder, self.series, self.tagged, sample);
+        }
     }
 
     /// The series of requests of this name in a group.
@@ -40,7 +58,7 @@ impl MeasuredStep {
     /// A step of the same iteration and schedule, under another name.
     pub(crate) fn beside(&self, user: &UserState, name: &str) -> Self {
         let series = Self::series(user, self.group.as_ref(), name);
-        Self { series, due: self.due, epoch: self.epoch, group: self.group.clone() }
+        Self { series, due: self.due, epoch: self.epoch, group: self.group.clone(), counts: self.counts, tagged: None }
     }
 
     /// As reports call it.
@@ -58,7 +76,16 @@ impl MeasuredStep {
 
     /// The same, for what goes on in the background, due at another instant.
     pub(crate) fn in_background(&self, user: &Rc<UserState>, due: Option<Nanos>) -> StepInFlight {
-        StepInFlight { user: Rc::clone(user), series: self.series, due, began: 0, ended: false, is_awaited: false }
+        StepInFlight {
+            user: Rc::clone(user),
+            series: self.series,
+            tagged: self.tagged,
+            due,
+            began: 0,
+            ended: false,
+            is_awaited: false,
+            counts: self.counts,
+        }
     }
 
     /// Remembers where the script calls it, for messages.
@@ -85,7 +112,7 @@ impl MeasuredStep {
     /// Records it. With a failure, in words, it also goes into the list of errors and fails its iteration and the groups around it.
     pub(crate) fn record(&self, user: &UserState, sample: &Sample, failure: Option<&str>) {
         let mut recorder = user.worker.recorder.borrow_mut();
-        recorder.record(self.series, sample);
+        self.count(&mut recorder, sample);
         if let Some(failure) = failure {
             recorder.failed(self.series, sample, failure);
         }
@@ -98,7 +125,7 @@ impl MeasuredStep {
     /// Records one that failed though it was answered; the first few of a kind are kept with their answer.
     pub(crate) fn record_failed(&self, user: &UserState, sample: &Sample, failure: &str, answer: impl FnOnce() -> FailureSample) {
         let mut recorder = user.worker.recorder.borrow_mut();
-        recorder.record(self.series, sample);
+        self.count(&mut recorder, sample);
         recorder.failed_with(self.series, sample, failure, answer);
         drop(recorder);
         user.note_failure(sample.outcome, self.epoch, self.group.as_ref());
@@ -109,11 +136,13 @@ impl MeasuredStep {
 pub(crate) struct StepInFlight {
     user: Rc<UserState>,
     series: SeriesId,
+    tagged: Option<TaggedId>,
     due: Option<Nanos>,
     began: Nanos,
     ended: bool,
     /// The script can await it.
     is_awaited: bool,
+    counts: bool,
 }
 
 impl StepInFlight {
@@ -124,19 +153,23 @@ impl StepInFlight {
     /// It begins now. Returns when that is.
     pub(crate) fn begin(&mut self) -> Nanos {
         self.began = self.user.now();
-        self.user.worker.recorder.borrow_mut().request_began(self.began);
+        if self.counts {
+            self.user.worker.recorder.borrow_mut().request_began(self.began);
+        }
         self.began
     }
 
     pub(crate) fn end(&mut self, at: Nanos) {
         self.ended = true;
-        self.user.worker.recorder.borrow_mut().request_ended(at);
+        if self.counts {
+            self.user.worker.recorder.borrow_mut().request_ended(at);
+        }
     }
 }
 
 impl Drop for StepInFlight {
     fn drop(&mut self) {
-        if !self.ended && self.began > 0 {
+        if !self.ended && self.began > 0 && self.counts {
             self.record_interruption();
         }
         if self.is_awaited {
@@ -162,6 +195,13 @@ impl StepInFlight {
         };
         let mut recorder = self.user.worker.recorder.borrow_mut();
         recorder.request_ended(now);
-        recorder.record(self.series, &sample);
+        record(&mut recorder, self.series, self.tagged, &sample);
+    }
+}
+
+fn record(recorder: &mut Recorder, series: SeriesId, tagged: Option<TaggedId>, sample: &Sample) {
+    recorder.record(series, sample);
+    if let Some(tagged) = tagged {
+        recorder.record_tagged(tagged, sample);
     }
 }

@@ -9,7 +9,7 @@ use std::task::Waker;
 use engine::{Iteration, IterationEnd};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use metrics::{Nanos, Outcome, SeriesId, SeriesKind};
+use metrics::{Nanos, Outcome, SeriesId, SeriesKind, Tags};
 use rquickjs::{Ctx, Exception, Value};
 
 use super::group::{Group, GroupEnd};
@@ -51,6 +51,8 @@ pub(crate) struct UserState {
     steps: Cell<u32>,
     /// The scenario's function has returned while steps were under way.
     leaving: Cell<Option<PendingEnd>>,
+    /// What its code does now is counted and timed.
+    measures: Cell<bool>,
     /// The script itself declared the iteration failed.
     given_up: Cell<bool>,
     end: Cell<Option<IterationEnd>>,
@@ -64,9 +66,11 @@ impl UserState {
     pub(crate) fn new(worker: Rc<WorkerState>, scenario: Rc<ScenarioState>, realm: Weak<RealmState>, leaf: u32, number: u64) -> Self {
         let first = DrawStream::Iteration { leaf, user: number, iteration: 0 };
         let random = RandomHandle::new(worker.loaded.plan.options.seed, first);
+        let measures = Cell::new(scenario.measured);
         Self {
             worker,
             scenario,
+            measures,
             number,
             random,
             realm,
@@ -141,6 +145,15 @@ impl UserState {
     /// When the load of this user's leaf ends.
     pub(crate) fn load_end(&self) -> Nanos {
         self.iteration.borrow().as_ref().map_or(0, |iteration| iteration.load_end.get())
+    }
+
+    pub(crate) fn measures(&self) -> bool {
+        self.measures.get()
+    }
+
+    /// From now on what its code does is counted and timed, or not.
+    pub(crate) fn measure(&self, measures: bool) {
+        self.measures.set(measures);
     }
 
     pub(crate) fn epoch(&self) -> u32 {
@@ -325,8 +338,8 @@ impl UserState {
         self.groups.borrow().last().cloned()
     }
 
-    pub(crate) fn enter_group(&self, name: &str, parent: Option<Rc<Group>>) -> Rc<Group> {
-        let group = Group::new(name, parent, self.now());
+    pub(crate) fn enter_group(&self, name: &str, parent: Option<Rc<Group>>, tags: Tags) -> Rc<Group> {
+        let group = Group::new(name, parent, tags, self.now());
         self.groups.borrow_mut().push(Rc::clone(&group));
         group
     }
@@ -340,10 +353,18 @@ impl UserState {
     }
 
     fn record_group(&self, group: &Group, end: GroupEnd) {
+        if !self.measures() {
+            return;
+        }
         let parent: Arc<str> = group.parent.as_ref().map_or_else(|| "".into(), |parent| parent.name.clone());
         let series = self.scenario.series(&self.worker.recorder, SeriesKind::Group, &parent, &group.name);
         let sample = group.sample(self.now(), end);
-        self.worker.recorder.borrow_mut().record(series, &sample);
+        let mut recorder = self.worker.recorder.borrow_mut();
+        recorder.record(series, &sample);
+        let tagged = if group.tags.is_empty() { None } else { recorder.tagged(series, &group.tags) };
+        if let Some(tagged) = tagged {
+            recorder.record_tagged(tagged, &sample);
+        }
     }
 }
 

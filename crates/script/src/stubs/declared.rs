@@ -102,10 +102,11 @@ pub(crate) fn install_for_running<'js>(
     ctx: &Ctx<'js>,
     native: &Object<'js>,
     stubs: &Arc<[DeclaredStub]>,
-    flows: usize,
+    plan: &TestPlan,
 ) -> rquickjs::Result<()> {
     let declared = Object::new(ctx.clone())?;
-    declared.set("flows", flows)?;
+    declared.set("flows", plan.flows.len())?;
+    declared.set("metrics", plan.metrics.len())?;
     native.set("declared", declared)?;
     let stubs = Arc::clone(stubs);
     let url = move |ctx: Ctx<'js>, number: usize| {

@@ -28,7 +28,7 @@ use crate::realm::{Realm, caught};
 use crate::runtime::capability::Natives;
 use crate::runtime::object::UserObject;
 use crate::sinks::ConsoleLine;
-use crate::user::{self, flows};
+use crate::user::{self, flows, metrics as own_metrics};
 
 /// Jobs that one call may set off.
 const JOBS_MAX: usize = 10_000;
@@ -105,8 +105,10 @@ impl Handlers {
                 Natives { native: native.clone(), users: UserObject::prototype(ctx)? }.extractable(request)?;
             }
             natives::install(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
-            declared::install_for_running(ctx, native, &loaded.stubs, loaded.plan.flows.len())?;
+            declared::install_for_running(ctx, native, &loaded.stubs, &loaded.plan)?;
             let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
+            let outside = |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(own_metrics::outside(&ctx)) };
+            native.set("metric", Function::new(ctx.clone(), outside)?)?;
             native.set("flow", Function::new(ctx.clone(), tell)?)
         })?;
         realm.evaluate(|_, _| Ok(()))?;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{Outcome, SeriesId, SeriesKind};
+use metrics::{Outcome, SeriesId, SeriesKind, Tags};
 use rquickjs::{Ctx, Exception, Persistent, Value};
 
 use crate::realm::address_of;
@@ -14,6 +14,8 @@ use crate::runtime::parts::StateParts;
 use crate::runtime::user::UserState;
 use crate::runtime::verb::{self, Verb, VerbArguments};
 use crate::sinks::TracedCheck;
+use crate::tags;
+use crate::unknown_options::check_options;
 
 /// Checks known by their name; a power of two.
 const KNOWN_MAX: usize = 128;
@@ -35,7 +37,7 @@ struct ScriptCheck;
 
 impl Verb for ScriptCheck {
     const NAME: &'static str = "check";
-    const ARGUMENTS: usize = 2;
+    const ARGUMENTS: usize = 3;
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let (name, holds) = (arguments.get(0), arguments.get(1));
@@ -55,13 +57,26 @@ impl Verb for ScriptCheck {
         if let Some(checks) = &worker.sinks.checks {
             checks(&TracedCheck { scenario: &state.scenario.name, name: &text()?, holds: passed });
         }
+        let tags = tags_of(ctx, &arguments.get(2), &text)?;
         let mut recorder = worker.recorder.borrow_mut();
         recorder.check(series, passed);
+        let tagged = if tags.is_empty() { None } else { recorder.tagged(series, &tags) };
+        if let Some(tagged) = tagged {
+            recorder.check_tagged(tagged, passed);
+        }
         if !passed {
             recorder.error(series, Outcome::Expect, worker.clock.now(), "the check failed");
         }
         Ok(Value::new_bool(ctx.clone(), passed))
     }
+}
+
+/// Of a check's options.
+fn tags_of<'js>(ctx: &Ctx<'js>, options: &Value<'js>, name: &impl Fn() -> rquickjs::Result<String>) -> rquickjs::Result<Tags> {
+    let Some(options) = options.as_object() else { return Ok(Tags::default()) };
+    let what = format!("check \"{}\"", name()?);
+    check_options(options, &what, &["tags"])?;
+    tags::read(ctx, &options.get("tags")?, &what)
 }
 
 /// Series of checks by the addresses of their names, outside groups. A name that is written out is the same string object every time;

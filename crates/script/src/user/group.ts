@@ -1,10 +1,11 @@
 // `user.group(…)`: opens a group, runs its steps, closes it.
-import { name as nameOf, show } from "loadstone:values";
+import { known, name as nameOf, show } from "loadstone:values";
 
-async function group(this: any, name: string, steps: (user: any) => unknown) {
+async function group(this: any, name: string, steps: (user: any) => unknown, options?: any) {
   nameOf(name, "group(…)");
   if (typeof steps !== "function") throw new TypeError(`group "${name}": the second argument is the function with its steps, not ${show(steps)}`);
-  const inside = this.enterGroup(name);
+  if (options !== undefined) known(options, ["tags"], `group "${name}"`);
+  const inside = this.enterGroup(name, options?.tags);
   inside.state = this.state;
   try {
     const result = await steps(inside);

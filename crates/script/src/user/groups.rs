@@ -8,6 +8,7 @@ use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::group::GroupEnd;
 use crate::runtime::object::UserObject;
 use crate::runtime::verb::{self, Verb, VerbArguments};
+use crate::tags;
 
 pub(super) struct Groups;
 
@@ -27,11 +28,12 @@ struct EnterGroup;
 
 impl Verb for EnterGroup {
     const NAME: &'static str = "enterGroup";
-    const ARGUMENTS: usize = 1;
+    const ARGUMENTS: usize = 2;
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         let name = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
-        let inside = Some(user.state.enter_group(&name, user.group()));
+        let tags = tags::read(ctx, &arguments.get(1), &format_args!("group \"{name}\""))?;
+        let inside = Some(user.state.enter_group(&name, user.group(), tags));
         Class::instance(ctx.clone(), UserObject { state: Rc::clone(&user.state), inside }).map(Class::into_value)
     }
 }

@@ -7,7 +7,9 @@ mod checks;
 pub(crate) mod flows;
 mod groups;
 mod log;
+pub(crate) mod metrics;
 mod pauses;
+mod set_up;
 mod timers;
 
 use rquickjs::{Ctx, Object};
@@ -17,8 +19,16 @@ use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::object::UserObject;
 
 /// Steps that belong to no protocol.
-const STEPS: &[&dyn Capability] =
-    &[&pauses::Pauses, &groups::Groups, &checks::Checks, &flows::Flows, &timers::TimerFunctions, &log::Logging];
+const STEPS: &[&dyn Capability] = &[
+    &pauses::Pauses,
+    &groups::Groups,
+    &checks::Checks,
+    &flows::Flows,
+    &metrics::Metrics,
+    &set_up::SetUpValue,
+    &timers::TimerFunctions,
+    &log::Logging,
+];
 
 /// Everything that users can do.
 pub(crate) fn capabilities() -> Vec<&'static dyn Capability> {

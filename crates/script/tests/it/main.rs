@@ -6,6 +6,8 @@ mod endings;
 mod failures;
 mod folder;
 mod loading;
+mod metrics;
 mod modules;
 mod running;
 mod sockets;
+mod tags;

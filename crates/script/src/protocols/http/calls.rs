@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use metrics::SeriesId;
+use metrics::{SeriesId, Tags};
 use protocol::http::PreparedRequest;
 use rquickjs::{Atom, Ctx, Object, Persistent, Value};
 
@@ -61,6 +61,7 @@ pub(crate) struct PreparedCall {
     pub(crate) series: SeriesId,
     pub(crate) name: String,
     pub(crate) status: u16,
+    pub(crate) tags: Tags,
 }
 
 /// OptionNames of options that the quick look knows.
@@ -68,7 +69,8 @@ struct OptionNames {
     name: Name,
     expect: Name,
     status: Name,
-    _held: [Persistent<Atom<'static>>; 3],
+    tags: Name,
+    _held: [Persistent<Atom<'static>>; 4],
 }
 
 pub(crate) struct PreparedCalls {
@@ -87,8 +89,14 @@ pub(crate) enum CallLookup {
 impl PreparedCalls {
     pub(crate) fn new(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
         let atom = |text| Ok::<_, rquickjs::Error>(Persistent::save(ctx, Atom::from_str(ctx.clone(), text)?));
-        let held = [atom("name")?, atom("expect")?, atom("status")?];
-        let names = OptionNames { name: name(ctx, "name"), expect: name(ctx, "expect"), status: name(ctx, "status"), _held: held };
+        let held = [atom("name")?, atom("expect")?, atom("status")?, atom("tags")?];
+        let names = OptionNames {
+            name: name(ctx, "name"),
+            expect: name(ctx, "expect"),
+            status: name(ctx, "status"),
+            tags: name(ctx, "tags"),
+            _held: held,
+        };
         Ok(Self { entries: RefCell::new((0..ENTRIES).map(|_| CallEntry::Empty).collect()), names })
     }
 
@@ -124,7 +132,7 @@ impl PreparedCalls {
         }
         let (mut name, mut status) = (None, 0);
         if let Some(options) = options
-            && !self.read(options, &mut name, &mut status)?
+            && !self.read(options, constants.has(options), &mut name, &mut status)?
         {
             return Ok(CallLookup::Unknown);
         }
@@ -154,13 +162,21 @@ impl PreparedCalls {
         }
     }
 
-    /// True when the options hold nothing but a name and one expected status.
-    fn read<'js>(&self, options: &Object<'js>, name: &mut Option<Value<'js>>, status: &mut u16) -> rquickjs::Result<bool> {
+    /// True when the options hold nothing but a name and one expected status; and tags, where they never change.
+    fn read<'js>(
+        &self,
+        options: &Object<'js>,
+        are_constant: bool,
+        name: &mut Option<Value<'js>>,
+        status: &mut u16,
+    ) -> rquickjs::Result<bool> {
         let names = OwnNames::of(options)?;
         for known in names.iter() {
             let value = names.value(known)?;
             if known == self.names.name && value.is_string() {
                 *name = Some(value);
+            } else if known == self.names.tags && are_constant {
+                // Read when the call is prepared.
             } else if known != self.names.expect || !value.as_object().map_or(Ok(false), |expect| self.read_expect(expect, status))? {
                 return Ok(false);
             }

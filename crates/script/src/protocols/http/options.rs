@@ -1,6 +1,7 @@
 //! Reads the options of a request (`{ name, headers, json, … }`) into what the request is built from.
 
 use bytes::Bytes;
+use metrics::Tags;
 use protocol::http::{BodyUse, Multipart, form};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
@@ -10,6 +11,7 @@ use crate::globals::bytes::bytes_of;
 use crate::protocols::options::{duration, each, pairs, text, unknown, wrong};
 use crate::runtime::user::UserState;
 use crate::settings::Auth;
+use crate::tags;
 
 /// What the options of one request say; absent parts leave the scenario's.
 #[derive(Default)]
@@ -27,10 +29,25 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) without_cookies: bool,
     pub(in crate::protocols) body_use: Option<BodyUse>,
     pub(in crate::protocols) expect: Option<Box<Expectation>>,
+    pub(in crate::protocols) tags: Tags,
 }
 
-const KNOWN: &[&str] =
-    &["name", "headers", "query", "auth", "timeout", "redirects", "cookies", "discardBody", "expect", "json", "form", "multipart", "body"];
+const KNOWN: &[&str] = &[
+    "name",
+    "headers",
+    "query",
+    "auth",
+    "timeout",
+    "redirects",
+    "cookies",
+    "discardBody",
+    "expect",
+    "tags",
+    "json",
+    "form",
+    "multipart",
+    "body",
+];
 
 impl RequestOptions {
     pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Object<'js>) -> rquickjs::Result<Self> {
@@ -64,6 +81,7 @@ impl RequestOptions {
                 let path_of = |path: &str| user.worker.compiled.borrow_mut().json(path).map_err(|error| wrong(ctx, &error.to_string()));
                 self.expect = Some(Box::new(Expectation::read(ctx, wanted, path_of)?));
             }
+            "tags" => self.tags = tags::read(ctx, &value, &"a request")?,
             "json" => {
                 let json = ctx.json_stringify(value)?.ok_or_else(|| wrong(ctx, "json: the value cannot be serialised as JSON"))?;
                 self.set_body(ctx, json.to_string()?, Some("application/json"))?;

@@ -61,6 +61,7 @@ pub(super) fn send<'js>(
         Some(name) => MeasuredStep::named(user, group, name),
         None => MeasuredStep::named(user, group, &name::of_request(&request.method, &request.path)),
     };
+    let step = step.with_tags(user, &options.tags);
     step.note_place(ctx, user);
     let expected = options.expect.map_or(ExpectedResponse::Status(0), ExpectedResponse::Full);
     let work = perform(step.in_flight(user), HttpUser::of(user), request, redirects, options.without_cookies);
@@ -79,6 +80,7 @@ fn send_prepared<'js>(
         None => MeasuredStep::of_series(user, None, prepared.series),
         Some(group) => MeasuredStep::named(user, Some(group), &prepared.name),
     };
+    let step = step.with_tags(user, &prepared.tags);
     let work = perform_prepared(step.in_flight(user), HttpUser::of(user), Rc::clone(&prepared));
     let issued = IssuedRequest { step, expected: ExpectedResponse::Status(prepared.status), prepared: Some(prepared) };
     let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
@@ -96,7 +98,7 @@ fn prepare(
     let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
     let series = MeasuredStep::series(user, None, &name);
     let wire = HttpUser::of(user).session.prepare(request).map_err(|failure| Exception::throw_message(ctx, &failure.message))?;
-    Ok(PreparedCall { wire, redirects, series, name, status })
+    Ok(PreparedCall { wire, redirects, series, name, status, tags: options.tags })
 }
 
 async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared: Rc<PreparedCall>) -> SentExchange {

@@ -39,7 +39,7 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Valu
         Some(name) => name.clone(),
         None => name::of_request("SSE", &request.path),
     };
-    let opening = MeasuredStep::named(user, object.group(), &opening_name);
+    let opening = MeasuredStep::named(user, object.group(), &opening_name).with_tags(user, &options.request.tags);
     opening.note_place(ctx, user);
     // The first event is due when the stream is.
     let first = opening.beside(user, &format!("{opening_name} first event"));
