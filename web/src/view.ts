@@ -176,6 +176,31 @@ export interface RequestRow extends SeriesKey {
   retried: number;
 }
 
+export type Tags = Record<string, string>;
+
+/** The part of a request, group or check that carries certain tags. */
+export interface TaggedRow extends RequestRow {
+  tags: Tags;
+}
+
+/** A metric of the test's own, or a part of it by tags. */
+export interface MetricRow {
+  name: string;
+  kind: "trend" | "counter" | "gauge" | "rate";
+  unit?: string;
+  tags?: Tags;
+  count: number;
+  sum?: number;
+  rate?: number;
+  hits?: number;
+  share?: number;
+  last?: number;
+  mean?: number;
+  min?: number;
+  max?: number;
+  percentiles?: Percentile[];
+}
+
 export interface CheckRow extends SeriesKey {
   passed: number;
   failed: number;
@@ -299,6 +324,8 @@ export interface Summary {
   scenarios: RequestRow[];
   flows: FlowRow[];
   checks: CheckRow[];
+  metrics?: MetricRow[];
+  tagged?: TaggedRow[];
   errors: ErrorRow[];
   signals: SignalRow[];
   changes: ChangeRow[];

@@ -339,6 +339,25 @@ async function foot(page: Page, panel: string, at: number, seconds: number): Pro
   }, at / seconds);
 }
 
+test("metrics of the test and parts by tags have their tables", () =>
+  reading("healthy", {}, async (page) => {
+    const rows = page.locator("[data-testid=metric]");
+    expect(await rows.count()).toBe(5);
+    expect(await page.locator("#metrics thead th").allInnerTexts()).toEqual(
+      ["Name", "Count", "Sum", "Rate", "Share", "Last", "Mean", "p50", "p95", "p99", "Min", "Max"],
+    );
+    expect((await text(rows.nth(1))).trim().split(/\s+/)).toEqual(["Orders", "1,200", "1,450", "8.06/s"]);
+    expect(await text(rows.nth(3))).toMatch(/^country=DE.*70.5.*52.*190.*—.*6.*310/s);
+    const parts = page.locator("[data-testid=tagged]");
+    expect(await text(parts.nth(1))).toMatch(/^List products\s+page=later\s+1,800/);
+    const plain = JSON.parse(fixture("healthy"));
+    delete plain.summary.metrics;
+    delete plain.summary.tagged;
+    const without = await open(browser, JSON.stringify(plain), {});
+    expect(await without.page.locator("#metrics, #tagged").count()).toBe(0);
+    await without.close();
+  }));
+
 test("a change stands on the charts and in words, for a picked request only its own", () =>
   reading("findings", {}, async (page) => {
     const events = page.getByRole("list", { name: "Events" });
