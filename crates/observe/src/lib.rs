@@ -9,6 +9,7 @@
 //! (`run-directory`), and any wish to be exact about a moment: a reading carries the middle of the time it took.
 
 mod collector;
+mod database;
 mod delivery;
 mod description;
 mod error;

@@ -44,6 +44,7 @@ const FAMILIES: &[PoolFamily] = &[
             ("connections_pending", Role::PoolWaiting),
             ("connections_max", Role::PoolSizeMax),
             ("connections_acquire_seconds_sum", Role::PoolWaitTime),
+            ("connections_acquire_seconds_count", Role::PoolAcquisitions),
             ("connections_usage_seconds_sum", Role::PoolUseTime),
             ("active_connections", Role::PoolInUse),
             ("idle_connections", Role::PoolIdle),

@@ -80,6 +80,8 @@ pub enum Role {
     PoolWaitTime,
     /// Seconds per second that members were in use.
     PoolUseTime,
+    /// Members handed out per second.
+    PoolAcquisitions,
 
     // A database's sessions, each in one state at a time.
     /// Sessions with a statement running or waiting.
@@ -106,6 +108,10 @@ pub enum Role {
     SessionsBlocked,
     /// The same by statement. Labels `statement` and `by`.
     SessionsBlockedBy,
+    /// Executions of a statement per second, as the database counts them. Label `statement`.
+    StatementCalls,
+    /// Seconds per second that they took. Label `statement`.
+    StatementTime,
     /// Transactions committed per second.
     Commits,
     /// Of these, the observer's own.

@@ -1,14 +1,13 @@
 //! Totals of the database and of its statements, WAL, and connections by state.
 
-use std::collections::BTreeMap;
-
 use tokio_postgres::{Client, Statement};
 
 use metrics::{Role, unit};
 
 use super::connection::PostgresError;
-use super::{sessions, statement::normalise};
+use super::sessions;
 use crate::collector::{MetricSpec, SignalCollector};
+use crate::database::totals;
 
 /// What is asked of this server, prepared once per connection: a sample then costs it one short transaction and no planning of texts.
 pub(super) struct Features {
@@ -92,13 +91,6 @@ const STATES: [(&str, Option<Role>); 4] = [
     ("idle in transaction (aborted)", None),
 ];
 
-/// Of each statement, in the order of the columns of [`STATEMENTS`] behind its text.
-const STATEMENT_METRICS: [MetricSpec<'_>; 3] = [
-    MetricSpec::counter("statement_calls", unit::COUNT, "Executions of the statement"),
-    MetricSpec::counter("statement_seconds", unit::SECONDS, "Time spent executing the statement"),
-    MetricSpec::counter("statement_rows", unit::COUNT, "Rows the statement returned or changed"),
-];
-
 const CONNECTIONS: &str = "select coalesce(state, 'unknown'), count(*)::float8, \
     coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 from pg_stat_activity \
     where backend_type = 'client backend' and pid <> pg_backend_pid() group by 1";
@@ -147,17 +139,7 @@ async fn connections(client: &Client, statement: &Statement, out: &mut SignalCol
 
 async fn statements(client: &Client, statement: &Statement, out: &mut SignalCollector) -> Result<(), PostgresError> {
     let rows = client.query(statement, &[]).await.map_err(PostgresError::doing("cannot read pg_stat_statements"))?;
-    // Statements that differ in length of a list only are one here.
-    let mut totals = BTreeMap::<String, [f64; 3]>::new();
-    for row in rows {
-        let statement = normalise(row.get::<_, Option<&str>>(0).unwrap_or_default());
-        let sums = totals.entry(statement).or_default();
-        sums.iter_mut().enumerate().for_each(|(index, sum)| *sum += row.get::<_, f64>(index + 1));
-    }
-    for (statement, sums) in totals {
-        for (metric, sum) in STATEMENT_METRICS.into_iter().zip(sums) {
-            out.put_labelled(metric, &[("statement", &statement)], sum);
-        }
-    }
+    let text = |row: &tokio_postgres::Row| row.get::<_, Option<String>>(0).unwrap_or_default();
+    totals::put(rows.iter().map(|row| (text(row), [row.get(1), row.get(2), row.get(3)])), out);
     Ok(())
 }

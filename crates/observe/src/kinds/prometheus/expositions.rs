@@ -72,6 +72,7 @@ hikaricp_connections_usage_seconds_max{pool="HikariPool-1"} 0.093
         exposition,
         &[
             (Role::PoolSize, pool, "hikaricp_connections"),
+            (Role::PoolAcquisitions, pool, "hikaricp_connections_acquire_seconds_count"),
             (Role::PoolWaitTime, pool, "hikaricp_connections_acquire_seconds_sum"),
             (Role::PoolInUse, pool, "hikaricp_connections_active"),
             (Role::PoolIdle, pool, "hikaricp_connections_idle"),

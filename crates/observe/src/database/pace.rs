@@ -1,0 +1,74 @@
+//! How often a database is looked at: a sample of its sessions at a rate of its own, and now and then a report of all that was seen.
+
+use metrics::clock::Monotonic;
+use metrics::unit;
+
+use crate::collector::{MetricSpec, SignalCollector};
+use crate::description::ObserverDescription;
+use crate::option::{ObserverOption, OptionValue};
+
+pub(crate) const SAMPLE_HZ: ObserverOption = ObserverOption {
+    name: "sampleHz",
+    takes: OptionValue::WholeNumber { max: 50, default: Some(10) },
+    help: "how often a second its sessions are sampled",
+};
+
+const OBSERVER_SECONDS: MetricSpec<'_> =
+    MetricSpec::counter("observer_seconds", unit::SECONDS, "Time that the observer's own queries took, as seen from here");
+
+pub(crate) struct SamplingPace {
+    every_ns: u64,
+    sample_ns: u64,
+    clock: Monotonic,
+    reported_ns: Option<u64>,
+    /// Time our own queries took. Nanoseconds.
+    spent_ns: u64,
+}
+
+/// One look at the database.
+pub(crate) struct Look {
+    begin_ns: u64,
+    /// Whether it ends with a report.
+    pub(crate) is_report: bool,
+}
+
+impl SamplingPace {
+    /// Of a kind that takes [`SAMPLE_HZ`].
+    pub(crate) fn from_description(description: &ObserverDescription<'_>) -> Self {
+        let sample_hz = description.whole_number(SAMPLE_HZ.name).unwrap_or(1);
+        Self {
+            every_ns: description.duration_ns("every"),
+            sample_ns: 1_000_000_000 / u64::from(sample_hz),
+            clock: Monotonic::start(),
+            reported_ns: None,
+            spent_ns: 0,
+        }
+    }
+
+    /// Nanoseconds between two looks.
+    pub(crate) fn period_ns(&self) -> u64 {
+        self.sample_ns.min(self.every_ns)
+    }
+
+    pub(crate) fn begin(&self) -> Look {
+        let begin_ns = self.clock.now();
+        // A report that would come due between two samples belongs to the nearer one.
+        let slack_ns = self.sample_ns / 2;
+        let is_report = self.reported_ns.is_none_or(|reported| begin_ns - reported + slack_ns >= self.every_ns);
+        Look { begin_ns, is_report }
+    }
+
+    /// Ends a look that succeeded.
+    pub(crate) fn end(&mut self, look: &Look, out: &mut SignalCollector) {
+        self.spent_ns += self.clock.now() - look.begin_ns;
+        if look.is_report {
+            self.reported_ns = Some(look.begin_ns);
+            out.put(OBSERVER_SECONDS, self.spent_ns as f64 / 1e9);
+        }
+    }
+
+    /// After a gap the next look reports.
+    pub(crate) fn reset(&mut self) {
+        self.reported_ns = None;
+    }
+}

@@ -1,0 +1,133 @@
+//! Active sessions by what they wait for and what they run, averaged over samples; who blocks whom.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use metrics::{Role, unit};
+
+use super::statement::normalise;
+use crate::collector::{MetricSpec, SignalCollector};
+
+/// Statements told apart over a run; later ones are `(other)`.
+const STATEMENTS_MAX: usize = 100;
+
+/// Pairs of waiting and blocking statement told apart over a run.
+const PAIRS_MAX: usize = 200;
+
+/// What sessions wait for that wait for nothing.
+pub(crate) const ON_CPU: &str = "CPU";
+
+/// One session that waits for a lock of another.
+pub(crate) struct LockWait {
+    /// Its number: a session that waits behind several is one session nevertheless.
+    pub(crate) session: i64,
+    pub(crate) statement: String,
+    /// The last statement of the one that holds the lock; empty where it is not known.
+    pub(crate) by: String,
+    /// How long it has waited.
+    pub(crate) seconds: f64,
+}
+
+/// Sums over the samples since the last report.
+#[derive(Debug, Default)]
+pub(crate) struct SessionSamples {
+    samples: f64,
+    by_wait: BTreeMap<String, f64>,
+    by_statement: BTreeMap<String, f64>,
+    by_blocker: BTreeMap<(String, String), f64>,
+    blocked: f64,
+    longest_lock_wait_s: f64,
+    /// Everything reported once is reported again, as 0, so that its line goes down.
+    reported: ReportedBefore,
+}
+
+#[derive(Debug, Default)]
+struct ReportedBefore {
+    waits: HashSet<String>,
+    statements: HashSet<String>,
+    blockers: HashSet<(String, String)>,
+}
+
+const ACTIVE: MetricSpec<'_> =
+    MetricSpec::gauge("active", unit::SESSIONS, "Sessions that run a statement, mean over the samples").role(Role::SessionsActive);
+const BY_WAIT: MetricSpec<'_> =
+    MetricSpec::gauge("sessions", unit::SESSIONS, "Active sessions by what they wait for, mean over the samples");
+const BY_STATEMENT: MetricSpec<'_> =
+    MetricSpec::gauge("sessions_by_statement", unit::SESSIONS, "Active sessions by statement, mean over the samples")
+        .role(Role::SessionsByStatement);
+const BLOCKED: MetricSpec<'_> =
+    MetricSpec::gauge("blocked", unit::SESSIONS, "Sessions that wait for a lock another session holds").role(Role::SessionsBlocked);
+const LONGEST_LOCK_WAIT: MetricSpec<'_> = MetricSpec::gauge("longest_lock_wait", unit::SECONDS, "Longest of these waits so far");
+const BLOCKED_BY: MetricSpec<'_> = MetricSpec::gauge(
+    "blocked_by",
+    unit::SESSIONS,
+    "Sessions that wait for a lock, by their statement and the last one of the session that holds it",
+)
+.role(Role::SessionsBlockedBy);
+
+impl SessionSamples {
+    /// Begins a sample, to which all that follows belongs.
+    pub(crate) fn begin_sample(&mut self) {
+        self.samples += 1.0;
+    }
+
+    /// Active sessions that run one statement and wait for one thing.
+    pub(crate) fn add(&mut self, wait: String, sql: &str, count: f64) {
+        *self.by_wait.entry(wait).or_default() += count;
+        let statement = self.known_statement(sql);
+        *self.by_statement.entry(statement).or_default() += count;
+    }
+
+    /// Who waits for whose lock, looked up once per report.
+    pub(crate) fn set_lock_waits(&mut self, waits: &[LockWait]) {
+        let mut blockers = HashMap::<i64, f64>::new();
+        waits.iter().for_each(|wait| *blockers.entry(wait.session).or_default() += 1.0);
+        for wait in waits {
+            self.longest_lock_wait_s = self.longest_lock_wait_s.max(wait.seconds);
+            let pair = (self.known_statement(&wait.statement), self.known_statement(&wait.by));
+            if self.reported.blockers.len() >= PAIRS_MAX && !self.reported.blockers.contains(&pair) {
+                continue;
+            }
+            *self.by_blocker.entry(pair).or_default() += 1.0 / blockers[&wait.session];
+        }
+        self.blocked = blockers.len() as f64;
+    }
+
+    fn known_statement(&mut self, sql: &str) -> String {
+        let statement = normalise(sql);
+        if self.reported.statements.contains(&statement) {
+            return statement;
+        }
+        if self.reported.statements.len() >= STATEMENTS_MAX {
+            return "(other)".to_owned();
+        }
+        self.reported.statements.insert(statement.clone());
+        statement
+    }
+
+    /// Reports the means, and begins anew. `role_of` knows what a wait means.
+    pub(crate) fn report(&mut self, role_of: fn(&str) -> Role, out: &mut SignalCollector) {
+        let samples = self.samples.max(1.0);
+        // An idle server has this one line, at 0, so that no sessions are told from no readings.
+        self.reported.waits.insert(ON_CPU.to_owned());
+        self.reported.waits.extend(self.by_wait.keys().cloned());
+        self.reported.blockers.extend(self.by_blocker.keys().cloned());
+        let total = self.by_wait.values().fold(0.0, |sum, count| sum + count);
+        out.put(ACTIVE, total / samples);
+        for wait in &self.reported.waits {
+            let mean = self.by_wait.get(wait).copied().unwrap_or(0.0) / samples;
+            out.put_labelled(BY_WAIT.role(role_of(wait)), &[("wait", wait)], mean);
+        }
+        for statement in self.reported.statements.iter().chain(self.by_statement.contains_key("(other)").then_some(&"(other)".to_owned())) {
+            let mean = self.by_statement.get(statement).copied().unwrap_or(0.0) / samples;
+            out.put_labelled(BY_STATEMENT, &[("statement", statement)], mean);
+        }
+        out.put(BLOCKED, self.blocked);
+        out.put(LONGEST_LOCK_WAIT, self.longest_lock_wait_s);
+        for (statement, by) in &self.reported.blockers {
+            let count = self.by_blocker.get(&(statement.clone(), by.clone())).copied().unwrap_or(0.0);
+            let known = if by.is_empty() { 1 } else { 2 };
+            out.put_labelled(BLOCKED_BY, &[("statement", statement.as_str()), ("by", by)][..known], count);
+        }
+        *self = Self { reported: std::mem::take(&mut self.reported), ..Self::default() };
+    }
+}
