@@ -1477,6 +1477,11 @@ declare module "loadstone" {
      * `pg_stat_statements` where it is installed. Sessions are sampled `sampleHz` times a second, 1 to 50. Default: 10.
      */
     postgres(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
+    /**
+     * MySQL 8 and MariaDB: active sessions by wait event (the performance schema's, or by their state in the process list) and by statement, who blocks whom,
+     * commits and how many share a flush, binary log and redo log, rows, connections by state, and statements by digest. `sampleHz` as with `postgres`.
+     */
+    mysql(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
     /** Redis: `INFO`, and the lengths of the named lists and streams. */
     redis(url: string, options?: ObserverOptions & { lists?: readonly string[]; streams?: readonly string[] }): Observer;
     /** A Prometheus or OpenMetrics endpoint over HTTP. `only`: names of metrics, where `*` stands for anything. */

@@ -39,11 +39,12 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["cc"], Debian("gcc"), "compiles the C parts of dependencies"),
     needed(&["nginx"], Debian("nginx-light"), "end-to-end tests, examples, bench"),
     needed(&["initdb", "/usr/lib/postgresql/*/bin/initdb"], Debian("postgresql"), "the example shop, the labs, the PostgreSQL observer"),
+    needed(&["mariadbd", "/usr/sbin/mariadbd"], Debian("mariadb-server"), "the MySQL observer, labs/payments"),
     needed(&["redis-server"], Debian("redis-server"), "the Redis observer"),
     needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),
     needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),
-    needed(&["java"], Debian("default-jre-headless"), "the queue of labs/webhooks"),
-    needed(&["mvn"], Debian("maven"), "installs the queue of labs/webhooks"),
+    needed(&["javac"], Debian("default-jdk-headless"), "labs on the JVM"),
+    needed(&["mvn"], Debian("maven"), "builds the labs on the JVM"),
 ];
 
 /// Folders with a `package-lock.json` whose packages tests use.

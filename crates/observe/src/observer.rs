@@ -79,6 +79,7 @@ mod tests {
             (json!({ "kind": "process", "name": "nginx" }), "process:nginx"),
             (json!({ "kind": "host", "every": "500ms" }), "host"),
             (json!({ "kind": "postgres", "url": "postgres://app@127.0.0.1/shop" }), "postgres"),
+            (json!({ "kind": "mysql", "url": "mysql://app@127.0.0.1" }), "mysql"),
             (json!({ "kind": "redis", "url": "redis://127.0.0.1/", "lists": ["jobs"], "name": "queue" }), "queue"),
             (json!({ "kind": "prometheus", "url": "http://127.0.0.1:9090/metrics", "only": ["http_*"] }), "prometheus"),
             (json!({ "kind": "sql", "url": "postgres://127.0.0.1/x", "query": "select 1 as one", "name": "depth" }), "depth"),
@@ -98,7 +99,7 @@ mod tests {
         for (description, part) in [
             (json!(7), "got 7"),
             (json!({ "port": 1 }), "\"kind\""),
-            (json!({ "kind": "oracle" }), "no observer `observe.oracle`; known are: process, host, cgroup, postgres, redis, sql, "),
+            (json!({ "kind": "oracle" }), "no observer `observe.oracle`; known are: process, host, cgroup, postgres, mysql, redis, sql, "),
             (json!({ "kind": "process" }), "port, pid or name"),
             (json!({ "kind": "process", "port": 1, "pid": 2 }), "one of port"),
             (json!({ "kind": "process", "port": 70000 }), "port: expected a whole number from 1 to 65535, got 70000"),
@@ -113,6 +114,7 @@ mod tests {
             (json!({ "kind": "host", "name": 7 }), "name: expected a string, got 7"),
             (json!({ "kind": "postgres" }), "url is missing"),
             (json!({ "kind": "postgres", "url": "mysql://x" }), "postgres://"),
+            (json!({ "kind": "mysql", "url": "postgres://x" }), "mysql://"),
             (json!({ "kind": "sql", "url": "mysql://x", "query": "select 1" }), "postgres://"),
             (json!({ "kind": "sql", "url": "postgres://x/y" }), "query is missing"),
             (sql(json!({ "start": { "flow": 1 }, "finish": { "flow": 1 } })), "give one of start, stage and finish"),
@@ -145,6 +147,8 @@ mod tests {
             ("redis", "redis://app:hunter2@[/"),
             ("redis", "app:hunter2@host"),
             ("postgres", "postgres://app:hunter2@host:port/x"),
+            ("mysql", "mysql://app:hunter2@host:port/x"),
+            ("mysql", "mysql://app:hunter2@host/x?hunter=no"),
             ("prometheus", "https://app:hunter2@host/metrics"),
             ("prometheus", "http://app:hunter2@ho st/metrics"),
         ] {

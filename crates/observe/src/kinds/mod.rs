@@ -3,6 +3,7 @@
 mod cgroup;
 mod host;
 mod json;
+mod mysql;
 mod postgres;
 mod process;
 mod prometheus;
@@ -19,6 +20,7 @@ pub(crate) const KINDS: &[ObserverKind] = &[
     host::KIND,
     cgroup::KIND,
     postgres::KIND,
+    mysql::KIND,
     redis_info::KIND,
     sql::KIND,
     prometheus::KIND,

@@ -1,8 +1,9 @@
-//! Observers against real PostgreSQL and Redis servers, which the tests start and stop.
+//! Observers against real PostgreSQL, MariaDB and Redis servers, which the tests start and stop.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod listeners;
+mod mysql;
 mod page;
 mod postgres;
 mod process;

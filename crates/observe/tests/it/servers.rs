@@ -173,3 +173,64 @@ impl ServerProcess {
         format!("postgres://loadstone@127.0.0.1:{}/postgres", self.port)
     }
 }
+
+/// With its performance schema instrumenting all waits.
+pub(crate) const INSTRUMENTED: &[&str] = &[
+    "--performance-schema=ON",
+    "--performance-schema-instrument=wait/%=ON",
+    "--performance-schema-consumer-events-waits-current=ON",
+    "--performance-schema-consumer-events-statements-current=ON",
+];
+
+/// A binary log, and both logs flushed for each commit.
+pub(crate) const DURABLE: &[&str] = &["--log-bin=changes", "--binlog-format=ROW", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"];
+
+/// Its user `root` needs no password.
+pub(crate) fn mariadb(settings: &[&[&str]]) -> ServerProcess {
+    three_times(|port| mariadb_on(port, &settings.concat()))
+}
+
+fn mariadb_on(port: u16, settings: &[&str]) -> Result<ServerProcess, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    let data_flag = format!("--datadir={}", data.display());
+    // It runs as root only where it is told to.
+    let user: &[&str] = if rustix::process::geteuid().is_root() { &["--user=root"] } else { &[] };
+    let made = Command::new("mariadb-install-db")
+        .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", &data_flag])
+        .args(user)
+        .output()
+        .expect("MariaDB (mariadb-server) must be installed to run this test");
+    assert!(made.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&made.stderr));
+    let binary = process_path("mariadbd");
+    let mut child = Command::new(binary)
+        .args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=32M", &data_flag])
+        .arg(format!("--port={port}"))
+        .arg(format!("--socket={}", folder.path().join("socket").display()))
+        .args(user)
+        .args(settings)
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    await_start(&mut child, &log, || {
+        let listening = std::fs::read_to_string(&log).unwrap_or_default().contains("ready for connections");
+        listening && TcpStream::connect(("127.0.0.1", port)).is_ok()
+    })?;
+    Ok(ServerProcess { child, port, folder })
+}
+
+/// Servers are in folders that not every user's search path has.
+fn process_path(name: &str) -> PathBuf {
+    let administrators = Path::new("/usr/sbin").join(name);
+    if administrators.is_file() { administrators } else { PathBuf::from(name) }
+}
+
+impl ServerProcess {
+    /// For a user without a password.
+    pub(crate) fn mysql_url(&self, user: &str) -> String {
+        assert!(self.folder.path().exists());
+        format!("mysql://{user}@127.0.0.1:{}", self.port)
+    }
+}

@@ -1,0 +1,118 @@
+//! The one connection to a server.
+
+use std::fmt;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
+
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+
+/// What could not be done, with the server's own message.
+#[derive(Debug, thiserror::Error)]
+#[error("{doing}: {message}")]
+pub(super) struct MysqlError {
+    doing: &'static str,
+    message: String,
+}
+
+/// Connects when asked and stays connected.
+pub(super) struct MysqlConnection {
+    options: Opts,
+    server: Option<Server>,
+}
+
+impl fmt::Debug for MysqlConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the options: they may hold a password.
+        f.write_str(if self.server.is_some() { "MysqlConnection(connected)" } else { "MysqlConnection(not connected)" })
+    }
+}
+
+impl MysqlConnection {
+    pub(super) fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        let url = description.required_text("url");
+        let Some(rest) = ["mysql://", "mariadb://"].iter().find_map(|scheme| url.strip_prefix(scheme)) else {
+            return Err(description.problem("url must begin with mysql:// or mariadb://"));
+        };
+        // The URL itself is not repeated: it may hold a password.
+        let options = Opts::from_url(&format!("mysql://{rest}"));
+        let options = options.map_err(|problem| description.problem(format!("url cannot be read: {problem}")))?;
+        // By the address that was given, never by a socket of the machine that the server happens to name.
+        let options = OptsBuilder::from_opts(options).prefer_socket(false).stmt_cache_size(0);
+        Ok(Self { options: options.into(), server: None })
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.server = None;
+    }
+
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub(super) async fn server(&mut self) -> Result<&mut Server, MysqlError> {
+        match &mut self.server {
+            Some(server) => Ok(server),
+            unconnected => Ok(unconnected.insert(Server::connect(self.options.clone()).await?)),
+        }
+    }
+}
+
+/// A server, connected.
+pub(super) struct Server {
+    connection: Conn,
+    pub(super) is_mariadb: bool,
+}
+
+impl Server {
+    async fn connect(options: Opts) -> Result<Self, MysqlError> {
+        let connection = Conn::new(options).await.map_err(|problem| MysqlError::of("cannot connect", &problem))?;
+        let mut server = Self { connection, is_mariadb: false };
+        server.is_mariadb = match server.rows("cannot ask for the version", "select version()").await?.first() {
+            Some(row) => text(row, 0).is_some_and(|version| version.contains("MariaDB")),
+            None => false,
+        };
+        // Never in anyone's way: no statement of ours may run for long or wait for a lock.
+        let limit = if server.is_mariadb { "max_statement_time = 3" } else { "max_execution_time = 3000" };
+        server.rows("cannot set up the session", &format!("set session {limit}, lock_wait_timeout = 1")).await?;
+        Ok(server)
+    }
+
+    /// The rows of a query.
+    ///
+    /// # Errors
+    /// When the server does not respond, or refuses.
+    pub(super) async fn rows(&mut self, doing: &'static str, sql: &str) -> Result<Vec<Row>, MysqlError> {
+        self.connection.query(sql).await.map_err(|problem| MysqlError::of(doing, &problem))
+    }
+}
+
+impl MysqlError {
+    fn of(doing: &'static str, problem: &mysql_async::Error) -> Self {
+        let message = match problem {
+            mysql_async::Error::Server(said) => format!("{} ({})", said.message, said.code),
+            other => other.to_string(),
+        };
+        Self { doing, message }
+    }
+}
+
+/// A column as text, whatever bytes a client may have put into its statement; `None` where it is null.
+pub(super) fn text(row: &Row, column: usize) -> Option<String> {
+    match row.as_ref(column)? {
+        Value::NULL => None,
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        other => Some(other.as_sql(true)),
+    }
+}
+
+/// A column as a number; 0 where it is null or none.
+pub(super) fn number(row: &Row, column: usize) -> f64 {
+    match row.as_ref(column) {
+        Some(Value::Bytes(bytes)) => str::from_utf8(bytes).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0.0),
+        Some(Value::Int(number)) => *number as f64,
+        Some(Value::UInt(number)) => *number as f64,
+        Some(Value::Float(number)) => f64::from(*number),
+        Some(Value::Double(number)) => *number,
+        _ => 0.0,
+    }
+}

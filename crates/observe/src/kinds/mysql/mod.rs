@@ -1,0 +1,94 @@
+//! MySQL and MariaDB: what their sessions wait for, sampled ten times a second, and their counters, once per reading.
+//!
+//! Read [`waits`] first: what a session waits for comes from the performance schema where that instruments waits, and otherwise from the state that the
+//! process list shows. One connection of our own, whose session is left out of every figure; what its queries take is a signal of its own
+//! (`observer_seconds`). The account needs `PROCESS`, and may read `performance_schema`.
+
+mod connection;
+mod counters;
+mod features;
+mod sessions;
+mod waits;
+
+use crate::collector::SignalCollector;
+use crate::database::pace::{SAMPLE_HZ, SamplingPace};
+use crate::database::sessions::SessionSamples;
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::ADDRESS;
+use crate::reader::{PendingRead, SignalReader};
+use connection::{MysqlConnection, MysqlError};
+use counters::Counters;
+use features::Features;
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "mysql",
+    watches: "MySQL, MariaDB",
+    example: "observe.mysql(url)",
+    alternatives: "",
+    tells: "`sessions{wait=…}` (active sessions by what they wait for), `sessions_by_statement{…}`, `blocked`, `blocked_by{…}`, \
+        `connections{state=…}`, `commits`, `group_commit_size`, `redo_bytes`, `binlog_bytes`",
+    options: &[ADDRESS, SAMPLE_HZ],
+    make: |description| Ok(Box::new(Mysql::from_description(description)?)),
+};
+
+struct Mysql {
+    connection: MysqlConnection,
+    pace: SamplingPace,
+    sessions: SessionSamples,
+    counters: Counters,
+    /// What this server has; asked once per connection.
+    features: Option<Features>,
+}
+
+impl SignalReader for Mysql {
+    fn period_ns(&self, _every_ns: u64) -> u64 {
+        self.pace.period_ns()
+    }
+
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+
+    fn reset(&mut self) {
+        self.connection.reset();
+        self.features = None;
+        // What was sampled before a gap says nothing about it.
+        self.sessions = SessionSamples::default();
+        self.counters = Counters::default();
+        self.pace.reset();
+    }
+}
+
+impl Mysql {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        Ok(Self {
+            connection: MysqlConnection::from_description(description)?,
+            pace: SamplingPace::from_description(description),
+            sessions: SessionSamples::default(),
+            counters: Counters::default(),
+            features: None,
+        })
+    }
+
+    /// # Errors
+    /// When the server does not respond to a query, or refuses it.
+    async fn look(&mut self, out: &mut SignalCollector) -> Result<(), MysqlError> {
+        let look = self.pace.begin();
+        let server = self.connection.server().await?;
+        let features = match &self.features {
+            Some(features) => features,
+            None => self.features.insert(Features::ask(server).await?),
+        };
+        sessions::sample(server, features, &mut self.sessions).await?;
+        if look.is_report {
+            sessions::sample_locks(server, features, &mut self.sessions).await?;
+            // What sessions wait for comes first: it is the first thing to look at.
+            self.sessions.report(waits::role_of_wait, out);
+            self.counters.read(server, features, out).await?;
+        }
+        self.pace.end(&look, out);
+        Ok(())
+    }
+}
