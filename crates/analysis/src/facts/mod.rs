@@ -6,6 +6,7 @@
 //! To add one: its file, its field, its line in [`Facts::of`]. Deliberately absent: sentences, which the rules word, and what only one rule asks of
 //! the run, which stands in that rule.
 
+pub(crate) mod acquiring;
 pub(crate) mod bandwidth;
 pub(crate) mod called;
 pub(crate) mod calls_at_once;
@@ -28,7 +29,7 @@ pub(crate) mod pools;
 pub(crate) mod process_cpu;
 pub(crate) mod readings;
 pub(crate) mod search;
-mod session_waits;
+pub(crate) mod session_waits;
 pub(crate) mod sessions;
 pub(crate) mod signal_moves;
 pub(crate) mod signals;

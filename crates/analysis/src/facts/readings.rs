@@ -22,6 +22,16 @@ impl<'a> SignalReadings<'a> {
         Self { signal: &series.signal, points }
     }
 
+    /// Those of several gauges that were read together, added up; they go by the signal that has most of it. `None` of none.
+    pub(crate) fn sum(each: &[SignalReadings<'a>]) -> Option<Self> {
+        let whole = |readings: &SignalReadings<'_>| readings.points.iter().map(|(_, value)| value).sum::<f64>();
+        let most = each.iter().max_by(|a, b| whole(a).total_cmp(&whole(b)))?;
+        let mut points: Vec<(f64, f64)> = each.iter().flat_map(|readings| readings.points.iter().copied()).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let together = points.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, same.iter().map(|(_, value)| value).sum()));
+        Some(Self { signal: most.signal, points: together.collect() })
+    }
+
     /// What evidence calls it.
     pub(crate) fn name(&self) -> String {
         self.signal.name.clone()

@@ -27,6 +27,10 @@ const WAITING_SHARE_MIN: f64 = 0.4;
 const COMPUTING_SHARE_MIN: f64 = 0.6;
 const OF_POOL_MIN: f64 = 0.7;
 const OF_SYSTEM_MIN: f64 = 0.5;
+/// Commits of each iteration from which they are many.
+const COMMITS_MANY: f64 = 3.0;
+/// Share of the sessions at commit from which one event is named.
+const EVENT_SHARE_MIN: f64 = 0.05;
 /// Share of the active sessions from which one statement is what they run.
 const STATEMENT_SHARE_MIN: f64 = 0.5;
 
@@ -46,6 +50,10 @@ pub(crate) struct SessionWait<'a> {
     pub(crate) sessions: f64,
     pub(crate) active: f64,
     pub(crate) computing: Option<f64>,
+    /// Those that waited for data from disk.
+    pub(crate) reading: f64,
+    /// Where the wait is for a commit: the events that it consists of, with the sessions in each; the most first.
+    pub(crate) events: Vec<(&'a str, f64, String)>,
     pub(crate) readings: SignalReadings<'a>,
     pub(crate) blocked: Option<BlockedStatement<'a>>,
     /// The statement that most of the active sessions ran, how many did, and its readings.
@@ -65,7 +73,7 @@ pub(super) fn find<'a>(
         return None;
     }
     let of_database = |part: ObservedPart<'a>| {
-        WAITS.into_iter().flat_map(move |role| search.signals.read_each(part, role).into_iter().map(move |readings| (part, role, readings)))
+        WAITS.into_iter().flat_map(move |role| waits_of(search.signals, part, role).into_iter().map(move |readings| (part, role, readings)))
     };
     let waits = search.signals.parts_with(Role::SessionsActive).flat_map(of_database);
     let waits: Vec<_> = waits.collect();
@@ -79,6 +87,12 @@ pub(super) fn find<'a>(
     let overlap = |stretch: &&WaitingStretch| stretch.to.min(found.to) - stretch.from.max(found.from);
     let stretch = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
     Some(SessionWait { waiting: stretch.cloned(), ..found })
+}
+
+/// A commit waits for one thing after the other, the redo log, the binary log, its turn: together they are one wait.
+fn waits_of<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, role: Role) -> Vec<SignalReadings<'a>> {
+    let each = signals.read_each(part, role);
+    if role == Role::SessionsWaitingForCommit { SignalReadings::sum(&each).into_iter().collect() } else { each }
 }
 
 fn held_up_by<'a>(
@@ -130,16 +144,22 @@ fn described<'a>(
 ) -> SessionWait<'a> {
     let signals = search.signals;
     let load_end = search.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+    let events = if role == Role::SessionsWaitingForCommit { events(signals, part, role, (from, to)) } else { Vec::new() };
     SessionWait {
         from,
         to,
         waiting: None,
         holds_up,
         role,
-        event: readings.label("wait").unwrap_or(&readings.signal.name),
+        event: if events.len() > 1 { "their commit" } else { readings.label("wait").unwrap_or(&readings.signal.name) },
         sessions,
         active,
         computing: signals.mean(part, Role::SessionsOnCpu, from, to),
+        reading: signals
+            .read_each(part, Role::SessionsWaitingForRead)
+            .iter()
+            .fold(0.0, |sum, readings| sum + readings.mean(from, to).unwrap_or(0.0)),
+        events,
         blocked: sessions::most_blocked(signals, part, from, to),
         statement: most_run(signals, part, active, (from, to)),
         commits: commits::between(search.run, signals, part, (from, to.min(load_end))),
@@ -157,6 +177,16 @@ fn computes_too_much(search: &Search<'_, '_>, pools: &[PoolShortage<'_>], (compu
     fills_cores || fills_pool || is_most
 }
 
+fn events<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, role: Role, (from, to): (f64, f64)) -> Vec<(&'a str, f64, String)> {
+    let each = signals.read_each(part, role).into_iter();
+    let means = each.filter_map(|readings| Some((readings.label("wait")?, readings.mean(from, to)?, readings.name())));
+    let mut found: Vec<(&str, f64, String)> = means.collect();
+    let all: f64 = found.iter().map(|(_, sessions, _)| sessions).sum();
+    found.retain(|(_, sessions, _)| *sessions >= EVENT_SHARE_MIN * all);
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    found
+}
+
 fn most_run<'a>(
     signals: &ObservedSignals<'a>,
     part: ObservedPart<'a>,
@@ -171,6 +201,12 @@ fn most_run<'a>(
 }
 
 impl SessionWait<'_> {
+    /// Commits of the load where sessions wait for them and each iteration makes many.
+    pub(crate) fn many_commits(&self) -> Option<&Commits> {
+        let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= COMMITS_MANY);
+        commits.filter(|_| self.role == Role::SessionsWaitingForCommit)
+    }
+
     /// What sessions wait for says more than what computes meanwhile.
     fn weight(&self) -> f64 {
         if self.role == Role::SessionsOnCpu { self.sessions / 2.0 } else { self.sessions }

@@ -4,7 +4,7 @@ use metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
-use super::{looked_at, next_limit};
+use super::{acquiring, looked_at, next_limit};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::next_limits::NextLimit;
@@ -53,6 +53,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!("each request holds a {member} for {}, and for {} before", units::seconds(now), units::seconds(before));
         found = found.rests_on(text, pool.series.clone(), span);
     }
+    if !pool.is_threads {
+        found = acquiring::told(facts, found, span);
+    }
     let found = match (behind, held_longer) {
         (Some(why), _) => found.or(format!("A pool that is too small. Not what to change first: {why}, which keeps its {members} in use.")),
         (None, Some(times)) => found.or(format!(
@@ -93,6 +96,7 @@ fn holders(facts: &Facts<'_>, pool: &PoolShortage<'_>) -> Option<String> {
     let wait = facts.session_wait.as_ref().filter(|wait| pool.is_during(wait.from, wait.to))?;
     Some(match wait.role {
         Role::SessionsOnCpu => format!("{} sessions of the database compute", units::number(wait.sessions)),
+        Role::SessionsWaitingForCommit => format!("{} sessions of the database wait at commit", units::number(wait.sessions)),
         _ => format!("{} sessions of the database wait for {}", units::number(wait.sessions), wait.event),
     })
 }

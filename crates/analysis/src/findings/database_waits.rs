@@ -2,18 +2,15 @@
 
 use metrics::Role;
 
-use super::alternative::Alternative;
-use super::next_limit;
 use super::ranked::{RankedFinding, Standing};
+use super::{acquiring, looked_at, next_limit};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::next_limits::NextLimit;
 
-/// Commits per iteration that are worth mentioning.
-const COMMITS_PER_ITERATION: f64 = 3.0;
-
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let wait = facts.session_wait.as_ref()?;
+    // Those that wait for one of many commits have a rule of their own.
+    let wait = facts.session_wait.as_ref().filter(|wait| wait.many_commits().is_none())?;
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
     let statement = wait.statement.as_ref();
     let claim = match (wait.role, statement) {
@@ -54,21 +51,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     {
         found = found.rests_on(format!("{running:.1} active sessions were in `{statement}`"), vec![readings.name()], stretch);
     }
-    if wait.role == Role::SessionsWaitingForCommit
-        && let Some(commits) = wait.commits.as_ref().filter(|commits| commits.per_iteration >= COMMITS_PER_ITERATION)
-    {
-        let rate = units::number(commits.rate);
-        let text = format!("{rate} commits per second, {:.1} for each iteration of the load", commits.per_iteration);
-        found = found.rests_on(text, vec![commits.series.clone()], stretch);
-    }
-    let computing = match (wait.role, wait.computing) {
-        (Role::SessionsOnCpu, _) => found,
-        (_, Some(computing)) if computing < sessions => {
-            found.weigh(Alternative::ruled_out("The database's CPU", format!("{computing:.1} of its sessions computed")))
-        }
-        (_, Some(computing)) => found.weigh(Alternative::not_ruled_out("The database's CPU", format!("{computing:.1} sessions computed"))),
-        (_, None) => found.weigh(Alternative::not_ruled_out("The database's CPU", "it was not read how many sessions compute")),
-    };
+    let found = acquiring::told(facts, found, stretch);
+    let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(looked_at::computing_sessions(wait)) };
     let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
     let found = next_limit::told(facts, computing, stretch, &is_it).beyond_the_generator(facts, stretch);
     Some(found.try_next(advice(wait.role)))

@@ -4,6 +4,7 @@ use metrics::Role;
 
 use super::alternative::Alternative;
 use crate::facts::Facts;
+use crate::facts::session_waits::SessionWait;
 
 /// Below this part of one core no thread is at its limit, and below this part of all of them no process.
 const IDLE_ENOUGH: f64 = 0.80;
@@ -50,10 +51,20 @@ pub(super) fn database(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     let signals = &facts.signals;
     let active = |part| signals.mean(part, Role::SessionsActive, from, to);
     let Some(active) = signals.parts_with(Role::SessionsActive).filter_map(active).reduce(f64::max) else {
-        return Alternative::not_ruled_out(OTHER, "no database was observed (observe.postgres)");
+        return Alternative::not_ruled_out(OTHER, "no database was observed (observe.postgres, observe.mysql)");
     };
     let in_system = facts.strain.in_system(from, to).unwrap_or(0.0);
     let told =
         format!("{} of its sessions were active, while {} requests were in the system", units::number(active), units::number(in_system));
     if active < 1.0 || active < 0.1 * in_system { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+}
+
+/// The database's CPU, as what else could hold up sessions that wait.
+pub(super) fn computing_sessions(wait: &SessionWait<'_>) -> Alternative {
+    const OTHER: &str = "The database's CPU";
+    match wait.computing {
+        Some(computing) if computing < wait.sessions => Alternative::ruled_out(OTHER, format!("{computing:.1} of its sessions computed")),
+        Some(computing) => Alternative::not_ruled_out(OTHER, format!("{computing:.1} sessions computed")),
+        None => Alternative::not_ruled_out(OTHER, "it was not read how many sessions compute"),
+    }
 }

@@ -3,10 +3,12 @@
 //! A rule knows no other rule. What two of them need to know is a fact (`crate::facts`). To add one: its file, its line in [`RULES`], its section in
 //! docs/findings.md, and tests in `tests/it` with as many systems that it must not accuse as systems that it must explain.
 
+mod acquiring;
 mod alternative;
 mod bandwidth;
 mod call_ceiling;
 mod change;
+mod commits;
 mod connection_pool;
 mod database_waits;
 mod delayed_acknowledgement;
@@ -59,6 +61,7 @@ const RULES: &[FindingRule] = &[
     delaying_limit::find,
     many_transactions::find,
     new_connections::find,
+    commits::find,
     database_waits::find,
     saturation::find,
     slow_dependency::find,

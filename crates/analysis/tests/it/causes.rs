@@ -238,8 +238,8 @@ fn used_up() -> Vec<UsedUp> {
                 (counter("postgres", "commits"), Role::Commits, 210.0),
                 (counter("postgres", "observer_commits"), Role::ObserverCommits, 10.0),
             ],
-            "database-waits",
-            "4.0 of 5.0 active sessions wait for IO:WALSync",
+            "commits",
+            "10.0 commits for each iteration hold up the work: 4.0 of 5.0 active sessions",
         ),
         case(
             &[(gauge(stub, "rejected"), Role::CallsRejected, 4.0), (gauge(stub, "answered"), Role::CallsAnswered, 12.0)],
@@ -267,9 +267,9 @@ fn what_is_used_up_while_work_waits_is_named() {
         let findings = conclude(&run).verdict.findings;
         let first = &findings.findings[0];
         assert!(first.rule == rule && first.claim.contains(says), "{says}: {}", shown(&findings));
-        if rule == "database-waits" {
+        if rule == "commits" {
             assert!(
-                first.evidence.iter().any(|evidence| evidence.text.starts_with("200 commits per second, 10.0 for each")),
+                first.evidence.iter().any(|evidence| evidence.text.starts_with("200 commits per second, 10.0 commits for each")),
                 "{}",
                 shown(&findings)
             );

@@ -5,6 +5,7 @@
 mod causes;
 mod changes;
 mod changing_load;
+mod commits;
 mod comparison;
 mod contradictions;
 mod corpus;

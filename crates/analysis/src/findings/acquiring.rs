@@ -1,0 +1,27 @@
+//! Statements that look slow to a service since it waits for a connection: evidence that several rules give.
+
+use super::ranked::RankedFinding;
+use crate::facts::{Facts, acquiring};
+
+/// Share of what a service sees from which the wait for a connection is worth telling.
+const SHARE_MIN: f64 = 0.5;
+
+/// Adds it to the evidence where most of what a statement takes at the service is that wait.
+pub(super) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64)) -> RankedFinding {
+    let Some(acquiring) = acquiring::between(&facts.signals, span) else { return found };
+    let seen = acquiring.waited_s + acquiring.took_s;
+    if acquiring.waited_s < SHARE_MIN * seen {
+        return found;
+    }
+    let text = format!(
+        "statements look slow to the service since it waits for a connection: a `{}` that has to get one first from \"{}\" takes {}, of which {} ({}) are \
+         that wait; the database itself takes {}",
+        acquiring.statement,
+        acquiring.pool,
+        units::seconds(seen),
+        units::seconds(acquiring.waited_s),
+        units::share(acquiring.waited_s / seen),
+        units::seconds(acquiring.took_s)
+    );
+    found.rests_on(text, acquiring.series, span)
+}

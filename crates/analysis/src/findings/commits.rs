@@ -1,0 +1,89 @@
+//! Many commits for each piece of work, and sessions that wait for them: auto-commit, where one transaction would do.
+
+use super::alternative::Alternative;
+use super::ranked::{RankedFinding, Standing};
+use super::{acquiring, looked_at, next_limit};
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::facts::commits::Commits;
+use crate::facts::next_limits::NextLimit;
+use crate::facts::session_waits::SessionWait;
+use metrics::Role;
+
+/// Share of the sessions at commit below which those that compute or read cannot be what they wait behind.
+const FEW: f64 = 0.25;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let wait = facts.session_wait.as_ref()?;
+    let commits = wait.many_commits()?;
+    let stretch = (wait.from, wait.to);
+    let does = if wait.holds_up { "hold up the work" } else { "take most of the time of requests" };
+    let claim = format!(
+        "{} for each iteration {does}: {:.1} of {:.1} active sessions of the database wait at commit, on average",
+        number(commits, "At least "),
+        wait.sessions,
+        wait.active
+    );
+    let standing = match (wait.holds_up, &wait.waiting) {
+        (false, _) => Standing::Fault,
+        (true, None) => Standing::Cause,
+        (true, Some(waiting)) => Standing::during(waiting),
+    };
+    let found = RankedFinding::new(standing, "commits", Confidence::High, claim)
+        .rests_on(profile(wait), wait.events.iter().map(|(.., series)| series.clone()).collect(), stretch)
+        .rests_on(each(wait, commits), vec![commits.series.clone()], stretch);
+    let found = acquiring::told(facts, found, stretch)
+        .weigh(looked_at::computing_sessions(wait))
+        .weigh(looked_at::cpu(facts, wait.from, wait.to))
+        .weigh(indexes_and_memory(wait));
+    let found = match facts.pools.iter().find(|pool| !pool.is_threads && pool.is_during(wait.from, wait.to)) {
+        Some(pool) => found.or(format!(
+            "Too few connections (there are {}). Not what to change first: they wait at commit, and more of them would wait there, too.",
+            units::number(pool.size)
+        )),
+        None => found,
+    };
+    let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
+    Some(next_limit::told(facts, found, stretch, &is_it).beyond_the_generator(facts, stretch).try_next(
+        "Put what belongs together into one transaction (is auto-commit on?), and run again: each commit waits until its log is on disk, and one \
+         replaces them all. Where the work must stay apart, let more commits share a flush (group commit), or flush less often.",
+    ))
+}
+
+/// What the sessions at commit were in.
+fn profile(wait: &SessionWait<'_>) -> String {
+    let waited = wait.waiting.as_ref().map_or_else(|| "requests".to_owned(), |waiting| waiting.what());
+    let events: Vec<String> = wait.events.iter().map(|(event, sessions, _)| format!("{sessions:.1} in {event}")).collect();
+    format!("{:.1} sessions were at commit while {waited} waited: {}", wait.sessions, events.join(", "))
+}
+
+/// By Little's law, sessions at commit over commits per second are the time that each takes.
+fn each(wait: &SessionWait<'_>, commits: &Commits) -> String {
+    let each_s = wait.sessions / commits.rate.max(1e-9);
+    format!(
+        "{} commits per second, {} for each iteration of the load: by Little's law each takes {}, so an iteration waits {}{} for its commits",
+        units::number(commits.rate),
+        number(commits, "at least "),
+        units::seconds(each_s),
+        if commits.is_least { "at least " } else { "" },
+        units::seconds(each_s * commits.per_iteration)
+    )
+}
+
+fn number(commits: &Commits, least: &str) -> String {
+    format!("{}{:.1} commits", if commits.is_least { least } else { "" }, commits.per_iteration)
+}
+
+/// A statement without an index computes or reads; so does one whose pages are not in memory.
+fn indexes_and_memory(wait: &SessionWait<'_>) -> Alternative {
+    const OTHER: &str = "Missing indexes, or too little memory for the data";
+    let Some(computing) = wait.computing else {
+        return Alternative::not_ruled_out(OTHER, "it was not read how many sessions compute");
+    };
+    let told = format!("{computing:.1} of its sessions computed and {:.1} waited for data from disk", wait.reading);
+    if computing + wait.reading <= FEW * wait.sessions {
+        Alternative::ruled_out(OTHER, told)
+    } else {
+        Alternative::not_ruled_out(OTHER, told)
+    }
+}
