@@ -1493,6 +1493,11 @@ declare module "loadstone" {
     json(url: string, options?: ObserverOptions & { only?: readonly string[]; totals?: readonly string[] }): Observer;
     /** Listens for StatsD and DogStatsD packets. Default: "127.0.0.1:8125". */
     statsd(options?: ObserverOptions & { listen?: string }): Observer;
+    /**
+     * Receives the spans of services with OpenTelemetry, over HTTP and gRPC, and joins them with the load's requests, which carry a `traceparent` then.
+     * `listen`: point the services' exporters there. Default: "127.0.0.1:4318". `forward`: another OTLP receiver over HTTP, which gets all that comes.
+     */
+    traces(options?: ObserverOptions & { listen?: string; forward?: string }): Observer;
     /** Any PostgreSQL query with one row: each of its columns that is a number becomes a signal. */
     sql(options: ObserverOptions & { url: string; query: string }): Observer;
     /**

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use secrets::Secrets;
 
+use crate::span::TraceBatch;
 use crate::{LeafChange, SeriesKey, Signal, SignalNotice, Snapshot, Tags};
 
 impl Snapshot {
@@ -69,6 +70,20 @@ impl Signal {
             part: hide(&self.part),
             labels: self.labels.iter().map(|(name, value)| (hide(name), hide(value))).collect(),
             ..self.clone()
+        }
+    }
+}
+
+impl TraceBatch {
+    /// What became known of traces, as every output may show it.
+    pub fn hide(&mut self, secrets: &Secrets) {
+        let hide = |text: &mut Arc<str>| hide_shared(text, secrets);
+        for path in &mut self.paths {
+            [&mut path.scenario, &mut path.service, &mut path.name].into_iter().for_each(hide);
+        }
+        for trace in &mut self.kept {
+            [&mut trace.scenario, &mut trace.name].into_iter().for_each(hide);
+            trace.spans.iter_mut().flat_map(|span| [&mut span.service, &mut span.name]).for_each(hide);
         }
     }
 }

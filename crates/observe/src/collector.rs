@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use metrics::span::TraceBatch;
 use metrics::{FlowEvent, Nanos, Role, Signal, SignalKind, SignalPoint};
 
 /// Series that one observer may make; the rest are refused and counted, so that no exporter can fill a run.
@@ -75,11 +76,23 @@ pub(crate) struct SignalCollector {
     refused: u64,
     /// Instants are relative: how long before the reading it happened. Nanoseconds.
     journeys: Vec<FlowEvent>,
+    traces: TraceBatch,
+    /// What is to be said of what was not taken.
+    incomplete: Vec<String>,
 }
 
 impl SignalCollector {
     pub(crate) fn new(observer: &str) -> Self {
-        Self { observer: observer.to_owned(), at: 0, series: HashMap::new(), points: Vec::new(), refused: 0, journeys: Vec::new() }
+        Self {
+            observer: observer.to_owned(),
+            at: 0,
+            series: HashMap::new(),
+            points: Vec::new(),
+            refused: 0,
+            journeys: Vec::new(),
+            traces: TraceBatch::default(),
+            incomplete: Vec::new(),
+        }
     }
 
     /// Begins a reading at this instant.
@@ -95,6 +108,29 @@ impl SignalCollector {
         let mut points = std::mem::take(&mut self.points);
         points.iter_mut().for_each(|(_, point)| point.at = middle);
         points
+    }
+
+    /// The instant that the present reading is stamped with, until it ends.
+    pub(crate) fn at(&self) -> Nanos {
+        self.at
+    }
+
+    /// What became known of the run's traces.
+    pub(crate) fn traces(&mut self, batch: TraceBatch) {
+        self.traces.append(batch);
+    }
+
+    pub(crate) fn take_traces(&mut self) -> TraceBatch {
+        std::mem::take(&mut self.traces)
+    }
+
+    /// Says that something was not taken. The observer's name is put before it.
+    pub(crate) fn incomplete(&mut self, what: String) {
+        self.incomplete.push(what);
+    }
+
+    pub(crate) fn take_incomplete(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.incomplete)
     }
 
     /// Something happened to a journey, `event.at` nanoseconds before this reading.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use metrics::clock::Monotonic;
+use metrics::span::TraceBatch;
 use metrics::{FlowEvent, Nanos, NoticeKind, SignalBatch, SignalNotice};
 
 use crate::collector::{SERIES_MAX, SignalReading};
@@ -20,6 +21,7 @@ pub(crate) struct BatchSender {
     sender: SyncSender<SignalBatch>,
     notices: Vec<SignalNotice>,
     flow_events: Vec<FlowEvent>,
+    traces: TraceBatch,
     /// Since when it has been failing.
     failing_since: Option<Nanos>,
     lost: u64,
@@ -28,7 +30,28 @@ pub(crate) struct BatchSender {
 
 impl BatchSender {
     pub(crate) fn new(observer: Arc<str>, clock: Monotonic, sender: SyncSender<SignalBatch>) -> Self {
-        Self { observer, clock, sender, notices: Vec::new(), flow_events: Vec::new(), failing_since: None, lost: 0, refused_told: false }
+        Self {
+            observer,
+            clock,
+            sender,
+            notices: Vec::new(),
+            flow_events: Vec::new(),
+            traces: TraceBatch::default(),
+            failing_since: None,
+            lost: 0,
+            refused_told: false,
+        }
+    }
+
+    /// What the next batch is to say of the run's traces, and of what was not taken.
+    pub(crate) fn tell(&mut self, traces: TraceBatch, incomplete: Vec<String>) {
+        self.traces.append(traces);
+        let (observer, at) = (Arc::clone(&self.observer), self.clock.now());
+        let notice = |what: String| {
+            let message = format!("{observer}: {what}");
+            SignalNotice { observer: Arc::clone(&observer), at, kind: NoticeKind::Incomplete, message }
+        };
+        self.notices.extend(incomplete.into_iter().map(notice));
     }
 
     /// A reading went well. `refused`: readings refused so far because of the bound on series.
@@ -71,14 +94,15 @@ impl BatchSender {
             kind: NoticeKind::Incomplete,
             message: format!("{} readings of {} were lost because they were not taken in time", self.lost, self.observer),
         });
-        if points.is_empty() && self.notices.is_empty() && self.flow_events.is_empty() && loss.is_none() {
+        if points.is_empty() && self.notices.is_empty() && self.flow_events.is_empty() && self.traces.is_empty() && loss.is_none() {
             return;
         }
         let kept = self.notices.len();
         let mut notices = std::mem::take(&mut self.notices);
         notices.extend(loss);
         let flow_events = std::mem::take(&mut self.flow_events);
-        let batch = SignalBatch { observer: Arc::clone(&self.observer), points, notices, flow_events };
+        let traces = std::mem::take(&mut self.traces);
+        let batch = SignalBatch { observer: Arc::clone(&self.observer), points, notices, flow_events, traces };
         match self.sender.try_send(batch) {
             Ok(()) => self.lost = 0,
             Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
@@ -87,6 +111,7 @@ impl BatchSender {
                 // A journey that finished has finished, whenever that is told.
                 self.flow_events = batch.flow_events;
                 self.flow_events.truncate(FLOW_EVENTS_MAX);
+                self.traces = batch.traces;
                 self.notices = batch.notices;
                 self.notices.truncate(kept.min(NOTICES_MAX));
             }

@@ -6,9 +6,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use metrics::clock::{Monotonic, thread_cpu_ns};
+use metrics::span::TraceBatch;
 use metrics::{SignalBatch, unit};
-use tokio::sync::oneshot;
-use tokio::task::LocalSet;
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinSet, LocalSet};
 use tokio::time::MissedTickBehavior;
 
 use crate::collector::{MetricSpec, SignalCollector};
@@ -21,6 +22,9 @@ use crate::observer::Observer;
 const BATCHES_MAX: usize = 4_096;
 /// A source that has not responded by then counts as failed for this reading.
 const RESPONSE_LIMIT: Duration = Duration::from_secs(5);
+
+/// The same for the last reading, which may wait for what is told late.
+const FINISH_LIMIT: Duration = Duration::from_secs(7);
 
 /// Running observers. Dropping it stops them.
 #[derive(Debug)]
@@ -66,12 +70,16 @@ impl Observation {
         let thread = std::thread::Builder::new().name("observe".to_owned()).spawn(move || {
             LocalSet::new().block_on(&runtime, async {
                 let Ok(clock) = begun.await else { return };
+                let (end, ended) = watch::channel(());
+                let mut watching = JoinSet::new();
                 for observer in observers {
-                    tokio::task::spawn_local(watch(observer, clock, sender.clone()));
+                    watching.spawn_local(watch(observer, clock, sender.clone(), ended.clone()));
                 }
                 tokio::task::spawn_local(own_cost(clock, sender));
                 // The sender is only ever dropped; either way it is the end.
                 let _ = stopped.await;
+                drop((end, ended));
+                while watching.join_next().await.is_some() {}
             });
         });
         let thread = thread.map_err(|problem| ObserveError::Thread(problem.to_string()))?;
@@ -118,9 +126,22 @@ impl Drop for Observation {
 }
 
 /// Reads one observer for as long as the run lasts.
-async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<SignalBatch>) {
+async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<SignalBatch>, mut ended: watch::Receiver<()>) {
     let mut readings = SignalCollector::new(&observer.name);
     let mut delivery = BatchSender::new(observer.name.as_str().into(), clock, sender);
+    tokio::select! {
+        () = read_on(&mut observer, clock, &mut readings, &mut delivery) => {}
+        _ = ended.changed() => {}
+    }
+    readings.begin(clock.now());
+    if let Ok(Ok(())) = tokio::time::timeout(FINISH_LIMIT, observer.reader.finish(&mut readings)).await {
+        let points = readings.finish(clock.now());
+        delivery.tell(readings.take_traces(), readings.take_incomplete());
+        delivery.succeeded(points, std::iter::empty(), readings.refused());
+    }
+}
+
+async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut SignalCollector, delivery: &mut BatchSender) {
     let period_ns = observer.reader.period_ns(observer.every_ns);
     let mut ticks = tokio::time::interval(Duration::from_nanos(period_ns));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -135,13 +156,14 @@ async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Sign
         }
         let begin = clock.now();
         readings.begin(begin);
-        let read = tokio::time::timeout(RESPONSE_LIMIT, observer.reader.read(&mut readings)).await;
+        let read = tokio::time::timeout(RESPONSE_LIMIT, observer.reader.read(readings)).await;
         let read = read.unwrap_or_else(|_| Err(format!("no response within {} s", RESPONSE_LIMIT.as_secs()).into()));
         let points = readings.finish(clock.now());
         match read {
             Ok(()) => {
                 let read_at = begin + clock.now().saturating_sub(begin) / 2;
                 let refused = readings.refused();
+                delivery.tell(readings.take_traces(), readings.take_incomplete());
                 delivery.succeeded(points, readings.take_journeys(read_at), refused);
             }
             Err(problem) => {
@@ -166,6 +188,7 @@ async fn own_cost(clock: Monotonic, sender: SyncSender<SignalBatch>) {
         readings.put(OWN_CPU, thread_cpu_ns() as f64 / 1e9);
         let points = readings.finish(clock.now());
         // A full channel loses this reading and nothing else.
-        let _ = sender.try_send(SignalBatch { observer: "observe".into(), points, notices: Vec::new(), flow_events: Vec::new() });
+        let (notices, flow_events, traces) = (Vec::new(), Vec::new(), TraceBatch::default());
+        let _ = sender.try_send(SignalBatch { observer: "observe".into(), points, notices, flow_events, traces });
     }
 }

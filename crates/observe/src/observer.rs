@@ -49,6 +49,11 @@ impl Observer {
         Ok(Self { name, every_ns: description.duration_ns("every"), reader })
     }
 
+    /// Which traces are the run's: those whose ids begin with these 32 bits.
+    pub fn joins_traces(&mut self, run: u32) {
+        self.reader.joins_traces(run);
+    }
+
     /// What its signals' names begin with.
     pub fn name(&self) -> &str {
         &self.name

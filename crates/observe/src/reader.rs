@@ -32,6 +32,17 @@ pub(crate) trait SignalReader: Send {
     /// Why there is nothing to read; the next call tries anew.
     fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a>;
 
+    /// The run has ended: looks for the last time, for readers that are told things late.
+    ///
+    /// # Errors
+    /// Why there is nothing to read.
+    fn finish<'a>(&'a mut self, _out: &'a mut SignalCollector) -> PendingRead<'a> {
+        at_once(Ok::<(), ReadError>(()))
+    }
+
+    /// Which traces are the run's: those whose ids begin with these 32 bits.
+    fn joins_traces(&mut self, _run: u32) {}
+
     /// Forgets connections after a failure or a time-out.
     fn reset(&mut self) {}
 }

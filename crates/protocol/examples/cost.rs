@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         timeout_ns: 30_000_000_000,
         body_use: BodyUse::Discard,
         body_bytes_max: 1 << 20,
+        label: metrics::span::RequestLabel::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();

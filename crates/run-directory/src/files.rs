@@ -11,6 +11,8 @@ pub(crate) const SNAPSHOT_STEM: &str = "snapshots";
 /// Observer series: a line that defines each, and lines with its points. Of the first hour.
 pub const SIGNALS: &str = "signals.jsonl";
 pub(crate) const SIGNAL_STEM: &str = "signals";
+/// What the traces of requests said, if they were observed: a line that defines each path, and lines with what was counted and kept.
+pub const TRACES: &str = "traces.jsonl";
 /// [`crate::RunEnd`]; absent while running and after a kill.
 pub const END: &str = "end.json";
 /// What scripts and the tool had to say, as text.

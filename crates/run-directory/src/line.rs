@@ -1,7 +1,8 @@
-//! Lines of `snapshots.jsonl` and `signals.jsonl`.
+//! Lines of `snapshots.jsonl`, `signals.jsonl` and `traces.jsonl`.
 
 use std::borrow::Cow;
 
+use metrics::span::{KeptTrace, SpanPath, TraceSlice};
 use metrics::{Histogram, Signal, SignalNotice, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -47,4 +48,17 @@ pub(crate) enum SignalLine {
     Notice(SignalNotice),
     /// Among the minutes: what follows was also written into the part that begins at this second.
     Part(u32),
+}
+
+/// A line of `traces.jsonl`: `{"path": …}` defines a path, `{"slice": …}` says what became known of a stretch of time, `{"kept": …}` is one trace whole.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TraceLine<'a> {
+    Path {
+        id: u32,
+        #[serde(flatten)]
+        path: Cow<'a, SpanPath>,
+    },
+    Slice(Cow<'a, TraceSlice>),
+    Kept(Cow<'a, KeptTrace>),
 }

@@ -5,6 +5,8 @@ use plan::TestPlan;
 use secrets::Secrets;
 use serde::{Deserialize, Serialize};
 
+use crate::run_traces::RunTraces;
+
 /// The machine that made the load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -86,6 +88,8 @@ pub struct Run {
     pub signals: Vec<SignalSeries>,
     /// What was kept second by second of a run whose slices are longer.
     pub stretches: Vec<Stretch>,
+    /// What the traces of its requests said, if they were observed.
+    pub traces: RunTraces,
     /// What befell the observers, in the order in which they told it.
     pub notices: Vec<SignalNotice>,
     /// `None`: still running, or killed.
@@ -95,6 +99,7 @@ pub struct Run {
 impl Run {
     /// A run of these seconds that observed nothing and has not ended.
     pub fn new(info: RunInfo, plan: TestPlan, slices: Vec<Snapshot>) -> Self {
-        Self { info, plan, slices, signals: Vec::new(), stretches: Vec::new(), notices: Vec::new(), end: None }
+        let (signals, stretches, notices) = (Vec::new(), Vec::new(), Vec::new());
+        Self { info, plan, slices, signals, stretches, traces: RunTraces::default(), notices, end: None }
     }
 }

@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 
 use crate::fold::{self, Folding, SliceList};
 use crate::json::{parse, problem};
-use crate::line::{self, SignalLine};
+use crate::line::{self, SignalLine, TraceLine};
 use crate::readings::Readings;
 use crate::stretch::Stretches;
-use crate::{Notes, Run, RunEnd, RunError, RunInfo, SignalSeries, disk, files, parts};
+use crate::{Notes, Run, RunEnd, RunError, RunInfo, RunTraces, SignalSeries, disk, files, parts};
 
 /// Runs up to this long are read second by second.
 const WHOLE_S: u32 = 7200;
@@ -112,7 +112,8 @@ impl Reader {
         let readings = if step_seconds == 1 { Readings::all() } else { Readings::in_steps(step_seconds.min(READINGS_S), &self.plan) };
         let (signals, notices) = self.observed(readings, &mut stretches)?;
         let end = self.end()?;
-        Ok(Run { info: self.info, plan: self.plan, slices, signals, stretches: stretches.finish(), notices, end })
+        let traces = self.traces(step_seconds)?;
+        Ok(Run { info: self.info, plan: self.plan, slices, signals, stretches: stretches.finish(), traces, notices, end })
     }
 
     /// Passes on one second after another, without keeping them; of a long run also minutes.
@@ -172,6 +173,28 @@ impl Reader {
             })?;
         }
         Ok((all, notices))
+    }
+
+    /// What traces said, in stretches of at least `step_seconds`.
+    fn traces(&self, step_seconds: u32) -> Result<RunTraces, RunError> {
+        let mut traces = RunTraces::default();
+        each_line(&self.directory.join(files::TRACES), |_, line| match line {
+            TraceLine::Path { id, path } if id as usize == traces.paths.len() => {
+                traces.paths.push(path.into_owned());
+                Ok(())
+            }
+            TraceLine::Path { id, .. } => Err(format!("path {id} is out of order")),
+            TraceLine::Slice(slice) if slice.spans.iter().all(|span| (span.path as usize) < traces.paths.len()) => {
+                traces.add(slice.into_owned(), step_seconds);
+                Ok(())
+            }
+            TraceLine::Slice(_) => Err("a span of a path that no earlier line defines".to_owned()),
+            TraceLine::Kept(kept) => {
+                traces.keep(kept.into_owned());
+                Ok(())
+            }
+        })?;
+        Ok(traces)
     }
 
     /// `None`: still running, or killed.

@@ -6,7 +6,7 @@ use std::path::Path;
 use metrics::SignalNotice;
 use secrets::Secrets;
 
-use crate::json::fill;
+use crate::json::{fill, push_line};
 use crate::line::SignalLine;
 use crate::parts::{FIRST_S, MINUTE_S, PART_S, PartedLines};
 use crate::{RunError, SignalSeries, files};
@@ -114,10 +114,4 @@ impl SignalLines {
     pub(crate) fn sync(&self) -> Result<(), RunError> {
         self.lines.sync()
     }
-}
-
-fn push_line(text: &mut Vec<u8>, line: &SignalLine) -> Result<(), RunError> {
-    serde_json::to_writer(&mut *text, line).map_err(|error| RunError::Export { what: "JSON", problem: error.to_string() })?;
-    text.push(b'\n');
-    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use metrics::span::TraceBatch;
 use metrics::{SignalNotice, Snapshot};
 use plan::TestPlan;
 use secrets::Secrets;
@@ -10,8 +11,8 @@ use serde::Serialize;
 
 use crate::disk::{self, Lines};
 use crate::fold::{self, SliceFold};
-use crate::json::fill;
-use crate::line;
+use crate::json::{fill, push_line};
+use crate::line::{self, TraceLine};
 use crate::parts::{FIRST_S, MINUTE_S, PartedLines};
 use crate::signal_lines::SignalLines;
 use crate::{RunEnd, RunError, RunInfo, SignalSeries, files};
@@ -32,6 +33,11 @@ pub struct Writer {
     signals: SignalLines,
     /// Of the minutes after the first hour; `None` where every second is kept.
     minutes: Option<SliceFold>,
+    /// Made when the first trace is told.
+    traces: Option<Lines>,
+    paths: u32,
+    /// A line of them was not taken by the disk: what follows would not be understood.
+    traces_lost: bool,
     console: Lines,
     console_full: bool,
     buffer: Vec<u8>,
@@ -62,6 +68,9 @@ impl Writer {
             snapshots: PartedLines::create(&directory, files::SNAPSHOT_STEM)?,
             signals: SignalLines::create(&directory, fold::is_foldable(plan))?,
             minutes: fold::is_foldable(plan).then(|| SliceFold::new(MINUTE_S, plan)),
+            traces: None,
+            paths: 0,
+            traces_lost: false,
             console: Lines::create(directory.join(files::CONSOLE))?,
             console_full: false,
             buffer: Vec::new(),
@@ -126,6 +135,40 @@ impl Writer {
         self.signals.points(batch, &self.secrets)
     }
 
+    /// Appends what became known of traces; a batch is one write.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]
+    pub fn traces(&mut self, batch: &TraceBatch) -> Result<(), RunError> {
+        if self.traces_lost {
+            return Ok(());
+        }
+        let written = self.trace_lines(batch);
+        self.traces_lost = written.is_err();
+        written
+    }
+
+    fn trace_lines(&mut self, batch: &TraceBatch) -> Result<(), RunError> {
+        let mut batch = batch.clone();
+        batch.hide(&self.secrets);
+        self.buffer.clear();
+        for path in &batch.paths {
+            push_line(&mut self.buffer, &TraceLine::Path { id: self.paths, path: Cow::Borrowed(path) })?;
+            self.paths += 1;
+        }
+        for slice in &batch.slices {
+            push_line(&mut self.buffer, &TraceLine::Slice(Cow::Borrowed(slice)))?;
+        }
+        for kept in &batch.kept {
+            push_line(&mut self.buffer, &TraceLine::Kept(Cow::Borrowed(kept)))?;
+        }
+        let lines = match &mut self.traces {
+            Some(lines) => lines,
+            None => self.traces.insert(Lines::create(self.directory.join(files::TRACES))?),
+        };
+        lines.append(&self.buffer)
+    }
+
     /// Appends what befell an observer.
     ///
     /// # Errors
@@ -162,6 +205,7 @@ impl Writer {
         };
         self.snapshots.sync()?;
         self.signals.sync()?;
+        self.traces.as_ref().map_or(Ok(()), Lines::sync)?;
         self.console.sync()?;
         disk::write_whole(&self.directory.join(files::END), &pretty(&shown)?)?;
         Ok(self.directory)

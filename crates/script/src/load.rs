@@ -119,7 +119,7 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
             Http2Use::Auto => Versions::Http2,
             Http2Use::Only => Versions::Http2Always,
         },
-        traces: settings.traceparent.then(|| TraceSeed::new(plan.options.seed)),
+        traces: (settings.traceparent || observes_traces(plan)).then(|| TraceSeed::new(plan.options.seed)),
     };
     Ok(NetworkOptions {
         insecure: settings.insecure,
@@ -134,6 +134,11 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
         protocols: ProtocolOptions::default().with(http),
         ..NetworkOptions::default()
     })
+}
+
+/// Spans are joined with requests by the trace that a request carries.
+fn observes_traces(plan: &TestPlan) -> bool {
+    plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some("traces"))
 }
 
 /// An address, with port 53 where it names none.

@@ -33,6 +33,7 @@ impl Subscriber for DirectoryWriter {
             RunEvent::TimeBegins { info, plan } => writer.begin(&info.started, plan),
             RunEvent::Snapshot { snapshot, .. } => writer.snapshot(snapshot),
             RunEvent::Signals(series) => writer.signals(series),
+            RunEvent::Traces(batch) => writer.traces(batch),
             RunEvent::Notice(notice) => writer.notice(notice),
             RunEvent::ConsoleLine(line) => {
                 // A run is not halted for what its scripts print.

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use analysis::{LiveAnalysis, Provisional};
 use engine::{LoadControl, LoadHandle};
+use metrics::span::TraceBatch;
 use metrics::{MarkKind, Nanos, SignalNotice, Snapshot};
 use plan::TestPlan;
 use run_directory::{RunEnd, RunInfo, SignalSeries};
@@ -28,6 +29,8 @@ pub enum RunEvent<'a> {
     ConsoleLine(&'a str),
     /// What observers and stubs read since the last event of this kind.
     Signals(&'a [SignalSeries]),
+    /// What observers learnt of the run's traces since the last event of this kind.
+    Traces(&'a TraceBatch),
     /// An observer failed, recovered or lost readings. A warning follows as a [`RunEvent::ConsoleLine`].
     Notice(&'a SignalNotice),
     /// What the seconds so far show of the system, and what was told before, unless this is the first time. Only where

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use engine::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
+use metrics::span::RequestLabel;
 use metrics::{GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{RunOptions, ScenarioId};
 use protocol::Network;
@@ -86,6 +87,7 @@ impl FixedRequestUsers {
             timeout_ns: options.request_timeout_ns,
             body_use: BodyUse::Discard,
             body_bytes_max: options.body_bytes_max,
+            label: RequestLabel::of(&key.scenario, &key.name),
         };
         let prepared = PreparedRequest::new(&wire).map_err(|failure| failure.message.to_string())?.without_headers();
         Ok(Self {

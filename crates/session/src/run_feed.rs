@@ -19,6 +19,7 @@ use crate::provisional_findings::ProvisionalFindings;
 use crate::stub_signals;
 use crate::subscribers::Subscribers;
 use crate::system_signals::{FreshReadings, SystemSignals};
+use crate::trace_names::TraceNames;
 
 /// What stands between the coordinator and the subscribers.
 pub(crate) struct RunFeed<'a, 'b> {
@@ -29,6 +30,7 @@ pub(crate) struct RunFeed<'a, 'b> {
     pub(crate) printed: &'a PrintedLines,
     pub(crate) controller: LoadHandle,
     pub(crate) signals: SystemSignals,
+    pub(crate) trace_names: TraceNames,
     pub(crate) stubs: Option<Rc<Stubs>>,
     pub(crate) flows: FlowTracking,
     pub(crate) judgement: LiveJudgement,
@@ -65,6 +67,8 @@ impl RunFeed<'_, '_> {
         // Said before the stubs are stopped, which takes its time.
         stub_signals::held(&stubs).iter().for_each(|text| self.line(text));
         self.flows.take(std::mem::take(&mut readings.flow_events));
+        self.trace_names.learn(&snapshot);
+        self.trace_names.put_into(&mut readings.traces, self.secrets);
 
         let told: Vec<String> = warnings(&snapshot).collect();
         let mark = |kind, text| Mark { at: snapshot.end, kind, text };
@@ -106,7 +110,11 @@ impl RunFeed<'_, '_> {
             // No second follows, so nothing is left to be stopped.
             let _ = self.snapshot(Snapshot { slice: self.position.next_slice, start: at, end: at, ..Snapshot::default() }, true);
         }
-        let rest = self.signals.finish();
+        if self.plan.observers.iter().any(|observer| observer["kind"] == "traces") {
+            self.line("waiting for the spans of the last requests");
+        }
+        let mut rest = self.signals.finish();
+        self.trace_names.put_into(&mut rest.traces, self.secrets);
         let _ = self.judgement.readings(&rest);
         self.readings(&rest);
         self.printed_lines();
@@ -119,6 +127,9 @@ impl RunFeed<'_, '_> {
     fn readings(&mut self, readings: &FreshReadings) {
         if !readings.series.is_empty() {
             self.subscribers.deliver(&RunEvent::Signals(&readings.series));
+        }
+        if !readings.traces.is_empty() {
+            self.subscribers.deliver(&RunEvent::Traces(&readings.traces));
         }
         for notice in &readings.notices {
             self.subscribers.deliver(&RunEvent::Notice(notice));

@@ -8,6 +8,7 @@ use engine::{Coordinator, LoadEnding, LoadEvent, StopReason, UserFactory, Worker
 use observe::Observer;
 use plan::TestPlan;
 use protocol::NetworkOptions;
+use protocol::http::HttpOptions;
 use run_directory::{RunEnd, RunInfo, Writer};
 use script::Stubs;
 use secrets::Secrets;
@@ -27,6 +28,7 @@ use crate::run_feed::{FeedPosition, RunFeed};
 use crate::stub_signals::StubSignals;
 use crate::subscribers::Subscribers;
 use crate::system_signals::SystemSignals;
+use crate::trace_names::TraceNames;
 
 /// What a run needs besides its users.
 pub struct Session {
@@ -124,7 +126,12 @@ impl Session {
         let directory = writer.directory().to_owned();
         let mut subscribers = Subscribers::new(subscribers, DirectoryWriter::new(writer));
         subscribers.start(&RunEvent::Started { info: &info, plan: &shown, controller: &controller })?;
-        let mut signals = SystemSignals::prepare(secrets, std::mem::take(&mut self.observers)).map_err(SessionError::Observers)?;
+        let mut observers = std::mem::take(&mut self.observers);
+        let HttpOptions { traces, .. } = self.network.protocols.get();
+        if let Some(seed) = traces {
+            observers.iter_mut().for_each(|observer| observer.joins_traces(seed.run()));
+        }
+        let mut signals = SystemSignals::prepare(secrets, observers).map_err(SessionError::Observers)?;
         if let Some(stubs) = &self.stubs {
             signals.add(StubSignals::new(Rc::clone(stubs)));
         }
@@ -135,6 +142,7 @@ impl Session {
             printed: &self.printed,
             controller,
             signals,
+            trace_names: TraceNames::default(),
             stubs: self.stubs.clone(),
             flows: FlowTracking::new(&self.plan, self.stubs.clone()),
             judgement,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use metrics::clock::Monotonic;
+use metrics::span::TraceBatch;
 use metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
 use script::Stubs;
 use stub::{Recording, SecondCounts};
@@ -41,7 +42,8 @@ impl StubSignals {
             let observer = format!("stub:{name}");
             let signals = self.known.entry(observer.clone()).or_insert_with(|| signals(&observer));
             let points = seconds.iter().flat_map(|second| points(second, signals)).collect();
-            batches.push(SignalBatch { observer: observer.into(), points, notices: Vec::new(), flow_events: Vec::new() });
+            let (notices, flow_events, traces) = (Vec::new(), Vec::new(), TraceBatch::default());
+            batches.push(SignalBatch { observer: observer.into(), points, notices, flow_events, traces });
         }
         batches
     }

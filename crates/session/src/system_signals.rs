@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use metrics::clock::Monotonic;
+use metrics::span::TraceBatch;
 use metrics::{FlowEvent, Mark, MarkKind, Signal, SignalBatch, SignalNotice};
 use observe::{Observation, ObserveError, Observer};
 use plan::TestPlan;
@@ -61,6 +62,8 @@ pub(crate) struct FreshReadings {
     pub(crate) notices: Vec<SignalNotice>,
     /// What observers learnt of journeys; [`FlowTracking`](crate::flow_tracking::FlowTracking) takes it.
     pub(crate) flow_events: Vec<FlowEvent>,
+    /// Without the names of requests, which [`TraceNames`](crate::trace_names::TraceNames) has.
+    pub(crate) traces: TraceBatch,
 }
 
 impl FreshReadings {
@@ -122,6 +125,7 @@ impl SystemSignals {
                 readings.series[place].points.push(point);
             }
             readings.flow_events.extend(batch.flow_events);
+            readings.traces.append(batch.traces);
             readings.notices.extend(batch.notices.iter().map(|notice| notice.hiding(&self.secrets)));
         }
         readings
@@ -160,6 +164,7 @@ mod tests {
             points: vec![(Arc::new(signal), SignalPoint { at, value: at as f64 })],
             notices: vec![notice],
             flow_events: Vec::new(),
+            traces: TraceBatch::default(),
         }
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: Vec::new(),
     };
-    Run { info, plan, slices, signals: Vec::new(), stretches: Vec::new(), notices: Vec::new(), end: Some(RunEnd::Completed) }
+    Run { end: Some(RunEnd::Completed), ..Run::new(info, plan, slices) }
 }
 
 pub(crate) fn key(kind: SeriesKind, name: &str) -> SeriesKey {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::time_series::{Signal, SignalPoint};
 use crate::clock::Nanos;
 use crate::flow::FlowEvent;
+use crate::span::TraceBatch;
 
 /// What one source read since its last batch, and what befell it.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct SignalBatch {
     pub notices: Vec<SignalNotice>,
     /// What it has learnt of journeys.
     pub flow_events: Vec<FlowEvent>,
+    /// What it has learnt of the run's traces.
+    pub traces: TraceBatch,
 }
 
 /// Something a reader of the signals must know.

@@ -10,6 +10,7 @@ mod prometheus;
 mod redis_info;
 mod sql;
 mod statsd;
+mod traces;
 
 use crate::kind::ObserverKind;
 
@@ -26,4 +27,5 @@ pub(crate) const KINDS: &[ObserverKind] = &[
     prometheus::KIND,
     json::KIND,
     statsd::KIND,
+    traces::KIND,
 ];

@@ -9,4 +9,5 @@ mod postgres;
 mod process;
 mod redis;
 mod servers;
+mod traces;
 mod watching;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::clock::Monotonic;
+use metrics::span::TraceBatch;
 use metrics::{NoticeKind, Signal, SignalBatch};
 use observe::{Observation, Observer};
 use serde_json::Value;
@@ -23,10 +24,24 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn start(descriptions: &[Value]) -> Self {
-        let observers = descriptions.iter().map(|description| Observer::from_description(description).unwrap()).collect();
+        Self::of_run(0, descriptions)
+    }
+
+    /// Of the run whose traces begin with these 32 bits.
+    pub(crate) fn of_run(run: u32, descriptions: &[Value]) -> Self {
+        let mut observers: Vec<Observer> =
+            descriptions.iter().map(|description| Observer::from_description(description).unwrap()).collect();
+        observers.iter_mut().for_each(|observer| observer.joins_traces(run));
         let clock = Monotonic::start();
         let observation = Observation::start(observers, clock).unwrap();
         Self { observation, clock, latest: HashMap::new(), signals: HashMap::new(), batches: Vec::new() }
+    }
+
+    /// Ends it: all that was told of traces, and all notices.
+    pub(crate) fn stop(mut self) -> (Vec<TraceBatch>, Vec<(NoticeKind, String)>) {
+        self.batches.extend(self.observation.stop());
+        let notices = self.batches.iter().flat_map(|batch| &batch.notices).map(|notice| (notice.kind, notice.message.clone())).collect();
+        (self.batches.into_iter().map(|batch| batch.traces).collect(), notices)
     }
 
     /// Takes batches until `seen` holds.

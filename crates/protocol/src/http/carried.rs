@@ -19,7 +19,7 @@ impl Carried {
         let Some(traces) = traces else { return Self::Nothing };
         match request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME)) {
             Some((_, value)) => Self::Own(value.parse().ok()),
-            None => Self::Added(traces.next()),
+            None => Self::Added(traces.next(request.label)),
         }
     }
 

@@ -136,6 +136,11 @@ impl Client {
         self.perform(RequestForm::Prepared(request), request.traits, Some(now))
     }
 
+    /// Whether its requests carry traces with ids of the network's own, which are to say what a request is.
+    pub fn makes_traces(&self) -> bool {
+        self.state.traces.is_some()
+    }
+
     /// Waits for the right to open a connection, where the network limits their rate and none to this origin lies ready.
     pub async fn admit(&self, origin: &Rc<Origin>) {
         if self.network.limits_connections() && !self.pool.to(origin).is_ready() {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
+use metrics::span::RequestLabel;
 use metrics::{Nanos, Phases};
 
 use super::headers::Headers;
@@ -52,6 +53,8 @@ pub struct Request {
     pub body_use: BodyUse,
     /// Larger bodies fail the request. Bytes, counted after decompression where the body is kept.
     pub body_bytes_max: u64,
+    /// What the trace ids of this request say of it, where the network makes them.
+    pub label: RequestLabel,
 }
 
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use metrics::span::RequestLabel;
 use url::Url;
 
 use super::address::path_of;
@@ -110,6 +111,7 @@ impl HttpSession {
             timeout_ns: self.options.timeout_ns,
             body_use: self.options.body_use,
             body_bytes_max: self.options.body_bytes_max,
+            label: RequestLabel::default(),
         }
     }
 

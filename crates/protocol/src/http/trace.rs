@@ -8,6 +8,7 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use metrics::TraceId;
+use metrics::span::RequestLabel;
 
 use crate::random::{STEP, mix};
 
@@ -27,8 +28,8 @@ pub struct TraceParent {
 /// Where the ids of a run come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceSeed {
-    /// First half of every trace id; another one in every run.
-    run: u64,
+    /// First quarter of every trace id; another one in every run.
+    run: u32,
     /// Of the second half, and of the spans: equal seeds give equal ones.
     seed: u64,
 }
@@ -36,14 +37,19 @@ pub struct TraceSeed {
 impl TraceSeed {
     /// For a new run. `seed` is that of its random draws.
     pub fn new(seed: u64) -> Self {
-        Self { run: RandomState::new().hash_one(seed).max(1), seed }
+        Self { run: ((RandomState::new().hash_one(seed) >> 32) as u32).max(1), seed }
+    }
+
+    /// The first 32 bits of all trace ids of the run. The next 32 are the request's [`RequestLabel`].
+    pub fn run(&self) -> u32 {
+        self.run
     }
 }
 
 /// One worker's source of ids.
 #[derive(Debug)]
 pub(crate) struct Traces {
-    run: u64,
+    run: u32,
     state: Cell<u64>,
 }
 
@@ -52,11 +58,12 @@ impl Traces {
         Self { run, state: Cell::new(mix(mix(seed).wrapping_add(u64::from(worker)))) }
     }
 
-    /// New ids.
-    pub(super) fn next(&self) -> TraceParent {
+    /// New ids for a request.
+    pub(super) fn next(&self, label: RequestLabel) -> TraceParent {
         let (first, second) = (self.state.get().wrapping_add(STEP), self.state.get().wrapping_add(STEP.wrapping_mul(2)));
         self.state.set(second);
-        let trace = TraceId::new(self.run, mix(first)).expect("the half of the run is not zero");
+        let high = u64::from(self.run) << 32 | u64::from(label.0);
+        let trace = TraceId::new(high, mix(first)).expect("the quarter of the run is not zero");
         TraceParent { trace, span: NonZeroU64::new(mix(second)).unwrap_or(NonZeroU64::MIN) }
     }
 }
@@ -107,7 +114,7 @@ mod tests {
     fn the_line_says_what_the_value_says() {
         let traces = Traces::new(TraceSeed::new(7), 0);
         for _ in 0..100 {
-            let parent = traces.next();
+            let parent = traces.next(RequestLabel(3));
             let mut line = Vec::new();
             parent.write_line(&mut line);
             let line = String::from_utf8(line).unwrap();
@@ -118,16 +125,19 @@ mod tests {
     }
 
     #[test]
-    fn equal_seeds_repeat_all_but_the_half_of_the_run() {
+    fn equal_seeds_repeat_all_but_the_quarter_of_the_run() {
         let ids = |seed, worker| {
             let seed = TraceSeed::new(seed);
             let traces = Traces::new(seed, worker);
-            (seed.run, (0..1000).map(|_| traces.next()).map(|parent| (parent.trace.halves(), parent.span)).collect::<Vec<_>>())
+            (
+                seed.run,
+                (0..1000).map(|_| traces.next(RequestLabel(3))).map(|parent| (parent.trace.halves(), parent.span)).collect::<Vec<_>>(),
+            )
         };
         let (first, second) = (ids(7, 0), ids(7, 0));
         assert_ne!(first.0, second.0);
         assert!(first.1.iter().zip(&second.1).all(|(a, b)| (a.0.1, a.1) == (b.0.1, b.1)));
-        assert!(first.1.iter().all(|((run, _), _)| *run == first.0));
+        assert!(first.1.iter().all(|((high, _), _)| *high == u64::from(first.0) << 32 | 3));
         let mut lows: Vec<u64> = [ids(7, 0), ids(7, 1), ids(8, 0)].iter().flat_map(|(_, ids)| ids).map(|((_, low), _)| *low).collect();
         lows.sort_unstable();
         lows.dedup();

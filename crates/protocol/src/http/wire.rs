@@ -224,6 +224,7 @@ fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use metrics::span::RequestLabel;
 
     use super::*;
 
@@ -237,6 +238,7 @@ mod tests {
             timeout_ns: 1,
             body_use: BodyUse::Keep,
             body_bytes_max: 1,
+            label: RequestLabel::default(),
         }
     }
 

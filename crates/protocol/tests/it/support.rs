@@ -124,6 +124,7 @@ pub(crate) fn request(method: &str, address: SocketAddr, path: &str, body: impl 
         timeout_ns: 20_000_000_000,
         body_use: BodyUse::Keep,
         body_bytes_max: 64 << 20,
+        label: metrics::span::RequestLabel::default(),
     }
 }
 

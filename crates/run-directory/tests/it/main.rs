@@ -8,3 +8,4 @@ mod history;
 mod long;
 mod made;
 mod secrets;
+mod traces;

@@ -143,6 +143,7 @@ impl<'a> Recording<'a> {
 impl Subscriber for Recording<'_> {
     fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
         let what = match event {
+            RunEvent::Traces(_) => "traces".to_owned(),
             RunEvent::Started { plan, .. } => format!("started {}", plan.name),
             RunEvent::TimeBegins { .. } => "time begins".to_owned(),
             RunEvent::SnapshotDue { .. } => "snapshot due".to_owned(),

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
+use metrics::span::RequestLabel;
 use protocol::http::{BodyUse, Origin, Request, add_query, path_of, resolve};
 use rquickjs::{Ctx, Exception, Value};
 use url::Url;
 
 use super::options::RequestOptions;
-use super::state::{HttpScenario, set_header};
+use super::state::{HttpScenario, HttpUser, set_header};
 use crate::runtime::user::UserState;
 
 /// The URL of a call: a string, or a `URL` object.
@@ -56,8 +57,16 @@ pub(in crate::protocols) fn build(
         timeout_ns: options.timeout_ns.unwrap_or(user.scenario.timeout_ns),
         body_use: options.body_use.unwrap_or(BodyUse::Keep),
         body_bytes_max: scenario.body_bytes_max,
+        label: RequestLabel::default(),
     };
     Ok((request, options.redirects.unwrap_or(scenario.redirects).min(255) as u8))
+}
+
+/// Lets the traces of a request say what it is, where it carries one.
+pub(in crate::protocols) fn label(user: &UserState, request: &mut Request, name: &str) {
+    if HttpUser::of(user).session.client().makes_traces() {
+        request.label = RequestLabel::of(&user.scenario.name, name);
+    }
 }
 
 /// Where a request goes: origin, and path with query.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use protocol::http::{Hop, Hops, Request};
 use rquickjs::{Ctx, Exception, Value};
 
-use super::build::{build, url_text};
+use super::build::{build, label, url_text};
 use super::calls::{CallLookup, PreparedCall};
 use super::conclude::{ExpectedResponse, IssuedRequest, SentExchange, conclude};
 use super::methods::RequestMethod;
@@ -50,18 +50,16 @@ pub(super) fn send<'js>(
         }
     };
     let written = url_text(ctx, url)?;
-    let (request, redirects) = build(ctx, user, method, &written, &options)?;
+    let (mut request, redirects) = build(ctx, user, method, &written, &options)?;
     if let CallLookup::SeenBefore(key, status) = found {
         let prepared = Rc::new(prepare(ctx, user, request, redirects, options, status)?);
         kept.calls.keep(key, &prepared);
         return send_prepared(ctx, user, object.group(), prepared);
     }
     let group = object.group();
-    let step = match &options.name {
-        Some(name) => MeasuredStep::named(user, group, name),
-        None => MeasuredStep::named(user, group, &name::of_request(&request.method, &request.path)),
-    };
-    let step = step.with_tags(user, &options.tags);
+    let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
+    label(user, &mut request, &name);
+    let step = MeasuredStep::named(user, group, &name).with_tags(user, &options.tags);
     step.note_place(ctx, user);
     let expected = options.expect.map_or(ExpectedResponse::Status(0), ExpectedResponse::Full);
     let work = perform(step.in_flight(user), HttpUser::of(user), request, redirects, options.without_cookies);
@@ -90,12 +88,13 @@ fn send_prepared<'js>(
 fn prepare(
     ctx: &Ctx<'_>,
     user: &UserState,
-    request: Request,
+    mut request: Request,
     redirects: u8,
     options: RequestOptions,
     status: u16,
 ) -> rquickjs::Result<PreparedCall> {
     let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
+    label(user, &mut request, &name);
     let series = MeasuredStep::series(user, None, &name);
     let wire = HttpUser::of(user).session.prepare(request).map_err(|failure| Exception::throw_message(ctx, &failure.message))?;
     Ok(PreparedCall { wire, redirects, series, name, status, tags: options.tags })

@@ -7,7 +7,7 @@ use rquickjs::{Class, Ctx, Value};
 use super::object::EventStreamObject;
 use super::options::EventOptions;
 use super::source::{ConnectedBy, EventConnection, EventSource, StreamOpening, follow};
-use crate::protocols::http::build::{build, url_text};
+use crate::protocols::http::build::{build, label, url_text};
 use crate::protocols::http::name;
 use crate::protocols::messages::channel::{ChannelConnection, ChannelIdentity, MessageChannel};
 use crate::runtime::object::UserObject;
@@ -34,11 +34,12 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Valu
     let options = EventOptions::read(ctx, user, Some(given))?;
     let default = if options.request.body.is_empty() { "GET" } else { "POST" };
     let method = options.method.as_deref().unwrap_or(default);
-    let (request, redirects_max) = build(ctx, user, method.into(), &url_text(ctx, url)?, &options.request)?;
+    let (mut request, redirects_max) = build(ctx, user, method.into(), &url_text(ctx, url)?, &options.request)?;
     let opening_name = match &options.request.name {
         Some(name) => name.clone(),
         None => name::of_request("SSE", &request.path),
     };
+    label(user, &mut request, &opening_name);
     let opening = MeasuredStep::named(user, object.group(), &opening_name).with_tags(user, &options.request.tags);
     opening.note_place(ctx, user);
     // The first event is due when the stream is.

@@ -10,7 +10,7 @@ use rquickjs::{Class, Ctx, Value};
 use super::connection::{UserSocket, WebSocketConnection, read};
 use super::object::WebSocketObject;
 use super::options::WebSocketOptions;
-use crate::protocols::http::build::{build, url_text};
+use crate::protocols::http::build::{build, label, url_text};
 use crate::protocols::http::state::{HttpScenario, HttpUser};
 use crate::protocols::http::{name, opening};
 use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, ChannelIdentity, MessageChannel};
@@ -46,11 +46,10 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Valu
     user.check_running(ctx, "open every socket")?;
     let options = WebSocketOptions::read(ctx, Some(given))?;
     let written = as_http(url_text(ctx, url)?);
-    let (request, _) = build(ctx, user, "GET".into(), &written, &options.request)?;
-    let step = match &options.request.name {
-        Some(name) => MeasuredStep::named(user, object.group(), name),
-        None => MeasuredStep::named(user, object.group(), &name::of_request("WS", &request.path)),
-    };
+    let (mut request, _) = build(ctx, user, "GET".into(), &written, &options.request)?;
+    let name = options.request.name.clone().unwrap_or_else(|| name::of_request("WS", &request.path));
+    label(user, &mut request, &name);
+    let step = MeasuredStep::named(user, object.group(), &name);
     step.note_place(ctx, user);
     let mut flight = step.in_flight(user);
     let traced = user.worker.sinks.exchanges.is_some().then(|| request.clone());

@@ -1,0 +1,66 @@
+//! One request's trace, whole.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::label::RequestLabel;
+use super::path::SpanKind;
+use crate::clock::Nanos;
+use crate::trace::TraceId;
+
+/// Why a trace was kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptFor {
+    /// It was among the slowest of its time.
+    #[default]
+    Slow,
+    /// A span of it failed.
+    Failed,
+    /// By chance, each with the same probability.
+    Sample,
+}
+
+/// All spans of one request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeptTrace {
+    pub trace: TraceId,
+    pub kept_for: KeptFor,
+    /// Of the request.
+    pub scenario: Arc<str>,
+    pub name: Arc<str>,
+    /// When its first span began, on the run's clock if the clocks of the machines agree.
+    pub at: Nanos,
+    /// From there to the end of its last entry. Nanoseconds.
+    pub total_ns: u64,
+    /// In the order in which they began; at most [`KeptTrace::SPANS_MAX`].
+    pub spans: Vec<KeptSpan>,
+    /// Spans that were left out.
+    #[serde(default, skip_serializing_if = "crate::snapshot::is_zero")]
+    pub left_out: u64,
+    /// Until its names are known.
+    #[serde(skip)]
+    pub label: RequestLabel,
+}
+
+/// One of its spans.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeptSpan {
+    /// Which of the spans it stands below; `None` of an entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u16>,
+    pub service: Arc<str>,
+    pub name: Arc<str>,
+    pub kind: SpanKind,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// Since the trace's `at`. Nanoseconds.
+    pub start_ns: u64,
+    pub duration_ns: u64,
+    pub own_ns: u64,
+}
+
+impl KeptTrace {
+    pub const SPANS_MAX: usize = 300;
+}

@@ -1,0 +1,272 @@
+//! One trace: its spans as a tree, and where its time went.
+//!
+//! The time of a request is laid on its critical path by walking back from the end through the child that finished last (CRISP: Zhang, Ramanathan, Raj,
+//! Parwal, Sherwood & Chabbi, USENIX ATC 2022). What no child on that path covers is the span's own; of that, what lies right before a child is also
+//! counted as the child's lead: a wait for a connection, for a thread, for the way to the next service.
+
+use std::collections::HashMap;
+
+use metrics::span::SpanKind;
+
+use super::span::HeldSpan;
+
+/// A span's place in its tree, and its times. Nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TreeSpan {
+    /// Index of its parent; `None`: an entry, or a span whose parent never came.
+    pub(super) parent: Option<usize>,
+    /// Without a child under way.
+    pub(super) own: u64,
+    /// Own time on the critical path.
+    pub(super) critical: u64,
+    /// Of its parent's critical time, what lies right before it.
+    pub(super) lead: u64,
+}
+
+/// A trace put together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TraceTree {
+    /// Of each span, in the order of the spans.
+    pub(super) spans: Vec<TreeSpan>,
+    /// In an order in which parents come before their children.
+    pub(super) order: Vec<usize>,
+    /// From the first entry's begin to the last entry's end.
+    pub(super) start: u64,
+    pub(super) total: u64,
+    /// Of the total, what no entry covers.
+    pub(super) between: u64,
+    /// By how much spans of another service had to be moved to lie within their callers.
+    pub(super) skew: u64,
+}
+
+/// Puts a trace together. Spans that lie outside of their callers on another clock are moved: `spans` then has them where they are taken to be.
+pub(super) fn assemble(spans: &mut [HeldSpan]) -> TraceTree {
+    let mut tree = links(spans);
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); spans.len()];
+    for (index, span) in tree.spans.iter().enumerate() {
+        if let Some(parent) = span.parent {
+            children[parent].push(index);
+        }
+    }
+    tree.order = from_the_roots(&tree, &children);
+    tree.skew = align(spans, &tree);
+    let entries = entries(spans, &tree);
+    tree.start = entries.iter().map(|entry| spans[*entry].start).min().unwrap_or(0);
+    let end = entries.iter().map(|entry| spans[*entry].end).max().unwrap_or(0);
+    tree.total = end.saturating_sub(tree.start);
+    for index in 0..spans.len() {
+        tree.spans[index].own = own(spans, index, &children[index]);
+    }
+    walk(spans, &mut tree, &mut children, entries, end);
+    tree
+}
+
+/// Who stands below whom. A span that comes twice stands where its first copy does.
+fn links(spans: &[HeldSpan]) -> TraceTree {
+    let mut places: HashMap<u64, usize> = HashMap::with_capacity(spans.len());
+    for (index, span) in spans.iter().enumerate() {
+        places.entry(span.id).or_insert(index);
+    }
+    let parent =
+        |(index, span): (usize, &HeldSpan)| places.get(&span.parent).copied().filter(|parent| span.parent != 0 && *parent != index);
+    let links = spans.iter().enumerate().map(|place| TreeSpan { parent: parent(place), ..TreeSpan::default() });
+    TraceTree { spans: links.collect(), ..TraceTree::default() }
+}
+
+/// Parents before children. What stands in a circle is reached from nowhere and left out.
+fn from_the_roots(tree: &TraceTree, children: &[Vec<usize>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..tree.spans.len()).filter(|index| tree.spans[*index].parent.is_none()).collect();
+    let mut next = 0;
+    while next < order.len() {
+        order.extend_from_slice(&children[order[next]]);
+        next += 1;
+    }
+    order
+}
+
+/// Moves what another service answered into the call that it answers, with all below it. The clocks may then differ by as much as the call took longer
+/// than the answer, so that it is put in the middle (Cristian 1989).
+fn align(spans: &mut [HeldSpan], tree: &TraceTree) -> u64 {
+    let mut shifts = vec![0_i64; spans.len()];
+    let mut largest = 0;
+    for &index in &tree.order {
+        let Some(parent) = tree.spans[index].parent else { continue };
+        let (caller, mut span) = (spans[parent], spans[index]);
+        let inherited = shifts[parent];
+        span.start = span.start.saturating_add_signed(inherited);
+        span.end = span.end.saturating_add_signed(inherited);
+        let is_answer = caller.kind == SpanKind::Client && span.kind == SpanKind::Server && caller.service != span.service;
+        let is_outside = span.start < caller.start || span.end > caller.end;
+        let mut shift = inherited;
+        if is_answer && is_outside && span.duration() <= caller.duration() {
+            let middle = caller.start + (caller.duration() - span.duration()) / 2;
+            let by = middle as i64 - span.start as i64;
+            largest = largest.max(by.unsigned_abs());
+            shift += by;
+            span.start = span.start.saturating_add_signed(by);
+            span.end = span.end.saturating_add_signed(by);
+        }
+        shifts[index] = shift;
+        spans[index] = span;
+    }
+    largest
+}
+
+/// The spans that the load's own request led to: the first root, and others of the same parent.
+fn entries(spans: &[HeldSpan], tree: &TraceTree) -> Vec<usize> {
+    let roots = || tree.order.iter().copied().filter(|index| tree.spans[*index].parent.is_none());
+    let first = roots().min_by_key(|index| (spans[*index].kind != SpanKind::Server, spans[*index].start));
+    let parent = first.map(|index| spans[index].parent);
+    roots().filter(|index| Some(spans[*index].parent) == parent).collect()
+}
+
+/// A span's time less what its children cover of it.
+fn own(spans: &[HeldSpan], index: usize, children: &[usize]) -> u64 {
+    let (start, end) = (spans[index].start, spans[index].end);
+    let mut covered: Vec<(u64, u64)> =
+        children.iter().map(|child| (spans[*child].start.max(start), spans[*child].end.min(end))).filter(|(from, to)| from < to).collect();
+    covered.sort_unstable();
+    let (mut own, mut at) = (spans[index].duration(), start);
+    for (from, to) in covered {
+        let from = from.max(at);
+        own -= to.saturating_sub(from);
+        at = at.max(to);
+    }
+    own
+}
+
+/// A part of the critical path: what these spans do of the time of their parent (`None`: the request's) from its start until an instant.
+struct Stretch {
+    parent: Option<usize>,
+    start: u64,
+    until: u64,
+    children: Vec<usize>,
+}
+
+/// Lays the time from the end of the last entry back to the start on the spans.
+fn walk(spans: &[HeldSpan], tree: &mut TraceTree, children: &mut [Vec<usize>], entries: Vec<usize>, end: u64) {
+    let mut stretches = vec![Stretch { parent: None, start: tree.start, until: end, children: entries }];
+    while let Some(Stretch { parent, start, until, children: mut below }) = stretches.pop() {
+        below.sort_unstable_by_key(|child| std::cmp::Reverse((spans[*child].end.min(until), spans[*child].start)));
+        let (mut at, mut own, mut later) = (until, 0, None);
+        let mut gap = |tree: &mut TraceTree, later: Option<usize>, ns: u64| {
+            own += ns;
+            if let (Some(child), Some(_)) = (later, parent) {
+                tree.spans[child].lead += ns;
+            }
+        };
+        for child in below {
+            let (from, to) = (spans[child].start.max(start), spans[child].end.min(until));
+            // What ran beside a child that finished later is not what was waited for.
+            if from >= to || to > at {
+                continue;
+            }
+            gap(tree, later, at - to);
+            stretches.push(Stretch { parent: Some(child), start: from, until: to, children: std::mem::take(&mut children[child]) });
+            (at, later) = (from, Some(child));
+        }
+        gap(tree, later, at.saturating_sub(start));
+        match parent {
+            Some(parent) => tree.spans[parent].critical += own,
+            None => tree.between = own,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Service 1 unless the id says otherwise: tens are services.
+    fn span(id: u64, parent: u64, kind: SpanKind, start: u64, end: u64) -> HeldSpan {
+        HeldSpan { id, parent, service: (id / 10) as u32, name: id as u32, kind, failed: false, start, end }
+    }
+
+    fn times(tree: &TraceTree) -> Vec<(u64, u64, u64)> {
+        tree.spans.iter().map(|span| (span.own, span.critical, span.lead)).collect()
+    }
+
+    #[test]
+    fn time_before_a_child_is_its_lead_and_what_ran_beside_is_not_waited_for() {
+        use SpanKind::{Client, Internal, Server};
+        let mut spans = [
+            span(1, 99, Server, 0, 100),
+            // 30 before it, and a shorter one beside it.
+            span(2, 1, Client, 30, 60),
+            span(3, 1, Internal, 35, 50),
+            // 10 between, and 20 after.
+            span(4, 1, Client, 70, 80),
+        ];
+        let tree = assemble(&mut spans);
+        assert_eq!((tree.start, tree.total, tree.between, tree.skew), (0, 100, 0, 0));
+        // 100 − (30..60) − (70..80).
+        assert_eq!(times(&tree), [(60, 60, 0), (30, 30, 30), (15, 0, 0), (10, 10, 10)]);
+    }
+
+    #[test]
+    fn calls_one_after_another_and_calls_at_once() {
+        use SpanKind::{Client, Server};
+        let mut one_by_one = [span(1, 0, Server, 0, 30), span(2, 1, Client, 0, 10), span(3, 1, Client, 10, 20), span(4, 1, Client, 20, 30)];
+        assert_eq!(times(&assemble(&mut one_by_one)), [(0, 0, 0), (10, 10, 0), (10, 10, 0), (10, 10, 0)]);
+        let mut at_once = [span(1, 0, Server, 0, 30), span(2, 1, Client, 0, 30), span(3, 1, Client, 0, 20), span(4, 1, Client, 0, 10)];
+        assert_eq!(times(&assemble(&mut at_once)), [(0, 0, 0), (30, 30, 0), (20, 0, 0), (10, 0, 0)]);
+    }
+
+    /// The called service's clock is 1,000 ahead: what it did is moved into the middle of the call.
+    #[test]
+    fn another_clock_is_seen_and_taken_out() {
+        use SpanKind::{Client, Server};
+        let mut spans =
+            [span(1, 0, Server, 0, 100), span(2, 1, Client, 10, 90), span(30, 2, Server, 1_030, 1_070), span(31, 30, Client, 1_040, 1_050)];
+        let tree = assemble(&mut spans);
+        assert_eq!((tree.skew, spans[2].start, spans[3].start), (1_000, 30, 40));
+        assert_eq!(times(&tree), [(20, 20, 0), (40, 40, 10), (30, 30, 20), (10, 10, 10)]);
+        // Within its caller it may be anywhere.
+        let mut agreed = [span(2, 0, Client, 10, 90), span(30, 2, Server, 12, 70)];
+        assert_eq!((assemble(&mut agreed).skew, agreed[1].start), (0, 12));
+    }
+
+    #[test]
+    fn what_goes_on_after_the_answer_is_not_the_requests_time() {
+        use SpanKind::{Consumer, Internal, Server};
+        let mut spans =
+            [span(1, 99, Server, 0, 10), span(2, 1, Internal, 5, 500), span(40, 2, Consumer, 300, 400), span(7, 555, Internal, 50, 900)];
+        let tree = assemble(&mut spans);
+        assert_eq!(tree.total, 10);
+        assert_eq!((tree.spans[1].critical, tree.spans[2].critical, tree.spans[3].critical), (5, 0, 0));
+    }
+
+    #[test]
+    fn circles_and_copies_end() {
+        use SpanKind::Internal;
+        let mut spans = [span(1, 2, Internal, 0, 10), span(2, 1, Internal, 0, 10), span(3, 3, Internal, 0, 5), span(3, 0, Internal, 0, 5)];
+        let tree = assemble(&mut spans);
+        assert_eq!(tree.order, [2, 3]);
+        assert!(assemble(&mut []).order.is_empty());
+    }
+
+    proptest! {
+        /// Whatever the tree: all of a request's time is on its path once, and no span has more than its own.
+        #[test]
+        fn the_path_adds_up_to_the_request(made in prop::collection::vec((0_usize..20, 0_u64..1_000, 0_u64..500, 0_u8..3), 1..20)) {
+            let mut spans: Vec<HeldSpan> = made.iter().enumerate().map(|(index, (parent, start, length, kind))| {
+                let parent = if index == 0 { 999 } else { 1 + (parent % index) as u64 };
+                let kind = [SpanKind::Server, SpanKind::Client, SpanKind::Internal][*kind as usize];
+                HeldSpan { id: index as u64 + 1, parent, service: *start as u32 % 2, name: 0, kind, failed: false, start: *start, end: start + length }
+            }).collect();
+            let tree = assemble(&mut spans);
+            let on_path: u64 = tree.spans.iter().map(|span| span.critical).sum();
+            prop_assert_eq!(on_path + tree.between, tree.total);
+            for (span, times) in spans.iter().zip(&tree.spans) {
+                prop_assert!(times.own <= span.duration());
+                prop_assert!(times.critical <= span.duration());
+            }
+            for (index, span) in tree.spans.iter().enumerate() {
+                let leads: u64 = tree.spans.iter().filter(|child| child.parent == Some(index)).map(|child| child.lead).sum();
+                prop_assert!(leads <= span.critical);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A receiver of OpenTelemetry's spans: point the exporters of the system's services here.
+//!
+//! Read [`book`] first: spans are joined to the traces of the load's requests there, in bounded memory. [`assemble`] makes a tree of each trace and lays its
+//! time on the critical path, [`aggregate`] adds traces up, [`receiver`] and [`message`] speak OTLP. Deliberately absent: attributes of spans, so that
+//! no secret in them is ever read; JSON; sampling of what is passed on.
+
+mod aggregate;
+mod assemble;
+mod book;
+mod forward;
+mod message;
+mod names;
+mod proto;
+mod receiver;
+mod span;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use metrics::clock::wall_ns;
+use metrics::unit;
+
+use crate::collector::{MetricSpec, SignalCollector};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ObserverOption, OptionValue};
+use crate::reader::{PendingRead, SignalReader};
+use book::SpanCounts;
+use forward::ForwardTarget;
+use receiver::{ReceiverReport, SpanReceiver};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "traces",
+    watches: "services with OpenTelemetry",
+    example: "observe.traces()",
+    alternatives: "",
+    tells: "where, in which service and call, the time of each request goes: [traces](traces.md); point the services' exporters there",
+    options: &[
+        ObserverOption {
+            name: "listen",
+            takes: OptionValue::Text { default: Some("127.0.0.1:4318") },
+            help: "where it listens, for OTLP over HTTP and gRPC alike",
+        },
+        ObserverOption {
+            name: "forward",
+            takes: OptionValue::Text { default: None },
+            help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which gets all that comes",
+        },
+    ],
+    make: |description| Ok(Box::new(TraceReader::from_description(description)?)),
+};
+
+const SPANS: MetricSpec<'_> = MetricSpec::counter("spans", unit::COUNT, "Spans received");
+const TRACES: MetricSpec<'_> = MetricSpec::counter("traces", unit::COUNT, "Traces of the load's requests that were put together");
+const FOREIGN: MetricSpec<'_> = MetricSpec::counter("foreign", unit::COUNT, "Spans of what the load did not ask for");
+const DROPPED: MetricSpec<'_> = MetricSpec::counter("dropped", unit::COUNT, "Spans left out for want of room");
+const REFUSED: MetricSpec<'_> = MetricSpec::counter("refused", unit::COUNT, "Messages that could not be read");
+const NOT_FORWARDED: MetricSpec<'_> = MetricSpec::counter("not_forwarded", unit::COUNT, "Messages that could not be passed on");
+const CLOCK_SKEW: MetricSpec<'_> = MetricSpec::gauge("clock_skew", "seconds", "By how much the clocks of two services differed, at least");
+
+/// An address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {listen}: {problem}")]
+struct ListenError {
+    listen: SocketAddr,
+    problem: std::io::Error,
+}
+
+struct TraceReader {
+    listen: SocketAddr,
+    forward: Option<String>,
+    /// First quarter of the ids of the run's traces.
+    run: u32,
+    receiver: Option<SpanReceiver>,
+    told: ToldOnce,
+}
+
+/// What was said already.
+#[derive(Default)]
+struct ToldOnce {
+    one_of: u64,
+    refused: bool,
+    not_forwarded: bool,
+    skew: bool,
+}
+
+impl SignalReader for TraceReader {
+    fn joins_traces(&mut self, run: u32) {
+        self.run = run;
+    }
+
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async move {
+            let run_ns = out.at();
+            let report = self.receiver(run_ns)?.report(run_ns, false).await;
+            self.tell(report, out);
+            Ok(())
+        })
+    }
+
+    /// Exporters still hold spans of the last requests.
+    fn finish<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async move {
+            let run_ns = out.at();
+            let receiver = self.receiver(run_ns)?;
+            let first = receiver.report(run_ns, false).await;
+            tokio::time::sleep(Duration::from_nanos(first.counts.patience_ns())).await;
+            let last = receiver.report(run_ns, true).await;
+            let counts = last.counts;
+            self.tell(first, out);
+            self.tell(last, out);
+            if counts.traces == 0 {
+                out.incomplete(self.why_nothing(&counts));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl TraceReader {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        let listen = description.text("listen").unwrap_or_default();
+        let wrong = |_| description.problem(format!("listen \"{listen}\" is not an address such as \"127.0.0.1:4318\""));
+        let listen = listen.parse().map_err(wrong)?;
+        let forward = description.text("forward").map(str::to_owned);
+        if let Some(Err(problem)) = forward.as_deref().map(ForwardTarget::parse) {
+            return Err(description.problem(format!("nothing can be passed on to `forward`: {problem}")));
+        }
+        Ok(Self { listen, forward, run: 0, receiver: None, told: ToldOnce { one_of: 1, ..ToldOnce::default() } })
+    }
+
+    /// The receiver, which is started if there is none.
+    fn receiver(&mut self, run_ns: u64) -> Result<&SpanReceiver, ListenError> {
+        let receiver = match self.receiver.take() {
+            Some(receiver) => receiver,
+            None => {
+                let forward = self.forward.as_deref().and_then(|forward| ForwardTarget::parse(forward).ok());
+                let started = SpanReceiver::start(self.listen, self.run, wall_ns().saturating_sub(run_ns), forward);
+                started.map_err(|problem| ListenError { listen: self.listen, problem })?
+            }
+        };
+        Ok(self.receiver.insert(receiver))
+    }
+
+    /// Why no trace was put together.
+    fn why_nothing(&self, counts: &SpanCounts) -> String {
+        if counts.received == 0 {
+            return format!("no span came: start the services with OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", self.listen);
+        }
+        let spans = units::counted(counts.received, "span");
+        format!(
+            "{spans} came, none of them of the load's requests: do the services take over their `traceparent`, and sample what it asks for?"
+        )
+    }
+
+    fn tell(&mut self, report: ReceiverReport, out: &mut SignalCollector) {
+        let counts = report.counts;
+        out.put(SPANS, counts.received as f64);
+        out.put(TRACES, counts.traces as f64);
+        out.put(FOREIGN, counts.foreign as f64);
+        out.put(DROPPED, counts.dropped as f64);
+        out.put(REFUSED, report.refused as f64);
+        if self.forward.is_some() {
+            out.put(NOT_FORWARDED, report.not_forwarded as f64);
+        }
+        if counts.skew_ns > 0 {
+            out.put(CLOCK_SKEW, counts.skew_ns as f64 / 1e9);
+        }
+        out.traces(report.batch);
+        let told = &mut self.told;
+        if counts.one_of > told.one_of {
+            told.one_of = counts.one_of;
+            out.incomplete(format!("so many spans came that only one of {} traces is read from here on", counts.one_of));
+        }
+        if let Some(problem) = report.refusal.filter(|_| !std::mem::replace(&mut told.refused, true)) {
+            out.incomplete(format!("a message was not taken: {problem}"));
+        }
+        if let Some(problem) = report.forward_problem.filter(|_| !std::mem::replace(&mut told.not_forwarded, true)) {
+            out.incomplete(format!("a message could not be passed on: {problem}"));
+        }
+        if counts.skew_ns >= SKEW_TOLD_NS && !std::mem::replace(&mut told.skew, true) {
+            let skew = units::seconds(counts.skew_ns as f64 / 1e9);
+            out.incomplete(format!("the clocks of two services differ by {skew}; their spans were moved into the calls that they answer"));
+        }
+    }
+}
+
+/// Clocks that differ by less are no news.
+const SKEW_TOLD_NS: u64 = 5_000_000;

@@ -1,0 +1,100 @@
+//! Messages of OTLP traces (opentelemetry-proto 1.x: trace_service.proto, trace.proto, resource.proto, common.proto), as far as they are read.
+//!
+//! Attributes of spans are not among them: they are passed over without a copy, and so is whatever secret they hold.
+
+use metrics::span::SpanKind;
+use prost::bytes::Bytes;
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ExportTraces {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) resource_spans: Vec<ResourceSpans>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ResourceSpans {
+    #[prost(message, optional, tag = "1")]
+    pub(super) resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) scope_spans: Vec<ScopeSpans>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Resource {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) attributes: Vec<KeyValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct KeyValue {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(super) key: Bytes,
+    #[prost(message, optional, tag = "2")]
+    pub(super) value: Option<AnyValue>,
+}
+
+/// Only texts are read.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct AnyValue {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(super) text: Bytes,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ScopeSpans {
+    #[prost(message, repeated, tag = "2")]
+    pub(super) spans: Vec<ReadSpan>,
+}
+
+/// Texts are bytes here, which have the same form on the wire: they are views of the message.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ReadSpan {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(super) trace_id: Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(super) span_id: Bytes,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(super) parent_span_id: Bytes,
+    #[prost(bytes = "bytes", tag = "5")]
+    pub(super) name: Bytes,
+    #[prost(int32, tag = "6")]
+    pub(super) kind: i32,
+    #[prost(fixed64, tag = "7")]
+    pub(super) start: u64,
+    #[prost(fixed64, tag = "8")]
+    pub(super) end: u64,
+    #[prost(message, optional, tag = "15")]
+    pub(super) status: Option<SpanStatus>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct SpanStatus {
+    #[prost(int32, tag = "3")]
+    pub(super) code: i32,
+}
+
+/// STATUS_CODE_ERROR.
+const ERROR: i32 = 2;
+
+impl ReadSpan {
+    pub(super) fn kind(&self) -> SpanKind {
+        match self.kind {
+            2 => SpanKind::Server,
+            3 => SpanKind::Client,
+            4 => SpanKind::Producer,
+            5 => SpanKind::Consumer,
+            _ => SpanKind::Internal,
+        }
+    }
+
+    pub(super) fn failed(&self) -> bool {
+        self.status.is_some_and(|status| status.code == ERROR)
+    }
+}
+
+/// What a service calls itself.
+pub(super) fn service_name(resource: &ResourceSpans) -> String {
+    let attributes = resource.resource.iter().flat_map(|resource| &resource.attributes);
+    let name = attributes.filter(|attribute| &attribute.key[..] == b"service.name").find_map(|attribute| attribute.value.as_ref());
+    name.map_or_else(|| "unknown".to_owned(), |name| String::from_utf8_lossy(&name.text).into_owned())
+}

@@ -1,0 +1,24 @@
+//! A span as it is held until its trace is complete.
+
+use metrics::span::SpanKind;
+
+/// 56 bytes; names are numbers of a [`NameTable`](super::names::NameTable).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeldSpan {
+    pub(super) id: u64,
+    /// 0: none.
+    pub(super) parent: u64,
+    pub(super) service: u32,
+    pub(super) name: u32,
+    pub(super) kind: SpanKind,
+    pub(super) failed: bool,
+    /// By the clock of the machine that made it. Nanoseconds since 1970.
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl HeldSpan {
+    pub(super) fn duration(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
