@@ -25,6 +25,7 @@ mod provisional;
 mod resources;
 mod robust;
 mod shift;
+mod span_rows;
 mod summary;
 mod table;
 mod tally;
@@ -41,8 +42,9 @@ pub use conclude::conclude;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, Grade, RequestRow, ResourceKind,
-    ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, Grade, RequestRow, RequestSpans,
+    ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity,
+    ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};

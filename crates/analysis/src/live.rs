@@ -174,7 +174,11 @@ impl LiveAnalysis {
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
         let mut numbers = Numbers::so_far(&self.tally);
         doubt::put_into(&mut numbers, &self.tally, &self.doubts);
-        numbers.into_summary(info, &self.plan.name, Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), verdict })
+        numbers.into_summary(
+            info,
+            &self.plan.name,
+            Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), verdict },
+        )
     }
 
     fn response(&self) -> TimeStats {

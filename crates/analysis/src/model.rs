@@ -1,5 +1,6 @@
 //! Verdicts and summaries as data. This is also the schema of `summary.json`.
 
+use metrics::span::SpanKind;
 use metrics::{Outcome, SeriesKey, Tags, TraceId};
 use plan::Threshold;
 use serde::{Deserialize, Serialize};
@@ -288,6 +289,46 @@ pub struct ResourceRow {
     pub high: Option<ResourceUse>,
 }
 
+/// A span of a request by where it stands, over the whole run. Times are means, in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpanRow {
+    /// How many of the rows before it stand above it: 0 is an entry.
+    pub depth: u32,
+    pub service: String,
+    pub name: String,
+    pub kind: SpanKind,
+    /// Per request.
+    pub calls: f64,
+    pub errors: u64,
+    /// Of each call, from its start to its end.
+    pub mean_seconds: f64,
+    pub p95_seconds: f64,
+    /// Of that, without a child under way.
+    pub own_seconds: f64,
+    /// Per request, on its critical path: what it does itself or waits for. Over all spans of a request this adds up to its `seconds`.
+    pub path_seconds: f64,
+    /// Per request, right before its calls: part of the `path_seconds` of the span above.
+    pub before_seconds: f64,
+    /// `path_seconds` at low and at high load, where the load varied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_path_seconds: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high_path_seconds: Option<f64>,
+}
+
+/// What the time of a request is made of, as the spans of its traces tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestSpans {
+    pub scenario: String,
+    pub name: String,
+    /// Traces that were put together.
+    pub traces: u64,
+    /// Mean time within the system: from the first span's start to the last entry's end.
+    pub seconds: f64,
+    /// In the order of the tree: each behind the span that it stands below.
+    pub spans: Vec<SpanRow>,
+}
+
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunTotals {
@@ -348,6 +389,9 @@ pub struct Summary {
     /// What was observed of each resource on the way, and what was not observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceRow>,
+    /// What the time of each request is made of, if traces were observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<RequestSpans>,
     pub verdict: Verdict,
 }
 

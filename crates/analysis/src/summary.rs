@@ -10,7 +10,7 @@ use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
-    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, ResourceRow, RunTotals, SignalRow, Summary, TaggedRow,
+    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, SignalRow, Summary, TaggedRow,
     TimeStats, Verdict,
 };
 
@@ -40,6 +40,7 @@ pub(crate) struct Told {
     pub(crate) signals: Vec<SignalRow>,
     pub(crate) changes: Vec<ChangeRow>,
     pub(crate) resources: Vec<ResourceRow>,
+    pub(crate) spans: Vec<RequestSpans>,
     pub(crate) verdict: Verdict,
 }
 
@@ -96,6 +97,7 @@ impl Numbers {
             signals: told.signals,
             changes: told.changes,
             resources: told.resources,
+            spans: told.spans,
             verdict: told.verdict,
         }
     }

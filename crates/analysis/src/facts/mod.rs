@@ -18,7 +18,7 @@ pub(crate) mod exhausted;
 pub(crate) mod failures;
 pub(crate) mod faulted_calls;
 pub(crate) mod generator;
-mod load_blocks;
+pub(crate) mod load_blocks;
 pub(crate) mod load_response;
 mod load_stretches;
 pub(crate) mod next_limits;
@@ -34,6 +34,7 @@ pub(crate) mod sessions;
 pub(crate) mod signal_moves;
 pub(crate) mod signals;
 pub(crate) mod slow_connects;
+pub(crate) mod spans;
 pub(crate) mod stalls;
 mod strain;
 pub(crate) mod throughput;
@@ -62,6 +63,7 @@ use session_waits::SessionWait;
 use sessions::DatabaseSessions;
 use signals::ObservedSignals;
 use slow_connects::SlowConnects;
+use spans::{RepeatedCall, SpanGrowth};
 use stalls::{SlowSeconds, Stalls};
 use strain::Strain;
 use throughput::ThroughputDrop;
@@ -119,6 +121,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) commits: Option<Commits>,
     /// What went away in mid-run.
     pub(crate) outages: Vec<Outage<'a>>,
+    /// Which span carries what requests take longer, where their traces were observed; the largest growth first.
+    pub(crate) span_growths: Vec<SpanGrowth<'a>>,
+    /// Calls that requests make many times, one after another.
+    pub(crate) repeated_calls: Vec<RepeatedCall<'a>>,
 }
 
 impl<'a> Facts<'a> {
@@ -148,6 +154,8 @@ impl<'a> Facts<'a> {
         let failing = failures::find(run, tally);
         let unanswered = unanswered::find(tally);
         let commits = commits::under_load(run, &signals, &strain);
+        let span_growths = spans::growths(run, &responses, &changes);
+        let repeated_calls = spans::repeated(run);
         Self {
             run,
             tally,
@@ -175,6 +183,8 @@ impl<'a> Facts<'a> {
             unanswered,
             commits,
             outages,
+            span_growths,
+            repeated_calls,
         }
     }
 }

@@ -26,10 +26,12 @@ mod outage;
 mod ranked;
 mod rate_limit;
 mod remark;
+mod repeated_calls;
 mod retries;
 mod saturation;
 mod slow_connect;
 mod slow_dependency;
+mod span_growth;
 mod stall;
 mod throughput;
 mod two_kinds;
@@ -65,13 +67,14 @@ const RULES: &[FindingRule] = &[
     database_waits::find,
     saturation::find,
     slow_dependency::find,
+    repeated_calls::find,
     effective_concurrency::find,
     generator::find,
     unstable_queue::find,
 ];
 
 /// Rules that make one finding for each thing that failed or changed.
-const RULES_OF_EACH: &[fn(&Facts<'_>) -> Vec<RankedFinding>] = &[failures::find, change::find];
+const RULES_OF_EACH: &[fn(&Facts<'_>) -> Vec<RankedFinding>] = &[failures::find, change::find, span_growth::find];
 
 /// What is said about the target means little while the generator is certain to be the limit. Then causes come before what follows from them, and the
 /// surest first.

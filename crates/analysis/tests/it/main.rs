@@ -25,6 +25,7 @@ mod onsets;
 mod pipeline;
 mod services;
 mod simulation;
+mod spans;
 mod summary;
 mod thresholds;
 mod validity;

@@ -9,6 +9,7 @@ mod provisional;
 mod resources;
 mod screen;
 mod signals;
+mod spans;
 mod style;
 mod summary;
 mod table;

@@ -3,7 +3,7 @@
 use analysis::{Confidence, Finding, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
-use super::{flows, metrics, resources, signals, tables};
+use super::{flows, metrics, resources, signals, spans, tables};
 use crate::failure_sample;
 use crate::view::RunState;
 use crate::words;
@@ -33,6 +33,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
         flows::flows(summary, style),
         metrics::metrics(summary, style),
         resources::resources(summary, style),
+        spans::spans(summary, style),
         signals::signals(summary, style),
         checks(summary, style),
         errors(summary, style),

@@ -1,0 +1,309 @@
+//! Where, in the systems that a request passes, its time goes, as the spans of its traces tell: the mean time of a request as a sum of parts.
+//!
+//! The parts are taken from the critical path (CRISP: Zhang et al., USENIX ATC 2022), so that they add up: what no span covers, what a span does itself, and
+//! what lies right before a call. Comparing two stretches part by part says which of them a growth is in.
+
+use metrics::SeriesKind;
+use metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
+use run_directory::{Run, RunTraces};
+
+use super::changes::{Change, Changes};
+use super::load_response::LoadResponse;
+use super::timeline::TimelineOf;
+
+/// Traces that a stretch must have.
+const TRACES_MIN: u64 = 30;
+/// Part of the growth that is worth naming, and the part of the seconds that must show it.
+const CARRIES: f64 = 0.5;
+const SECONDS_SHARE: f64 = 0.75;
+/// Times that grew by less are nobody's concern. Seconds.
+const BY_MIN_S: f64 = 1e-3;
+
+/// A part of a request's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimePart {
+    /// Before and after all spans: on the way, or waiting to be taken up.
+    Outside,
+    /// What the span of this path does itself, or waits for after its last call.
+    Own(u32),
+    /// What its caller does, or waits for, right before the span of this path begins.
+    Before(u32),
+}
+
+/// A request whose time grew, and the part that carries it.
+#[derive(Debug, Clone)]
+pub(crate) struct SpanGrowth<'a> {
+    pub(crate) request: &'a str,
+    pub(crate) why: GrowthWhy,
+    /// The later one of the stretches that are compared. Seconds since the run began.
+    pub(crate) after_span: (f64, f64),
+    pub(crate) part: TimePart,
+    /// The span of the part; of what lies outside, the first span of the request.
+    pub(crate) span: &'a SpanPath,
+    /// The span that it stands below, if that is one.
+    pub(crate) parent: Option<&'a SpanPath>,
+    /// Whether another service answers the span.
+    pub(crate) is_answered_elsewhere: Option<&'a SpanPath>,
+    pub(crate) before: PartTimes,
+    pub(crate) after: PartTimes,
+}
+
+/// Why two stretches are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum GrowthWhy {
+    Load,
+    /// Something changed at an instant. Seconds since the run began.
+    Change(f64),
+}
+
+/// A request and one part of its time in a stretch, per request. Seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PartTimes {
+    pub(crate) whole: f64,
+    pub(crate) part: f64,
+    pub(crate) traces: u64,
+    /// Of the part's span: how often a request makes it, and how long each takes.
+    pub(crate) calls: f64,
+    pub(crate) each: f64,
+}
+
+/// A call that each request makes many times, one after another.
+#[derive(Debug, Clone)]
+pub(crate) struct RepeatedCall<'a> {
+    pub(crate) request: &'a str,
+    pub(crate) span: &'a SpanPath,
+    pub(crate) parent: Option<&'a SpanPath>,
+    /// Per request, on average.
+    pub(crate) calls: f64,
+    pub(crate) traces: u64,
+    /// Seconds per request that these calls hold it up, with what lies between them; and its share of the request's time within the system.
+    pub(crate) time: f64,
+    pub(crate) share: f64,
+    /// Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+}
+
+/// The spans of one request in a stretch, by path.
+pub(crate) struct StretchOfSpans {
+    pub(crate) spans: Vec<SpanSlice>,
+}
+
+impl SpanGrowth<'_> {
+    pub(crate) fn share(&self) -> f64 {
+        ((self.after.part - self.before.part) / (self.after.whole - self.before.whole)).min(1.0)
+    }
+}
+
+/// Requests that grew with the load, or at an instant while it stayed the same: those that grew most first.
+pub(super) fn growths<'a>(run: &'a Run, responses: &[LoadResponse], changes: &Changes) -> Vec<SpanGrowth<'a>> {
+    let traces = &run.traces;
+    if traces.is_empty() {
+        return Vec::new();
+    }
+    let by_load = responses.iter().filter(|response| response.has_grown_with_load()).filter_map(|response| {
+        let (low, high) = (response.low?, response.high?);
+        growth(run, &response.name, GrowthWhy::Load, (low.from, low.to), (high.from, high.to))
+    });
+    let by_change = changes.found.iter().filter(|change| change.is_slower()).filter_map(|change: &Change| {
+        let TimelineOf::Series(key) = &change.of else { return None };
+        let end = change.until.unwrap_or(change.to);
+        let is_request = key.kind == SeriesKind::Request;
+        is_request.then(|| growth(run, &key.name, GrowthWhy::Change(change.at), (change.from, change.at), (change.at, end)))?
+    });
+    let mut found: Vec<SpanGrowth<'a>> = by_change.collect();
+    // What changed at an instant is told as that.
+    found.extend(by_load.collect::<Vec<_>>().into_iter().filter(|growth| growth.is_new(&found)).collect::<Vec<_>>());
+    found.sort_by(|a, b| (b.after.whole - b.before.whole).total_cmp(&(a.after.whole - a.before.whole)));
+    found
+}
+
+impl SpanGrowth<'_> {
+    fn is_new(&self, found: &[SpanGrowth<'_>]) -> bool {
+        found.iter().all(|other| other.request != self.request)
+    }
+}
+
+fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), after: (f64, f64)) -> Option<SpanGrowth<'a>> {
+    let traces = &run.traces;
+    let request = request_path(traces, name)?;
+    let (low, high) = (between(traces, before), between(traces, after));
+    let (low_traces, high_traces) = (low.traces(request), high.traces(request));
+    if low_traces.min(high_traces) < TRACES_MIN {
+        return None;
+    }
+    let service = (service_mean(run, name, before)?, service_mean(run, name, after)?);
+    let grown = service.1 - service.0;
+    if grown < BY_MIN_S {
+        return None;
+    }
+    let paths = below(traces, request);
+    let parts = std::iter::once(TimePart::Outside).chain(paths.iter().flat_map(|path| [TimePart::Own(*path), TimePart::Before(*path)]));
+    let time = |part: TimePart, in_stretch: &StretchOfSpans, service: f64| in_stretch.time(traces, request, part, service);
+    let part = parts
+        .map(|part| (part, time(part, &high, service.1) - time(part, &low, service.0)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .filter(|(_, by)| *by >= CARRIES * grown)?
+        .0;
+    if !is_seen_all_along(run, name, request, part, (&low, service.0), after) {
+        return None;
+    }
+    let told = match part {
+        TimePart::Own(path) | TimePart::Before(path) => path,
+        TimePart::Outside => *paths.iter().find(|path| traces.paths[**path as usize].parent == Some(request))?,
+    };
+    let span = &traces.paths[told as usize];
+    let parent = span.parent.map(|parent| &traces.paths[parent as usize]).filter(|parent| parent.kind != SpanKind::Request);
+    let answered = |path: &&SpanPath| path.parent == Some(told) && path.kind == SpanKind::Server && path.service != span.service;
+    let at = |in_stretch: &StretchOfSpans, service: f64| PartTimes {
+        whole: service,
+        part: time(part, in_stretch, service),
+        traces: in_stretch.traces(request),
+        calls: in_stretch.of(told).map_or(0.0, |span| span.calls as f64) / in_stretch.traces(request) as f64,
+        each: in_stretch.of(told).and_then(|span| span.total.mean()).unwrap_or(0.0) / 1e9,
+    };
+    Some(SpanGrowth {
+        request: &traces.paths[request as usize].name,
+        why,
+        after_span: after,
+        part,
+        span,
+        parent,
+        is_answered_elsewhere: traces.paths.iter().find(answered),
+        before: at(&low, service.0),
+        after: at(&high, service.1),
+    })
+}
+
+/// Whether most of the seconds show that the part carries what they have more than before: a mean alone may be moved by a few.
+fn is_seen_all_along(
+    run: &Run,
+    name: &str,
+    request: u32,
+    part: TimePart,
+    (low, service_low): (&StretchOfSpans, f64),
+    (from, to): (f64, f64),
+) -> bool {
+    let traces = &run.traces;
+    let before = low.time(traces, request, part, service_low);
+    let (mut seen, mut all) = (0, 0);
+    for slice in traces.slices.iter().filter(|slice| lies_in(slice, (from, to))) {
+        let second = StretchOfSpans { spans: slice.spans.clone() };
+        let length = (f64::from(slice.second), f64::from(slice.second + slice.seconds));
+        let Some(service) = service_mean(run, name, length).filter(|_| second.traces(request) > 0) else { continue };
+        all += 1;
+        let grown = service - service_low;
+        seen += usize::from(grown > 0.0 && second.time(traces, request, part, service) - before >= 0.5 * CARRIES * grown);
+    }
+    all > 0 && seen as f64 >= SECONDS_SHARE * f64::from(all)
+}
+
+/// Calls that each request makes at least ten times, one after another, and that take a good part of its time; the longest first.
+pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
+    const CALLS_MIN: f64 = 10.0;
+    const SHARE_MIN: f64 = 0.3;
+    /// Part of their time that calls must hold the request up: calls at once hold it up for one of them.
+    const ONE_BY_ONE: f64 = 0.5;
+    let traces = &run.traces;
+    let (Some(first), Some(last)) = (traces.slices.first(), traces.slices.last()) else { return Vec::new() };
+    let (from, to) = (f64::from(first.second), f64::from(last.second + last.seconds));
+    let all = between(traces, (from, to));
+    let requests = (0..traces.paths.len() as u32).filter(|path| traces.paths[*path as usize].kind == SpanKind::Request);
+    let mut found = Vec::new();
+    for request in requests {
+        let count = all.traces(request);
+        let Some(whole) = all.of(request).map(|whole| whole.total.sum() as f64).filter(|whole| *whole > 0.0) else { continue };
+        let of = |path: u32| {
+            let (span, what) = (all.of(path)?, &traces.paths[path as usize]);
+            let calls = span.calls as f64 / count as f64;
+            let held_up = (all.critical_below(traces, path) + span.lead_ns) as f64;
+            let is_one_by_one = held_up >= ONE_BY_ONE * span.total.sum() as f64;
+            let share = held_up / whole;
+            let is_many = count >= TRACES_MIN && what.kind == SpanKind::Client && calls >= CALLS_MIN;
+            (is_many && is_one_by_one && share >= SHARE_MIN).then(|| RepeatedCall {
+                request: &traces.paths[request as usize].name,
+                span: what,
+                parent: what.parent.map(|parent| &traces.paths[parent as usize]).filter(|parent| parent.kind != SpanKind::Request),
+                calls,
+                traces: count,
+                time: held_up / count as f64 / 1e9,
+                share,
+                from,
+                to,
+            })
+        };
+        found.extend(below(traces, request).into_iter().filter_map(of).max_by(|a, b| a.time.total_cmp(&b.time)));
+    }
+    found.sort_by(|a, b| b.time.total_cmp(&a.time));
+    found
+}
+
+/// The path of a request by its name; of two scenarios with such a request, the first.
+pub(crate) fn request_path(traces: &RunTraces, name: &str) -> Option<u32> {
+    let place = traces.paths.iter().position(|path| path.kind == SpanKind::Request && *path.name == *name)?;
+    u32::try_from(place).ok()
+}
+
+/// All paths that stand below one.
+pub(crate) fn below(traces: &RunTraces, path: u32) -> Vec<u32> {
+    let mut found = vec![path];
+    // Paths are numbered after their parents.
+    for (place, other) in traces.paths.iter().enumerate() {
+        if other.parent.is_some_and(|parent| found.contains(&parent)) {
+            found.push(place as u32);
+        }
+    }
+    found.remove(0);
+    found
+}
+
+/// What became known of the requests that began in a stretch.
+pub(crate) fn between(traces: &RunTraces, span: (f64, f64)) -> StretchOfSpans {
+    let mut all = TraceSlice::default();
+    traces.slices.iter().filter(|slice| lies_in(slice, span)).for_each(|slice| all.merge(slice));
+    StretchOfSpans { spans: all.spans }
+}
+
+fn lies_in(slice: &TraceSlice, (from, to): (f64, f64)) -> bool {
+    f64::from(slice.second) >= from - 1e-9 && f64::from(slice.second + slice.seconds) <= to + 1e-9
+}
+
+/// Mean service time of a request that ended in a stretch. Seconds.
+pub(crate) fn service_mean(run: &Run, name: &str, (from, to): (f64, f64)) -> Option<f64> {
+    let inside = run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from - 1e-3 && slice.end as f64 / 1e9 <= to + 1e-3);
+    let series = inside.flat_map(|slice| &slice.series);
+    let mine = series.filter(|series| series.key.kind == SeriesKind::Request && *series.key.name == *name);
+    let (count, sum) = mine.fold((0, 0), |(count, sum), series| (count + series.service.count(), sum + series.service.sum()));
+    (count > 0).then(|| sum as f64 / count as f64 / 1e9)
+}
+
+impl StretchOfSpans {
+    pub(crate) fn of(&self, path: u32) -> Option<&SpanSlice> {
+        self.spans.iter().find(|span| span.path == path)
+    }
+
+    /// Traces of a request.
+    pub(crate) fn traces(&self, request: u32) -> u64 {
+        self.of(request).map_or(0, |request| request.calls)
+    }
+
+    /// A part's time for each request. Seconds.
+    fn time(&self, traces: &RunTraces, request: u32, part: TimePart, service: f64) -> f64 {
+        let each = |ns: u64| ns as f64 / self.traces(request).max(1) as f64 / 1e9;
+        match part {
+            TimePart::Outside => service - self.of(request).and_then(|whole| whole.total.mean()).unwrap_or(0.0) / 1e9,
+            TimePart::Own(path) => {
+                let leads: u64 =
+                    self.spans.iter().filter(|span| traces.paths[span.path as usize].parent == Some(path)).map(|span| span.lead_ns).sum();
+                each(self.of(path).map_or(0, |span| span.critical_ns).saturating_sub(leads))
+            }
+            TimePart::Before(path) => each(self.of(path).map_or(0, |span| span.lead_ns)),
+        }
+    }
+
+    /// Critical time of a path and all below it. Nanoseconds.
+    pub(crate) fn critical_below(&self, traces: &RunTraces, path: u32) -> u64 {
+        let all = below(traces, path);
+        self.spans.iter().filter(|span| span.path == path || all.contains(&span.path)).map(|span| span.critical_ns).sum()
+    }
+}

@@ -1,0 +1,31 @@
+//! A request that makes the same call again and again, one after another: a query for each row of another one ("N + 1"), a lookup in a loop.
+
+use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+
+/// Part of the request's time from which the calls are what it does.
+const MOST: f64 = 0.5;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let call = facts.repeated_calls.first()?;
+    let (calls, name) = (units::number(call.calls), &call.span.name);
+    let who = call.span.service.as_ref();
+    let claim = format!(
+        "\"{}\" makes `{name}` {calls} times per request, one after another: {} of its time",
+        call.request,
+        units::share(call.share)
+    );
+    let confidence = if call.share >= MOST { Confidence::High } else { Confidence::Medium };
+    let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", confidence, claim).rests_on(
+        format!("{} per request for {calls} calls of \"{who}\", in {} traces", units::seconds(call.time), units::count(call.traces)),
+        vec!["response/p50".to_owned()],
+        (call.from, call.to),
+    );
+    if let Some(parent) = call.parent {
+        found = found.rests_on(format!("all of them within `{}`", parent.name), Vec::new(), (call.from, call.to));
+    }
+    let found = found.or("Calls that are made at once. Ruled out: most of their time adds up on the way of the request.");
+    let found = found.try_next("Make one call for all of them: a join, a list of keys (`where id in (…)`), a batch; or make them at once.");
+    Some(RankedFinding { doubt: GeneratorDoubt::None, ..found })
+}

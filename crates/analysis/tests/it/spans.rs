@@ -1,0 +1,233 @@
+//! What spans say of a growth: made-up services whose times are known part by part.
+
+use analysis::{Confidence, Finding, conclude};
+use metrics::SeriesKind;
+use metrics::span::{RequestLabel, SpanKind, SpanPath, SpanSlice, TraceSlice};
+use plan::{LoadProfile, OpenStage, Timing};
+use run_directory::{Run, RunTraces};
+
+use crate::changes::noise;
+use crate::coverage::Draws;
+use crate::made::{self, SECOND, Slice, open, plan};
+
+/// A request of "shop", which asks "prices", which runs a query. Seconds.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Before "shop" takes it up.
+    outside: f64,
+    /// In "shop", before it asks.
+    before_call: f64,
+    /// On the way to "prices", or until that takes it up.
+    on_the_way: f64,
+    /// In "prices", before each query.
+    before_query: f64,
+    query: f64,
+    queries: u32,
+    /// The queries run one after another.
+    one_by_one: bool,
+    /// In "prices", after them.
+    after: f64,
+}
+
+const USUAL: Parts = Parts {
+    outside: 0.001,
+    before_call: 0.002,
+    on_the_way: 0.001,
+    before_query: 0.0005,
+    query: 0.003,
+    queries: 1,
+    one_by_one: true,
+    after: 0.001,
+};
+
+const SECONDS: u32 = 60;
+
+fn path(parent: Option<u32>, service: &str, name: &str, kind: SpanKind) -> SpanPath {
+    let scenario = if parent.is_none() { "Buy" } else { "" };
+    SpanPath { parent, scenario: scenario.into(), service: service.into(), name: name.into(), kind, label: RequestLabel::default() }
+}
+
+fn paths() -> Vec<SpanPath> {
+    vec![
+        path(None, "", "List", SpanKind::Request),
+        path(Some(0), "shop", "GET /list", SpanKind::Server),
+        path(Some(1), "shop", "GET", SpanKind::Client),
+        path(Some(2), "prices", "GET /prices", SpanKind::Server),
+        path(Some(3), "prices", "SELECT item", SpanKind::Client),
+    ]
+}
+
+/// What one request adds to a second, and its service time. Seconds.
+fn add(spans: &mut [SpanSlice], parts: Parts) -> f64 {
+    let ns = |seconds: f64| (seconds * 1e9) as u64;
+    let times = if parts.one_by_one { f64::from(parts.queries) } else { 1.0 };
+    let (waits, queries) = (parts.before_query * times, parts.query * times);
+    let prices = waits + queries + parts.after;
+    let call = parts.on_the_way + prices;
+    let shop = parts.before_call + call;
+    // Of each path: total, own, and what lies right before it.
+    let of_paths = [
+        (shop, 0.0, 0.0),
+        (shop, parts.before_call, 0.0),
+        (call, parts.on_the_way, parts.before_call),
+        (prices, waits + parts.after, parts.on_the_way),
+    ];
+    for (span, (total, own, lead)) in spans.iter_mut().zip(of_paths) {
+        span.calls += 1;
+        span.traces += 1;
+        span.total.record(ns(total));
+        span.own.record(ns(own));
+        span.critical_ns += ns(own);
+        span.lead_ns += ns(lead);
+    }
+    let query = &mut spans[4];
+    query.traces += 1;
+    query.calls += u64::from(parts.queries);
+    for _ in 0..parts.queries {
+        query.total.record(ns(parts.query));
+        query.own.record(ns(parts.query));
+    }
+    query.critical_ns += ns(queries);
+    query.lead_ns += ns(waits);
+    parts.outside + shop
+}
+
+/// So many requests in each second, each of these parts with some noise; every `sampled`-th has a trace.
+fn run(profile: LoadProfile, rate: impl Fn(u32) -> u64, parts: impl Fn(u32) -> Parts, sampled: u64) -> Run {
+    let mut draws = Draws::new(7);
+    let mut traces = RunTraces { paths: paths(), ..RunTraces::default() };
+    let mut number = 0;
+    let slices = (0..SECONDS).map(|second| {
+        let mut slice = Slice::new(second).arrivals(rate(second));
+        let mut spans: Vec<SpanSlice> = (0..5).map(|path| SpanSlice { path, ..SpanSlice::default() }).collect();
+        for _ in 0..rate(second) {
+            let (usual, factor) = (parts(second), noise(0.2, &mut draws));
+            let wavering = Parts { before_query: usual.before_query * factor, query: usual.query * factor, ..usual };
+            number += 1;
+            let mut unseen = spans.clone();
+            let time = add(if number % sampled == 0 { &mut spans } else { &mut unseen }, wavering);
+            slice.record(SeriesKind::Request, "List", 20_000, (time * 1e9) as u64, metrics::Outcome::Passed);
+        }
+        traces.slices.push(TraceSlice { second, seconds: 1, spans });
+        slice.done()
+    });
+    let slices = slices.collect();
+    let mut run = made::run_of(plan(profile), slices);
+    run.traces = traces;
+    run
+}
+
+/// From 10 to 70 requests per second; `parts` are given how full the service is, from 0.1 to 0.95.
+fn ramp(parts: impl Fn(f64) -> Parts) -> Run {
+    let profile = LoadProfile::Open {
+        stages: vec![OpenStage::Rate { from: 10.0, to: 70.0, duration_ns: u64::from(SECONDS) * SECOND, timing: Timing::Even }],
+    };
+    run(profile, |second| u64::from(10 + second), |second| parts(0.1 + 0.85 * f64::from(second) / f64::from(SECONDS)), 1)
+}
+
+fn constant(parts: impl Fn(u32) -> Parts) -> Run {
+    run(open(40.0, u64::from(SECONDS)), |_| 40, parts, 1)
+}
+
+/// Times as long in a system with one place as in an idle one (M/M/1).
+fn queueing(full: f64) -> f64 {
+    1.0 / (1.0 - full)
+}
+
+fn found(run: &Run, rule: &str) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings.into_iter().filter(|finding| finding.rule == rule).collect()
+}
+
+fn only(run: &Run, rule: &str) -> Finding {
+    let all = conclude(run).verdict.findings.findings;
+    let found = found(run, rule);
+    assert_eq!(found.len(), 1, "{all:#?}");
+    found.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_wait_before_a_query_is_told_from_a_slow_query() {
+    let waits = only(&ramp(|full| Parts { before_query: 0.003 * queueing(full) - 0.003, ..USUAL }), "span-growth");
+    assert!(waits.claim.contains("of what \"List\" takes longer under high load"), "{}", waits.claim);
+    assert!(waits.claim.contains("spent in \"prices\" before `SELECT item`; `SELECT item` itself takes 3."), "{}", waits.claim);
+    assert_eq!(waits.confidence, Confidence::High);
+    let slow = only(&ramp(|full| Parts { query: 0.003 * queueing(full), ..USUAL }), "span-growth");
+    assert!(slow.claim.ends_with("spent in `SELECT item`, which \"prices\" calls"), "{}", slow.claim);
+}
+
+#[test]
+fn a_wait_on_the_way_to_another_service_and_one_in_front_of_all() {
+    let between = only(&ramp(|full| Parts { on_the_way: 0.003 * queueing(full), ..USUAL }), "span-growth");
+    assert!(
+        between.claim.contains("between \"shop\" and \"prices\": on the way, or waiting until `GET /prices` is taken up"),
+        "{}",
+        between.claim
+    );
+    let front = only(&ramp(|full| Parts { outside: 0.003 * queueing(full), ..USUAL }), "span-growth");
+    assert!(front.claim.contains("outside of its spans: before `GET /list` in \"shop\" begins, or on the way"), "{}", front.claim);
+    assert_eq!(front.confidence, Confidence::Medium, "the network is not ruled out");
+}
+
+#[test]
+fn a_step_under_constant_load_names_its_instant() {
+    let step = only(&constant(|second| if second >= 30 { Parts { after: 0.040, ..USUAL } } else { USUAL }), "span-growth");
+    assert!(step.claim.contains("takes longer from 0:30 on"), "{}", step.claim);
+    assert!(step.claim.ends_with("spent in `GET /prices` of \"prices\" itself"), "{}", step.claim);
+}
+
+#[test]
+fn more_calls_are_told_from_slower_ones() {
+    let more = only(&ramp(|full| Parts { queries: (1.0 + 10.0 * full) as u32, ..USUAL }), "span-growth");
+    assert!(more.claim.contains("`SELECT item`"), "{}", more.claim);
+    assert!(more.next.contains("more often than before"), "{}", more.next);
+    assert!(more.evidence.iter().any(|evidence| evidence.text.contains("2 → 8.")), "{:?}", more.evidence);
+}
+
+/// One in twenty of the requests has a trace: the means are those of all.
+#[test]
+fn a_part_of_the_traces_is_enough_and_a_handful_is_not() {
+    let waits = |second: u32| Parts { before_query: 0.003 * queueing(0.1 + 0.85 * f64::from(second) / f64::from(SECONDS)), ..USUAL };
+    let profile = || LoadProfile::Open {
+        stages: vec![OpenStage::Rate { from: 100.0, to: 700.0, duration_ns: u64::from(SECONDS) * SECOND, timing: Timing::Even }],
+    };
+    let sampled = |every| run(profile(), |second| u64::from(100 + 10 * second), waits, every);
+    assert!(only(&sampled(20), "span-growth").claim.contains("before `SELECT item`"));
+    assert!(found(&sampled(2_000), "span-growth").is_empty());
+}
+
+#[test]
+fn nothing_is_said_of_what_did_not_grow_or_grew_everywhere() {
+    let healthy = constant(|_| USUAL);
+    let hardly = ramp(|full| Parts { query: 0.003 + 0.000_5 * full, ..USUAL });
+    let everywhere = ramp(|full| {
+        let by = 0.002 * queueing(full);
+        Parts { outside: by, before_call: by, before_query: by, query: by, ..USUAL }
+    });
+    // Most of the growth of the mean comes from three seconds of the end.
+    let moments = ramp(|full| Parts { query: if full > 0.91 { 0.5 } else { 0.003 * (1.0 + full) }, ..USUAL });
+    for (what, run) in [("healthy", healthy), ("hardly", hardly), ("everywhere", everywhere), ("moments", moments)] {
+        let found = found(&run, "span-growth");
+        assert!(found.is_empty(), "{what}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_query_for_each_row_is_named_and_queries_at_once_are_not() {
+    let each_row = only(&constant(|_| Parts { queries: 41, ..USUAL }), "repeated-calls");
+    assert!(each_row.claim.starts_with("\"List\" makes `SELECT item` 41 times per request, one after another: 9"), "{}", each_row.claim);
+    assert_eq!(each_row.confidence, Confidence::High);
+    for (what, parts) in [
+        ("at once", Parts { queries: 41, one_by_one: false, ..USUAL }),
+        ("few", Parts { queries: 4, ..USUAL }),
+        ("beside the point", Parts { queries: 12, query: 0.000_1, before_query: 0.0, before_call: 0.050, ..USUAL }),
+    ] {
+        assert!(found(&constant(|_| parts), "repeated-calls").is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn a_run_without_traces_says_nothing_of_spans() {
+    let mut run = ramp(|full| Parts { query: 0.003 * queueing(full), ..USUAL });
+    run.traces = RunTraces::default();
+    assert!(found(&run, "span-growth").is_empty() && found(&run, "repeated-calls").is_empty());
+}

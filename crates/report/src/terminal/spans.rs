@@ -1,0 +1,60 @@
+//! The table of spans at the end of a run whose traces were observed: where, in the systems that it passes, the time of each request goes.
+
+use analysis::{RequestSpans, SpanRow, Summary};
+
+use super::style::Style;
+use super::table::{ColumnHead, Row, TextCell, TextTable};
+
+/// Title and rank of what gives way, see [`ColumnHead`].
+const HEADS: [(&str, u8); 7] = [("Spans", 0), ("Calls", 0), ("Each", 0), ("p95", 4), ("Of the time", 0), ("Low load", 2), ("High load", 1)];
+/// Requests and spans of each that are shown; the page has all.
+const REQUESTS_MAX: usize = 4;
+const SPANS_MAX: usize = 8;
+/// Part of the time from which a span is worth a line.
+const SHARE_MIN: f64 = 0.01;
+
+/// The table; empty without traces.
+pub(crate) fn spans(summary: &Summary, style: &Style) -> String {
+    if summary.spans.is_empty() {
+        return String::new();
+    }
+    let mut requests: Vec<&RequestSpans> = summary.spans.iter().collect();
+    requests.sort_by(|a, b| (b.seconds * b.traces as f64).total_cmp(&(a.seconds * a.traces as f64)));
+    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
+    let rows = requests.into_iter().take(REQUESTS_MAX).flat_map(rows).collect();
+    TextTable { heads, rows }.render(style)
+}
+
+fn rows(request: &RequestSpans) -> Vec<Row> {
+    let share = |row: &SpanRow| row.path_seconds / request.seconds.max(1e-12);
+    let head = format!("{} · {} of {} each", request.name, units::counted(request.traces, "trace"), units::seconds(request.seconds));
+    // What is shown of a tree keeps what stands above it.
+    let mut shown = vec![false; request.spans.len()];
+    let mut by_share: Vec<usize> = (0..request.spans.len()).filter(|place| share(&request.spans[*place]) >= SHARE_MIN).collect();
+    by_share.sort_by(|a, b| share(&request.spans[*b]).total_cmp(&share(&request.spans[*a])));
+    for place in by_share.into_iter().take(SPANS_MAX) {
+        shown[place] = true;
+        let mut depth = request.spans[place].depth;
+        for above in (0..place).rev() {
+            if request.spans[above].depth < depth {
+                depth = request.spans[above].depth;
+                shown[above] = true;
+            }
+        }
+    }
+    let cells = |row: &SpanRow| {
+        let time = |seconds: Option<f64>| TextCell::from(seconds.map_or_else(String::new, units::seconds));
+        let name = format!("{}{}: {}", "  ".repeat(row.depth as usize), row.service, row.name);
+        Row::Cells(vec![
+            name.into(),
+            units::number(row.calls).into(),
+            units::seconds(row.mean_seconds).into(),
+            units::seconds(row.p95_seconds).into(),
+            units::share(share(row)).into(),
+            time(row.low_path_seconds),
+            time(row.high_path_seconds),
+        ])
+    };
+    let spans = request.spans.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(row, _)| cells(row));
+    std::iter::once(Row::Heading(head)).chain(spans).collect()
+}
