@@ -10,6 +10,7 @@ mod change_rows;
 mod comparison;
 mod conclude;
 mod doubt;
+mod experiment;
 mod facts;
 mod findings;
 mod flows;
@@ -39,6 +40,10 @@ pub use comparison::{
     FindingState, GateResult, GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,
 };
 pub use conclude::conclude;
+pub use experiment::{
+    BlockRecord, EXPERIMENT_EFFECT, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, FindingProof, KnobContrast, KnobScale,
+    NextBlock, ProofState, Sensitivity, SensitivityMetric, Trial, TrialSettings, TrialValue, names_knob,
+};
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{

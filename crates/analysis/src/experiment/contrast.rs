@@ -1,0 +1,230 @@
+//! One value of the knob against the first, round by round.
+
+use super::block::{Block, METRICS, SubjectKey};
+use super::model::{ExperimentRow, ExperimentSubject, KnobContrast};
+use super::sequence::{self, Sequence};
+use crate::{ComparedMetric, ComparisonVerdict, RowVerdict, SubjectKind};
+
+/// Of the share of failures: half a percentage point. A block is too short for less.
+const FAILURES_EFFECT: f64 = 0.005;
+/// Relative: histograms resolve 0.4 %, and a cause is looked for, not a digit.
+const RESOLUTION: f64 = 0.004;
+/// Rounds beyond which nobody is told to wait.
+const ROUNDS_TOLD_MAX: usize = 1_000;
+
+/// What the experiment goes on for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Deciding(pub(super) Vec<(SubjectKey, ComparedMetric)>);
+
+/// A block with the first value and one with another, of each round that counts.
+pub(super) type Pair<'a> = (&'a Block, &'a Block);
+
+pub(super) fn of(values: (&str, &str), pairs: &[Pair<'_>], deciding: &Deciding, effect: f64) -> KnobContrast {
+    let keys = pairs.first().map_or(&[] as &[_], |(first, _)| first.subjects.as_slice()).iter().map(|subject| &subject.key);
+    let mut subjects: Vec<ExperimentSubject> = keys.map(|key| subject(key, pairs, deciding, effect)).collect();
+    let rows = || subjects.iter().flat_map(|subject| &subject.rows);
+    let different = sequence::different(&rows().filter_map(|row| row.ln_e).collect::<Vec<_>>());
+    let mut different = different.into_iter();
+    for row in subjects.iter_mut().flat_map(|subject| &mut subject.rows) {
+        let is_different = row.ln_e.is_some() && different.next().unwrap_or(false);
+        judge(row, is_different, effect);
+    }
+    let verdict = verdict(&subjects);
+    let headline = headline(verdict, &subjects, effect);
+    KnobContrast { from: values.0.to_owned(), to: values.1.to_owned(), verdict, headline, subjects }
+}
+
+fn subject(key: &SubjectKey, pairs: &[Pair<'_>], deciding: &Deciding, effect: f64) -> ExperimentSubject {
+    let series = key.series.as_ref();
+    ExperimentSubject {
+        kind: key.kind,
+        name: key.name().to_owned(),
+        scenario: series.map_or_else(String::new, |key| key.scenario.to_string()),
+        group: series.map_or_else(String::new, |key| key.group.to_string()),
+        rows: METRICS
+            .iter()
+            .map(|metric| {
+                let decides = deciding.0.iter().any(|(known, wanted)| known == key && wanted == metric);
+                ExperimentRow { decides, ..row(key, *metric, pairs, effect) }
+            })
+            .collect(),
+    }
+}
+
+/// The row without its verdict, which depends on all of them.
+fn row(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>], effect: f64) -> ExperimentRow {
+    let empty = ExperimentRow {
+        metric,
+        from: None,
+        to: None,
+        change: None,
+        low: None,
+        high: None,
+        ln_e: None,
+        verdict: RowVerdict::CannotTell,
+        decides: false,
+        rounds_needed: None,
+        why: String::new(),
+    };
+    let numbers = pairs.iter().map(|(first, other)| Some((first.number(key, metric)?, other.number(key, metric)?)));
+    let Some(numbers) = numbers.collect::<Option<Vec<(f64, f64)>>>().filter(|numbers| !numbers.is_empty()) else {
+        return ExperimentRow { why: "too few samples in a block, or too many requests cut off".to_owned(), ..empty };
+    };
+    if metric.is_difference() {
+        return share_row(&numbers, least_share(key, pairs), empty);
+    }
+    if numbers.iter().any(|(first, other)| *first <= 0.0 || *other <= 0.0) {
+        return ExperimentRow { why: "there is no ratio to zero".to_owned(), ..empty };
+    }
+    let logs: Vec<f64> = numbers.iter().map(|(first, other)| (other / first).ln()).collect();
+    let sequence = Sequence::of(&logs, resolution(key, metric, pairs));
+    let mean = |of: fn(&(f64, f64)) -> f64| (numbers.iter().map(|pair| of(pair).ln()).sum::<f64>() / numbers.len() as f64).exp();
+    let doubted = pairs
+        .iter()
+        .flat_map(|(first, other)| [first, other])
+        .any(|block| block.subject(key).is_some_and(|subject| subject.doubt(metric) > effect));
+    let known =
+        ExperimentRow { from: Some(mean(|pair| pair.0)), to: Some(mean(|pair| pair.1)), change: Some(sequence.mean.exp()), ..empty };
+    if doubted {
+        return ExperimentRow { why: "the generator was late: it may have made the difference".to_owned(), ..known };
+    }
+    let ends = sequence.ends();
+    ExperimentRow {
+        low: ends.map(|(low, _)| low.exp()),
+        high: ends.map(|(_, high)| high.exp()),
+        ln_e: Some(sequence.ln_e()),
+        rounds_needed: rounds_needed(&sequence, effect.ln_1p()),
+        ..known
+    }
+}
+
+fn share_row(numbers: &[(f64, f64)], least: f64, empty: ExperimentRow) -> ExperimentRow {
+    let sequence = Sequence::of(&numbers.iter().map(|(first, other)| other - first).collect::<Vec<_>>(), least);
+    let mean = |of: fn(&(f64, f64)) -> f64| numbers.iter().map(of).sum::<f64>() / numbers.len() as f64;
+    let ends = sequence.ends();
+    ExperimentRow {
+        from: Some(mean(|pair| pair.0)),
+        to: Some(mean(|pair| pair.1)),
+        change: Some(sequence.mean),
+        low: ends.map(|(low, _)| low),
+        high: ends.map(|(_, high)| high),
+        ln_e: Some(sequence.ln_e()),
+        rounds_needed: rounds_needed(&sequence, FAILURES_EFFECT),
+        ..empty
+    }
+}
+
+/// One request more or less: what a share, and a rate, cannot tell apart.
+fn least_share(key: &SubjectKey, pairs: &[Pair<'_>]) -> f64 {
+    let counts = pairs.iter().flat_map(|(first, other)| [first, other]).filter_map(|block| block.subject(key));
+    1.0 / counts.map(|subject| subject.count).min().unwrap_or(0).max(1) as f64
+}
+
+fn resolution(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>]) -> f64 {
+    if metric == ComparedMetric::Rate { least_share(key, pairs).max(RESOLUTION) } else { RESOLUTION }
+}
+
+fn limit(metric: ComparedMetric, effect: f64) -> f64 {
+    if metric.is_difference() { FAILURES_EFFECT } else { effect.ln_1p() }
+}
+
+/// Until the interval leaves no change out, or lies within what matters.
+fn rounds_needed(sequence: &Sequence, limit: f64) -> Option<usize> {
+    let size = sequence.mean.abs();
+    let wanted = if size >= limit { size * 0.8 } else { limit - size };
+    sequence.rounds_until(wanted, ROUNDS_TOLD_MAX)
+}
+
+fn judge(row: &mut ExperimentRow, different: bool, effect: f64) {
+    let Some(change) = row.change else { return };
+    let scale = |value: f64| if row.metric.is_difference() { value } else { value.ln() };
+    let (change, limit) = (scale(change), limit(row.metric, effect));
+    let within = |end: Option<f64>| end.is_some_and(|end| scale(end).abs() <= limit);
+    row.verdict = if different && change.abs() >= limit {
+        if row.metric.more_is_better() == Some(change > 0.0) { RowVerdict::Better } else { RowVerdict::Worse }
+    } else if within(row.low) && within(row.high) {
+        RowVerdict::Same
+    } else {
+        RowVerdict::CannotTell
+    };
+    if row.verdict == RowVerdict::CannotTell {
+        if row.why.is_empty() {
+            row.why = "the rounds so far carry neither a change nor that there is none".to_owned();
+        }
+    } else {
+        row.rounds_needed = None;
+    }
+}
+
+fn verdict(subjects: &[ExperimentSubject]) -> ComparisonVerdict {
+    let deciding = || subjects.iter().flat_map(|subject| &subject.rows).filter(|row| row.decides);
+    let any = |verdict| deciding().any(|row| row.verdict == verdict);
+    match (any(RowVerdict::Worse), any(RowVerdict::Better)) {
+        (true, true) => ComparisonVerdict::Mixed,
+        (true, false) => ComparisonVerdict::Worse,
+        (false, true) => ComparisonVerdict::Better,
+        (false, false) if any(RowVerdict::Same) && !any(RowVerdict::CannotTell) => ComparisonVerdict::Same,
+        (false, false) => ComparisonVerdict::CannotTell,
+    }
+}
+
+/// What moved most comes first; throughput behind it.
+fn headline(verdict: ComparisonVerdict, subjects: &[ExperimentSubject], effect: f64) -> String {
+    let deciding = || subjects.iter().flat_map(|subject| subject.rows.iter().map(move |row| (subject, row))).filter(|(_, row)| row.decides);
+    let told = |wanted: RowVerdict| {
+        let mut moved: Vec<_> = deciding().filter(|(_, row)| row.verdict == wanted).collect();
+        moved.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
+        moved.sort_by_key(|(_, row)| row.metric == ComparedMetric::Rate);
+        moved.iter().map(|(subject, row)| row_in_words(subject, row)).collect::<Vec<_>>().join(", ")
+    };
+    let untold = || deciding().filter(|(_, row)| row.verdict == RowVerdict::CannotTell);
+    match verdict {
+        ComparisonVerdict::Better => told(RowVerdict::Better),
+        ComparisonVerdict::Worse => told(RowVerdict::Worse),
+        ComparisonVerdict::Mixed => format!("{}; but {}", told(RowVerdict::Better), told(RowVerdict::Worse)),
+        ComparisonVerdict::Same => format!("no change of {} or more: {}", percent(effect), told(RowVerdict::Same)),
+        ComparisonVerdict::CannotTell | ComparisonVerdict::NotComparable => match untold().next() {
+            Some((subject, row)) => format!("it cannot be told yet: {}", row_in_words(subject, row)),
+            None => "it cannot be told: nothing was measured in every block".to_owned(),
+        },
+    }
+}
+
+fn size(row: &ExperimentRow) -> f64 {
+    row.change.map_or(0.0, |change| if row.metric.is_difference() { change.abs() } else { change.ln().abs() })
+}
+
+/// `p95 of "Check out" 120 ms → 41.0 ms (×0.34, 0.31–0.37)`, `throughput 98.1/s → 159/s (+62 %, +58 to +66)`.
+pub(super) fn row_in_words(subject: &ExperimentSubject, row: &ExperimentRow) -> String {
+    let of = if subject.kind == SubjectKind::All { String::new() } else { format!(" of \"{}\"", subject.name) };
+    let name = if row.metric == ComparedMetric::Rate { "throughput" } else { row.metric.name() };
+    let (Some(from), Some(to), Some(change)) = (row.from, row.to, row.change) else { return format!("{name}{of}") };
+    let shown = |value: f64| match row.metric {
+        ComparedMetric::Rate => units::rate(value),
+        ComparedMetric::Failures => units::share(value),
+        _ => units::seconds(value),
+    };
+    let interval = match row.metric {
+        ComparedMetric::Failures => String::new(),
+        ComparedMetric::Rate => {
+            let signed = |value: f64| format!("{:+.1}", 100.0 * (value - 1.0)).replace('-', "−");
+            let ends = row.low.zip(row.high).map(|(low, high)| format!(", {} to {}", signed(low), signed(high)));
+            format!(" ({} %{})", signed(change), ends.unwrap_or_default())
+        }
+        _ => {
+            let ends = row.low.zip(row.high).map(|(low, high)| format!(", {}–{}", factor(low), factor(high)));
+            format!(" (×{}{})", factor(change), ends.unwrap_or_default())
+        }
+    };
+    format!("{name}{of} {} → {}{interval}", shown(from), shown(to))
+}
+
+/// Two digits that matter, and never fewer than two behind the point below ten.
+fn factor(value: f64) -> String {
+    if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") }
+}
+
+/// As somebody set it: `10 %`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", units::number((share * 1e6).round() / 1e4))
+}

@@ -1,0 +1,101 @@
+//! What becomes of a finding whose cause a knob turned.
+
+use super::contrast::row_in_words;
+use super::model::{ExperimentSubject, FindingProof, KnobContrast, ProofState};
+use super::trial::{KnobScale, TrialSettings};
+use crate::{Finding, RowVerdict, SubjectKind};
+
+/// Whether a finding speaks of the knob: a word of its name, of three letters or more, stands in what the finding says.
+pub fn names_knob(finding: &Finding, knob: &str) -> bool {
+    let mut said = format!("{} {} {}", finding.rule.replace('-', " "), finding.claim, finding.next);
+    finding.evidence.iter().for_each(|evidence| said.push_str(&format!(" {} {}", evidence.text, evidence.series.join(" "))));
+    let words =
+        |text: &str| -> Vec<String> { text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 3).map(singular).collect() };
+    let said = words(&said);
+    words(knob).iter().any(|word| said.contains(word))
+}
+
+fn singular(word: &str) -> String {
+    let word = word.to_lowercase();
+    word.strip_suffix('s').filter(|stem| stem.len() >= 3).map(str::to_owned).unwrap_or(word)
+}
+
+/// Proved: with more room, or less delay, what the finding explains is better. Refuted: with more room it is surely not.
+pub(super) fn of(finding: &Finding, settings: &TrialSettings, contrasts: &[KnobContrast]) -> FindingProof {
+    let judged: Vec<(ProofState, String)> =
+        contrasts.iter().zip(1..).map(|(contrast, value)| one(finding, contrast, eases(settings, value))).collect();
+    let of = |wanted: ProofState| judged.iter().find(|(state, _)| *state == wanted);
+    // One value that moves it is proof, whatever the others do; that none does must hold for all.
+    let all_refute = !judged.is_empty() && judged.iter().all(|(state, _)| *state == ProofState::Refuted);
+    let found = of(ProofState::Proved).or_else(|| of(ProofState::Refuted).filter(|_| all_refute)).or_else(|| of(ProofState::Undecided));
+    let (state, because) = found.cloned().unwrap_or((ProofState::Undecided, "no other value was tried for long enough".to_owned()));
+    FindingProof {
+        rule: finding.rule.clone(),
+        claim: finding.claim.clone(),
+        state,
+        knob: settings.knob.clone(),
+        because,
+        experiment: String::new(),
+    }
+}
+
+/// Whether a value is easier on the system than the first; `None`: nobody can know.
+fn eases(settings: &TrialSettings, value: usize) -> Option<bool> {
+    match (settings.values[0].scale, settings.values[value].scale) {
+        (KnobScale::Amount(first), KnobScale::Amount(other)) => Some(other > first),
+        (KnobScale::Delay(first), KnobScale::Delay(other)) => Some(other < first),
+        _ => None,
+    }
+}
+
+fn one(finding: &Finding, contrast: &KnobContrast, eases: Option<bool>) -> (ProofState, String) {
+    let deciding = |subject: &ExperimentSubject| subject.rows.iter().any(|row| row.decides);
+    let quoted =
+        |subject: &&ExperimentSubject| subject.kind == SubjectKind::Request && finding.claim.contains(&format!("\"{}\"", subject.name));
+    let mut about: Vec<&ExperimentSubject> = contrast.subjects.iter().filter(quoted).filter(|subject| deciding(subject)).collect();
+    if about.is_empty() {
+        about = contrast.subjects.iter().filter(|subject| deciding(subject)).collect();
+    }
+    let rows = || about.iter().flat_map(|subject| subject.rows.iter().map(move |row| (*subject, row))).filter(|(_, row)| row.decides);
+    let first = |wanted: RowVerdict| rows().find(|(_, row)| row.verdict == wanted);
+    let said = |(subject, row)| format!("{} {} → {}: {}", "with", contrast.from, contrast.to, row_in_words(subject, row));
+    let proves = if eases == Some(false) { RowVerdict::Worse } else { RowVerdict::Better };
+    let denies = if eases == Some(false) { RowVerdict::Better } else { RowVerdict::Worse };
+    if let Some(row) = first(proves) {
+        return (ProofState::Proved, said(row));
+    }
+    if let Some(row) = first(denies) {
+        // Of a value that may be easier or harder, the wrong way says nothing.
+        return (if eases.is_some() { ProofState::Refuted } else { ProofState::Undecided }, said(row));
+    }
+    match (first(RowVerdict::CannotTell), first(RowVerdict::Same)) {
+        (None, Some(row)) => (ProofState::Refuted, said(row)),
+        (Some(row), _) => (ProofState::Undecided, said(row)),
+        (None, None) => (ProofState::Undecided, "nothing of it was measured in every block".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Confidence;
+
+    fn finding(claim: &str, next: &str) -> Finding {
+        Finding {
+            rule: "connection-pool".to_owned(),
+            claim: claim.to_owned(),
+            confidence: Confidence::High,
+            evidence: Vec::new(),
+            alternatives: Vec::new(),
+            next: next.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_knob_is_known_by_a_word_of_its_name() {
+        let found = finding("\"Check out\" waits for one of 4 connections", "raise the pool by half");
+        for (knob, named) in [("pool", true), ("database connections", true), ("cache", false), ("a", false), ("Pool size", true)] {
+            assert_eq!(names_knob(&found, knob), named, "{knob}");
+        }
+    }
+}
