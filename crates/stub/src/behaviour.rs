@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, RateLimit, Wait};
+use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, Places, RateLimit, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
 /// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
@@ -22,6 +22,8 @@ pub struct Behaviour {
     pub pace: Option<BodyPace>,
     pub rate: Option<RateLimit>,
     pub concurrency: Option<Concurrency>,
+    /// In place of how many `concurrency` lets in, where that may change while it serves.
+    pub places: Option<Places>,
     /// Shared by all responses of this endpoint. Bytes of body per second.
     pub bandwidth: Option<u64>,
     /// How the body is encoded for a client that accepts it.
@@ -64,6 +66,7 @@ impl Behaviour {
             pace: None,
             rate: None,
             concurrency: None,
+            places: None,
             bandwidth: None,
             encoding: ContentEncoding::Identity,
         }
@@ -120,6 +123,12 @@ impl Behaviour {
     pub fn concurrency(mut self, most: usize) -> Self {
         self.concurrency = Some(Concurrency { most, queue_most: usize::MAX, status: 503 });
         self
+    }
+
+    /// The same, with a number that may be changed while it serves.
+    pub fn places(mut self, places: Places) -> Self {
+        self.places = Some(places.clone());
+        self.concurrency(places.get().max(1))
     }
 
     pub fn bandwidth(mut self, bytes_per_second: u64) -> Self {

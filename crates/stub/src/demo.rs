@@ -2,14 +2,14 @@
 //!
 //! `GET /search` is slow and widely spread. `POST /checkout` holds one of four database connections for 40 ms, so it cannot pass
 //! 100 per second: above that, its callers wait in line for a connection while every other endpoint stays fast. Everything
-//! else is quick. The answers are what a shop would say; a cart that nobody made is 404.
+//! else is quick. `PUT /pool` with `{"size": 8}` changes the number of connections, as an experiment would. The answers are what a shop would say; a cart that nobody made is 404.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::{Behaviour, Delay, Recording, SeededRandom, Server, StubError, StubRequest, StubResponse, Wait};
+use crate::{Behaviour, Delay, Places, Recording, SeededRandom, Server, StubError, StubRequest, StubResponse, Wait};
 
 /// Products on sale; ids run from 1.
 const PRODUCTS: u64 = 200;
@@ -59,11 +59,18 @@ impl DemoShop {
             Behaviour::function(move |request| answer(&mut carts.lock().unwrap_or_else(PoisonError::into_inner), request))
         };
         let (from_ns, to_ns) = options.search_ns;
+        let pool = Places::new(options.pool.max(1));
+        let resized = pool.clone();
         let server = Server::builder()
             .listen(options.listen)
             .seed(options.seed)
             .route("GET /", Behaviour::json(&json!({ "shop": "Loadstone demo", "products": PRODUCTS })))
             .route("GET /health", Behaviour::json(&json!({ "status": "up" })))
+            .route("GET /pool", {
+                let pool = pool.clone();
+                Behaviour::function(move |_| size(&pool))
+            })
+            .route("PUT /pool", Behaviour::function(move |request| resize(&resized, request)))
             .route("GET /products", Behaviour::function(list).wait(Wait::fixed_ns(3_000_000)))
             .route("GET /products/:id", Behaviour::function(details).wait(Wait::fixed_ns(2_000_000)))
             .route(
@@ -73,10 +80,7 @@ impl DemoShop {
             .route("POST /carts", with_carts(Carts::create).wait(Wait::fixed_ns(4_000_000)))
             .route("GET /carts/:id", with_carts(Carts::show).wait(Wait::fixed_ns(2_000_000)))
             .route("POST /carts/:id/items", with_carts(Carts::add).wait(Wait::fixed_ns(4_000_000)))
-            .route(
-                "POST /checkout",
-                with_carts(Carts::check_out).wait(Wait::fixed_ns(options.checkout_ns)).concurrency(options.pool.max(1)),
-            )
+            .route("POST /checkout", with_carts(Carts::check_out).wait(Wait::fixed_ns(options.checkout_ns)).places(pool))
             .start()?;
         Ok(Self { server })
     }
@@ -93,6 +97,20 @@ impl DemoShop {
     /// What the shop has seen; blocks shortly.
     pub fn recording(&self) -> Recording {
         self.server.recording()
+    }
+}
+
+fn size(pool: &Places) -> StubResponse {
+    StubResponse::json(200, &json!({ "size": pool.get() }))
+}
+
+fn resize(pool: &Places, request: &StubRequest) -> StubResponse {
+    match request.json().unwrap_or_default()["size"].as_u64().filter(|size| (1..=1_000).contains(size)) {
+        Some(wanted) => {
+            pool.set(wanted as usize);
+            size(pool)
+        }
+        None => problem(400, "\"size\" must be a number of connections from 1 to 1000"),
     }
 }
 

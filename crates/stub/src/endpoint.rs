@@ -74,7 +74,7 @@ impl Endpoint {
             pace: behaviour.pace,
             link: behaviour.bandwidth.map(|bytes_per_second| Rc::new(Link::new(bytes_per_second))),
             rate: behaviour.rate.map(|limit| (limit, TokenBucket::new(&limit, now_ns))),
-            gate: behaviour.concurrency.map(|limit| (limit.status, Gate::new(limit))),
+            gate: behaviour.concurrency.map(|limit| (limit.status, Gate::new(limit, behaviour.places))),
             encoding: behaviour.encoding,
         })
     }

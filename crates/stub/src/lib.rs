@@ -1,7 +1,8 @@
 //! Simulated endpoints: servers whose behaviour is a value.
 //!
 //! Read [`Server`] first (routes to behaviours, on a thread of its own), then [`Behaviour`] (how long, what, how often it
-//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`] is all of it as plain data. [`demo`] is a
+//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`] is all of it as plain data. [`TcpProxy`] passes bytes
+//! on to a server that is not simulated, later or fewer. [`demo`] is a
 //! small shop with two planted limits, [`truth`] a server whose response times are known in closed form, [`raw`] a scripted socket for
 //! bytes that no proper server sends. Deliberately absent: clients, load, verdicts, and every other crate of this project but `units`,
 //! so that a stub can judge them all.
@@ -17,6 +18,7 @@ mod error;
 mod held;
 mod limit;
 mod message;
+mod proxy;
 mod random;
 pub mod raw;
 mod recording;
@@ -36,8 +38,9 @@ pub use body::{BodyPace, BodySource};
 pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
 pub use error::{BehaviourError, StubError};
-pub use limit::{Concurrency, RateLimit};
+pub use limit::{Concurrency, Places, RateLimit};
 pub use message::{Call, Reply, StubRequest, StubResponse};
+pub use proxy::{ProxyEffects, ProxySpec, TcpProxy};
 pub use random::SeededRandom;
 pub use recording::{Bin, Recording, RouteCounts};
 pub use seconds::SecondCounts;

@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::oneshot;
 
@@ -24,6 +26,25 @@ pub struct Concurrency {
     pub most: usize,
     pub queue_most: usize,
     pub status: u16,
+}
+
+/// How many requests an endpoint serves at once, to be changed while it serves. Cheap to clone; every clone is the same number.
+#[derive(Debug, Clone)]
+pub struct Places(Arc<AtomicUsize>);
+
+impl Places {
+    pub fn new(most: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(most)))
+    }
+
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Fewer take effect as requests end, more with the next that comes or ends.
+    pub fn set(&self, most: usize) {
+        self.0.store(most, Ordering::Relaxed);
+    }
 }
 
 /// A token bucket on the caller's clock.
@@ -62,6 +83,7 @@ pub(crate) struct Gate {
 }
 
 struct GateInner {
+    most: Places,
     limit: Concurrency,
     inside: Cell<usize>,
     waiting: RefCell<VecDeque<oneshot::Sender<Permit>>>,
@@ -78,12 +100,15 @@ pub(crate) struct Permit {
 pub(crate) struct GateFull;
 
 impl Gate {
-    pub(crate) fn new(limit: Concurrency) -> Self {
-        Self { inner: Rc::new(GateInner { limit, inside: Cell::new(0), waiting: RefCell::default() }) }
+    /// `most`: in place of the limit's, where it may change.
+    pub(crate) fn new(limit: Concurrency, most: Option<Places>) -> Self {
+        let most = most.unwrap_or_else(|| Places::new(limit.most));
+        Self { inner: Rc::new(GateInner { most, limit, inside: Cell::new(0), waiting: RefCell::default() }) }
     }
 
     pub(crate) async fn enter(&self) -> Result<Permit, GateFull> {
-        if self.inner.inside.get() < self.inner.limit.most {
+        self.inner.admit();
+        if self.inner.inside.get() < self.inner.most.get() {
             self.inner.inside.set(self.inner.inside.get() + 1);
             return Ok(Permit { gate: Some(Rc::clone(&self.inner)) });
         }
@@ -104,18 +129,24 @@ impl Gate {
     }
 }
 
-impl Drop for Permit {
-    fn drop(&mut self) {
-        let Some(gate) = self.gate.take() else { return };
-        loop {
-            let next = gate.waiting.borrow_mut().pop_front();
-            let Some(sender) = next else { return gate.inside.set(gate.inside.get() - 1) };
-            // The place passes to the next in line; one who has gone away hands it back.
-            match sender.send(Permit { gate: Some(Rc::clone(&gate)) }) {
-                Ok(()) => return,
+impl GateInner {
+    /// Free places go to the first in line; those who have gone away are passed over.
+    fn admit(self: &Rc<Self>) {
+        while self.inside.get() < self.most.get() {
+            let Some(sender) = self.waiting.borrow_mut().pop_front() else { return };
+            match sender.send(Permit { gate: Some(Rc::clone(self)) }) {
+                Ok(()) => self.inside.set(self.inside.get() + 1),
                 Err(mut refused) => refused.gate = None,
             }
         }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let Some(gate) = self.gate.take() else { return };
+        gate.inside.set(gate.inside.get() - 1);
+        gate.admit();
     }
 }
 
@@ -137,5 +168,42 @@ impl Link {
         let done_ns = self.free_ns.get().max(now_ns).saturating_add(takes_ns);
         self.free_ns.set(done_ns);
         done_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::{LocalSet, spawn_local, yield_now};
+
+    use super::*;
+
+    #[test]
+    fn those_who_wait_get_the_places_that_are_added() {
+        let places = Places::new(1);
+        let gate = Gate::new(Concurrency { most: 1, queue_most: usize::MAX, status: 503 }, Some(places.clone()));
+        let inside = Rc::new(Cell::new(0));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            for _ in 0..3 {
+                let (gate, inside) = (gate.clone(), Rc::clone(&inside));
+                spawn_local(async move {
+                    let _permit = gate.enter().await;
+                    inside.set(inside.get() + 1);
+                    std::future::pending::<()>().await;
+                });
+            }
+            yield_now().await;
+            assert_eq!(inside.get(), 1);
+            places.set(4);
+            // Whoever comes next lets them in first.
+            let last = gate.enter().await.unwrap();
+            yield_now().await;
+            assert_eq!(inside.get(), 3);
+            // With fewer, a place that comes free is not given on.
+            places.set(3);
+            drop(last);
+            assert_eq!(gate.inner.inside.get(), 3);
+            assert!(tokio::time::timeout(std::time::Duration::ZERO, gate.enter()).await.is_err());
+        });
     }
 }

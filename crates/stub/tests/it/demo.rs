@@ -48,3 +48,21 @@ fn checkouts_pass_four_at_a_time() {
     let checkout = recording.routes.iter().find(|route| route.route == "POST /checkout").unwrap();
     assert_eq!((checkout.requests, checkout.answered()), (16, 16));
 }
+
+/// One connection instead of four: four checkouts pass one after the other, and take four times 40 ms at least.
+#[test]
+fn the_pool_can_be_changed_while_it_serves() {
+    let shop = DemoShop::start(DemoOptions::default()).unwrap();
+    let address = shop.address();
+    let took_ns = client::run(async {
+        assert_eq!(client::once(address, "PUT", "/pool", "{\"size\": 0}").await.status(), 400);
+        assert_eq!(client::json(&client::once(address, "PUT", "/pool", "{\"size\": 1}").await)["size"], 1);
+        let started = now_ns();
+        let orders: Vec<_> = (0..4).map(|_| tokio::spawn(client::once(address, "POST", "/checkout", "{}"))).collect();
+        for order in orders {
+            order.await.unwrap();
+        }
+        now_ns() - started
+    });
+    assert!(took_ns >= 160_000_000, "{took_ns}");
+}

@@ -5,6 +5,7 @@
 mod client;
 mod demo;
 mod limits;
+mod proxy;
 mod raw;
 mod server;
 mod spec;
