@@ -1243,6 +1243,102 @@ declare module "loadstone" {
   export function flowLost(flow: Flow | string): CountMetric<number, Share>;
 
   // ───────────────────────────────────────────────────────────────────────────
+  // # Experiments
+
+  /**
+   * A setting of the system that `loadstone experiment` turns there and back, to prove a cause (docs/experiment.md). Declare it at the top level of
+   * the file. No other command turns it.
+   *
+   * @example
+   * knob("pool", {
+   *   values: [5, 10],
+   *   apply: (size) => ({ command: `POOL_SIZE=${size} docker compose up -d shop` }),
+   *   ready: "http://127.0.0.1:8080/health",
+   * });
+   */
+  export function knob<const V extends KnobValues>(name: string, options: KnobOptions<V>): Knob;
+
+  /** Two values or more. */
+  export type KnobValues = readonly [KnobValue, KnobValue, ...KnobValue[]];
+
+  /** A value of a knob. Of two numbers, the greater one counts as more room for the system. */
+  export type KnobValue = string | number | boolean;
+
+  /** What {@link knob} returns. */
+  export interface Knob {
+    readonly name: string;
+  }
+
+  /** How a knob is turned. */
+  export interface KnobOptions<V extends KnobValues> {
+    /** The first is what the others are held against, and what is put back in the end, also after Ctrl-C or a failure. */
+    values: V;
+    /** What is to be done for a value: one thing, or several, one after the other. Called once for each value, before any load. */
+    apply: (value: V[number]) => KnobChange | readonly KnobChange[];
+    /** URL that answers 2xx once the system is ready again. Default: it is ready at once. */
+    ready?: string;
+    /** How long each change, and getting ready, may take. Default: "30s". */
+    within?: Duration;
+    /** Pause after the system is ready. Default: none. */
+    settle?: Duration;
+  }
+
+  /** One thing that is done to the system. */
+  export type KnobChange =
+    /** A line for `sh`, in the test's folder. It has done its work when it ends with 0; what it leaves running goes on. */
+    | { command: string }
+    /** A request, which must be answered with 2xx. Default: POST. */
+    | { http: string; method?: string; headers?: Headers; json?: unknown; body?: string }
+    /** Writes a file, relative to the test's folder. */
+    | { file: string; text: string }
+    /** What one of Loadstone's own proxies does from now on; what is left out, it no longer does. */
+    | ({ proxy: TcpProxy } & ProxyEffects)
+    /** CPUs that the control group of a process may use (versions 1 and 2), or "all". */
+    | { cpus: number | "all"; of: KnobTarget }
+    /** A process stands still, or goes on. */
+    | { paused: boolean; of: KnobTarget };
+
+  /** Processes of this machine: those that listen on a port with all that descend from them, one, or a control group. */
+  export type KnobTarget = { port: number } | { pid: number } | { cgroup: string };
+
+  /** What a proxy does to the connections through it. */
+  export interface ProxyEffects {
+    /** Added to every round trip: what comes from the caller waits so long. Default: none. */
+    delay?: Duration;
+    /** Bytes per second of all connections together, in each direction. Default: no limit. */
+    bandwidth?: number;
+    /** Share of new connections that are reset when their first bytes come. Default: 0. */
+    resets?: Share;
+  }
+
+  /** Loadstone's own proxies, between the system and what it depends on. */
+  export const proxy: {
+    /**
+     * A TCP proxy. It serves while the test runs; during an experiment throughout, so that connections through it stay. The system must be told to connect to
+     * `listen`. Declare it at the top level of the file.
+     *
+     * @example
+     * const database = proxy.tcp({ listen: "127.0.0.1:6432", to: "127.0.0.1:5432" });
+     * knob("delay at PostgreSQL", { values: ["0ms", "1ms", "2ms"], apply: (delay) => ({ proxy: database, delay }) });
+     */
+    tcp(options: ProxyOptions): TcpProxy;
+  };
+
+  /** Where a proxy listens, where it leads, and what it does at first. */
+  export interface ProxyOptions extends ProxyEffects {
+    /** Address and port, such as "127.0.0.1:6432". */
+    listen: string;
+    /** Address and port of the server behind it. */
+    to: string;
+  }
+
+  /** A proxy. */
+  export interface TcpProxy {
+    /** Where it listens. */
+    readonly address: string;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
   // # Stubs
 
   /**

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::compile;
 use crate::data::store::Store;
 use crate::error::ScriptError;
+use crate::knobs::Interventions;
 use crate::loaded::Loaded;
 use crate::module;
 use crate::natives::{self, unix_path};
@@ -29,6 +30,7 @@ use crate::user::{self, flows, metrics as own_metrics};
 struct TestDescription {
     plan: TestPlan,
     settings: Settings,
+    interventions: Interventions,
 }
 
 /// Compiles and evaluates a test file and builds its plan.
@@ -59,18 +61,19 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
             return Err(ScriptError::new(format!("{file} exports no test"))
                 .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
         };
-        let TestDescription { mut plan, settings } = serde_json::from_str(&description)
+        let TestDescription { mut plan, settings, interventions } = serde_json::from_str(&description)
             .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
         settings.tell_secrets(&mut secrets);
+        interventions.tell_secrets(&mut secrets);
         plan.parameters = declared.parameters;
         plan.secrets = secrets.clone();
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
         plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
         let network = network_options(&settings, &plan, &program.folder)?;
         let stubs = DeclaredStub::all(&plan, &addresses, &program.folder)?;
-        Ok((plan, settings, network, stubs))
+        Ok((plan, settings, network, stubs, interventions))
     };
-    let (plan, settings, network, stubs) = resolved().map_err(|error| error.hiding(&secrets))?;
+    let (plan, settings, network, stubs, interventions) = resolved().map_err(|error| error.hiding(&secrets))?;
     let store = Store::new(plan.options.seed);
     Ok(Loaded {
         plan,
@@ -78,6 +81,8 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         program,
         inputs,
         settings,
+        knobs: interventions.knobs,
+        proxies: interventions.proxies,
         store,
         stubs: stubs.into(),
         warned_unawaited: AtomicBool::new(false),

@@ -1,16 +1,19 @@
 //! A test file that has been read: what every worker, and the realm of its stubs, is made from.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use metrics::Nanos;
 use plan::TestPlan;
 use protocol::NetworkOptions;
+use stub::ProxySpec;
 
 use crate::compile::Program;
 use crate::data::collection::Collected;
 use crate::data::store::Store;
 use crate::error::ScriptError;
+use crate::knobs::Knob;
 use crate::parameters::Inputs;
 use crate::realm::World;
 use crate::settings::Settings;
@@ -23,6 +26,10 @@ pub struct Loaded {
     pub plan: TestPlan,
     /// How the test reaches the network; the binary's flags may add to it.
     pub network: NetworkOptions,
+    /// What an experiment may turn.
+    pub knobs: Vec<Knob>,
+    /// To be started before the load, whoever makes it.
+    pub proxies: Vec<ProxySpec>,
     pub(crate) program: Arc<Program>,
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) settings: Settings,
@@ -46,6 +53,11 @@ impl Loaded {
     /// SHA-256 of the test file and all that it imports, in hexadecimal: the same for the same text.
     pub fn digest(&self) -> String {
         self.program.digest()
+    }
+
+    /// The test file's folder: what its paths are relative to.
+    pub fn folder(&self) -> &Path {
+        &self.program.folder
     }
 
     /// What a realm of it is made from.

@@ -1,7 +1,9 @@
 // `test(…)`, parameters and observers: what a file declares beside its load.
 import { Flow, flows } from "loadstone:flows";
+import { knobs } from "loadstone:knobs";
 import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
 import { metrics } from "loadstone:metrics";
+import { proxies } from "loadstone:proxies";
 import { HttpStub, stubs } from "loadstone:stubs";
 import { Threshold, withImplied } from "loadstone:thresholds";
 import { known, knownIn, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
@@ -132,6 +134,7 @@ export function test(definition: any): Test {
         flows: flows.map(Flow.plan), metrics, stubs: stubs.map(HttpStub.plan),
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
+      interventions: { knobs: knobs.map((made) => made.plan), proxies: proxies.map((made) => made.plan) },
     };
   });
 }

@@ -1,0 +1,45 @@
+// Loadstone's own TCP proxies: between the system and what it depends on. What is built here is the data of `stub::proxy::ProxySpec`; the proxy is Rust's.
+import { known, nanoseconds, share, show, strict, whole } from "loadstone:values";
+
+const EFFECTS = ["delay", "bandwidth", "resets"];
+const OPTIONS = ["to", "listen", ...EFFECTS];
+
+export class TcpProxy {
+  constructor(readonly address: string, readonly number: number, readonly plan: any) {}
+}
+
+strict(TcpProxy);
+
+/** All proxies of the file, in the order of their declaration. */
+export const proxies: TcpProxy[] = [];
+
+/** What a proxy does to its connections, as plain data; what is left out is none of it. */
+export function effects(options: any, what: string): any {
+  return {
+    delay_ns: options.delay === undefined ? 0 : nanoseconds(options.delay, `${what} delay`),
+    bytes_per_second: options.bandwidth === undefined ? null : whole(options.bandwidth, `${what} bandwidth`, 1),
+    resets: options.resets === undefined ? 0 : share(options.resets, `${what} resets`),
+  };
+}
+
+function address(value: unknown, what: string): string {
+  if (typeof value !== "string" || !/:\d+$/.test(value)) throw new TypeError(`${what}: ${show(value)} is not an address: write it as "127.0.0.1:5432"`);
+  return value;
+}
+
+export const proxy = {
+  tcp(options: any) {
+    known(options, OPTIONS, "proxy.tcp(…)");
+    const to = address(options.to, "proxy.tcp(…) to"), listen = address(options.listen, "proxy.tcp(…) listen");
+    const made = new TcpProxy(listen, proxies.length, { listen, to, ...effects(options, "proxy.tcp(…)") });
+    proxies.push(made);
+    return made;
+  },
+};
+
+/** What a knob does to a proxy. */
+export function proxyChange(change: any, what: string): any {
+  known(change, ["proxy", ...EFFECTS], what);
+  if (!(change.proxy instanceof TcpProxy)) throw new TypeError(`${what}: \`proxy\` is what proxy.tcp(…) returned, not ${show(change.proxy)}`);
+  return { proxy: change.proxy.number, ...effects(change, what) };
+}
