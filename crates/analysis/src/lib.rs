@@ -5,6 +5,7 @@
 //! shows about its system, computed once; the rules in `findings` read facts, and nothing else, to say what limits it. Definitions:
 //! docs/metrics.md, docs/validity.md and docs/findings.md.
 
+mod capacity;
 mod censored;
 mod change_rows;
 mod comparison;
@@ -35,6 +36,10 @@ mod time_stats;
 mod trend;
 mod validity;
 
+pub use capacity::{
+    Capacity, CapacityEnd, CapacityInterval, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ObjectiveReading,
+    ProbeLean, ProbeReading, ProbeReason, next_step, objective_problem,
+};
 pub use comparison::{
     ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, EFFECT, FindingMove,
     FindingState, GateResult, GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,

@@ -12,15 +12,13 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::Intervals;
 
-/// What all servers together can do in a second.
-const CAPACITY: f64 = 200.0;
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
 #[derive(Debug, Clone, Copy)]
-struct Queue {
-    servers: usize,
-    utilisation: f64,
-    seconds: usize,
+pub(crate) struct Queue {
+    pub(crate) servers: usize,
+    pub(crate) utilisation: f64,
+    pub(crate) seconds: usize,
 }
 
 struct Draws(Xoshiro256PlusPlus);
@@ -32,8 +30,11 @@ impl Draws {
 }
 
 impl Queue {
+    /// What all servers together can do in a second.
+    pub(crate) const CAPACITY: f64 = 200.0;
+
     fn arrivals(self) -> f64 {
-        CAPACITY * self.utilisation
+        Self::CAPACITY * self.utilisation
     }
 
     /// The probability that an arrival has to wait.
@@ -43,9 +44,9 @@ impl Queue {
         blocked / (1.0 - self.utilisation * (1.0 - blocked))
     }
 
-    fn quantile(self, q: f64) -> f64 {
-        let (service, waits) = (CAPACITY / self.servers as f64, self.erlang_c());
-        let theta = CAPACITY - self.arrivals();
+    pub(crate) fn quantile(self, q: f64) -> f64 {
+        let (service, waits) = (Self::CAPACITY / self.servers as f64, self.erlang_c());
+        let theta = Self::CAPACITY - self.arrivals();
         // Where the two rates meet, the formula divides by nothing; a rate beside it gives the same value.
         let theta = if (theta - service).abs() < 1e-6 * service { theta * (1.0 + 1e-6) } else { theta };
         let tail = |t: f64| {
@@ -71,7 +72,7 @@ impl Queue {
             now += draws.exponential(self.arrivals());
             let Some(Reverse(free_ns)) = free.pop() else { break };
             let begin = now.max(free_ns as f64 / 1e9);
-            let end = begin + draws.exponential(CAPACITY / self.servers as f64);
+            let end = begin + draws.exponential(Self::CAPACITY / self.servers as f64);
             free.push(Reverse((end * 1e9) as u64));
             if end >= WARM_UP
                 && let Some(second) = seconds.get_mut((end - WARM_UP) as usize)

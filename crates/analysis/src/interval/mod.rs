@@ -5,7 +5,7 @@
 
 mod batch;
 #[cfg(test)]
-mod coverage;
+pub(crate) mod coverage;
 mod mean;
 mod order;
 

@@ -132,11 +132,11 @@ pub(crate) fn judged(run: &Run) -> (Vec<ThresholdResult>, Vec<Option<u64>>) {
     }
     thresholds.push_signals(&run.signals);
     let samples = thresholds.samples();
-    (thresholds.finish_with(|threshold| interval_of(run, threshold)), samples)
+    (thresholds.finish_with(|threshold| interval_of(run, threshold).and_then(|(low, high)| low.zip(high))), samples)
 }
 
-/// The 95 % interval of a percentile of response or service times over the whole run, where it has two ends.
-fn interval_of(run: &Run, threshold: &Threshold) -> Option<(f64, f64)> {
+/// The 95 % interval of a percentile of response or service times over the whole run; an end that the samples do not carry is `None`.
+pub(crate) fn interval_of(run: &Run, threshold: &Threshold) -> Option<(Option<f64>, Option<f64>)> {
     let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
     let is_service = threshold.metric == Metric::ServiceTime;
     if !samples::is_time(&threshold.metric) || matches!(threshold.metric, Metric::ScheduleLag | Metric::FlowTime { .. }) {
@@ -158,6 +158,5 @@ fn interval_of(run: &Run, threshold: &Threshold) -> Option<(f64, f64)> {
             seconds.push(second);
         }
     }
-    let (low, high) = Intervals::of(&seconds, &merged).at(quantile);
-    Some((low?, high?))
+    Some(Intervals::of(&seconds, &merged).at(quantile))
 }

@@ -1,0 +1,17 @@
+//! How much a system can take: the highest load at which it holds its objectives, as a number with an interval.
+//!
+//! Read [`next_step`] first: the search is a function from the probes so far to what to do next, so that it resumes wherever it stopped. [`ProbeReading`]
+//! is what one probe, an ordinary run, says of each objective and of its backlog; `belief` turns the readings into a probability of where the capacity
+//! lies; [`Capacity`] is what any surface shows. Deliberately absent: making load, waiting, files; those are the command's.
+
+mod belief;
+mod model;
+mod reading;
+mod report;
+mod search;
+#[cfg(test)]
+mod truth;
+
+pub use model::{Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading};
+pub use reading::objective_problem;
+pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};

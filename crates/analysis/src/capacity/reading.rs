@@ -1,0 +1,177 @@
+//! What one probe says: each objective with its interval, and whether the system kept up.
+
+use metrics::{SeriesKind, Snapshot};
+use plan::{Aggregate, Comparison, Metric, Threshold, Window};
+use run_directory::Run;
+
+use super::model::{ObjectiveReading, ProbeLean, ProbeReading};
+use crate::interval::mean_of_batches;
+use crate::robust::share_interval;
+use crate::thresholds::{interval_of, samples};
+use crate::{Grade, ThresholdResult, ThresholdState, Validity, trend};
+
+/// Chance that a backlog without a trend shows one as clear.
+const BY_CHANCE: f64 = 0.01;
+/// How much more must be in the system in the last third of a probe than in the first. At a utilisation of 1 the backlog grows with the root of the time,
+/// which makes it 1.7 times as much after a short warm-up; a straight line would look for more and miss it.
+const GROWN: f64 = 1.4;
+const GROWN_BY: f64 = 3.0;
+/// Part of the arrivals that may not have ended, beyond what was in the system before, in a probe that is sustained.
+const DEFICIT_MIN: f64 = 0.03;
+/// Checks of validity that fail because of what the system did, not of what the generator did.
+const OF_THE_SYSTEM: [&str; 5] = ["requests", "steady", "samples", "users-max", "connecting"];
+
+/// Why a threshold cannot be an objective of a search; `None`: it can.
+pub fn objective_problem(threshold: &Threshold) -> Option<&'static str> {
+    if !matches!(threshold.bound.comparison, Comparison::Below | Comparison::AtMost | Comparison::Equals) {
+        return Some("an objective must be one that more load makes harder to hold: give an upper bound");
+    }
+    match (&threshold.metric, threshold.aggregate) {
+        (Metric::Requests | Metric::Iterations, _) => Some("the number of requests is the load itself: give a bound on times or failures"),
+        (metric, Aggregate::Rate) if !metric.rate_is_share() => Some("a rate is the load itself: give a bound on times or failures"),
+        (metric, Aggregate::Count) if metric.rate_is_share() => Some("a count grows with the load anyway: give a bound on the share"),
+        _ => None,
+    }
+}
+
+impl ProbeReading {
+    /// Of a run whose thresholds are the objectives, each from behind the warm-up on, and what was concluded from it.
+    pub fn of(run: &Run, results: &[ThresholdResult], validity: &Validity) -> Self {
+        let objectives: Vec<ObjectiveReading> = results.iter().map(|result| objective(run, result)).collect();
+        let measured: Vec<&Snapshot> = measured_slices(run);
+        let failed = objectives.iter().any(|objective| objective.surely_fails());
+        let flow = Flow::of(&measured);
+        let spoilt = validity.checks.iter().any(|check| check.grade == Some(Grade::Invalid) && !OF_THE_SYSTEM.contains(&check.id.as_str()));
+        Self {
+            backlog_grows: flow.grows(),
+            backlog: flow.left,
+            throughput: flow.throughput,
+            grade: validity.grade,
+            is_unusable: spoilt && !(failed && flow.grows()),
+            objectives,
+        }
+    }
+
+    /// Which way it points.
+    pub fn lean(&self) -> ProbeLean {
+        if self.is_unusable {
+            ProbeLean::Unusable
+        } else if self.backlog_grows || self.objectives.iter().any(|objective| !objective.holds) {
+            ProbeLean::Fails
+        } else {
+            ProbeLean::Holds
+        }
+    }
+}
+
+impl ObjectiveReading {
+    fn surely_fails(&self) -> bool {
+        !self.holds && (self.low.is_some_and(|low| low > self.bound) || self.measured.is_none())
+    }
+}
+
+/// The seconds of load behind the warm-up.
+fn measured_slices(run: &Run) -> Vec<&Snapshot> {
+    let from = run.plan.thresholds.iter().map(|threshold| threshold.after_seconds).max().unwrap_or(0);
+    let asks = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
+    let last = run.slices.iter().rposition(asks).map_or(0, |last| last + 1);
+    run.slices[..last].iter().filter(|slice| slice.slice >= from).collect()
+}
+
+fn objective(run: &Run, result: &ThresholdResult) -> ObjectiveReading {
+    let threshold = &result.threshold;
+    let is_time = samples::is_time(&threshold.metric)
+        && threshold.window == Window::WholeRun
+        && matches!(threshold.aggregate, Aggregate::Quantile(_) | Aggregate::Mean);
+    let interval = match threshold.aggregate {
+        Aggregate::Quantile(_) if is_time => interval_of(run, threshold),
+        Aggregate::Mean if is_time => result.measured.and_then(|mean| mean_interval(run, threshold, mean)),
+        Aggregate::Rate if threshold.metric == Metric::Failures => failure_interval(run, threshold),
+        _ => None,
+    };
+    ObjectiveReading {
+        objective: threshold.label.clone(),
+        bound: threshold.bound.value,
+        measured: result.measured,
+        low: interval.and_then(|interval| interval.0),
+        high: interval.and_then(|interval| interval.1),
+        holds: match result.state {
+            ThresholdState::Passed => true,
+            ThresholdState::Failed | ThresholdState::NoData => false,
+            // The generator may be why, or too few samples: what was measured leans one way all the same.
+            ThresholdState::Undecided | ThresholdState::Pending => result.measured.is_some_and(|measured| threshold.bound.holds(measured)),
+        },
+        is_time,
+    }
+}
+
+type Ends = (Option<f64>, Option<f64>);
+
+fn mean_interval(run: &Run, threshold: &Threshold, mean: f64) -> Option<Ends> {
+    let of = |slice: &&Snapshot| {
+        let selected = slice.series.iter().filter(|series| samples::selects(threshold, &series.key));
+        let (count, sum) = selected.fold((0, 0.0), |(count, sum), series| {
+            let times = if threshold.metric == Metric::ServiceTime { &series.service } else { &series.response };
+            (count + times.count(), sum + times.sum() as f64 / 1e9)
+        });
+        (count > 0).then(|| sum / count as f64)
+    };
+    let seconds: Vec<f64> = measured_slices(run).iter().filter_map(of).collect();
+    let half = mean_of_batches(&seconds).1;
+    half.is_finite().then_some((Some((mean - half).max(0.0)), Some(mean + half)))
+}
+
+fn failure_interval(run: &Run, threshold: &Threshold) -> Option<Ends> {
+    let series = measured_slices(run).into_iter().flat_map(|slice| &slice.series);
+    let selected = series.filter(|series| samples::selects(threshold, &series.key));
+    let (failed, count) = selected.fold((0, 0), |(failed, count), series| (failed + series.failed, count + series.count));
+    let (low, high) = share_interval(failed, count);
+    (count > 0).then_some((Some(low), Some(high)))
+}
+
+/// What arrived, what left, and what stayed.
+struct Flow {
+    /// In the system at the end of each second, of open load.
+    levels: Vec<f64>,
+    arrived: f64,
+    left: f64,
+    throughput: f64,
+}
+
+impl Flow {
+    fn of(slices: &[&Snapshot]) -> Self {
+        let level = |slice: &&Snapshot| {
+            let open = slice.leaves.iter().filter(|leaf| leaf.users_asked == 0);
+            open.map(|leaf| (leaf.waiting + leaf.users_active) as f64).sum::<f64>()
+        };
+        let levels: Vec<f64> = slices.iter().map(level).collect();
+        let requests = |slice: &&Snapshot| {
+            slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum::<u64>() as f64
+        };
+        let seconds = slices.iter().map(|slice| (slice.end - slice.start) as f64 / 1e9).sum::<f64>();
+        Self {
+            left: slices.last().map_or(0.0, |slice| slice.leaves.iter().map(|leaf| (leaf.waiting + leaf.users_active) as f64).sum()),
+            arrived: slices.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.arrivals_due as f64).sum(),
+            throughput: slices.iter().map(requests).sum::<f64>() / seconds.max(1e-9),
+            levels,
+        }
+    }
+
+    /// Closed load asks for no more than it gets: only open load can outgrow a system.
+    fn grows(&self) -> bool {
+        let third = self.levels.len() / 3;
+        if self.arrived == 0.0 || third == 0 {
+            return false;
+        }
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let (first, last) = (mean(&self.levels[..third]), mean(&self.levels[self.levels.len() - third..]));
+        let grown = last - first;
+        // The thirds lie two thirds of the time apart.
+        let deficit = grown / (self.arrived * 2.0 / 3.0);
+        if deficit >= DEFICIT_MIN && grown >= 4.0 * (self.arrived / 3.0).sqrt() {
+            return true;
+        }
+        let is_trend = || trend::find(&self.levels).is_some_and(|trend| trend.slope > 0.0 && trend.p_value < BY_CHANCE);
+        last >= GROWN * first && grown >= GROWN_BY && is_trend()
+    }
+}
