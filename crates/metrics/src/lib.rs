@@ -35,8 +35,10 @@ pub use recorder::Recorder;
 pub use sample::{Phases, Sample};
 pub use series::{SeriesId, SeriesKey, SeriesKind};
 pub use signal::{NoticeKind, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, unit};
-pub use snapshot::{ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot};
-pub use tagged::{TaggedId, TaggedSlice};
+pub use snapshot::{
+    ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot, TaggedSlice,
+};
+pub use tagged::TaggedId;
 pub use tags::Tags;
 pub use trace::{NotATraceId, TraceId};
 pub use value_histogram::ValueHistogram;

@@ -1,6 +1,6 @@
 //! Metrics of a test's own: values that its script records under a name.
 //!
-//! Read [`MetricSlice`] first. Deliberately absent: which metrics there are (`plan::MetricSpec`).
+//! Read [`MetricSlice`] first. Deliberately absent: which metrics there are (`plan::DeclaredMetric`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

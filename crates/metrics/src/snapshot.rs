@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::own_metric::MetricSlice;
 use crate::sample::Phases;
 use crate::series::SeriesKey;
-use crate::tagged::TaggedSlice;
+use crate::tags::Tags;
 use crate::trace::TraceId;
 
 /// What one worker (or, once merged, the whole run) measured in one slice of time. Merging is associative and commutative
@@ -101,6 +101,26 @@ pub struct SeriesSlice {
     /// Of iterations: errors that scripts threw and nothing caught. Without one, a failed iteration held a failed step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub script_errors: u64,
+}
+
+/// The part of a series that carries exactly these tags, in one slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaggedSlice {
+    pub tags: Tags,
+    #[serde(flatten)]
+    pub series: SeriesSlice,
+}
+
+impl TaggedSlice {
+    /// Adds the parts of another slice to a list.
+    pub fn merge_all(into: &mut Vec<TaggedSlice>, from: Vec<TaggedSlice>) {
+        for theirs in from {
+            match into.iter_mut().find(|mine| mine.tags == theirs.tags && mine.series.key == theirs.series.key) {
+                Some(mine) => mine.series.merge(&theirs.series),
+                None => into.push(theirs),
+            }
+        }
+    }
 }
 
 /// Time per phase; only requests that had the phase are in its histogram.

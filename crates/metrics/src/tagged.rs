@@ -3,32 +3,10 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::sample::Sample;
 use crate::series::{SeriesId, SeriesKey};
-use crate::snapshot::SeriesSlice;
+use crate::snapshot::{SeriesSlice, TaggedSlice};
 use crate::tags::Tags;
-
-/// The part of a series that carries exactly these tags, in one slice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TaggedSlice {
-    pub tags: Tags,
-    #[serde(flatten)]
-    pub series: SeriesSlice,
-}
-
-impl TaggedSlice {
-    /// Adds the parts of another slice to a list.
-    pub fn merge_all(into: &mut Vec<TaggedSlice>, from: Vec<TaggedSlice>) {
-        for theirs in from {
-            match into.iter_mut().find(|mine| mine.tags == theirs.tags && mine.series.key == theirs.series.key) {
-                Some(mine) => mine.series.merge(&theirs.series),
-                None => into.push(theirs),
-            }
-        }
-    }
-}
 
 /// A part of a series of one recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! [`TestPlan::secrets`] and `hiding` keep what nobody may read out of all that is shown. Deliberately absent: clocks, I/O, anything measured.
 //! Everything here is plain data that serialises to `plan.json` in a run directory, and pure functions over it.
 
+mod declared_metric;
 mod flow;
 mod hiding;
 mod load;
-mod metric_spec;
 mod options;
 mod parameter;
 mod profile;
@@ -16,9 +16,9 @@ mod test_plan;
 mod threshold;
 mod validate;
 
+pub use declared_metric::{DeclaredMetric, MetricKind};
 pub use flow::FlowSpec;
 pub use load::{Load, RunRole, ScenarioId, ScenarioRun};
-pub use metric_spec::{MetricKind, MetricSpec};
 pub use options::RunOptions;
 pub use parameter::{Parameter, ParameterKind, ParameterOrigin, ParameterValue};
 pub use profile::{ClosedStage, IterationSplit, LoadProfile, OpenStage, Timing};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FlowSpec, Load, LoadProfile, MetricSpec, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
+use crate::{DeclaredMetric, FlowSpec, Load, LoadProfile, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
 
 /// A scenario's name and the options that hold for every user that runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub struct TestPlan {
     pub flows: Vec<FlowSpec>,
     /// Metrics of the test's own; scripts name them by their place in this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub metrics: Vec<MetricSpec>,
+    pub metrics: Vec<DeclaredMetric>,
     /// Simulated endpoints as the test describes them; read by `script`, which runs them.
     #[serde(default)]
     pub stubs: Vec<serde_json::Value>,

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Aggregate, FlowSpec, LoadProfile, Metric, MetricSpec, OpenStage, TestPlan, Threshold};
+use crate::{Aggregate, DeclaredMetric, FlowSpec, LoadProfile, Metric, OpenStage, TestPlan, Threshold};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
@@ -66,8 +66,8 @@ impl TestPlan {
             if self.metrics[..index].iter().any(|earlier| earlier.name == metric.name) {
                 return wrong("two metrics have this name: rename one".to_owned());
             }
-            if index >= MetricSpec::MAX {
-                return wrong(format!("a test may have at most {} metrics: tell values apart by tags", MetricSpec::MAX));
+            if index >= DeclaredMetric::MAX {
+                return wrong(format!("a test may have at most {} metrics: tell values apart by tags", DeclaredMetric::MAX));
             }
         }
         Ok(())

@@ -9,7 +9,8 @@ export { knob } from "loadstone:knobs";
 export { metric } from "loadstone:metrics";
 export { proxy } from "loadstone:proxies";
 export {
-  checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, iterationDuration, requests, responseTime, scheduleLag, scriptErrors, serviceTime, signal,
+  checks, failures, flowBacklog, flowLost, flowTime, groupTime, iterationCount, iterationDuration, requests, responseTime, scheduleLag,
+  scriptErrors, serviceTime, signal,
 } from "loadstone:thresholds";
 export { stub } from "loadstone:stubs";
 export { observe, param, secret, test } from "loadstone:test";

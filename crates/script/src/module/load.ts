@@ -213,7 +213,8 @@ export class Scenario {
       throw new TypeError(`scenario "${this.name}": ${describe(profile)} is not a load profile: ${remedy(profile, 'arrivals(10).for("1m")')}`);
     }
     if (profile.kind === "open" && (this.options.onStart ?? this.options.onEnd) !== undefined) {
-      throw new TypeError(`scenario "${this.name}": onStart and onEnd are for users that repeat; in open load every arrival is a new visitor, so let the scenario itself do it`);
+      const remedy = "in open load every arrival is a new visitor, so let the scenario itself do it";
+      throw new TypeError(`scenario "${this.name}": onStart and onEnd are for users that repeat; ${remedy}`);
     }
     const run = {
       scenario: this, profile: profile.plan(), users_max: profile.users_max, graceful_stop_ns: profile.graceful, start_after_ns: profile.after_ns,
@@ -235,7 +236,8 @@ export function scenario(name: string, iterate: (user: any) => unknown, options:
   knownIn(options.keep, ["connections", "cookies", "state"], `scenario "${name}" keep`);
   knownIn(options.auth, AUTH, `scenario "${name}" auth`);
   for (const part of ["onStart", "onEnd"]) {
-    if (options[part] !== undefined && typeof options[part] !== "function") throw new TypeError(`scenario "${name}" ${part}: ${show(options[part])} is not a function`);
+    const given = options[part];
+    if (given !== undefined && typeof given !== "function") throw new TypeError(`scenario "${name}" ${part}: ${show(given)} is not a function`);
   }
   const made = new Scenario(name, iterate, options);
   scenarios.push(made);

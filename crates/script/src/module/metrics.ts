@@ -1,4 +1,4 @@
-// Metrics of the test's own: `metric.trend(…)` and its likes. What is built here is the data of `plan::MetricSpec`; values go to Rust.
+// Metrics of the test's own: `metric.trend(…)` and its likes. What is built here is the data of `plan::DeclaredMetric`; values go to Rust.
 import { Metric, SpreadMetric } from "loadstone:thresholds";
 import { known, name as nameOf, number, perSecond, share, show, tags as tagsOf, whole } from "loadstone:values";
 

@@ -59,9 +59,13 @@ export function share(value: unknown, what: string): number {
 /** Tags as texts by name; as `metrics::Tags` has them. */
 export function tags(value: any, what: string): Record<string, string> {
   if (value === undefined) return {};
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(`${what}: tags are an object of names and values, not ${show(value)}`);
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    throw new TypeError(`${what}: tags are an object of names and values, not ${show(value)}`);
+  }
   return Object.fromEntries(Object.entries(value).map(([tag, text]) => {
-    if (typeof text !== "string" && typeof text !== "number" && typeof text !== "boolean") throw new TypeError(`${what}: the tag ${tag} is ${show(text)}, not a string`);
+    if (typeof text !== "string" && typeof text !== "number" && typeof text !== "boolean") {
+      throw new TypeError(`${what}: the tag \`${tag}\` must be a string, a number or a boolean`);
+    }
     return [tag, String(text)];
   }));
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder, Tags, ValueHistogram};
-use plan::{MetricKind, MetricSpec};
+use plan::{DeclaredMetric, MetricKind};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use crate::runtime::capability::Capability;
@@ -31,7 +31,7 @@ impl Capability for Metrics {
 struct KnownMetrics(RefCell<Vec<Option<MetricId>>>);
 
 impl KnownMetrics {
-    fn id(&self, number: usize, spec: &MetricSpec, recorder: &mut Recorder) -> Option<MetricId> {
+    fn id(&self, number: usize, spec: &DeclaredMetric, recorder: &mut Recorder) -> Option<MetricId> {
         let mut known = self.0.borrow_mut();
         if known.len() <= number {
             known.resize(number + 1, None);
@@ -43,7 +43,7 @@ impl KnownMetrics {
     }
 }
 
-fn empty(spec: &MetricSpec, tags: Tags) -> MetricSlice {
+fn empty(spec: &DeclaredMetric, tags: Tags) -> MetricSlice {
     let value = match spec.kind {
         MetricKind::Trend => MetricValue::Trend(ValueHistogram::default()),
         MetricKind::Counter => MetricValue::Counter { count: 0, sum: 0.0 },

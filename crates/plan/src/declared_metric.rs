@@ -18,7 +18,7 @@ pub enum MetricKind {
 
 /// A metric that the test declares; scripts name it by its place in [`crate::TestPlan::metrics`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MetricSpec {
+pub struct DeclaredMetric {
     pub name: String,
     pub kind: MetricKind,
     /// As the test calls it: `EUR`, `ms`. May be empty.
@@ -26,7 +26,7 @@ pub struct MetricSpec {
     pub unit: String,
 }
 
-impl MetricSpec {
+impl DeclaredMetric {
     /// Most metrics of one test.
     pub const MAX: usize = 200;
 }
