@@ -104,7 +104,7 @@ impl CommandRun<'_> {
         }
         let style = Style::detect(self.color, stdout.is_terminal());
         let (state, state_detail) = RunState::of(run.end.as_ref());
-        let closing = Closing { state, state_detail, places };
+        let closing = Closing { state, state_detail, places, columns: self.output.columns.clone().unwrap_or_default() };
         stdout.write_all(report::terminal::summary(summary, &closing, &style).as_bytes())?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::html::html;
 use crate::json::summary_json;
 use crate::junit::junit;
 use crate::markdown::markdown;
-use crate::terminal::Closing;
+use crate::terminal::{Closing, TimeColumns};
 use crate::view::{ReportView, RunState};
 
 /// A form in which a finished run is kept.
@@ -43,5 +43,5 @@ fn as_junit(run: &Run, summary: &Summary) -> String {
 
 fn as_markdown(run: &Run, summary: &Summary) -> String {
     let (state, state_detail) = RunState::of(run.end.as_ref());
-    markdown(summary, &Closing { state, state_detail, places: &[] })
+    markdown(summary, &Closing { state, state_detail, places: &[], columns: TimeColumns::default() })
 }

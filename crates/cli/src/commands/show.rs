@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use clap::Args;
 use report::RunState;
-use report::terminal::{Closing, Style};
+use report::terminal::{Closing, Style, TimeColumns};
 
 use crate::conclusion_files::short_path;
 use crate::context::CommandContext;
@@ -18,6 +18,9 @@ pub(crate) struct ShowArgs {
     /// As JSON (summary.json).
     #[arg(long)]
     json: bool,
+    /// Columns of its table, as for `loadstone run`.
+    #[arg(long = "summary", value_name = "COLUMNS")]
+    columns: Option<TimeColumns>,
 }
 
 impl ShowArgs {
@@ -31,7 +34,8 @@ impl ShowArgs {
         let style = Style::detect(context.color, out.is_terminal());
         let (state, state_detail) = RunState::of(run.end.as_ref());
         let places = [("Run", short_path(&directory))];
-        out.write_all(report::terminal::summary(&summary, &Closing { state, state_detail, places: &places }, &style).as_bytes())?;
+        let closing = Closing { state, state_detail, places: &places, columns: self.columns.clone().unwrap_or_default() };
+        out.write_all(report::terminal::summary(&summary, &closing, &style).as_bytes())?;
         Ok(Exit::Passed)
     }
 }

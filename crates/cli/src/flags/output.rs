@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use outputs::Destination;
+use report::terminal::TimeColumns;
 use session::OutputSettings;
 
 use super::AgainstArgs;
@@ -46,6 +47,9 @@ pub(crate) struct OutputArgs {
     /// Also write the Markdown summary here. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Columns of the summary's table, such as count,failed,p50,p99.9,max; also: rate, mean, min, p75, p90, p95, p99, p99.99, interval (of p99).
+    #[arg(long = "summary", value_name = "COLUMNS")]
+    pub(crate) columns: Option<TimeColumns>,
     /// Print the summary as JSON (summary.json) instead of text.
     #[arg(long)]
     pub(crate) json: bool,

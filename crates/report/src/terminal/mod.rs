@@ -2,6 +2,7 @@
 //!
 //! Deliberately absent: standard output. Everything here returns text or writes to what it is handed.
 
+mod columns;
 mod flows;
 mod metrics;
 mod progress;
@@ -15,6 +16,7 @@ mod summary;
 mod table;
 mod tables;
 
+pub use columns::{TimeColumns, UnknownColumn};
 pub use progress::Progress;
 pub use provisional::provisional_lines;
 pub use screen::{ProgressMode, Screen};

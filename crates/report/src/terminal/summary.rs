@@ -2,6 +2,7 @@
 
 use analysis::{Confidence, Finding, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
+use super::columns::TimeColumns;
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
 use super::{flows, metrics, resources, signals, spans, tables};
 use crate::failure_sample;
@@ -16,6 +17,8 @@ pub struct Closing<'a> {
     pub state_detail: &'a str,
     /// What was written and where, in this order: `("Report", "runs/…/report.html")`.
     pub places: &'a [(&'a str, String)],
+    /// Of the table of times, in the terminal.
+    pub columns: TimeColumns,
 }
 
 const ERRORS_MAX: usize = 8;
@@ -29,7 +32,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
         validity(&summary.verdict.validity, style),
         thresholds(&summary.verdict.thresholds, style),
         findings(&summary.verdict.findings, style),
-        tables::times(summary, style),
+        tables::times(summary, &closing.columns, style),
         flows::flows(summary, style),
         metrics::metrics(summary, style),
         resources::resources(summary, style),

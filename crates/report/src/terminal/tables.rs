@@ -2,6 +2,7 @@
 
 use analysis::{Percentile, RequestRow, Summary, TimeStats};
 
+use super::columns::{TimeColumn, TimeColumns};
 use super::style::{Paint, Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
@@ -11,26 +12,13 @@ const ROWS_MAX: usize = 20;
 /// Doubtful percentiles that are put into words.
 const DOUBTS_MAX: usize = 4;
 
-/// Title and rank of what gives way, see [`ColumnHead`].
-const HEADS: [(&str, u8); 10] = [
-    ("Requests", 0),
-    ("Count", 0),
-    ("Rate", 4),
-    ("Failed", 0),
-    ("Mean", 6),
-    ("p50", 3),
-    ("p95", 0),
-    ("p99", 1),
-    ("p99, 95 % interval", 7),
-    ("Max", 5),
-];
-
 /// The table and its footnotes.
-pub(crate) fn times(summary: &Summary, style: &Style) -> String {
+pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> String {
     if summary.requests.is_empty() && summary.scenarios.is_empty() {
         return "No requests were made.\n".to_owned();
     }
-    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
+    let mut heads = vec![ColumnHead { title: "Requests", keep: 0, left: true }];
+    heads.extend(columns.iter().map(|(column, keep)| ColumnHead { title: column.title(), keep, left: false }));
     let mut table = TextTable { heads, rows: Vec::new() };
     let mut left_out = Vec::new();
     let mut thin = false;
@@ -39,11 +27,18 @@ pub(crate) fn times(summary: &Summary, style: &Style) -> String {
     let scenarios: &[RequestRow] = if several { &summary.scenarios } else { &[] };
     for (title, rows) in [("Requests", summary.requests.as_slice()), ("Groups", &summary.groups), ("Iterations", scenarios)] {
         let shown = busiest(rows);
-        thin |= shown.iter().any(|row| has_thin_percentile(&row.response));
+        thin |= shown.iter().any(|row| columns.has_thin(&row.response));
         if rows.len() > shown.len() {
             left_out.push(format!("{} more {}", units::count((rows.len() - shown.len()) as u64), title.to_lowercase()));
         }
-        if title == "Requests" { requests(&shown, &mut table) } else { others(title, &shown, &mut table) }
+        if title == "Requests" {
+            requests(&shown, columns, &mut table)
+        } else {
+            others(title, &shown, columns, &mut table)
+        }
+        if title == "Requests" && rows.len() > 1 {
+            table.rows.push(Row::Cells(all_requests(summary, columns)));
+        }
     }
     let mut out = table.render(style);
     if thin {
@@ -70,7 +65,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
 }
 
 /// Requests come under their scenario's name where there are several scenarios.
-fn requests(shown: &[&RequestRow], table: &mut TextTable) {
+fn requests(shown: &[&RequestRow], columns: &TimeColumns, table: &mut TextTable) {
     let mut scenarios: Vec<&str> = Vec::new();
     for row in shown {
         if !scenarios.contains(&&*row.key.scenario) {
@@ -83,14 +78,14 @@ fn requests(shown: &[&RequestRow], table: &mut TextTable) {
             table.rows.push(Row::Heading((*scenario).to_owned()));
         }
         let rows = shown.iter().filter(|row| &*row.key.scenario == *scenario);
-        table.rows.extend(rows.map(|row| Row::Cells(cells(row, several))));
+        table.rows.extend(rows.map(|row| Row::Cells(cells(row, several, columns))));
     }
 }
 
-fn others(title: &'static str, shown: &[&RequestRow], table: &mut TextTable) {
+fn others(title: &'static str, shown: &[&RequestRow], columns: &TimeColumns, table: &mut TextTable) {
     if !shown.is_empty() {
         table.rows.push(Row::Section(title));
-        table.rows.extend(shown.iter().map(|row| Row::Cells(cells(row, false))));
+        table.rows.extend(shown.iter().map(|row| Row::Cells(cells(row, false, columns))));
     }
 }
 
@@ -103,24 +98,39 @@ fn busiest(rows: &[RequestRow]) -> Vec<&RequestRow> {
     order.into_iter().map(|index| &rows[index]).collect()
 }
 
-fn cells(row: &RequestRow, indented: bool) -> Vec<TextCell> {
+fn cells(row: &RequestRow, indented: bool, columns: &TimeColumns) -> Vec<TextCell> {
     let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
     let indent = if indented { "  " } else { "" };
     let failed = TextCell { text: words::failed(row), paint: (row.failed > 0).then_some(Paint::Bad) };
-    let at = |quantile| time(row.response.at(quantile), doubt_of(&row.response, quantile));
-    let p99 = row.response.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
-    vec![
-        format!("{indent}{group}{}", row.key.name).into(),
-        units::count(row.count).into(),
-        TextCell { text: words::rate(row), paint: row.rate_doubt.map(|_| Paint::Doubt) },
-        failed,
-        time(row.response.mean, row.response.mean_doubt),
-        at(0.5),
-        at(0.95),
-        at(0.99),
-        p99.map_or_else(String::new, interval).into(),
-        TextCell { text: words::longest(&row.response), paint: row.response.max_doubt.map(|_| Paint::Doubt) },
-    ]
+    let rate = TextCell { text: words::rate(row), paint: row.rate_doubt.map(|_| Paint::Doubt) };
+    let name = format!("{indent}{group}{}", row.key.name);
+    line(name, columns, [units::count(row.count).into(), rate, failed], &row.response)
+}
+
+/// All requests together: their percentiles are read from all their times, and are no means of the rows'.
+fn all_requests(summary: &Summary, columns: &TimeColumns) -> Vec<TextCell> {
+    let totals = &summary.totals;
+    let failed = TextCell { text: units::count(totals.requests_failed), paint: (totals.requests_failed > 0).then_some(Paint::Bad) };
+    let counts = [units::count(totals.requests).into(), units::rate(totals.request_rate).into(), failed];
+    line("All requests".to_owned(), columns, counts, &summary.response)
+}
+
+/// A name, and the numbers that the columns ask for. `counts`: count, rate and failures.
+fn line(name: String, columns: &TimeColumns, counts: [TextCell; 3], times: &TimeStats) -> Vec<TextCell> {
+    let cell = |column: TimeColumn| match column {
+        TimeColumn::Count => counts[0].clone(),
+        TimeColumn::Rate => counts[1].clone(),
+        TimeColumn::Failed => counts[2].clone(),
+        TimeColumn::Mean => time(times.mean, times.mean_doubt),
+        TimeColumn::Min => time(times.min, None),
+        TimeColumn::Percentile(quantile) => time(times.at(quantile), doubt_of(times, quantile)),
+        TimeColumn::Interval => {
+            let p99 = times.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
+            p99.map_or_else(String::new, interval).into()
+        }
+        TimeColumn::Max => TextCell { text: words::longest(times), paint: times.max_doubt.map(|_| Paint::Doubt) },
+    };
+    std::iter::once(name.into()).chain(columns.iter().map(|(column, _)| cell(column))).collect()
 }
 
 fn time(value: Option<f64>, doubt: Option<f64>) -> TextCell {
@@ -143,8 +153,4 @@ pub(crate) fn interval(percentile: &Percentile) -> String {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
         _ => format!("{low}–{high}"),
     }
-}
-
-fn has_thin_percentile(times: &TimeStats) -> bool {
-    [0.5, 0.95, 0.99].iter().any(|quantile| times.at(*quantile).is_none())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use analysis::{Grade, Summary};
-use report::terminal::{self, Closing, Style};
+use report::terminal::{self, Closing, Style, TimeColumns};
 use report::{RunRow, RunState, junit, markdown, runs_json, runs_table, summary_json};
 use run_directory::{HistoryEntry, RunEnd};
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn junit_tells_errors_of_the_measurement_from_failures_of_the_system() {
 }
 
 fn closing(places: &[(&'static str, String)]) -> Closing<'static> {
-    Closing { state: RunState::Completed, state_detail: "", places: places.to_vec().leak() }
+    Closing { state: RunState::Completed, state_detail: "", places: places.to_vec().leak(), columns: TimeColumns::default() }
 }
 
 #[test]

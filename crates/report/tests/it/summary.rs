@@ -3,13 +3,13 @@
 use analysis::Grade;
 use metrics::SeriesKind;
 use report::RunState;
-use report::terminal::{Closing, Style, summary};
+use report::terminal::{Closing, Style, TimeColumns, summary};
 
 use crate::fixtures;
 
 fn render(summary_of: &analysis::Summary, state: RunState, state_detail: &str, style: &Style) -> String {
     let places = [("Report", "runs/2026-11-20T18-30-05-tickets/report.html".to_owned())];
-    summary(summary_of, &Closing { state, state_detail, places: &places }, style)
+    summary(summary_of, &Closing { state, state_detail, places: &places, columns: TimeColumns::default() }, style)
 }
 
 fn plain(summary_of: &analysis::Summary, width: usize) -> String {
@@ -33,6 +33,19 @@ fn valid_and_passed_at_80_columns() {
 #[test]
 fn valid_and_passed_at_120_columns() {
     insta::assert_snapshot!(plain(&fixtures::summary(), 120));
+}
+
+#[test]
+fn the_columns_are_those_that_were_asked_for() {
+    let columns: TimeColumns = "count, p99.9,Max".parse().unwrap();
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns };
+    let text = summary(&fixtures::summary(), &closing, &Style::plain(60));
+    let head = text.lines().find(|line| line.starts_with("Requests")).unwrap();
+    assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["Requests", "Count", "p99.9", "Max"]);
+    let all = text.lines().find(|line| line.starts_with("All requests")).unwrap();
+    assert_eq!(all.split_whitespace().nth(2), Some("12,500"), "{all}");
+    let wrong = "count,p98".parse::<TimeColumns>().unwrap_err().to_string();
+    assert!(wrong.starts_with("there is no column \"p98\" (did you mean `p9"), "{wrong}");
 }
 
 #[test]
