@@ -1610,6 +1610,20 @@ declare module "loadstone" {
     ): Observer;
   }
 
+  /**
+   * A run's numbers and conclusions, as in summary.json (docs/summary-json.md). A test that exports a function `summarize` is given it when the run is
+   * over, and returns files to write: their names, relative to where Loadstone was started, and their text. `loadstone run` lists them below its summary.
+   *
+   * @example
+   * export function summarize(summary: RunSummary) {
+   *   const lines = summary.requests.map((row: any) => `${row.name};${row.count};${row.response.mean}`);
+   *   return { "requests.csv": lines.join("\n") };
+   * }
+   */
+  export interface RunSummary {
+    readonly [field: string]: any;
+  }
+
   // ───────────────────────────────────────────────────────────────────────────
   // # Metrics of your own
   // What a test measures besides requests: values in a unit of its own, counts of its own, levels, shares. They are declared at the top level of the

@@ -31,7 +31,12 @@ pub(crate) struct CommandRun<'a> {
     /// The run ends when standard input does.
     pub(crate) stops_with_stdin: bool,
     pub(crate) color: ColorChoice,
+    /// What the test itself makes of its summary, if it does.
+    pub(crate) summarize: Option<&'a Summarize<'a>>,
 }
+
+/// From a summary as JSON to files and their text.
+pub(crate) type Summarize<'a> = dyn Fn(&str) -> anyhow::Result<Vec<(String, String)>> + 'a;
 
 impl CommandRun<'_> {
     /// Runs the load and concludes. Returns how the command ends; errors come out without secrets.
@@ -77,15 +82,18 @@ impl CommandRun<'_> {
         }
         let kept = scratch.is_none().then_some(directory.as_path());
         let written = ConclusionFiles::of(&run, &summary).write_all(kept, self.output);
-        let places = match &written {
+        let mut places = match &written {
             Ok(places) => places.clone(),
             Err(problem) => vec![("Not written", problem.to_string())],
         };
+        let summarized = self.write_own(&summary);
+        places.extend(summarized.iter().flatten().map(|file| ("Written", file.clone())));
         self.show(&run, &summary, &places)?;
         if let Some(failure) = failure {
             return Err(failure.into());
         }
         written?;
+        summarized?;
         let compared = match &baseline {
             Some(baseline) => baseline.tell(&run, &summary, self.output, self.color)?,
             None => Exit::Passed,
@@ -94,6 +102,16 @@ impl CommandRun<'_> {
             Exit::Passed => compared,
             other => other,
         })
+    }
+
+    /// Writes the files that the test itself makes of its summary. Returns their names.
+    fn write_own(&self, summary: &Summary) -> anyhow::Result<Vec<String>> {
+        let Some(summarize) = self.summarize else { return Ok(Vec::new()) };
+        let files = summarize(&report::summary_json(summary))?;
+        for (file, text) in &files {
+            std::fs::write(file, text).with_context(|| format!("summarize(…): cannot write {file}"))?;
+        }
+        Ok(files.into_iter().map(|(file, _)| file).collect())
     }
 
     fn show(&self, run: &Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {

@@ -50,7 +50,12 @@ impl ScriptRun<'_> {
             printed,
             finds_early: output.live,
         };
-        let exit = CommandRun { output, stops_with_stdin, color }.perform(session, |context: &WorkerContext| {
+        let own = |summary: &str| {
+            let files = loaded.summarize(summary).map_err(hiding)?;
+            Ok(files.into_iter().map(|(file, text)| (file, secrets.hide(&text).into_owned())).collect())
+        };
+        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own) };
+        let exit = run.perform(session, |context: &WorkerContext| {
             ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())
         })?;
         for Collected { path, rows } in loaded.finish_collections().map_err(hiding)? {

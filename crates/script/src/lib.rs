@@ -26,6 +26,7 @@ mod runtime;
 mod settings;
 mod sinks;
 mod stubs;
+mod summarize;
 mod tags;
 mod unknown_options;
 mod user;

@@ -77,7 +77,7 @@ impl RunArgs {
             printed: PrintedLines::new(),
             finds_early: self.output.live,
         };
-        let run = CommandRun { output: &self.output, stops_with_stdin: self.stop_with_stdin, color: context.color };
+        let run = CommandRun { output: &self.output, stops_with_stdin: self.stop_with_stdin, color: context.color, summarize: None };
         run.perform(session, |context: &WorkerContext| {
             let position = WorkerPosition { worker: context.index, workers: context.workers };
             let network =

@@ -41,3 +41,31 @@ fn a_metric_beyond_its_bound_fails_the_run() {
     let (ended, _) = run("await user.get('/'); m.add(7);", "m.mean.below(7)", &[]);
     ended.fails_a_threshold().says("the mean was 7 EUR; bound below 7 EUR");
 }
+
+#[test]
+fn a_test_may_write_files_of_its_own_from_its_summary() {
+    let script = |body: &str| {
+        format!(
+            r#"import {{ test, scenario, iterations, type RunSummary }} from "loadstone";
+const s = scenario("S", (user) => user.get("/", {{ name: "Home" }}));
+export default test({{ target: "{}", load: s.run(iterations(3)) }});
+{body}
+"#,
+            server::nginx()
+        )
+    };
+    let lines = r#"summary.requests.map((row: any) => `${row.name};${row.count}`).join("\n")"#;
+    for function in ["export function", "export async function"] {
+        let text = script(&format!("{function} summarize(summary: RunSummary) {{ return {{ \"own.csv\": {lines} }}; }}"));
+        let folder = Folder::new().file("a.load.ts", &text);
+        folder.run(&["run", "a.load.ts"]).passes().says("own.csv");
+        assert_eq!(std::fs::read_to_string(folder.path().join("own.csv")).unwrap(), "Home;3");
+    }
+    for (body, said) in [
+        ("export const summarize = (s: RunSummary) => s.nothing.at(1);", "a.load.ts:4:"),
+        ("export const summarize = () => 5;", "return an object of file names and their text"),
+    ] {
+        let folder = Folder::new().file("a.load.ts", &script(body));
+        folder.run(&["run", "a.load.ts"]).code(2).says(said).says("3 requests");
+    }
+}

@@ -145,8 +145,17 @@ impl Realm {
         Ok(limit)
     }
 
-    /// Evaluates the test file and returns what `read` makes of its default export.
+    /// Evaluates the test file and returns what `read` makes of its default export; `undefined` where it has none.
     pub(crate) fn evaluate<R>(&self, read: impl for<'js> FnOnce(&Ctx<'js>, Value<'js>) -> rquickjs::Result<R>) -> Result<R, ScriptError> {
+        self.evaluate_for("default", read)
+    }
+
+    /// The same for any of its exports.
+    pub(crate) fn evaluate_for<R>(
+        &self,
+        export: &str,
+        read: impl for<'js> FnOnce(&Ctx<'js>, Value<'js>) -> rquickjs::Result<R>,
+    ) -> Result<R, ScriptError> {
         let program = &self.world.program;
         self.enter(|ctx| {
             let failed = |error| caught(ctx, program, error);
@@ -165,7 +174,7 @@ impl Realm {
                     ));
                 }
             }
-            let exported = module.get::<_, Value<'_>>("default").or_else(|_| {
+            let exported = module.get::<_, Value<'_>>(export).or_else(|_| {
                 ctx.catch();
                 Ok(Value::new_undefined(ctx.clone()))
             });
