@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use metrics::span::TraceBatch;
-use metrics::{FlowEvent, Nanos, Role, Signal, SignalKind, SignalPoint};
+use metrics::{FlowEvent, Nanos, NoticeKind, Role, Signal, SignalKind, SignalPoint};
 
 /// Series that one observer may make; the rest are refused and counted, so that no exporter can fill a run.
 pub(crate) const SERIES_MAX: usize = 2_000;
@@ -77,8 +77,8 @@ pub(crate) struct SignalCollector {
     /// Instants are relative: how long before the reading it happened. Nanoseconds.
     journeys: Vec<FlowEvent>,
     traces: TraceBatch,
-    /// What is to be said of what was not taken.
-    incomplete: Vec<String>,
+    /// What is to be said of what it reads.
+    notices: Vec<(NoticeKind, String)>,
 }
 
 impl SignalCollector {
@@ -91,7 +91,7 @@ impl SignalCollector {
             refused: 0,
             journeys: Vec::new(),
             traces: TraceBatch::default(),
-            incomplete: Vec::new(),
+            notices: Vec::new(),
         }
     }
 
@@ -124,13 +124,13 @@ impl SignalCollector {
         std::mem::take(&mut self.traces)
     }
 
-    /// Says that something was not taken. The observer's name is put before it.
-    pub(crate) fn incomplete(&mut self, what: String) {
-        self.incomplete.push(what);
+    /// Says something of what it reads. The observer's name is put before it.
+    pub(crate) fn notice(&mut self, kind: NoticeKind, what: String) {
+        self.notices.push((kind, what));
     }
 
-    pub(crate) fn take_incomplete(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.incomplete)
+    pub(crate) fn take_notices(&mut self) -> Vec<(NoticeKind, String)> {
+        std::mem::take(&mut self.notices)
     }
 
     /// Something happened to a journey, `event.at` nanoseconds before this reading.

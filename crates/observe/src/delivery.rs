@@ -43,15 +43,15 @@ impl BatchSender {
         }
     }
 
-    /// What the next batch is to say of the run's traces, and of what was not taken.
-    pub(crate) fn tell(&mut self, traces: TraceBatch, incomplete: Vec<String>) {
+    /// What the next batch is to say of the run's traces, and of what is read.
+    pub(crate) fn tell(&mut self, traces: TraceBatch, notices: Vec<(NoticeKind, String)>) {
         self.traces.append(traces);
         let (observer, at) = (Arc::clone(&self.observer), self.clock.now());
-        let notice = |what: String| {
+        let notice = |(kind, what): (NoticeKind, String)| {
             let message = format!("{observer}: {what}");
-            SignalNotice { observer: Arc::clone(&observer), at, kind: NoticeKind::Incomplete, message }
+            SignalNotice { observer: Arc::clone(&observer), at, kind, message }
         };
-        self.notices.extend(incomplete.into_iter().map(notice));
+        self.notices.extend(notices.into_iter().map(notice));
     }
 
     /// A reading went well. `refused`: readings refused so far because of the bound on series.

@@ -136,7 +136,7 @@ async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Sign
     readings.begin(clock.now());
     if let Ok(Ok(())) = tokio::time::timeout(FINISH_LIMIT, observer.reader.finish(&mut readings)).await {
         let points = readings.finish(clock.now());
-        delivery.tell(readings.take_traces(), readings.take_incomplete());
+        delivery.tell(readings.take_traces(), readings.take_notices());
         delivery.succeeded(points, std::iter::empty(), readings.refused());
     }
 }
@@ -163,7 +163,7 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
             Ok(()) => {
                 let read_at = begin + clock.now().saturating_sub(begin) / 2;
                 let refused = readings.refused();
-                delivery.tell(readings.take_traces(), readings.take_incomplete());
+                delivery.tell(readings.take_traces(), readings.take_notices());
                 delivery.succeeded(points, readings.take_journeys(read_at), refused);
             }
             Err(problem) => {

@@ -8,7 +8,7 @@ use metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
 use run_directory::{Run, RunTraces};
 
 use super::changes::{Change, Changes};
-use super::load_response::LoadResponse;
+use super::load_response::{GROWN, LoadResponse};
 use super::timeline::TimelineOf;
 
 /// Traces that a stretch must have.
@@ -101,9 +101,9 @@ pub(super) fn growths<'a>(run: &'a Run, responses: &[LoadResponse], changes: &Ch
     if traces.is_empty() {
         return Vec::new();
     }
-    let by_load = responses.iter().filter(|response| response.has_grown_with_load()).filter_map(|response| {
-        let (low, high) = (response.low?, response.high?);
-        growth(run, &response.name, GrowthWhy::Load, (low.from, low.to), (high.from, high.to))
+    let by_load = responses.iter().filter_map(|response| {
+        let low = response.low?;
+        growth(run, &response.name, GrowthWhy::Load, (low.from, low.to), grown_part(response)?)
     });
     let by_change = changes.found.iter().filter(|change| change.is_slower()).filter_map(|change: &Change| {
         let TimelineOf::Series(key) = &change.of else { return None };
@@ -116,6 +116,16 @@ pub(super) fn growths<'a>(run: &'a Run, responses: &[LoadResponse], changes: &Ch
     found.extend(by_load.collect::<Vec<_>>().into_iter().filter(|growth| growth.is_new(&found)).collect::<Vec<_>>());
     found.sort_by(|a, b| (b.after.whole - b.before.whole).total_cmp(&(a.after.whole - a.before.whole)));
     found
+}
+
+/// The loads at which a request took clearly longer than at low load. Seconds since the run began.
+fn grown_part(response: &LoadResponse) -> Option<(f64, f64)> {
+    const BLOCKS_MIN: usize = 4;
+    let grown = response.grown_blocks(GROWN);
+    let to = grown.last()?.to;
+    // A single slow second on the way up is not where it begins.
+    let enough = grown.windows(BLOCKS_MIN).map(|blocks| blocks[0].from);
+    enough.into_iter().find(|from| response.has_grown(GROWN, *from, to)).map(|from| (from, to))
 }
 
 impl SpanGrowth<'_> {

@@ -74,7 +74,7 @@ fn silences<'a>(input: &CheckInput<'a>, end: Nanos) -> Vec<Silence<'a>> {
                     silence.to = notice.at;
                 }
             }
-            NoticeKind::Incomplete => {}
+            NoticeKind::Incomplete | NoticeKind::Remark => {}
         }
     }
     all

@@ -155,6 +155,23 @@ fn a_wait_before_a_query_is_told_from_a_slow_query() {
     assert!(slow.claim.ends_with("spent in `SELECT item`, which \"prices\" calls"), "{}", slow.claim);
 }
 
+/// Times are flat up to the limit, which only the last quarter of a ramp passes; then a queue grows without end.
+#[test]
+fn a_wait_that_only_the_highest_load_brings_is_seen() {
+    let knee = |full: f64| 0.000_5 + 2.0 * (full - 0.72).max(0.0);
+    // With a slow second on the way up, or without.
+    for slow_from in [0.6, 2.0] {
+        let waits = only(
+            &ramp(|full| {
+                let is_slow = (slow_from..slow_from + 0.014).contains(&full);
+                Parts { before_query: if is_slow { 0.1 } else { knee(full) }, ..USUAL }
+            }),
+            "span-growth",
+        );
+        assert!(waits.claim.contains("before `SELECT item`"), "{}", waits.claim);
+    }
+}
+
 #[test]
 fn a_wait_on_the_way_to_another_service_and_one_in_front_of_all() {
     let between = only(&ramp(|full| Parts { on_the_way: 0.003 * queueing(full), ..USUAL }), "span-growth");
@@ -180,7 +197,7 @@ fn more_calls_are_told_from_slower_ones() {
     let more = only(&ramp(|full| Parts { queries: (1.0 + 10.0 * full) as u32, ..USUAL }), "span-growth");
     assert!(more.claim.contains("`SELECT item`"), "{}", more.claim);
     assert!(more.next.contains("more often than before"), "{}", more.next);
-    assert!(more.evidence.iter().any(|evidence| evidence.text.contains("2 → 8.")), "{:?}", more.evidence);
+    assert!(more.evidence.iter().any(|evidence| evidence.text.contains("ms each, 2 → 7.")), "{:?}", more.evidence);
 }
 
 /// One in twenty of the requests has a trace: the means are those of all.

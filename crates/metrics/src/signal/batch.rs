@@ -43,4 +43,6 @@ pub enum NoticeKind {
     Recovered { since: Nanos },
     /// Some of what it saw was not taken: too many series, or nobody emptied the channel.
     Incomplete,
+    /// Something to know of what it reads; nothing is missing for it.
+    Remark,
 }

@@ -43,13 +43,20 @@ pub(super) struct Aggregates {
     count: u32,
     fresh: Vec<SpanPath>,
     /// By first second.
-    stretches: BTreeMap<u64, HashMap<u32, SpanSlice>>,
-    kept: KeptOfTime,
+    stretches: BTreeMap<u64, TraceStretch>,
 }
 
-/// The traces that are kept of the time since the last batch: one for each reason.
+/// What was added of the requests that began in a stretch.
 #[derive(Default)]
-struct KeptOfTime {
+struct TraceStretch {
+    /// By path.
+    spans: HashMap<u32, SpanSlice>,
+    kept: KeptOfStretch,
+}
+
+/// The traces that are kept of a stretch: one for each reason.
+#[derive(Default)]
+struct KeptOfStretch {
     slow: Option<KeptTrace>,
     failed: Option<KeptTrace>,
     sample: Option<KeptTrace>,
@@ -59,20 +66,14 @@ struct KeptOfTime {
 
 impl Aggregates {
     pub(super) fn new() -> Self {
-        Self {
-            requests: HashMap::new(),
-            paths: HashMap::new(),
-            count: 0,
-            fresh: Vec::new(),
-            stretches: BTreeMap::new(),
-            kept: KeptOfTime::default(),
-        }
+        Self { requests: HashMap::new(), paths: HashMap::new(), count: 0, fresh: Vec::new(), stretches: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, trace: &CompleteTrace<'_>, names: &NameTable) {
         let request = self.request(trace.label);
         let paths = self.paths_of(trace, request, names);
-        let stretch = self.stretches.entry(stretch_of(trace.at).0).or_default();
+        let TraceStretch { spans: stretch, kept } = self.stretches.entry(stretch_of(trace.at).0).or_default();
+        kept.offer(trace, names);
         let of = |path: u32| SpanSlice { path, ..SpanSlice::default() };
         let whole = stretch.entry(request).or_insert_with(|| of(request));
         whole.calls += 1;
@@ -98,7 +99,6 @@ impl Aggregates {
                 slice.traces += 1;
             }
         }
-        self.kept.offer(trace, names);
     }
 
     /// What was added since the last call. Minutes that are not over yet stay, unless it is the end.
@@ -106,23 +106,17 @@ impl Aggregates {
         let is_whole = |first: u64| is_last || first < SECONDS_UNTIL || first + MINUTE + 30 <= now_second;
         let (whole, open) = std::mem::take(&mut self.stretches).into_iter().partition(|(first, _)| is_whole(*first));
         self.stretches = open;
-        let stretches: BTreeMap<u64, HashMap<u32, SpanSlice>> = whole;
-        let slices = stretches.into_iter().map(|(first, spans)| {
-            let mut spans: Vec<SpanSlice> = spans.into_values().collect();
+        let whole: BTreeMap<u64, TraceStretch> = whole;
+        let mut batch = TraceBatch { paths: std::mem::take(&mut self.fresh), ..TraceBatch::default() };
+        for (first, stretch) in whole {
+            let mut spans: Vec<SpanSlice> = stretch.spans.into_values().collect();
             spans.sort_unstable_by_key(|span| span.path);
             spans.iter_mut().for_each(SpanSlice::pack);
-            TraceSlice { second: first as u32, seconds: if first < SECONDS_UNTIL { 1 } else { MINUTE as u32 }, spans }
-        });
-        let slices = slices.collect();
-        let KeptOfTime { slow, failed, sample, .. } = std::mem::take(&mut self.kept);
-        // One that was kept for two reasons is one.
-        let mut kept: Vec<KeptTrace> = failed.into_iter().collect();
-        for trace in [slow, sample].into_iter().flatten() {
-            if kept.iter().all(|other| other.trace != trace.trace) {
-                kept.push(trace);
-            }
+            let seconds = if first < SECONDS_UNTIL { 1 } else { MINUTE as u32 };
+            batch.slices.push(TraceSlice { second: first as u32, seconds, spans });
+            batch.kept.extend(stretch.kept.into_traces());
         }
-        TraceBatch { paths: std::mem::take(&mut self.fresh), slices, kept }
+        batch
     }
 
     fn request(&mut self, label: RequestLabel) -> u32 {
@@ -179,7 +173,18 @@ fn stretch_of(at: u64) -> (u64, u64) {
     if second < SECONDS_UNTIL { (second, 1) } else { (second / MINUTE * MINUTE, MINUTE) }
 }
 
-impl KeptOfTime {
+impl KeptOfStretch {
+    /// One that is kept for two reasons is one.
+    fn into_traces(self) -> Vec<KeptTrace> {
+        let mut kept: Vec<KeptTrace> = Vec::new();
+        for trace in [self.failed, self.slow, self.sample].into_iter().flatten() {
+            if kept.iter().all(|other| other.trace != trace.trace) {
+                kept.push(trace);
+            }
+        }
+        kept
+    }
+
     fn offer(&mut self, trace: &CompleteTrace<'_>, names: &NameTable) {
         let keep = |kept_for| Some(kept(trace, names, kept_for));
         if self.slow.as_ref().is_none_or(|slow| slow.total_ns < trace.tree.total) {

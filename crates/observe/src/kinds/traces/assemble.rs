@@ -10,6 +10,9 @@ use metrics::span::SpanKind;
 
 use super::span::HeldSpan;
 
+/// Clocks of one machine, as two runtimes read them, may lie so far apart: Node's counts from a start that it knows to a millisecond.
+const SAME_CLOCK_NS: u64 = 2_000_000;
+
 /// A span's place in its tree, and its times. Nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TreeSpan {
@@ -84,32 +87,34 @@ fn from_the_roots(tree: &TraceTree, children: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// Moves what another service answered into the call that it answers, with all below it. The clocks may then differ by as much as the call took longer
-/// than the answer, so that it is put in the middle (Cristian 1989).
+/// Moves what another service answered into the call that it answers, with all below it, where it cannot have been when it says: before the call, or after
+/// it. Then it is put in the middle, as the clocks may differ by as much as the call took longer than the answer either way (Cristian 1989). An
+/// answer that only goes on for longer than its call is no matter of clocks: servers may end their span after the last byte.
 fn align(spans: &mut [HeldSpan], tree: &TraceTree) -> u64 {
     let mut shifts = vec![0_i64; spans.len()];
     let mut largest = 0;
     for &index in &tree.order {
         let Some(parent) = tree.spans[index].parent else { continue };
-        let (caller, mut span) = (spans[parent], spans[index]);
-        let inherited = shifts[parent];
-        span.start = span.start.saturating_add_signed(inherited);
-        span.end = span.end.saturating_add_signed(inherited);
+        let mut shift = shifts[parent];
+        move_by(&mut spans[index], shift);
+        let (caller, span) = (spans[parent], spans[index]);
         let is_answer = caller.kind == SpanKind::Client && span.kind == SpanKind::Server && caller.service != span.service;
-        let is_outside = span.start < caller.start || span.end > caller.end;
-        let mut shift = inherited;
-        if is_answer && is_outside && span.duration() <= caller.duration() {
-            let middle = caller.start + (caller.duration() - span.duration()) / 2;
+        let apart = caller.start.saturating_sub(span.start).max(span.start.saturating_sub(caller.end));
+        if is_answer && apart > SAME_CLOCK_NS {
+            largest = largest.max(apart);
+            let middle = caller.start + caller.duration().saturating_sub(span.duration()) / 2;
             let by = middle as i64 - span.start as i64;
-            largest = largest.max(by.unsigned_abs());
+            move_by(&mut spans[index], by);
             shift += by;
-            span.start = span.start.saturating_add_signed(by);
-            span.end = span.end.saturating_add_signed(by);
         }
         shifts[index] = shift;
-        spans[index] = span;
     }
     largest
+}
+
+fn move_by(span: &mut HeldSpan, by: i64) {
+    span.start = span.start.saturating_add_signed(by);
+    span.end = span.end.saturating_add_signed(by);
 }
 
 /// The spans that the load's own request led to: the first root, and others of the same parent.
@@ -214,18 +219,23 @@ mod tests {
         assert_eq!(times(&assemble(&mut at_once)), [(0, 0, 0), (30, 30, 0), (20, 0, 0), (10, 0, 0)]);
     }
 
-    /// The called service's clock is 1,000 ahead: what it did is moved into the middle of the call.
+    /// The called service's clock is a second ahead: what it did is moved into the middle of the call. Milliseconds.
     #[test]
     fn another_clock_is_seen_and_taken_out() {
         use SpanKind::{Client, Server};
+        let span = |id, parent, kind, start: u64, end: u64| span(id, parent, kind, start * 1_000_000, end * 1_000_000);
         let mut spans =
             [span(1, 0, Server, 0, 100), span(2, 1, Client, 10, 90), span(30, 2, Server, 1_030, 1_070), span(31, 30, Client, 1_040, 1_050)];
         let tree = assemble(&mut spans);
-        assert_eq!((tree.skew, spans[2].start, spans[3].start), (1_000, 30, 40));
-        assert_eq!(times(&tree), [(20, 20, 0), (40, 40, 10), (30, 30, 20), (10, 10, 10)]);
-        // Within its caller it may be anywhere.
-        let mut agreed = [span(2, 0, Client, 10, 90), span(30, 2, Server, 12, 70)];
-        assert_eq!((assemble(&mut agreed).skew, agreed[1].start), (0, 12));
+        let ms = |ns: u64| ns / 1_000_000;
+        assert_eq!((ms(tree.skew), ms(spans[2].start), ms(spans[3].start)), (940, 30, 40));
+        let times: Vec<_> = times(&tree).into_iter().map(|(own, critical, lead)| (ms(own), ms(critical), ms(lead))).collect();
+        assert_eq!(times, [(20, 20, 0), (40, 40, 10), (30, 30, 20), (10, 10, 10)]);
+        // Within its call it may be anywhere, may begin a millisecond before it by another reading of the clock, and go on after it.
+        for (start, end) in [(12, 70), (9, 60), (80, 130)] {
+            let mut agreed = [span(2, 0, Client, 10, 90), span(30, 2, Server, start, end)];
+            assert_eq!((assemble(&mut agreed).skew, ms(agreed[1].start)), (0, start));
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use metrics::clock::wall_ns;
-use metrics::unit;
+use metrics::{NoticeKind, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
@@ -57,6 +57,7 @@ const FOREIGN: MetricSpec<'_> = MetricSpec::counter("foreign", unit::COUNT, "Spa
 const DROPPED: MetricSpec<'_> = MetricSpec::counter("dropped", unit::COUNT, "Spans left out for want of room");
 const REFUSED: MetricSpec<'_> = MetricSpec::counter("refused", unit::COUNT, "Messages that could not be read");
 const NOT_FORWARDED: MetricSpec<'_> = MetricSpec::counter("not_forwarded", unit::COUNT, "Messages that could not be passed on");
+const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the thread that receives spans");
 const CLOCK_SKEW: MetricSpec<'_> = MetricSpec::gauge("clock_skew", "seconds", "By how much the clocks of two services differed, at least");
 
 /// An address that cannot be listened on.
@@ -111,7 +112,7 @@ impl SignalReader for TraceReader {
             self.tell(first, out);
             self.tell(last, out);
             if counts.traces == 0 {
-                out.incomplete(self.why_nothing(&counts));
+                out.notice(NoticeKind::Incomplete, self.why_nothing(&counts));
             }
             Ok(())
         })
@@ -160,6 +161,7 @@ impl TraceReader {
         out.put(TRACES, counts.traces as f64);
         out.put(FOREIGN, counts.foreign as f64);
         out.put(DROPPED, counts.dropped as f64);
+        out.put(CPU, report.cpu_ns as f64 / 1e9);
         out.put(REFUSED, report.refused as f64);
         if self.forward.is_some() {
             out.put(NOT_FORWARDED, report.not_forwarded as f64);
@@ -171,17 +173,18 @@ impl TraceReader {
         let told = &mut self.told;
         if counts.one_of > told.one_of {
             told.one_of = counts.one_of;
-            out.incomplete(format!("so many spans came that only one of {} traces is read from here on", counts.one_of));
+            out.notice(NoticeKind::Remark, format!("so many spans came that only one of {} traces is read from here on", counts.one_of));
         }
         if let Some(problem) = report.refusal.filter(|_| !std::mem::replace(&mut told.refused, true)) {
-            out.incomplete(format!("a message was not taken: {problem}"));
+            out.notice(NoticeKind::Incomplete, format!("a message was not taken: {problem}"));
         }
         if let Some(problem) = report.forward_problem.filter(|_| !std::mem::replace(&mut told.not_forwarded, true)) {
-            out.incomplete(format!("a message could not be passed on: {problem}"));
+            out.notice(NoticeKind::Remark, format!("a message could not be passed on: {problem}"));
         }
         if counts.skew_ns >= SKEW_TOLD_NS && !std::mem::replace(&mut told.skew, true) {
             let skew = units::seconds(counts.skew_ns as f64 / 1e9);
-            out.incomplete(format!("the clocks of two services differ by {skew}; their spans were moved into the calls that they answer"));
+            let what = format!("the clocks of two services differ by {skew} at least; spans were moved into the calls that they answer");
+            out.notice(NoticeKind::Remark, what);
         }
     }
 }

@@ -13,7 +13,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use metrics::clock::{Monotonic, wall_ns};
+use metrics::clock::{Monotonic, thread_cpu_ns, wall_ns};
 use metrics::span::TraceBatch;
 use prost::Message;
 use prost::bytes::Bytes;
@@ -44,6 +44,8 @@ pub(super) struct ReportRequest {
 pub(super) struct ReceiverReport {
     pub(super) batch: TraceBatch,
     pub(super) counts: SpanCounts,
+    /// CPU time of the receiver's thread. Nanoseconds.
+    pub(super) cpu_ns: u64,
     /// Messages that were not taken, and why the last of them was not.
     pub(super) refused: u64,
     pub(super) refusal: Option<MessageError>,
@@ -187,6 +189,7 @@ impl ReceiverState {
         let report = ReceiverReport {
             batch,
             counts: book.take_counts(),
+            cpu_ns: thread_cpu_ns(),
             refused: self.refused.get(),
             refusal: self.refusal.take(),
             not_forwarded: self.forward.as_ref().map_or(0, |forward| forward.lost_so_far()),
