@@ -272,6 +272,64 @@ export interface ResourceRow {
   high?: ResourceUse;
 }
 
+export type SpanKind = "request" | "internal" | "server" | "client" | "producer" | "consumer";
+
+/** A span of a request by where it stands. Times are means. */
+export interface SpanRow {
+  /** How many of the rows before it stand above it. */
+  depth: number;
+  service: string;
+  name: string;
+  kind: SpanKind;
+  /** Per request. */
+  calls: number;
+  errors: number;
+  mean_seconds: number;
+  p95_seconds: number;
+  own_seconds: number;
+  /** Per request, on its critical path. */
+  path_seconds: number;
+  before_seconds: number;
+  /** Left out if the load did not vary. */
+  low_path_seconds?: number;
+  high_path_seconds?: number;
+}
+
+/** What the time of a request is made of. */
+export interface RequestSpans {
+  scenario: string;
+  name: string;
+  traces: number;
+  seconds: number;
+  spans: SpanRow[];
+}
+
+/** One trace, whole. */
+export interface KeptTrace {
+  trace: string;
+  kept_for: "slow" | "failed" | "sample";
+  scenario: string;
+  name: string;
+  /** Nanoseconds on the run's clock. */
+  at: number;
+  total_ns: number;
+  spans: KeptSpan[];
+  left_out?: number;
+}
+
+export interface KeptSpan {
+  /** Place of the span that it stands below. */
+  parent?: number;
+  service: string;
+  name: string;
+  kind: SpanKind;
+  failed?: boolean;
+  /** Since the trace began. */
+  start_ns: number;
+  duration_ns: number;
+  own_ns: number;
+}
+
 export interface Totals {
   duration_seconds: number;
   requests: number;
@@ -330,6 +388,8 @@ export interface Summary {
   signals: SignalRow[];
   changes: ChangeRow[];
   resources?: ResourceRow[];
+  /** Left out if no traces were observed. */
+  spans?: RequestSpans[];
   verdict: Verdict;
 }
 
@@ -361,6 +421,8 @@ export interface ReportView {
   slowest: SlowSample[];
   /** Notes in words, per row of `summary.flows`. */
   flow_notes: string[][];
+  /** Single traces. Left out if there are none. */
+  traces?: KeptTrace[];
   /** Percentiles to which the load generator may have added, in words; the largest part first. */
   doubt_notes?: string[];
   notes: string[];

@@ -48,8 +48,16 @@ const PROGRAMS: &[NeededProgram] = &[
 ];
 
 /// Folders with a `package-lock.json` whose packages tests use.
-const NPM_FOLDERS: &[&str] =
-    &["web", "types/test", "examples/shop", "crates/protocol/tests/node", "labs/diagnose/node", "labs/tickets", "labs/webhooks"];
+const NPM_FOLDERS: &[&str] = &[
+    "web",
+    "types/test",
+    "examples/shop",
+    "crates/cli/tests/traced",
+    "crates/protocol/tests/node",
+    "labs/diagnose/node",
+    "labs/tickets",
+    "labs/webhooks",
+];
 
 const HTTPBIN: &str = "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin";
 const HTTPBIN_VERSION: &str = "v2.26.0";

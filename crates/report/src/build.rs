@@ -11,7 +11,7 @@ use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
 use crate::timeline::requests::RequestLines;
 use crate::timeline::sparks::Sparks;
-use crate::timeline::{bins, close_up, own_metrics, panels};
+use crate::timeline::{bins, close_up, own_metrics, panels, spans};
 use crate::view::{MarkView, ProvisionalView, ReportView, RunState, TestView, Timeline};
 use crate::words;
 
@@ -116,6 +116,7 @@ impl ViewBuilder {
             flow_notes: summary.flows.iter().map(words::flow).collect(),
             doubt_notes: words::doubts(summary),
             notes: self.notes(state),
+            traces: Vec::new(),
             provisional: None,
             summary: summary.clone(),
         }
@@ -193,6 +194,11 @@ impl ReportView {
         let mut view = builder.view(summary, state, detail);
         if builder.axis.step_seconds() > 1 {
             view.timeline.close_ups = close_up::of(run, summary, builder.axis.open());
+        }
+        view.traces.clone_from(&run.traces.kept);
+        view.traces.sort_by_key(|trace| (trace.kept_for, Reverse(trace.total_ns)));
+        for (charts, row) in view.request_charts.iter_mut().zip(&summary.requests) {
+            spans::add(charts, &row.key, &run.traces);
         }
         view
     }

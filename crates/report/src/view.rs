@@ -2,6 +2,7 @@
 //! `web/src/view.ts` mirrors these types.
 
 use analysis::{Summary, WithdrawnFinding};
+use metrics::span::KeptTrace;
 use metrics::{MarkKind, SlowSample};
 use serde::Serialize;
 
@@ -90,7 +91,7 @@ pub struct HeatMap {
 pub struct RequestCharts {
     /// A whole multiple of the timeline's, or one of its parts.
     pub step_seconds: f64,
-    /// `rate`, `response`, `failures`; none where there are too many requests to draw each.
+    /// `rate`, `response`, `failures`, and `spans` where its traces were observed; none where there are too many requests to draw each.
     pub panels: Vec<Panel>,
 }
 
@@ -148,6 +149,9 @@ pub struct ReportView {
     /// Percentiles to which the generator may have added, in words; the largest part first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubt_notes: Vec<String>,
+    /// Whole traces: of each request some that were slow, some that failed, and some by chance. None while the run goes on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<KeptTrace>,
     /// Changes while running, warnings of the tool.
     pub notes: Vec<String>,
     /// While the run goes on: what its findings rest on. `None`: they are final, or none were looked for.

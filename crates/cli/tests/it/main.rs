@@ -26,6 +26,7 @@ mod set_up;
 mod systems;
 mod tables;
 mod tls;
+mod traces;
 mod ui;
 mod url;
 mod workers;

@@ -6,7 +6,8 @@ use super::style::Style;
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 
 /// Title and rank of what gives way, see [`ColumnHead`].
-const HEADS: [(&str, u8); 7] = [("Spans", 0), ("Calls", 0), ("Each", 0), ("p95", 4), ("Of the time", 0), ("Low load", 2), ("High load", 1)];
+const HEADS: [(&str, u8); 8] =
+    [("Spans", 0), ("Calls", 0), ("Each", 0), ("p95", 4), ("Before it", 3), ("Of the time", 0), ("Low load", 2), ("High load", 1)];
 /// Requests and spans of each that are shown; the page has all.
 const REQUESTS_MAX: usize = 4;
 const SPANS_MAX: usize = 8;
@@ -20,12 +21,15 @@ pub(crate) fn spans(summary: &Summary, style: &Style) -> String {
     }
     let mut requests: Vec<&RequestSpans> = summary.spans.iter().collect();
     requests.sort_by(|a, b| (b.seconds * b.traces as f64).total_cmp(&(a.seconds * a.traces as f64)));
-    let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
-    let rows = requests.into_iter().take(REQUESTS_MAX).flat_map(rows).collect();
-    TextTable { heads, rows }.render(style)
+    // At a steady load there is only one.
+    let varies = requests.iter().flat_map(|request| &request.spans).any(|row| row.low_path_seconds.is_some());
+    let columns = if varies { HEADS.len() } else { HEADS.len() - 2 };
+    let heads = HEADS[..columns].iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 });
+    let rows = requests.into_iter().take(REQUESTS_MAX).flat_map(|request| rows(request, columns)).collect();
+    TextTable { heads: heads.collect(), rows }.render(style)
 }
 
-fn rows(request: &RequestSpans) -> Vec<Row> {
+fn rows(request: &RequestSpans, columns: usize) -> Vec<Row> {
     let share = |row: &SpanRow| row.path_seconds / request.seconds.max(1e-12);
     let head = format!("{} · {} of {} each", request.name, units::counted(request.traces, "trace"), units::seconds(request.seconds));
     // What is shown of a tree keeps what stands above it.
@@ -45,15 +49,18 @@ fn rows(request: &RequestSpans) -> Vec<Row> {
     let cells = |row: &SpanRow| {
         let time = |seconds: Option<f64>| TextCell::from(seconds.map_or_else(String::new, units::seconds));
         let name = format!("{}{}: {}", "  ".repeat(row.depth as usize), row.service, row.name);
-        Row::Cells(vec![
+        let mut cells = vec![
             name.into(),
             units::number(row.calls).into(),
             units::seconds(row.mean_seconds).into(),
             units::seconds(row.p95_seconds).into(),
+            units::seconds(row.before_seconds).into(),
             units::share(share(row)).into(),
             time(row.low_path_seconds),
             time(row.high_path_seconds),
-        ])
+        ];
+        cells.truncate(columns);
+        Row::Cells(cells)
     };
     let spans = request.spans.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(row, _)| cells(row));
     std::iter::once(Row::Heading(head)).chain(spans).collect()

@@ -12,6 +12,7 @@ mod grid;
 pub(crate) mod own_metrics;
 pub(crate) mod panels;
 pub(crate) mod requests;
+pub(crate) mod spans;
 pub(crate) mod sparks;
 pub(crate) mod step;
 

@@ -8,5 +8,6 @@ mod long;
 mod outputs;
 mod page;
 mod progress;
+mod spans;
 mod summary;
 mod timeline;

@@ -90,6 +90,7 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
     (summary.requests[0].rate_doubt, summary.requests[0].failed_doubt) = (Some(0.1), Some(1));
     summary.metrics = vec![fixtures::metric_row()];
     summary.tagged = vec![analysis::TaggedRow { tags: metrics::Tags::new([("type", "static")]), row: summary.requests[0].clone() }];
+    summary.spans = vec![crate::spans::request(Some(1.0))];
     let value: Value = serde_json::from_str(&summary_json(&summary)).unwrap();
     let at = |pointer: &str| value.pointer(pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
     for (heading, pointer) in [
@@ -106,6 +107,8 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         ("Errors", "/errors/1"),
         ("Signals", "/signals/0"),
         ("Changes", "/changes/0"),
+        ("Spans", "/spans/0"),
+        ("A span", "/spans/0/spans/0"),
         ("Verdict", "/verdict"),
         ("Validity", "/verdict/validity"),
         ("Validity checks", "/verdict/validity/checks/0"),

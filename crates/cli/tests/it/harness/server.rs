@@ -103,6 +103,35 @@ pub(crate) fn events() -> &'static str {
     })
 }
 
+/// A shop that asks another service for prices, both with OpenTelemetry's automatic instrumentation: the one exports over HTTP, the other over gRPC.
+pub(crate) struct Traced {
+    pub(crate) address: String,
+    /// Where both send their spans.
+    pub(crate) spans_to: String,
+}
+
+pub(crate) fn traced() -> &'static Traced {
+    static SERVER: OnceLock<Traced> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traced");
+        let spans_to = format!("127.0.0.1:{}", free_port("127.0.0.1"));
+        let service = |name: &str, protocol: &str, asks: &[&str]| {
+            let mut command = Command::new("node");
+            command.current_dir(&folder).args(["--require", "@opentelemetry/auto-instrumentations-node/register", "shop.cjs"]).args(asks);
+            command.env("OTEL_SERVICE_NAME", name).env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
+            command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{spans_to}")).env("OTEL_BSP_SCHEDULE_DELAY", "500");
+            // Others ask the clouds that they may run in.
+            command
+                .env("OTEL_NODE_RESOURCE_DETECTORS", "env,process")
+                .env("OTEL_METRICS_EXPORTER", "none")
+                .env("OTEL_LOGS_EXPORTER", "none");
+            start(command, &["listening: "]).remove(0)
+        };
+        let prices = service("prices", "grpc", &[]);
+        Traced { address: service("shop", "http/protobuf", &[&prices]), spans_to }
+    })
+}
+
 /// nginx over TLS that lets in who shows a certificate, with what it needs.
 pub(crate) struct Guarded {
     /// `https://127.0.0.1:PORT`; its certificate is for `members.test` alone. It answers with what it knows of the connection.
