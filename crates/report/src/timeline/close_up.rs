@@ -13,7 +13,7 @@ use crate::view::CloseUp;
 const SECONDS_MAX: usize = 3600;
 
 /// Seconds without a gap, and their readings among others.
-struct Seconds<'a> {
+struct CloseSeconds<'a> {
     seconds: &'a [Snapshot],
     signals: &'a [SignalSeries],
 }
@@ -25,29 +25,29 @@ pub(crate) fn of(run: &Run, summary: &Summary, open: &[bool]) -> Vec<CloseUp> {
     ends(stretches(run)).iter().map(|stretch| stretch.close_up(&shown, open)).collect()
 }
 
-fn stretches(run: &Run) -> Vec<Seconds<'_>> {
+fn stretches(run: &Run) -> Vec<CloseSeconds<'_>> {
     if !run.stretches.is_empty() {
-        return run.stretches.iter().map(|stretch| Seconds { seconds: &stretch.seconds, signals: &stretch.signals }).collect();
+        return run.stretches.iter().map(|stretch| CloseSeconds { seconds: &stretch.seconds, signals: &stretch.signals }).collect();
     }
     let follows = |a: &Snapshot, b: &Snapshot| a.seconds() == 1 && b.seconds() == 1 && a.slice + 1 == b.slice;
     run.slices
         .chunk_by(follows)
-        .map(|seconds| Seconds { seconds, signals: &run.signals })
+        .map(|seconds| CloseSeconds { seconds, signals: &run.signals })
         .filter(|stretch| stretch.seconds.len() > 1)
         .collect()
 }
 
-fn ends(stretches: Vec<Seconds<'_>>) -> Vec<Seconds<'_>> {
+fn ends(stretches: Vec<CloseSeconds<'_>>) -> Vec<CloseSeconds<'_>> {
     let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Vec::new() };
     if stretches.len() == 1 && first.seconds.len() <= 2 * SECONDS_MAX {
         return stretches;
     }
     let head = &first.seconds[..first.seconds.len().min(SECONDS_MAX)];
     let tail = &last.seconds[last.seconds.len().saturating_sub(SECONDS_MAX)..];
-    vec![Seconds { seconds: head, signals: first.signals }, Seconds { seconds: tail, signals: last.signals }]
+    vec![CloseSeconds { seconds: head, signals: first.signals }, CloseSeconds { seconds: tail, signals: last.signals }]
 }
 
-impl Seconds<'_> {
+impl CloseSeconds<'_> {
     fn close_up(&self, shown: &[&str], open: &[bool]) -> CloseUp {
         let axis = Axis::of_seconds(open.to_vec(), self.seconds);
         let from_seconds = self.seconds.first().map_or(0, |slice| slice.slice);
