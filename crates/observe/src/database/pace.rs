@@ -26,7 +26,7 @@ pub(crate) struct SamplingPace {
 }
 
 /// One look at the database.
-pub(crate) struct Look {
+pub(crate) struct DatabaseLook {
     begin_ns: u64,
     /// Whether it ends with a report.
     pub(crate) is_report: bool,
@@ -50,16 +50,16 @@ impl SamplingPace {
         self.sample_ns.min(self.every_ns)
     }
 
-    pub(crate) fn begin(&self) -> Look {
+    pub(crate) fn begin(&self) -> DatabaseLook {
         let begin_ns = self.clock.now();
         // A report that would come due between two samples belongs to the nearer one.
         let slack_ns = self.sample_ns / 2;
         let is_report = self.reported_ns.is_none_or(|reported| begin_ns - reported + slack_ns >= self.every_ns);
-        Look { begin_ns, is_report }
+        DatabaseLook { begin_ns, is_report }
     }
 
     /// Ends a look that succeeded.
-    pub(crate) fn end(&mut self, look: &Look, out: &mut SignalCollector) {
+    pub(crate) fn end(&mut self, look: &DatabaseLook, out: &mut SignalCollector) {
         self.spent_ns += self.clock.now() - look.begin_ns;
         if look.is_report {
             self.reported_ns = Some(look.begin_ns);

@@ -19,7 +19,7 @@ pub(super) struct MysqlError {
 /// Connects when asked and stays connected.
 pub(super) struct MysqlConnection {
     options: Opts,
-    server: Option<Server>,
+    server: Option<MysqlServer>,
 }
 
 impl fmt::Debug for MysqlConnection {
@@ -49,21 +49,21 @@ impl MysqlConnection {
 
     /// # Errors
     /// When the server cannot be reached or refuses.
-    pub(super) async fn server(&mut self) -> Result<&mut Server, MysqlError> {
+    pub(super) async fn server(&mut self) -> Result<&mut MysqlServer, MysqlError> {
         match &mut self.server {
             Some(server) => Ok(server),
-            unconnected => Ok(unconnected.insert(Server::connect(self.options.clone()).await?)),
+            unconnected => Ok(unconnected.insert(MysqlServer::connect(self.options.clone()).await?)),
         }
     }
 }
 
 /// A server, connected.
-pub(super) struct Server {
+pub(super) struct MysqlServer {
     connection: Conn,
     pub(super) is_mariadb: bool,
 }
 
-impl Server {
+impl MysqlServer {
     async fn connect(options: Opts) -> Result<Self, MysqlError> {
         let connection = Conn::new(options).await.map_err(|problem| MysqlError::of("cannot connect", &problem))?;
         let mut server = Self { connection, is_mariadb: false };

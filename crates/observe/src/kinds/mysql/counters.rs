@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use metrics::{Role, unit};
 
-use super::connection::{MysqlError, Server, number, text};
-use super::features::Features;
+use super::connection::{MysqlError, MysqlServer, number, text};
+use super::features::MysqlFeatures;
 use super::waits::without_quotes;
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::totals;
@@ -76,7 +76,12 @@ pub(super) struct Counters {
 impl Counters {
     /// # Errors
     /// When the server does not respond.
-    pub(super) async fn read(&mut self, server: &mut Server, features: &Features, out: &mut SignalCollector) -> Result<(), MysqlError> {
+    pub(super) async fn read(
+        &mut self,
+        server: &mut MysqlServer,
+        features: &MysqlFeatures,
+        out: &mut SignalCollector,
+    ) -> Result<(), MysqlError> {
         const DOING: &str = "cannot read the server's counters";
         let names =
             STATUS.iter().flat_map(|(names, _)| names.iter().copied()).chain([ROW_LOCK_TIME_MS, BINLOG_TRANSACTIONS, BINLOG_CACHE_USES]);
@@ -125,13 +130,13 @@ impl Counters {
 ///
 /// # Errors
 /// When the server does not respond.
-async fn innodb_commits(server: &mut Server) -> Result<Option<f64>, MysqlError> {
+async fn innodb_commits(server: &mut MysqlServer) -> Result<Option<f64>, MysqlError> {
     let sql = "select `count` from information_schema.innodb_metrics where name = 'trx_rw_commits' and time_enabled is not null \
         and time_disabled is null";
     Ok(server.rows("cannot read innodb_metrics", sql).await?.first().map(|row| number(row, 0)))
 }
 
-async fn connections(server: &mut Server, features: &Features, out: &mut SignalCollector) -> Result<(), MysqlError> {
+async fn connections(server: &mut MysqlServer, features: &MysqlFeatures, out: &mut SignalCollector) -> Result<(), MysqlError> {
     let rows = server.rows("cannot count connections", &features.connections).await?;
     let of = |state: &str| rows.iter().find(|row| text(row, 0).as_deref() == Some(state)).map(|row| (number(row, 1), number(row, 2)));
     let (active, _) = of("active").unwrap_or_default();
@@ -146,7 +151,7 @@ async fn connections(server: &mut Server, features: &Features, out: &mut SignalC
     Ok(())
 }
 
-async fn statements(server: &mut Server, features: &Features, out: &mut SignalCollector) -> Result<(), MysqlError> {
+async fn statements(server: &mut MysqlServer, features: &MysqlFeatures, out: &mut SignalCollector) -> Result<(), MysqlError> {
     let Some(sql) = &features.statements else { return Ok(()) };
     let rows = server.rows("cannot read the statements' totals", sql).await?;
     // A digest has blanks around every sign.

@@ -1,12 +1,12 @@
 //! What a server offers, and the queries that follow from it: made once per connection.
 
-use super::connection::{MysqlError, Server, number};
+use super::connection::{MysqlError, MysqlServer, number};
 
 /// Commands of a session that runs a statement; others sleep, or replicate.
 const ACTIVE: &str = "('Query', 'Execute', 'Fetch', 'Prepare')";
 
 /// The queries for one server. Their columns stand at each.
-pub(super) struct Features {
+pub(super) struct MysqlFeatures {
     /// Whether waits come from the performance schema.
     pub(super) has_wait_events: bool,
     /// Of each event that an active session is in: session, state, statement, waits for a row lock, number of the event, its name.
@@ -21,21 +21,22 @@ pub(super) struct Features {
     pub(super) settings: &'static str,
 }
 
-impl Features {
+impl MysqlFeatures {
     /// # Errors
     /// When the server does not respond, or the account may not see other sessions.
-    pub(super) async fn ask(server: &mut Server) -> Result<Self, MysqlError> {
+    pub(super) async fn ask(server: &mut MysqlServer) -> Result<Self, MysqlError> {
         let has_schema = answers_one(server, "select @@performance_schema").await
             && server.rows("", "select 1 from performance_schema.threads limit 1").await.is_ok();
         let consumer =
             |name: &str| format!("select count(*) from performance_schema.setup_consumers where name = '{name}' and enabled = 'YES'");
         let has_wait_events = has_schema && answers_one(server, &consumer("events_waits_current")).await;
         let has_statements = has_schema && server.rows("", &statements()).await.is_ok();
+        let sessions = sessions(has_schema, server.is_mariadb);
         let features = Self {
             has_wait_events,
-            sample: sample(has_schema, has_wait_events),
+            sample: sample(sessions, has_wait_events),
             locks: locks(has_schema, server.is_mariadb),
-            connections: connections(has_schema),
+            connections: connections(sessions),
             statements: has_statements.then(statements),
             settings: "select @@global.log_bin, @@global.max_connections",
         };
@@ -46,22 +47,28 @@ impl Features {
 }
 
 /// Whether the server knows this and says 1.
-async fn answers_one(server: &mut Server, sql: &str) -> bool {
+async fn answers_one(server: &mut MysqlServer, sql: &str) -> bool {
     let rows = server.rows("", sql).await.unwrap_or_default();
     rows.first().is_some_and(|row| number(row, 0) == 1.0)
 }
 
-/// Sessions as `p`, with `id`, `command`, `state` and `info`. The performance schema has them without holding up whoever connects.
-fn sessions(has_schema: bool) -> &'static str {
-    if has_schema {
-        "(select thread_id as thread, processlist_id as id, processlist_command as command, processlist_state as state, \
+/// Sessions as `p`, with `thread`, `id`, `command`, `state` and `info`. MySQL's performance schema has all of it without holding up whoever connects;
+/// MariaDB's does not show the last states of a statement, in which it waits for its commit.
+fn sessions(has_schema: bool, is_mariadb: bool) -> &'static str {
+    match (has_schema, is_mariadb) {
+        (true, false) => {
+            "(select thread_id as thread, processlist_id as id, processlist_command as command, processlist_state as state, \
             processlist_info as info from performance_schema.threads where type = 'FOREGROUND' and processlist_id is not null) as p"
-    } else {
-        "(select id as thread, id, command, state, info from information_schema.processlist) as p"
+        }
+        (true, true) => {
+            "(select t.thread_id as thread, l.id, l.command, l.state, l.info from information_schema.processlist l \
+            left join performance_schema.threads t on t.processlist_id = l.id) as p"
+        }
+        (false, _) => "(select id as thread, id, command, state, info from information_schema.processlist) as p",
     }
 }
 
-fn sample(has_schema: bool, has_wait_events: bool) -> String {
+fn sample(sessions: &str, has_wait_events: bool) -> String {
     let (event, join) = if has_wait_events {
         (
             "w.event_id, w.event_name",
@@ -70,7 +77,6 @@ fn sample(has_schema: bool, has_wait_events: bool) -> String {
     } else {
         ("0, null", "")
     };
-    let sessions = sessions(has_schema);
     format!(
         "select p.id, p.state, left(p.info, 2000), x.trx_id is not null, {event} from {sessions} {join} \
         left join information_schema.innodb_trx x on x.trx_mysql_thread_id = p.id and x.trx_state = 'LOCK WAIT' \
@@ -102,8 +108,7 @@ fn locks(has_schema: bool, is_mariadb: bool) -> String {
     )
 }
 
-fn connections(has_schema: bool) -> String {
-    let sessions = sessions(has_schema);
+fn connections(sessions: &str) -> String {
     format!(
         "select case when p.command in {ACTIVE} then 'active' when p.command = 'Sleep' then 'idle' else 'other' end, count(*), count(x.trx_id), \
         coalesce(max(timestampdiff(second, x.trx_started, now())), 0) from {sessions} \

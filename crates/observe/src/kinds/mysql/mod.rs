@@ -20,7 +20,7 @@ use crate::option::ADDRESS;
 use crate::reader::{PendingRead, SignalReader};
 use connection::{MysqlConnection, MysqlError};
 use counters::Counters;
-use features::Features;
+use features::MysqlFeatures;
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "mysql",
@@ -39,7 +39,7 @@ struct Mysql {
     sessions: SessionSamples,
     counters: Counters,
     /// What this server has; asked once per connection.
-    features: Option<Features>,
+    features: Option<MysqlFeatures>,
 }
 
 impl SignalReader for Mysql {
@@ -79,7 +79,7 @@ impl Mysql {
         let server = self.connection.server().await?;
         let features = match &self.features {
             Some(features) => features,
-            None => self.features.insert(Features::ask(server).await?),
+            None => self.features.insert(MysqlFeatures::ask(server).await?),
         };
         sessions::sample(server, features, &mut self.sessions).await?;
         if look.is_report {

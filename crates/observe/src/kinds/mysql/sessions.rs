@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::connection::{MysqlError, Server, number, text};
-use super::features::Features;
+use super::connection::{MysqlError, MysqlServer, number, text};
+use super::features::MysqlFeatures;
 use super::waits::{self, ActiveSession};
 use crate::database::sessions::{LockWait, SessionSamples};
 
 /// # Errors
 /// When the server does not respond.
-pub(super) async fn sample(server: &mut Server, features: &Features, samples: &mut SessionSamples) -> Result<(), MysqlError> {
+pub(super) async fn sample(server: &mut MysqlServer, features: &MysqlFeatures, samples: &mut SessionSamples) -> Result<(), MysqlError> {
     let rows = server.rows("cannot read the sessions", &features.sample).await?;
     // A session may be in an event within an event: what it waits for is the innermost, which began last.
     let mut sessions = BTreeMap::<u64, (f64, ActiveSession)>::new();
@@ -35,7 +35,11 @@ pub(super) async fn sample(server: &mut Server, features: &Features, samples: &m
 
 /// # Errors
 /// When the server does not respond.
-pub(super) async fn sample_locks(server: &mut Server, features: &Features, samples: &mut SessionSamples) -> Result<(), MysqlError> {
+pub(super) async fn sample_locks(
+    server: &mut MysqlServer,
+    features: &MysqlFeatures,
+    samples: &mut SessionSamples,
+) -> Result<(), MysqlError> {
     let rows = server.rows("cannot read who blocks whom", &features.locks).await?;
     let statement = |row, column| waits::without_quotes(&text(row, column).unwrap_or_default());
     let waits = rows.iter().map(|row| LockWait {

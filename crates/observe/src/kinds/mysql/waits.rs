@@ -59,10 +59,11 @@ pub(super) fn role_of_wait(wait: &str) -> Role {
 }
 
 /// States of "SHOW PROCESSLIST" (manual of MySQL 8.0, 10.14 "Examining Server Thread (Process) Information"; MariaDB, "Thread States") that are a wait.
+/// "Updating status" takes no time, but from MariaDB 10.6 on a session is in it until its transaction's redo log is on disk (MDEV-24341).
 fn role_of_state(state: &str) -> Option<Role> {
     let is = |states: &[&str]| states.iter().any(|known| state.eq_ignore_ascii_case(known));
     let begins = |start: &str| state.to_ascii_lowercase().starts_with(start);
-    if is(&["Commit", "Commit implicit", "waiting for handler commit"]) || begins("waiting for semi-sync ack") {
+    if is(&["Commit", "Commit implicit", "Updating status", "waiting for handler commit"]) || begins("waiting for semi-sync ack") {
         Some(Role::SessionsWaitingForCommit)
     } else if begins("waiting for") && state.ends_with("lock") {
         Some(Role::SessionsWaitingForLock)
@@ -137,6 +138,7 @@ mod tests {
             ("Sending data", "select 1", None, "CPU", Role::SessionsOnCpu),
             ("Sending data", "select 1", Some("wait/io/table/sql/handler"), "CPU", Role::SessionsOnCpu),
             ("Commit", insert, None, "Commit", Role::SessionsWaitingForCommit),
+            ("Updating status", insert, None, "Commit", Role::SessionsWaitingForCommit),
             ("waiting for handler commit", insert, None, "Commit", Role::SessionsWaitingForCommit),
             ("init", "COMMIT", None, "Commit", Role::SessionsWaitingForCommit),
             ("Commit", insert, Some("wait/io/file/sql/binlog"), "io/file/sql/binlog", Role::SessionsWaitingForCommit),
