@@ -25,7 +25,8 @@ export function installQueue() {
   console.error("installing ElasticMQ (mvn dependency:copy-dependencies)");
   const copy = ["--quiet", "--batch-mode", "dependency:copy-dependencies", "-DincludeScope=runtime"];
   try {
-    execFileSync("mvn", copy, { cwd: import.meta.dirname, stdio: ["ignore", "inherit", "inherit"] });
+    // What Maven says goes to standard error: standard output is for the lab's addresses.
+    execFileSync("mvn", copy, { cwd: import.meta.dirname, stdio: ["ignore", 2, "inherit"] });
   } catch (error) {
     if (error.code !== "ENOENT") throw error;
     throw new Error("Maven, which installs the queue, is missing. Debian, Ubuntu: apt-get install maven; macOS: brew install maven");

@@ -36,6 +36,11 @@ pub(crate) fn seconds(value: f64) -> String {
     }
 }
 
+/// `Calls to "subscriber" go out 5 at a time` → 5.
+pub(crate) fn first_number(claim: &str) -> Option<f64> {
+    claim.split_whitespace().find_map(|word| word.parse().ok())
+}
+
 /// A table for the terminal: columns as wide as their widest cell.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -66,5 +71,12 @@ mod tests {
     fn columns_stand_in_line() {
         let rows = [vec!["a".to_owned(), "µs".to_owned(), "x".to_owned()], vec!["long".to_owned(), "1".to_owned(), "y".to_owned()]];
         assert_eq!(table(&rows), "a     µs  x\nlong  1   y\n");
+    }
+
+    #[test]
+    fn the_number_of_places_is_read_from_the_claim() {
+        assert_eq!(first_number("Calls to \"subscriber\" go out 5 at a time, though 20 workers have one to make"), Some(5.0));
+        assert_eq!(first_number("All 10 workers are busy"), Some(10.0));
+        assert_eq!(first_number("the database is slow"), None);
     }
 }

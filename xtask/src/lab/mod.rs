@@ -5,6 +5,7 @@
 
 pub(crate) mod conclusion;
 mod figures;
+mod payments;
 pub(crate) mod system;
 mod tickets;
 mod webhooks;
@@ -24,6 +25,8 @@ pub(crate) struct LabOptions {
 enum LabName {
     /// Payments, a queue, and a service that notifies subscribers: is each fault named first, with the right number?
     Webhooks(webhooks::WebhookOptions),
+    /// A payment service that commits ten times for each payment: is that named first, and what helps?
+    Payments(payments::PaymentOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
     Tickets(tickets::TicketOptions),
 }
@@ -31,6 +34,7 @@ enum LabName {
 pub(crate) fn lab(workspace: &Workspace, options: &LabOptions) -> Result<()> {
     match &options.lab {
         LabName::Webhooks(options) => webhooks::webhooks(workspace, options),
+        LabName::Payments(options) => payments::payments(workspace, options),
         LabName::Tickets(options) => tickets::tickets(workspace, options),
     }
 }

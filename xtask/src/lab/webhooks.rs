@@ -183,7 +183,7 @@ impl ExpectedFinding {
         match (self, first) {
             (Self::Nothing, None) => true,
             (Self::Places(wanted, places), Some((rule, claim))) => {
-                rule == *wanted && first_number(claim).is_some_and(|found| (found / places - 1.0).abs() <= 0.1)
+                rule == *wanted && figures::first_number(claim).is_some_and(|found| (found / places - 1.0).abs() <= 0.1)
             }
             (Self::OutOfOrder, Some((rule, _))) => rule == "order",
             _ => false,
@@ -201,15 +201,10 @@ impl ExpectedFinding {
 
 /// A rule, and the number of places that its claim speaks of.
 fn shown(rule: &str, claim: &str) -> String {
-    match first_number(claim) {
+    match figures::first_number(claim) {
         Some(number) if rule != "order" => format!("{rule}, {number}"),
         _ => rule.to_owned(),
     }
-}
-
-/// `Calls to "subscriber" go out 5 at a time` → 5.
-fn first_number(claim: &str) -> Option<f64> {
-    claim.split_whitespace().find_map(|word| word.parse().ok())
 }
 
 fn row(case: &WebhookCase, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
@@ -238,13 +233,6 @@ fn row(case: &WebhookCase, concluded: &Concluded, right: bool) -> Result<Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_number_of_places_is_read_from_the_claim() {
-        assert_eq!(first_number("Calls to \"subscriber\" go out 5 at a time, though 20 workers have one to make"), Some(5.0));
-        assert_eq!(first_number("All 10 workers are busy"), Some(10.0));
-        assert_eq!(first_number("the database is slow"), None);
-    }
 
     #[test]
     fn cases_are_chosen_by_part_of_their_name() {

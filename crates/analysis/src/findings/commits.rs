@@ -38,7 +38,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .weigh(indexes_and_memory(wait));
     let found = match facts.pools.iter().find(|pool| !pool.is_threads && pool.is_during(wait.from, wait.to)) {
         Some(pool) => found.or(format!(
-            "Too few connections (there are {}). Not what to change first: they wait at commit, and more of them would wait there, too.",
+            "Too few connections (there are {}). Not what to change first: they wait at commit. More of them would wait there as well, though more commits may \
+             then share a flush.",
             units::number(pool.size)
         )),
         None => found,

@@ -1,0 +1,26 @@
+// What can be changed in this lab, as environment variables. Without any, payments are committed as the service was found: statement by statement.
+
+import { count, isHealthy } from "../variables.mjs";
+
+/**
+ * Reads the settings.
+ *
+ * | variable | as found | otherwise |
+ * |---|---|---|
+ * | COMMITS | ten: each of a payment's ten writes commits by itself | one: they are one transaction |
+ * | BINLOG | on | off |
+ * | GROUP_COMMIT | off | on: a commit waits up to 2 ms for eight others to share its flush |
+ * | POOL | 10 | connections of each process |
+ * | PODS | 1 | processes; nginx spreads the requests among them |
+ * | FLUSH_MS | 4 | milliseconds that each flush of the database's logs takes longer than on this disk; 0 adds nothing |
+ */
+export function readSettings(environment) {
+  return {
+    oneTransaction: !isHealthy(environment, "COMMITS", ["ten", "one"]),
+    binlog: isHealthy(environment, "BINLOG", ["on", "off"]),
+    groupCommit: !isHealthy(environment, "GROUP_COMMIT", ["off", "on"]),
+    pool: count(environment, "POOL", 10),
+    pods: count(environment, "PODS", 1),
+    flushMs: environment.FLUSH_MS === "0" ? 0 : count(environment, "FLUSH_MS", 4),
+  };
+}

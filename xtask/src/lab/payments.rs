@@ -1,0 +1,169 @@
+//! The payments lab: ten commits for each payment, what a team tried in vain, and what helped.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::conclusion::{self, Concluded};
+use super::figures;
+use super::system::LabSystem;
+use crate::machine;
+use crate::workspace::Workspace;
+
+const SCRIPT: &str = "labs/payments/payments.load.ts";
+const REQUEST: &str = "Pay";
+
+#[derive(Args)]
+pub(crate) struct PaymentOptions {
+    /// Only cases whose name contains this. May be repeated.
+    #[arg(long = "only", value_name = "NAME")]
+    only: Vec<String>,
+    /// Five minutes of load for each case instead of half a minute.
+    #[arg(long)]
+    long: bool,
+    /// How often to run each.
+    #[arg(long, default_value_t = 1)]
+    repeat: u32,
+    /// Use this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+/// What the first finding has to say.
+enum ExpectedClaim {
+    /// No finding at all.
+    Nothing,
+    /// This rule, and in its claim this number before any other, within a tenth.
+    Number(&'static str, f64),
+}
+
+struct PaymentCase {
+    name: &'static str,
+    system: &'static [(&'static str, &'static str)],
+    /// Payments per second.
+    rate: &'static str,
+    expected: ExpectedClaim,
+}
+
+const TEN_COMMITS: ExpectedClaim = ExpectedClaim::Number("commits", 10.0);
+
+/// Payments per second beyond what ten commits carry, and what one carries easily.
+const TOO_MANY: &str = "80";
+
+/// What all of them carry: nothing waits when the measured run begins.
+const WARM_UP_RATE: &str = "30";
+
+const CASES: &[PaymentCase] = &[
+    PaymentCase { name: "as found: ten commits", system: &[], rate: TOO_MANY, expected: TEN_COMMITS },
+    // The same ten connections, of two processes.
+    PaymentCase { name: "more pods", system: &[("PODS", "2"), ("POOL", "5")], rate: TOO_MANY, expected: TEN_COMMITS },
+    // More commits share a flush, so more pass; they wait all the same.
+    PaymentCase { name: "bigger pool", system: &[("POOL", "20")], rate: "160", expected: TEN_COMMITS },
+    PaymentCase { name: "group commit", system: &[("GROUP_COMMIT", "on")], rate: TOO_MANY, expected: TEN_COMMITS },
+    PaymentCase { name: "binlog off", system: &[("BINLOG", "off")], rate: "160", expected: TEN_COMMITS },
+    PaymentCase { name: "one transaction", system: &[("COMMITS", "one")], rate: TOO_MANY, expected: ExpectedClaim::Nothing },
+    PaymentCase { name: "healthy", system: &[("COMMITS", "one")], rate: "40", expected: ExpectedClaim::Nothing },
+];
+
+pub(crate) fn payments(workspace: &Workspace, options: &PaymentOptions) -> Result<()> {
+    let binary = match &options.binary {
+        Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
+        None => machine::development_binary(workspace)?,
+    };
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| name.to_lowercase().contains(&word.to_lowercase()));
+    let chosen: Vec<&PaymentCase> = CASES.iter().filter(|case| wanted(case.name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        bail!("no case is called like that; there are: {}", names.join("; "));
+    }
+    let runs = workspace.target.join("lab/payments");
+    let head = ["case", "asked", "per s", "p50", "p99", "p99, 95 %", "failed", "measurement", "expected", "first finding", "right", "run"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut wrong = 0;
+    for round in 1..=options.repeat {
+        for case in &chosen {
+            eprintln!("round {round}: {}", case.name);
+            let concluded = perform(workspace, &binary, &runs, case, options.long)?;
+            for (rule, claim) in concluded.findings() {
+                eprintln!("  {rule}: {claim}");
+            }
+            let right = case.expected.is_met_by(&concluded);
+            wrong += usize::from(!right);
+            rows.push(row(case, &concluded, right)?);
+        }
+    }
+    println!("{}\nruns are in {}", figures::table(&rows), runs.display());
+    if wrong > 0 {
+        bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
+    }
+    Ok(())
+}
+
+fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &PaymentCase, long: bool) -> Result<Concluded> {
+    let gateway = format!("127.0.0.1:{}", free_port()?);
+    let address = format!("http://{gateway}");
+    let system: Vec<(&str, &str)> = case.system.iter().copied().chain([("GATEWAY_URL", address.as_str())]).collect();
+    let system = LabSystem::start(workspace, "payments", &system)?;
+    let mut parameters = vec![("listen", gateway), ("rate", case.rate.to_owned()), ("seconds", if long { "300" } else { "30" }.to_owned())];
+    for (name, part) in [("target", "payments"), ("pods", "pods"), ("metrics", "metrics"), ("database", "database")] {
+        parameters.push((name, system.address(part)?.to_owned()));
+    }
+    // A machine that compiles code the first time it runs is slower for some seconds: that is no part of what is asked here.
+    let warm_up = |(name, value): &(&'static str, String)| match *name {
+        "rate" => ("rate", WARM_UP_RATE.to_owned()),
+        "seconds" => ("seconds", "10".to_owned()),
+        _ => (*name, value.clone()),
+    };
+    let warm_up: Vec<(&str, String)> = parameters.iter().map(warm_up).collect();
+    conclusion::run(binary, &workspace.root.join(SCRIPT), &runs.join("warm-up"), &warm_up, None)?;
+    conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+impl ExpectedClaim {
+    fn is_met_by(&self, concluded: &Concluded) -> bool {
+        match (self, concluded.findings().next()) {
+            (Self::Nothing, None) => true,
+            (Self::Number(wanted, number), Some((rule, claim))) => {
+                rule == *wanted && figures::first_number(claim).is_some_and(|found| (found / number - 1.0).abs() <= 0.1)
+            }
+            _ => false,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Nothing => "nothing".to_owned(),
+            Self::Number(rule, number) => format!("{rule}, {number}"),
+        }
+    }
+}
+
+fn row(case: &PaymentCase, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
+    let request = concluded.row("requests", REQUEST)?;
+    let times = &request["response"];
+    let first = concluded.findings().next().map(|(rule, claim)| match figures::first_number(claim) {
+        Some(number) => format!("{rule}, {number}"),
+        None => rule.to_owned(),
+    });
+    Ok(vec![
+        case.name.to_owned(),
+        format!("{}/s", case.rate),
+        format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
+        figures::percentile(times, 0.5),
+        figures::percentile(times, 0.99),
+        figures::interval(times, 0.99),
+        request["failed"].as_u64().unwrap_or_default().to_string(),
+        concluded.grade().to_owned(),
+        case.expected.words(),
+        first.unwrap_or_else(|| "–".to_owned()),
+        if right { "yes" } else { "NO" }.to_owned(),
+        concluded.id().to_owned(),
+    ])
+}
