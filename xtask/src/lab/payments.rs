@@ -63,7 +63,7 @@ const CASES: &[PaymentCase] = &[
     // More commits share a flush, so more pass; they wait all the same.
     PaymentCase { name: "bigger pool", system: &[("POOL", "20")], rate: "160", expected: TEN_COMMITS },
     PaymentCase { name: "group commit", system: &[("GROUP_COMMIT", "on")], rate: TOO_MANY, expected: TEN_COMMITS },
-    PaymentCase { name: "binlog off", system: &[("BINLOG", "off")], rate: "160", expected: TEN_COMMITS },
+    PaymentCase { name: "binlog off", system: &[("BINLOG", "off")], rate: "110", expected: TEN_COMMITS },
     PaymentCase { name: "one transaction", system: &[("COMMITS", "one")], rate: TOO_MANY, expected: ExpectedClaim::Nothing },
     PaymentCase { name: "healthy", system: &[("COMMITS", "one")], rate: "40", expected: ExpectedClaim::Nothing },
 ];
