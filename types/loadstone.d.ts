@@ -64,7 +64,10 @@ declare module "loadstone" {
     requestTimeout?: Duration;
     /** How long running iterations may go on after their load has ended; then they are interrupted and counted as such. Default: "30s". */
     gracefulStop?: Duration;
-    /** Most series (request names, groups, checks) kept apart; further names are counted together as `(other)`. Default: 500. */
+    /**
+     * Most series (request names, groups, checks) kept apart; further names are counted together as `(other)`. As many parts by tags are kept apart,
+     * too; further ones are in the whole only. Default: 500.
+     */
     seriesMax?: number;
     /** Largest response body. A larger one fails the request. Bytes. Default: 67,108,864 (64 MiB). */
     bodyBytesMax?: number;

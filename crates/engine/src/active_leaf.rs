@@ -83,6 +83,11 @@ impl<C: UserFactory> ActiveLeaf<C> {
         self.context.clock.now()
     }
 
+    /// It is no set-up and no tear-down.
+    pub(crate) fn is_load(&self) -> bool {
+        self.run.role == RunRole::Load
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.get()
     }
@@ -96,7 +101,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
 
     /// Writes down when the load ended, once.
     pub(crate) fn tell_load_end(&self) {
-        if self.context.index == 0 && !self.load_end_told.replace(true) {
+        if self.context.index == 0 && self.is_load() && !self.load_end_told.replace(true) {
             let at = self.load_end.get();
             self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::LoadEnded { at });
         }
@@ -213,7 +218,7 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
             _ => counts.ended += 1,
         }
         counts.failed += u64::from(outcome.is_failure());
-        if leaf.run.role != RunRole::Load {
+        if !leaf.is_load() {
             return;
         }
         let sample = Sample {

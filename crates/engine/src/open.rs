@@ -189,7 +189,7 @@ impl<C: UserFactory> UserPool<C> {
                 self.may_make.set(self.due.get());
             }
             recorder.generator().timer_lag.record(now - deadline);
-            recorder.leaf(leaf.number).arrivals_due += 1;
+            recorder.leaf(leaf.number).arrivals_due += u64::from(leaf.is_load());
         }
     }
 

@@ -186,7 +186,9 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc
             let scenario = leaf.scenario_name();
             let mut recorder = leaf.context.recorder.borrow_mut();
             recorder.mark(leaf.begin, MarkKind::LeafBegan, scenario.to_string());
-            recorder.leaf_changed(leaf.number, LeafChange::Began { at: leaf.begin, scenario });
+            if leaf.is_load() {
+                recorder.leaf_changed(leaf.number, LeafChange::Began { at: leaf.begin, scenario });
+            }
         }
         match leaf.run.profile.clone() {
             _ if is_called_off => {}

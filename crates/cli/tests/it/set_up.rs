@@ -42,6 +42,7 @@ fn what_a_set_up_returns_is_there_for_all_users_and_neither_it_nor_the_tear_down
         "{}",
         ended.everything()
     );
+    assert_eq!(totals["arrivals_due"], 0, "closed load has none\n{}", ended.everything());
     assert_eq!(summary["scenarios"].as_array().unwrap().len(), 1, "{}", ended.everything());
 }
 

@@ -84,6 +84,9 @@ fn the_tear_down_comes_last_and_only_the_load_is_measured() {
         assert_eq!(log.lock().unwrap()[..], [0, 1, 1, 2]);
         let iterations: Vec<(&str, u64)> = total.series.iter().map(|series| (&*series.key.name, series.count)).collect();
         assert_eq!(iterations, [("load", 2)]);
+        let asked: Vec<u32> =
+            total.leaves.iter().filter(|leaf| leaf.arrivals_due > 0 || !leaf.changes.is_empty()).map(|leaf| leaf.leaf).collect();
+        assert_eq!(asked, [1], "no rate is taken over the time of the others");
     }
 }
 
