@@ -23,9 +23,6 @@ const BATCHES_MAX: usize = 4_096;
 /// A source that has not responded by then counts as failed for this reading.
 const RESPONSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// The same for the last reading, which may wait for what is told late.
-const FINISH_LIMIT: Duration = Duration::from_secs(7);
-
 /// Running observers. Dropping it stops them.
 #[derive(Debug)]
 pub struct Observation {
@@ -134,9 +131,13 @@ async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Sign
         _ = ended.changed() => {}
     }
     readings.begin(clock.now());
-    if let Ok(Ok(())) = tokio::time::timeout(FINISH_LIMIT, observer.reader.finish(&mut readings)).await {
-        let points = readings.finish(clock.now());
-        delivery.tell(readings.take_traces(), readings.take_notices());
+    // Each reader bounds its last reading itself.
+    let finished = observer.reader.finish(&mut readings).await;
+    let (points, traces, notices) = (readings.finish(clock.now()), readings.take_traces(), readings.take_notices());
+    let has_more = !points.is_empty() || !traces.is_empty() || !notices.is_empty();
+    // One that has no more to tell has not read again, if it was silent.
+    if finished.is_ok() && has_more {
+        delivery.tell(traces, notices);
         delivery.succeeded(points, std::iter::empty(), readings.refused());
     }
 }

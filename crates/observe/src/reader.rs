@@ -32,7 +32,7 @@ pub(crate) trait SignalReader: Send {
     /// Why there is nothing to read; the next call tries anew.
     fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a>;
 
-    /// The run has ended: looks for the last time, for readers that are told things late.
+    /// The run has ended: looks for the last time, for readers that are told things late. It may wait for some seconds.
     ///
     /// # Errors
     /// Why there is nothing to read.

@@ -66,3 +66,12 @@ fn two_of_a_kind_get_names_of_their_own() {
     watch.more("host:2", 1);
     assert_eq!(watch.value("host/cores"), watch.value("host:2/cores"));
 }
+
+#[test]
+fn one_that_is_silent_to_the_end_is_not_told_to_read_again() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut watch = Watch::start(&[json!({ "kind": "prometheus", "url": format!("http://127.0.0.1:{nobody}/"), "every": "20ms" })]);
+    watch.until("that it cannot read", |watch| watch.notices().iter().any(|(kind, _)| *kind == NoticeKind::Failed));
+    let (_, notices) = watch.stop();
+    assert!(notices.iter().all(|(kind, _)| *kind == NoticeKind::Failed), "{notices:?}");
+}

@@ -57,8 +57,8 @@ pub(super) fn assemble(spans: &mut [HeldSpan]) -> TraceTree {
     tree.start = entries.iter().map(|entry| spans[*entry].start).min().unwrap_or(0);
     let end = entries.iter().map(|entry| spans[*entry].end).max().unwrap_or(0);
     tree.total = end.saturating_sub(tree.start);
-    for index in 0..spans.len() {
-        tree.spans[index].own = own(spans, index, &children[index]);
+    for (index, (span, below)) in tree.spans.iter_mut().zip(&children).enumerate() {
+        span.own = own(spans, index, below);
     }
     walk(spans, &mut tree, &mut children, entries, end);
     tree

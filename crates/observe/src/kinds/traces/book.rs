@@ -244,7 +244,7 @@ mod tests {
                 kind: 2,
                 start: 1_000,
                 // The second half of the traces takes longer: a part that is fair has as many of it.
-                end: 1_000 + if number % 2 == 0 { 100 } else { 300 },
+                end: 1_000 + if number.is_multiple_of(2) { 100 } else { 300 },
                 status: None,
             }
         };
