@@ -1,8 +1,8 @@
 //! What is measured: the clock, samples, histograms, and the snapshots that carry them.
 //!
-//! Read [`Sample`] first (one request, one group, one iteration; journeys that cross systems are [`flow`]s), then [`Recorder`]
-//! (one per worker, single owner) and [`Snapshot`] (one second of one worker; the only measurement that crosses a thread, a wire,
-//! a disk or the live page). What the spans of traces say stands in [`span`]. [`Signal`]s are the system's own numbers, and [`Role`] says what one means. Deliberately absent:
+//! Read [`Sample`] first (one request, one group, one iteration; journeys that cross systems are [`flow`]s), then [`Recorder`] (one per worker,
+//! single owner) and [`Snapshot`] (one second of one worker; the only measurement that crosses a thread, a wire, a disk or the live page). What
+//! the spans of traces say stands in [`span`]. [`Signal`]s are the system's own numbers, and [`Role`] says what one means. Deliberately absent:
 //! percentile intervals and verdicts (`analysis`), file formats (`run-directory`), sockets.
 
 pub mod clock;
