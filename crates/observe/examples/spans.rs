@@ -46,17 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut observer = Observer::from_description(&serde_json::json!({ "kind": "traces", "listen": "127.0.0.1:4399" }))?;
     observer.joins_traces(RUN);
     let observation = Observation::start(vec![observer], clock)?;
-    let mut last = std::collections::HashMap::new();
-    let mut take = |wait| {
-        while let Some(batch) = observation.next(wait) {
-            last.extend(batch.points.iter().map(|(signal, point)| (signal.name.clone(), point.value)));
-            if batch.points.iter().any(|(signal, _)| signal.name == "traces/spans") {
-                break;
-            }
-        }
-        last.clone()
-    };
-    take(Duration::from_secs(5));
+    // Its first reading says that the port is open.
+    while observation.next(Duration::from_secs(5)).is_some_and(|batch| &*batch.observer != "traces") {}
     let mut stream = TcpStream::connect("127.0.0.1:4399")?;
     let (mut sent, begin) = (0, clock.now());
     while sent < rate * seconds {
@@ -78,7 +69,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::thread::sleep(Duration::from_nanos(due.saturating_sub(clock.now())));
     }
     let took = (clock.now() - begin) as f64 / 1e9;
-    let read = take(Duration::from_secs(5));
+    // Traces are put together once nothing more has come for them.
+    std::thread::sleep(Duration::from_secs(9));
+    let batches: Vec<_> = observation.take().collect();
+    let points = batches.iter().flat_map(|batch| &batch.points);
+    let read: std::collections::BTreeMap<&str, f64> = points.map(|(signal, point)| (signal.name.as_str(), point.value)).collect();
     let status = std::fs::read_to_string("/proc/self/status")?;
     let memory = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
     println!("{sent} spans in {took:.1} s: {:.0}/s; {read:?}; {memory}", sent as f64 / took);
