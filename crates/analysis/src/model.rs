@@ -5,9 +5,9 @@ use metrics::{Outcome, SeriesKey, Tags, TraceId};
 use plan::Threshold;
 use serde::{Deserialize, Serialize};
 
-use crate::FlowRow;
 use crate::own_metrics::MetricRow;
 use crate::time_stats::TimeStats;
+use crate::{FindingProof, FlowRow};
 
 /// How far a measurement can be trusted; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -392,6 +392,9 @@ pub struct Summary {
     /// What the time of each request is made of, if traces were observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<RequestSpans>,
+    /// What experiments said of the findings, afterwards. [`conclude`](crate::conclude) knows none: they lie beside the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<FindingProof>,
     pub verdict: Verdict,
 }
 

@@ -98,6 +98,7 @@ impl Numbers {
             changes: told.changes,
             resources: told.resources,
             spans: told.spans,
+            proofs: Vec::new(),
             verdict: told.verdict,
         }
     }

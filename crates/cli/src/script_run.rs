@@ -1,19 +1,22 @@
-//! A run of a script: loads it, starts its stubs, and makes its users.
+//! A run of a script: loads it, starts its stubs and proxies, and makes its users.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::WorkerContext;
 use report::terminal::ColorChoice;
 use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
-use session::{LineSender, PrintedLines, Session};
+use secrets::Secrets;
+use session::{FinishedRun, LineSender, PrintedLines, Session, SessionError, Subscriber};
+use stub::TcpProxy;
 
 use crate::command_run::{CommandRun, check_network};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
 
+#[derive(Clone)]
 pub(crate) struct ScriptRun<'a> {
     pub(crate) path: &'a Path,
     /// The file as the run remembers it.
@@ -26,17 +29,38 @@ pub(crate) struct ScriptRun<'a> {
 
 impl ScriptRun<'_> {
     pub(crate) fn perform(self, output: &OutputArgs, stops_with_stdin: bool, color: ColorChoice) -> anyhow::Result<Exit> {
+        let loaded = self.load()?;
+        let _proxies = start_proxies(&loaded)?;
+        let PreparedRun { loaded, mut session, sender, secrets } = self.prepare(loaded, output.runs.clone())?;
+        session.finds_early = output.live;
+        let own = |summary: &str| {
+            let files = loaded.summarize(summary).map_err(|error| error.hiding(&secrets))?;
+            Ok(files.into_iter().map(|(file, text)| (file, secrets.hide(&text).into_owned())).collect())
+        };
+        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own) };
+        let exit = run.perform(session, |context: &WorkerContext| {
+            ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())
+        })?;
+        finish_collections(&loaded, &secrets)?;
+        Ok(exit)
+    }
+
+    pub(crate) fn load(&self) -> anyhow::Result<Loaded> {
         let mut loaded = script::load(self.path, &self.inputs)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
         check_network(&loaded.network)?;
+        Ok(loaded)
+    }
+
+    /// Starts the stubs. `runs`: folder of run directories.
+    pub(crate) fn prepare(&self, loaded: Loaded, runs: PathBuf) -> anyhow::Result<PreparedRun> {
         let secrets = loaded.plan.all_secrets();
         let observers = session::observers(&loaded.plan);
         let observers = observers.map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
         let printed = PrintedLines::new();
         let sender = printed.sender();
         let loaded = Arc::new(loaded);
-        let hiding = |error: ScriptError| error.hiding(&secrets);
-        let stubs = start_stubs(&loaded, &sender).map_err(hiding)?;
+        let stubs = start_stubs(&loaded, &sender).map_err(|error| error.hiding(&secrets))?;
         let session = Session {
             observers,
             stubs,
@@ -46,23 +70,45 @@ impl ScriptRun<'_> {
             script: Some(loaded.digest()),
             workers: self.workers,
             tags: self.tags.to_vec(),
-            folder: output.runs.clone(),
+            folder: runs,
             printed,
-            finds_early: output.live,
+            finds_early: false,
         };
-        let own = |summary: &str| {
-            let files = loaded.summarize(summary).map_err(hiding)?;
-            Ok(files.into_iter().map(|(file, text)| (file, secrets.hide(&text).into_owned())).collect())
-        };
-        let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own) };
-        let exit = run.perform(session, |context: &WorkerContext| {
-            ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())
-        })?;
-        for Collected { path, rows } in loaded.finish_collections().map_err(hiding)? {
-            writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", secrets.hide(&path.display().to_string()))?;
-        }
-        Ok(exit)
+        Ok(PreparedRun { loaded, session, sender, secrets })
     }
+}
+
+/// A run of a script that could begin.
+pub(crate) struct PreparedRun {
+    loaded: Arc<Loaded>,
+    session: Session,
+    sender: LineSender,
+    secrets: Secrets,
+}
+
+impl PreparedRun {
+    /// Runs it without the surroundings of `loadstone run`.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub(crate) fn run(self, subscribers: &mut [&mut dyn Subscriber]) -> Result<FinishedRun, SessionError> {
+        let Self { loaded, session, sender, .. } = self;
+        session
+            .run(|context: &WorkerContext| ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render()), subscribers)
+    }
+}
+
+fn finish_collections(loaded: &Loaded, secrets: &Secrets) -> anyhow::Result<()> {
+    for Collected { path, rows } in loaded.finish_collections().map_err(|error| error.hiding(secrets))? {
+        writeln!(std::io::stderr(), "Collected  {} ({rows} rows)", secrets.hide(&path.display().to_string()))?;
+    }
+    Ok(())
+}
+
+/// The proxies that a test declares; they serve until they are dropped.
+pub(crate) fn start_proxies(loaded: &Loaded) -> Result<Vec<TcpProxy>, UsageError> {
+    let start = |spec| TcpProxy::start(spec).map_err(|problem| UsageError(format!("proxy.tcp(…): {problem}")));
+    loaded.proxies.iter().map(start).collect()
 }
 
 /// The stubs that a test declares; what their functions print goes to the console.

@@ -27,6 +27,7 @@ mod reference;
 mod runtimes;
 
 pub use error::ObserveError;
+pub use kinds::process::processes_on;
 pub use observation::Observation;
 pub use observer::Observer;
 pub use reference::reference;

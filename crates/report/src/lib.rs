@@ -9,6 +9,7 @@ mod build;
 pub mod comparison;
 mod document;
 mod exchange;
+pub mod experiment;
 mod failure_sample;
 mod html;
 mod json;

@@ -18,8 +18,11 @@ pub const END: &str = "end.json";
 /// What scripts and the tool had to say, as text.
 pub const CONSOLE: &str = "console.log";
 
-/// [`crate::Notes`]: what people said about the run afterwards. The only file that is changed once a run is over.
+/// [`crate::Notes`]: what people said about the run afterwards. Changed once a run is over, as [`PROOFS`] is, and no other file.
 pub const NOTES: &str = "notes.json";
+
+/// What experiments said of the run's findings, afterwards.
+pub const PROOFS: &str = "proofs.json";
 
 /// Concluded, can be deleted and rebuilt: the numbers and verdicts.
 pub const SUMMARY: &str = "summary.json";

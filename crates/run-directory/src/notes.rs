@@ -1,4 +1,4 @@
-//! What people note about a run after it is over: the only file of a run directory that changes later.
+//! What people note about a run after it is over: a file of a run directory that changes later, as that of proofs does.
 
 use std::path::Path;
 

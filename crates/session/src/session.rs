@@ -168,8 +168,8 @@ impl Session {
     }
 }
 
-/// The time of day.
-fn now() -> String {
+/// The time of day, as run directories keep it: RFC 3339 with milliseconds and zone.
+pub fn now() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 

@@ -36,7 +36,7 @@ pub(super) struct BlockSubject {
 }
 
 impl BlockSubject {
-    fn of(key: SubjectKey, (count, failed): (u64, u64), seconds: f64, times: &TimeStats) -> Self {
+    pub(super) fn of(key: SubjectKey, (count, failed): (u64, u64), seconds: f64, times: &TimeStats) -> Self {
         let at = |quantile: f64| times.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9);
         let value = |quantile: f64| at(quantile).and_then(|shown| shown.value);
         let share = |doubt: Option<f64>, value: Option<f64>| doubt.zip(value).map_or(0.0, |(doubt, value)| doubt / value);

@@ -79,23 +79,29 @@ fn row(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>], effect: f64
     let logs: Vec<f64> = numbers.iter().map(|(first, other)| (other / first).ln()).collect();
     let sequence = Sequence::of(&logs, resolution(key, metric, pairs));
     let mean = |of: fn(&(f64, f64)) -> f64| (numbers.iter().map(|pair| of(pair).ln()).sum::<f64>() / numbers.len() as f64).exp();
-    let doubted = pairs
-        .iter()
-        .flat_map(|(first, other)| [first, other])
-        .any(|block| block.subject(key).is_some_and(|subject| subject.doubt(metric) > effect));
-    let known =
-        ExperimentRow { from: Some(mean(|pair| pair.0)), to: Some(mean(|pair| pair.1)), change: Some(sequence.mean.exp()), ..empty };
-    if doubted {
-        return ExperimentRow { why: "the generator was late: it may have made the difference".to_owned(), ..known };
-    }
+    // What a late generator can have added to the one makes the ratio larger, to the other smaller.
+    let to_first = added(key, metric, pairs.iter().map(|pair| pair.0));
+    let to_other = added(key, metric, pairs.iter().map(|pair| pair.1));
+    let why = if to_first.max(to_other) > effect.ln_1p() / 2.0 { "the generator was late: it may have made the difference" } else { "" };
     let ends = sequence.ends();
     ExperimentRow {
-        low: ends.map(|(low, _)| low.exp()),
-        high: ends.map(|(_, high)| high.exp()),
-        ln_e: Some(sequence.ln_e()),
-        rounds_needed: rounds_needed(&sequence, effect.ln_1p()),
-        ..known
+        from: Some(mean(|pair| pair.0)),
+        to: Some(mean(|pair| pair.1)),
+        change: Some(sequence.mean.exp()),
+        low: ends.map(|(low, _)| (low - to_other).exp()),
+        high: ends.map(|(_, high)| (high + to_first).exp()),
+        ln_e: Some(sequence.nearer_to_zero(if sequence.mean > 0.0 { to_other } else { to_first }).ln_e()),
+        rounds_needed: rounds_needed(&sequence, effect.ln_1p()).filter(|_| why.is_empty()),
+        why: why.to_owned(),
+        ..empty
     }
+}
+
+/// By how much at most the generator can have raised the logarithm of a number, in the mean of its blocks.
+fn added<'b>(key: &SubjectKey, metric: ComparedMetric, blocks: impl ExactSizeIterator<Item = &'b Block>) -> f64 {
+    let count = blocks.len() as f64;
+    let doubts = blocks.filter_map(|block| block.subject(key)).map(|subject| -(1.0 - subject.doubt(metric).min(0.999)).ln());
+    doubts.sum::<f64>() / count
 }
 
 fn share_row(numbers: &[(f64, f64)], least: f64, empty: ExperimentRow) -> ExperimentRow {
@@ -152,7 +158,7 @@ fn judge(row: &mut ExperimentRow, different: bool, effect: f64) {
             row.why = "the rounds so far carry neither a change nor that there is none".to_owned();
         }
     } else {
-        row.rounds_needed = None;
+        (row.rounds_needed, row.why) = (None, String::new());
     }
 }
 
@@ -177,7 +183,11 @@ fn headline(verdict: ComparisonVerdict, subjects: &[ExperimentSubject], effect: 
         moved.sort_by_key(|(_, row)| row.metric == ComparedMetric::Rate);
         moved.iter().map(|(subject, row)| row_in_words(subject, row)).collect::<Vec<_>>().join(", ")
     };
-    let untold = || deciding().filter(|(_, row)| row.verdict == RowVerdict::CannotTell);
+    let untold = || {
+        let mut open: Vec<_> = deciding().filter(|(_, row)| row.verdict == RowVerdict::CannotTell).collect();
+        open.sort_by_key(|(_, row)| row.metric == ComparedMetric::Rate);
+        open.into_iter()
+    };
     match verdict {
         ComparisonVerdict::Better => told(RowVerdict::Better),
         ComparisonVerdict::Worse => told(RowVerdict::Worse),
@@ -227,4 +237,75 @@ fn factor(value: f64) -> String {
 /// As somebody set it: `10 %`.
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", units::number((share * 1e6).round() / 1e4))
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics::{SeriesKey, SeriesKind};
+
+    use super::super::block::BlockSubject;
+    use super::super::model::BlockRecord;
+    use super::*;
+    use crate::{Grade, TimeStats};
+
+    fn key() -> SubjectKey {
+        SubjectKey { kind: SubjectKind::Request, series: Some(SeriesKey::new(SeriesKind::Request, "Buy", "Buy")) }
+    }
+
+    /// A block with this mean, of which the generator may have added a part.
+    fn block(mean: f64, doubt: f64) -> Block {
+        let times = TimeStats { count: 100, mean: Some(mean), mean_doubt: Some(doubt), ..TimeStats::default() };
+        let record = BlockRecord { round: 0, value: String::new(), run: String::new(), grade: Grade::Valid };
+        Block { record, subjects: vec![BlockSubject::of(key(), (100, 0), 10.0, &times)] }
+    }
+
+    fn mean_row(first: f64, other: f64, (to_first, to_other): (f64, f64)) -> ExperimentRow {
+        let blocks: Vec<(Block, Block)> = (0..4)
+            .map(|round| 1.0 + 0.01 * f64::from(round))
+            .map(|mood| (block(first * mood, to_first), block(other / mood, to_other)))
+            .collect();
+        let pairs: Vec<Pair<'_>> = blocks.iter().map(|(first, other)| (first, other)).collect();
+        let deciding = Deciding(vec![(key(), ComparedMetric::Mean)]);
+        let contrast = of(("a", "b"), &pairs, &deciding, 0.1);
+        contrast.subjects[0].rows.iter().find(|row| row.decides).unwrap().clone()
+    }
+
+    #[test]
+    fn a_late_generator_widens_the_interval_and_weakens_the_evidence_where_it_can_have_worked() {
+        let sure = mean_row(0.1, 0.2, (0.0, 0.0));
+        assert_eq!(sure.verdict, RowVerdict::Worse);
+        // The slower side may be half the generator's: then there is nothing left.
+        let doubted = mean_row(0.1, 0.2, (0.0, 0.1));
+        assert_eq!(doubted.verdict, RowVerdict::CannotTell);
+        assert!(doubted.low.unwrap() < 1.0 && doubted.high == sure.high && doubted.why.contains("late"), "{doubted:?}");
+        // What it added to the quicker side can only hide how much slower the other is.
+        let hidden = mean_row(0.1, 0.2, (0.05, 0.0));
+        assert_eq!((hidden.verdict, hidden.low), (RowVerdict::Worse, sure.low));
+        assert!(hidden.high > sure.high);
+    }
+
+    #[test]
+    fn it_is_told_as_people_say_it() {
+        let (row, subject) = (mean_row(0.120, 0.041, (0.0, 0.0)), key());
+        let subject = ExperimentSubject {
+            kind: subject.kind,
+            name: "Check out".to_owned(),
+            scenario: String::new(),
+            group: String::new(),
+            rows: Vec::new(),
+        };
+        let said = row_in_words(&subject, &row);
+        assert!(said.starts_with("mean of \"Check out\" 122 ms → 40.4 ms (×0.33, 0."), "{said}");
+        let rate = ExperimentRow {
+            metric: ComparedMetric::Rate,
+            from: Some(98.1),
+            to: Some(159.0),
+            change: Some(1.62),
+            low: Some(1.58),
+            high: Some(1.66),
+            ..row
+        };
+        let all = ExperimentSubject { kind: SubjectKind::All, ..subject };
+        assert_eq!(row_in_words(&all, &rate), "throughput 98.1/s → 159/s (+62.0 %, +58.0 to +66.0)");
+    }
 }

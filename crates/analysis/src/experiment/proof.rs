@@ -20,6 +20,12 @@ fn singular(word: &str) -> String {
     word.strip_suffix('s').filter(|stem| stem.len() >= 3).map(str::to_owned).unwrap_or(word)
 }
 
+impl FindingProof {
+    pub fn is_about(&self, finding: &Finding) -> bool {
+        (&self.rule, &self.claim) == (&finding.rule, &finding.claim)
+    }
+}
+
 /// Proved: with more room, or less delay, what the finding explains is better. Refuted: with more room it is surely not.
 pub(super) fn of(finding: &Finding, settings: &TrialSettings, contrasts: &[KnobContrast]) -> FindingProof {
     let judged: Vec<(ProofState, String)> =

@@ -44,7 +44,11 @@ fn one(key: &SubjectKey, metric: SensitivityMetric, delays: &[f64], rounds: &[Ve
     let span = delays.iter().fold(0.0_f64, |most, delay| most.max((delay - delays[0]).abs()));
     let largest = heights.iter().flatten().fold(0.0_f64, |most, height| most.max(height.abs()));
     let sequence = Sequence::of(&slopes, RESOLUTION * largest / span);
-    let ends = sequence.ends();
+    // What a late generator can have added to any block tilts the line so far at most.
+    let doubt =
+        |block: &&Block| block.subject(key).map_or(0.0, |subject| subject.doubt(measured) * subject.number(measured).unwrap_or(0.0));
+    let tilt = rounds.iter().map(|round| round.iter().map(doubt).fold(0.0, f64::max)).sum::<f64>() / (rounds.len() as f64 * span);
+    let ends = sequence.ends().map(|(low, high)| (low - tilt, high + tilt));
     let mut found = Sensitivity {
         kind: key.kind,
         name: key.name().to_owned(),

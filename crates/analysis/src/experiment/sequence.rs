@@ -36,6 +36,11 @@ impl Sequence {
         half(self.count, self.deviation)
     }
 
+    /// With so much of the mean explained by something else.
+    pub(super) fn nearer_to_zero(&self, by: f64) -> Self {
+        Self { mean: self.mean.signum() * (self.mean.abs() - by).max(0.0), ..*self }
+    }
+
     pub(super) fn ends(&self) -> Option<(f64, f64)> {
         self.half().map(|half| (self.mean - half, self.mean + half))
     }

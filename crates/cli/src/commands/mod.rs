@@ -3,6 +3,7 @@
 mod compare;
 mod completions;
 mod demo;
+mod experiment;
 mod export;
 mod init;
 mod inspect;
@@ -58,6 +59,8 @@ commands! {
     Show(show::ShowArgs),
     /// Say whether a run is better or worse than another, and fail where it is worse than allowed.
     Compare(compare::CompareArgs),
+    /// Turn a knob of the system there and back in short blocks of load, and say what hangs on it.
+    Experiment(experiment::ExperimentArgs),
     /// Write the report of a run again, even if it was cut short.
     Report(report::ReportArgs),
     /// Write a run's measurements as CSV, JSON lines or Parquet.

@@ -23,7 +23,7 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError, hiding, unreachable};
 use crate::flags::{NetworkArgs, ParameterArgs};
 use crate::interrupt;
-use crate::script_run::console_text;
+use crate::script_run::{console_text, start_proxies};
 use aftermath::Aftermath;
 
 /// After this time, the load ends for a scenario that loops for ever (a paced one).
@@ -57,6 +57,7 @@ impl TryArgs {
 fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secrets) -> anyhow::Result<Exit> {
     let plan = Arc::new(once_each(&loaded.plan, args.scenario.as_deref())?);
     let loaded = Arc::new(loaded);
+    let _proxies = start_proxies(&loaded)?;
     let stub_secrets = secrets.clone();
     let print: StubConsole = Box::new(move |line| say(&stub_secrets.hide(&format!("[stub] {}", line.text))));
     let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?.map(Rc::new);

@@ -29,7 +29,7 @@ impl StoredRunArgs {
     pub(crate) fn read(&self) -> anyhow::Result<(PathBuf, Run, Summary)> {
         let directory = self.directory()?;
         let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = analysis::conclude(&run);
+        let summary = Summary { proofs: crate::experiment::proofs(&directory)?, ..analysis::conclude(&run) };
         Ok((directory, run, summary))
     }
 

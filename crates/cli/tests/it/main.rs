@@ -12,6 +12,7 @@ mod data;
 mod ending;
 mod events;
 mod exchange;
+mod experiment;
 mod flows;
 mod harness;
 mod labs;

@@ -5,7 +5,7 @@ mod host;
 mod json;
 mod mysql;
 mod postgres;
-mod process;
+pub(crate) mod process;
 mod prometheus;
 mod redis_info;
 mod sql;

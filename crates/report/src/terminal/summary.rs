@@ -1,6 +1,6 @@
 //! The summary at the end of a run, made to be read in ten seconds: can it be trusted, did it pass, why, and the numbers.
 
-use analysis::{Confidence, Finding, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
+use analysis::{Confidence, Finding, FindingProof, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
 use super::columns::TimeColumns;
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
@@ -31,7 +31,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
         headline(summary, closing, style),
         validity(&summary.verdict.validity, style),
         thresholds(&summary.verdict.thresholds, style),
-        findings(&summary.verdict.findings, style),
+        findings(&summary.verdict.findings, &summary.proofs, style),
         tables::times(summary, &closing.columns, style),
         flows::flows(summary, style),
         metrics::metrics(summary, style),
@@ -141,7 +141,7 @@ fn thresholds(results: &[ThresholdResult], style: &Style) -> String {
     out
 }
 
-fn findings(findings: &Findings, style: &Style) -> String {
+fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> String {
     if findings.findings.is_empty() {
         return if findings.remark.is_empty() { String::new() } else { hang("Findings: ", 10, &findings.remark, style.width) };
     }
@@ -151,6 +151,10 @@ fn findings(findings: &Findings, style: &Style) -> String {
         out.push_str(&hang(&lead, width_of(&lead), &claim(finding), style.width));
         for evidence in &finding.evidence {
             out.push_str(&hang("     · ", 7, &evidence.text, style.width));
+        }
+        for proof in proofs.iter().filter(|proof| proof.is_about(finding)) {
+            let said = format!("{} by turning \"{}\": {}", proof.state.word(), proof.knob, proof.because);
+            out.push_str(&hang("     = ", 7, &said, style.width));
         }
         if !finding.next.is_empty() {
             out.push_str(&hang("     → ", 7, &finding.next, style.width));

@@ -330,7 +330,7 @@ pub(crate) fn summary() -> Summary {
         tagged: Vec::new(),
         errors: Vec::new(),
         resources: Vec::new(),
-        spans: Vec::new(),
+        proofs: Vec::new(),
         signals: Vec::new(),
         changes: Vec::new(),
         verdict: Verdict {

@@ -140,6 +140,12 @@ impl SignalReader for Process {
     }
 }
 
+/// Ids of the processes that listen on a TCP port of this machine, and of all that descend from them.
+pub fn processes_on(port: u16) -> Vec<u32> {
+    let table = ProcessTable::read();
+    table.with_descendants(&table.listening_on(port, &sockets::tcp()))
+}
+
 impl Process {
     fn new(which: Which) -> Self {
         let tally = ProcessTotal::default;

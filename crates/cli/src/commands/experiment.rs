@@ -1,0 +1,264 @@
+//! `loadstone experiment`: is that really the cause?
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use analysis::{ComparisonVerdict, Experiment, ExperimentStop, Finding};
+use anyhow::Context;
+use clap::Args;
+use report::terminal::Style;
+use script::{Inputs, Knob, Loaded};
+use session::SessionError;
+use stub::demo::{DemoOptions, DemoShop};
+
+use crate::command_run::scratch_folder;
+use crate::conclusion_files::short_path;
+use crate::context::CommandContext;
+use crate::exit::{self, Exit, UsageError};
+use crate::experiment::{self, ExperimentEnd, ExperimentRun};
+use crate::flags::{self, NetworkArgs, ParameterArgs};
+use crate::gate;
+use crate::script_run::ScriptRun;
+
+/// In place of a file: the built-in shop.
+const DEMO: &str = "demo";
+const DEMO_TEST: &str = include_str!("../../../../examples/experiment.load.ts");
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loadstone experiment demo
+  loadstone experiment shop.load.ts --knob pool --measure 'p95 of Check out'
+  loadstone experiment shop.load.ts --finding 1
+
+Exit codes: 0 decided, 4 undecided, 130 interrupted; the others as everywhere.")]
+pub(crate) struct ExperimentArgs {
+    /// A test (*.load.ts) that declares a knob, or `demo` for the built-in shop.
+    #[arg(value_name = "FILE")]
+    file: String,
+    /// Which knob to turn; needed where the test has several.
+    #[arg(long, value_name = "NAME")]
+    knob: Option<String>,
+    /// Length of a block of load under one value.
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    block: String,
+    /// Rounds at most, each with a block for every value. It ends sooner when it is decided.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    rounds: usize,
+    /// Relative change below which nobody cares.
+    #[arg(long, value_name = "SHARE", default_value = "10%")]
+    effect: String,
+    /// What decides: 'p95 of Check out', 'rate', 'mean of Search'.  [default: throughput, and p95 of the requests that take most of the time]
+    #[arg(long, value_name = "METRIC [of NAME]")]
+    measure: Option<String>,
+    /// Put a finding of an earlier run to the test, by its number: turn the knob that it names.
+    #[arg(long, value_name = "N")]
+    finding: Option<usize>,
+    /// The run whose finding it is.
+    #[arg(long, value_name = "RUN", default_value = "latest", requires = "finding")]
+    run: String,
+    /// Only put the knob to its first value: after an experiment that could not do so itself.
+    #[arg(long, conflicts_with_all = ["finding", "json", "markdown"])]
+    put_back: bool,
+    #[command(flatten)]
+    params: ParameterArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
+    #[command(flatten)]
+    folder: flags::RunsFolderArgs,
+    /// Threads that generate the load.  [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Seed of the first round's draws; overrides the test's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print the experiment as JSON (experiment.json) instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Also write it as Markdown here.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// No progress; only the result.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl ExperimentArgs {
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        let mut inputs = self.params.inputs()?;
+        inputs.seed = self.seed;
+        if self.file != DEMO || Path::new(DEMO).exists() {
+            return self.perform_file(context, Path::new(&self.file), &self.file, inputs);
+        }
+        let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
+        let folder = scratch_folder()?;
+        let file = folder.path().join("experiment.load.ts");
+        std::fs::write(&file, DEMO_TEST).with_context(|| format!("cannot write {}", file.display()))?;
+        inputs.parameters.push(("target".to_owned(), shop.url()));
+        if !self.quiet {
+            let _ = writeln!(
+                std::io::stderr(),
+                "A small shop listens on {}. Twelve buyers loop; its checkouts share a pool of four database connections.\n\
+                 Is it the pool? Loadstone turns it to eight and back.\n",
+                shop.url()
+            );
+        }
+        self.perform_file(context, &file, "experiment.load.ts", inputs)
+    }
+
+    fn perform_file(&self, context: &CommandContext, path: &Path, shown: &str, inputs: Inputs) -> anyhow::Result<Exit> {
+        let script = ScriptRun {
+            path,
+            shown,
+            inputs,
+            workers: self.workers.unwrap_or_else(session::cores).max(1),
+            tags: &[],
+            network: &self.network,
+        };
+        let loaded = script.load()?;
+        let secrets = loaded.plan.all_secrets();
+        self.experiment(context, script, loaded).map_err(|error| exit::hiding(&secrets, error))
+    }
+
+    fn experiment(&self, context: &CommandContext, script: ScriptRun<'_>, loaded: Loaded) -> anyhow::Result<Exit> {
+        let about = self.about(&loaded.plan.name)?;
+        let knob = self.chosen(&loaded, about.as_ref().map(|(_, finding)| finding))?;
+        if self.put_back {
+            experiment::put_back(&loaded, knob)?;
+            writeln!(std::io::stderr(), "\"{}\" is put back to {}.", knob.name, knob.values[0].label)?;
+            return Ok(Exit::Passed);
+        }
+        let experiment = ExperimentRun {
+            // The demo's shop ends with this process.
+            puts_back: (script.path == Path::new(&self.file)).then(|| self.putting_back(&knob.name)),
+            script,
+            knob: knob.clone(),
+            loaded,
+            block_seconds: self.block_seconds()?,
+            rounds_max: self.rounds.next_multiple_of(2),
+            effect: self.effect()?,
+            measure: self.measure()?,
+            finding: about.as_ref().map(|(_, finding)| finding.clone()),
+            runs: self.folder.runs.clone(),
+            quiet: self.quiet || self.json,
+        };
+        let ExperimentEnd { experiment, record, failure } = experiment.perform()?;
+        if let (Some((run, _)), Some(proof)) = (&about, &experiment.proof) {
+            record.put_beside(run, proof)?;
+        }
+        self.show(&experiment, record.directory(), context)?;
+        match failure {
+            Some(failure) if failure.chain().any(|cause| matches!(cause.downcast_ref(), Some(SessionError::Unreachable(_)))) => {
+                writeln!(std::io::stderr(), "error: {failure:#}")?;
+                Ok(Exit::Unreachable)
+            }
+            Some(failure) => Err(failure),
+            None => Ok(exit_of(&experiment)),
+        }
+    }
+
+    fn putting_back(&self, knob: &str) -> Vec<String> {
+        let words = ["experiment", &self.file, "--put-back", "--knob", knob].map(str::to_owned);
+        words.into_iter().chain(self.params.params.iter().flat_map(|given| ["-p".to_owned(), given.clone()])).collect()
+    }
+
+    /// The finding that is put to the test, and the run that made it.
+    fn about(&self, test: &str) -> anyhow::Result<Option<(PathBuf, Finding)>> {
+        let Some(number) = self.finding else { return Ok(None) };
+        let directory = flags::find(&self.folder.runs, &self.run)?;
+        let run = run_directory::Reader::open(&directory).and_then(run_directory::Reader::run)?;
+        if run.plan.name != test {
+            let problem =
+                format!("--finding: {} is a run of \"{}\", not of \"{test}\": name another with --run", directory.display(), run.plan.name);
+            return Err(UsageError(problem).into());
+        }
+        let mut findings = analysis::conclude(&run).verdict.findings.findings;
+        if number == 0 || number > findings.len() {
+            let problem =
+                format!("--finding {number}: the run {} has {}", directory.display(), units::counted(findings.len() as u64, "finding"));
+            return Err(UsageError(problem).into());
+        }
+        Ok(Some((directory, findings.swap_remove(number - 1))))
+    }
+
+    fn chosen<'l>(&self, loaded: &'l Loaded, finding: Option<&Finding>) -> Result<&'l Knob, UsageError> {
+        let names = || loaded.knobs.iter().map(|knob| format!("\"{}\"", knob.name)).collect::<Vec<_>>().join(", ");
+        if loaded.knobs.is_empty() {
+            let remedy =
+                "declare one: knob(\"pool\", { values: [5, 10], apply: (size) => ({ command: `…${size}…` }) }); see docs/experiment.md";
+            return Err(UsageError(format!("the test has no knob to turn: {remedy}")));
+        }
+        if let Some(name) = &self.knob {
+            let known: Vec<&str> = loaded.knobs.iter().map(|knob| knob.name.as_str()).collect();
+            return loaded.knobs.iter().find(|knob| knob.name == *name).ok_or_else(|| {
+                UsageError(format!("--knob: there is no knob \"{name}\"{}; the test has {}", units::did_you_mean(name, &known), names()))
+            });
+        }
+        if let Some(finding) = finding {
+            let named: Vec<&Knob> = loaded.knobs.iter().filter(|knob| analysis::names_knob(finding, &knob.name)).collect();
+            return match named[..] {
+                [knob] => Ok(knob),
+                _ => Err(UsageError(format!(
+                    "--finding: \"{}\" names {} of the test's knobs ({}): say which it is about with --knob",
+                    finding.claim,
+                    if named.is_empty() { "none" } else { "several" },
+                    names()
+                ))),
+            };
+        }
+        match &loaded.knobs[..] {
+            [knob] => Ok(knob),
+            _ => Err(UsageError(format!("the test has several knobs ({}): choose one with --knob", names()))),
+        }
+    }
+
+    fn block_seconds(&self) -> Result<u64, UsageError> {
+        let ns = units::duration::parse(&self.block).map_err(|problem| UsageError(format!("--block: {problem}")))?;
+        let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
+        if rest > 0 || seconds < 4 {
+            return Err(UsageError(format!("--block: {} is not a whole number of seconds of at least four", self.block)));
+        }
+        Ok(seconds)
+    }
+
+    fn effect(&self) -> Result<f64, UsageError> {
+        let share = units::share::parse(&self.effect).map_err(|problem| UsageError(format!("--effect: {problem}")))?;
+        if share > 0.0 && share < 1.0 { Ok(share) } else { Err(UsageError("--effect: give a share above 0 % and below 100 %".to_owned())) }
+    }
+
+    fn measure(&self) -> Result<Option<(analysis::ComparedMetric, Option<String>)>, UsageError> {
+        let Some(text) = &self.measure else { return Ok(None) };
+        let known = ["rate", "failures", "mean", "p50", "p95", "p99"];
+        // The language of --fail-if, without what is worse.
+        let gate = gate::parse(&format!("{text} worse")).ok();
+        let read = gate.and_then(|gate| Some((gate.metric?, gate.name))).filter(|(metric, _)| known.contains(&metric.name()));
+        read.map(Some)
+            .ok_or_else(|| UsageError(format!("--measure: \"{text}\" is none of {}, with `of NAME` for one request", known.join(", "))))
+    }
+
+    fn show(&self, experiment: &Experiment, directory: &Path, context: &CommandContext) -> anyhow::Result<()> {
+        let mut out = std::io::stdout();
+        if self.json {
+            out.write_all(report::experiment::json(experiment).as_bytes())?;
+        } else {
+            let style = Style::detect(context.color, out.is_terminal());
+            write!(out, "{}\nRecord  {}\n", report::experiment::terminal(experiment, &style), short_path(directory))?;
+        }
+        if let Some(path) = &self.markdown {
+            std::fs::write(path, report::experiment::markdown(experiment)).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn exit_of(experiment: &Experiment) -> Exit {
+    match experiment.stop {
+        ExperimentStop::Interrupted => Exit::Interrupted,
+        _ if experiment.contrasts.iter().all(|contrast| contrast.verdict != ComparisonVerdict::CannotTell)
+            && !experiment.contrasts.is_empty() =>
+        {
+            Exit::Passed
+        }
+        _ => Exit::Invalid,
+    }
+}

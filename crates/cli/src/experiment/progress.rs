@@ -1,0 +1,82 @@
+//! How far an experiment is, on standard error.
+
+use std::io::{IsTerminal, Write};
+
+use analysis::{KnobContrast, NextBlock, Trial};
+use session::{RunEvent, RunRequests, Subscriber, SubscriberError};
+
+/// Ignores errors: an experiment does not depend on its terminal.
+pub(super) struct ExperimentProgress {
+    quiet: bool,
+    /// A line is drawn over and over; in a pipe, only rounds are told.
+    redraws: bool,
+    block_seconds: u64,
+    /// What is going on now, before the seconds.
+    now: String,
+    left: String,
+}
+
+impl ExperimentProgress {
+    pub(super) fn new(quiet: bool, block_seconds: u64) -> Self {
+        let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+        let redraws = std::io::stderr().is_terminal() && !ci && !quiet;
+        Self { quiet, redraws, block_seconds, now: String::new(), left: String::new() }
+    }
+
+    pub(super) fn line(&mut self, text: &str) {
+        if !self.quiet {
+            self.erase();
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// A block is about to begin.
+    pub(super) fn block(&mut self, next: NextBlock, (knob, label): (&str, &str)) {
+        self.now = format!("round {}  {knob} {label}", next.round + 1);
+        self.draw("turning");
+    }
+
+    /// A round is over. `round_seconds`: what a round has taken so far, with its knob.
+    pub(super) fn round(&mut self, round: usize, contrasts: &[KnobContrast], trial: &Trial, round_seconds: f64) {
+        let left = trial.rounds_left() as f64 * round_seconds;
+        self.left = if left > 0.0 { format!("  (about {} left)", rough(left)) } else { String::new() };
+        let told: Vec<String> =
+            contrasts.iter().map(|contrast| format!("{} → {}: {}", contrast.from, contrast.to, contrast.headline)).collect();
+        self.line(&format!("round {round}  {}{}", told.join("; "), self.left));
+    }
+
+    pub(super) fn erase(&self) {
+        if self.redraws {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn draw(&self, what: &str) {
+        if self.redraws {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}  {what}{}", self.now, self.left);
+            let _ = std::io::stderr().flush();
+        }
+    }
+}
+
+/// To ten seconds: nobody knows better.
+pub(super) fn rough(seconds: f64) -> String {
+    units::duration::format((seconds / 10.0).ceil() as u64 * 10_000_000_000)
+}
+
+impl Subscriber for ExperimentProgress {
+    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        match event {
+            RunEvent::ConsoleLine(text) => {
+                let text = (*text).to_owned();
+                self.line(&text);
+            }
+            RunEvent::Snapshot { snapshot, .. } => {
+                let second = (snapshot.end / 1_000_000_000).min(self.block_seconds);
+                self.draw(&format!("{second} of {} s", self.block_seconds));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

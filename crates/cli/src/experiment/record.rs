@@ -1,0 +1,66 @@
+//! What was learnt, on disk: a folder with the experiment and the run of each block, and a line beside the run whose finding it was about.
+
+use std::path::{Path, PathBuf};
+
+use analysis::{Experiment, FindingProof};
+use anyhow::Context;
+use run_directory::files;
+
+/// Below the folder of runs: lists of runs do not look deeper, so that no block is taken for a run of its test.
+const FOLDER: &str = "experiments";
+const FILE: &str = "experiment.json";
+const MARKDOWN: &str = "experiment.md";
+
+/// What experiments said of the findings of a run.
+///
+/// # Errors
+/// A file that is not what was written.
+pub(crate) fn proofs(run: &Path) -> anyhow::Result<Vec<FindingProof>> {
+    let path = run.join(files::PROOFS);
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| format!("cannot read {}", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+pub(crate) struct ExperimentRecord {
+    directory: PathBuf,
+}
+
+impl ExperimentRecord {
+    /// Makes `experiments/TIME-TEST-KNOB` in the folder of runs.
+    pub(crate) fn create(runs: &Path, test: &str, knob: &str) -> anyhow::Result<Self> {
+        let time: String = session::now().chars().take("2026-11-20T18:30:05".len()).map(|c| if c == ':' { '-' } else { c }).collect();
+        let plain =
+            |text: &str| -> String { text.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect() };
+        let directory = runs.join(FOLDER).join(format!("{time}-{}-{}", plain(test), plain(knob)));
+        std::fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
+        Ok(Self { directory })
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// What is known so far, in place of what was.
+    pub(crate) fn write(&self, experiment: &Experiment) -> anyhow::Result<()> {
+        for (file, text) in [(FILE, report::experiment::json(experiment)), (MARKDOWN, report::experiment::markdown(experiment))] {
+            run_directory::Writer::conclusion(&self.directory, file, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Adds what became of a finding to the run that made it.
+    pub(crate) fn put_beside(&self, run: &Path, proof: &FindingProof) -> anyhow::Result<()> {
+        let mut proofs = proofs(run)?;
+        proofs.retain(|known| (&known.rule, &known.claim, &known.knob) != (&proof.rule, &proof.claim, &proof.knob));
+        proofs.push(FindingProof { experiment: self.id(), ..proof.clone() });
+        run_directory::Writer::conclusion(run, files::PROOFS, &serde_json::to_vec_pretty(&proofs)?)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! The loop: turn, load, read, until it is decided; then back to the first value.
+
+use std::path::PathBuf;
+
+use analysis::{ExperimentStop, Finding, Grade, KnobScale, NextBlock, Trial, TrialSettings, TrialValue};
+use metrics::clock::Monotonic;
+use plan::TestPlan;
+use script::{Knob, KnobChange, Loaded};
+use session::{LoadEnding, SessionError, StopReason};
+
+use super::guardian::Guardian;
+use super::progress::{ExperimentProgress, rough};
+use super::record::ExperimentRecord;
+use super::turn::TurnedKnob;
+use crate::exit::UsageError;
+use crate::script_run::{self, ScriptRun};
+use crate::series::{Interrupts, Series};
+
+/// An experiment as it is asked for.
+pub(crate) struct ExperimentRun<'a> {
+    pub(crate) script: ScriptRun<'a>,
+    /// The same file, read once.
+    pub(crate) loaded: Loaded,
+    pub(crate) knob: Knob,
+    pub(crate) block_seconds: u64,
+    pub(crate) rounds_max: usize,
+    pub(crate) effect: f64,
+    pub(crate) measure: Option<(analysis::ComparedMetric, Option<String>)>,
+    pub(crate) finding: Option<Finding>,
+    /// Folder of run directories.
+    pub(crate) runs: PathBuf,
+    pub(crate) quiet: bool,
+    /// Arguments of this binary that put the knob back, should this process be killed.
+    pub(crate) puts_back: Option<Vec<String>>,
+}
+
+/// How it went.
+pub(crate) struct ExperimentEnd {
+    pub(crate) experiment: analysis::Experiment,
+    pub(crate) record: ExperimentRecord,
+    /// What broke it; what was learnt until then is kept.
+    pub(crate) failure: Option<anyhow::Error>,
+}
+
+/// Puts a knob to its first value, and nothing else.
+pub(crate) fn put_back(loaded: &Loaded, knob: &Knob) -> anyhow::Result<()> {
+    TurnedKnob::new(knob.clone(), loaded.folder().to_owned(), Vec::new(), loaded.plan.all_secrets())?.put_back()
+}
+
+impl ExperimentRun<'_> {
+    pub(crate) fn perform(self) -> anyhow::Result<ExperimentEnd> {
+        let duration_ns = self.block_seconds * 1_000_000_000;
+        self.loaded.plan.steady_load(duration_ns).map_err(|problem| UsageError(problem.to_string()))?;
+        let secrets = self.loaded.plan.all_secrets();
+        let interrupts = Interrupts::listen()?;
+        let proxies = script_run::start_proxies(&self.loaded)?;
+        let record = ExperimentRecord::create(&self.runs, &self.loaded.plan.name, &self.knob.name)?;
+        let guardian = self.puts_back.as_ref().map(|arguments| Guardian::start(arguments)).transpose()?;
+        let mut turned = TurnedKnob::new(self.knob.clone(), self.loaded.folder().to_owned(), proxies, secrets)?;
+        let series = Series { script: self.script.clone(), folder: record.directory().to_owned(), interrupts: interrupts.clone() };
+        let mut blocks = Blocks {
+            asked: &self,
+            trial: Trial::new(self.settings()),
+            series,
+            progress: ExperimentProgress::new(self.quiet, self.block_seconds),
+            interrupts,
+        };
+        let ended = blocks.run(&mut turned, &record);
+        blocks.progress.erase();
+        let restored = turned.restore();
+        guardian.into_iter().for_each(Guardian::dismiss);
+        let stop = match &ended {
+            Ok(()) if blocks.interrupts.heard() && blocks.trial.stop() == ExperimentStop::Running => Some(ExperimentStop::Interrupted),
+            Ok(()) => None,
+            Err(problem) => Some(ExperimentStop::Failed(format!("{problem:#}"))),
+        };
+        let experiment = blocks.trial.experiment(stop);
+        record.write(&experiment)?;
+        let failure = match (ended, restored) {
+            (Ok(()), restored) => restored.map_err(|problem| problem.context(self.not_put_back())).err(),
+            (Err(problem), Ok(())) => Some(problem),
+            (Err(problem), Err(more)) => Some(problem.context(format!("{}: {more:#}", self.not_put_back()))),
+        };
+        Ok(ExperimentEnd { experiment, record, failure })
+    }
+
+    fn not_put_back(&self) -> String {
+        format!("\"{}\" was NOT put back to {}", self.knob.name, self.knob.values[0].label)
+    }
+
+    fn settings(&self) -> TrialSettings {
+        TrialSettings {
+            test: self.loaded.plan.name.clone(),
+            knob: self.knob.name.clone(),
+            values: self.knob.values.iter().map(|value| TrialValue { label: value.label.clone(), scale: scale(value) }).collect(),
+            block_seconds: self.block_seconds as usize,
+            rounds_max: self.rounds_max,
+            effect: self.effect,
+            measure: self.measure.clone(),
+            finding: self.finding.clone(),
+        }
+    }
+}
+
+/// Only of a delay that Loadstone itself adds is it known that it is one.
+fn scale(value: &script::KnobValue) -> KnobScale {
+    let delays = value.changes.iter().map(|change| match change {
+        KnobChange::Proxy { delay_ns, bytes_per_second: None, resets, .. } if *resets == 0.0 => Some(*delay_ns as f64 / 1e9),
+        _ => None,
+    });
+    match (delays.collect::<Option<Vec<f64>>>().as_deref(), value.amount) {
+        (Some([seconds]), _) => KnobScale::Delay(*seconds),
+        (_, Some(amount)) => KnobScale::Amount(amount),
+        _ => KnobScale::Words,
+    }
+}
+
+fn labels(knob: &Knob) -> String {
+    knob.values.iter().map(|value| value.label.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+struct Blocks<'a> {
+    asked: &'a ExperimentRun<'a>,
+    trial: Trial,
+    series: Series<'a>,
+    progress: ExperimentProgress,
+    interrupts: Interrupts,
+}
+
+impl Blocks<'_> {
+    /// Until it is decided, or interrupted.
+    fn run(&mut self, turned: &mut TurnedKnob, record: &ExperimentRecord) -> anyhow::Result<()> {
+        let knob = &self.asked.knob;
+        let clock = Monotonic::start();
+        let mut ran = 0u32;
+        let round = knob.values.len() as f64 * (self.asked.block_seconds + 1) as f64;
+        let (least, most) = (rough(4.0 * round), rough(self.asked.rounds_max as f64 * round));
+        self.progress.line(&format!("{}: {}. 4 rounds ({least}) to {} ({most})", knob.name, labels(knob), self.asked.rounds_max));
+        while let Some(next) = self.trial.next() {
+            let label = knob.values[next.value].label.as_str();
+            self.progress.block(next, (&knob.name, label));
+            let interrupts = self.interrupts.clone();
+            turned.turn(next.value, &|| interrupts.heard())?;
+            if self.interrupts.heard() {
+                return Ok(());
+            }
+            if !self.block(next, label)? {
+                return Ok(());
+            }
+            ran += 1;
+            self.told(next, record, clock.now() as f64 / 1e9 / f64::from(ran))?;
+        }
+        Ok(())
+    }
+
+    /// Whether it ran to its end.
+    fn block(&mut self, next: NextBlock, label: &str) -> anyhow::Result<bool> {
+        let asked = self.asked;
+        let duration_ns = asked.block_seconds * 1_000_000_000;
+        let seed = asked.script.inputs.seed.unwrap_or(asked.loaded.plan.options.seed) + next.round as u64;
+        let tags = [format!("{}={label}", asked.knob.name), format!("round={}", next.round + 1)];
+        let steady = |plan: &mut TestPlan| {
+            // That it can be held was checked before the first block.
+            if let Ok(load) = plan.steady_load(duration_ns) {
+                plan.load = load;
+            }
+        };
+        let ran = self.series.run(seed, &tags, steady, &mut [&mut self.progress]).map_err(|problem| match problem.downcast_ref() {
+            Some(SessionError::Unreachable(_)) => problem.context(format!("with {} {label}", asked.knob.name)),
+            _ => problem,
+        })?;
+        match ran.ending {
+            LoadEnding::Completed => {}
+            LoadEnding::Stopped(StopReason::User) => return Ok(false),
+            LoadEnding::Stopped(StopReason::Threshold(threshold)) => {
+                anyhow::bail!("with {} {label} the threshold {threshold} ended the load", asked.knob.name)
+            }
+            LoadEnding::Stopped(StopReason::SetUp(scenario)) => return Err(UsageError(format!("the set-up \"{scenario}\" threw")).into()),
+            LoadEnding::Stopped(StopReason::Failure(problem)) => anyhow::bail!(problem),
+            LoadEnding::Broke(problem) => anyhow::bail!(problem),
+        }
+        let grade = analysis::conclude(&ran.run).verdict.validity.grade;
+        if grade == Grade::Invalid {
+            self.progress.line(&format!("round {}  the measurement with {label} is INVALID; the round does not count", next.round + 1));
+        }
+        self.trial.add(ran.run, grade);
+        Ok(true)
+    }
+
+    /// After each round: what is known now, kept and told.
+    fn told(&mut self, next: NextBlock, record: &ExperimentRecord, block_seconds: f64) -> anyhow::Result<()> {
+        let values = self.asked.knob.values.len();
+        let last = if next.round % 2 == 0 { values - 1 } else { 0 };
+        if next.value != last {
+            return Ok(());
+        }
+        let experiment = self.trial.experiment(None);
+        record.write(&experiment)?;
+        self.progress.round(next.round + 1, &experiment.contrasts, &self.trial, block_seconds * values as f64);
+        let decides =
+            || experiment.contrasts.iter().flat_map(|contrast| &contrast.subjects).flat_map(|subject| &subject.rows).any(|row| row.decides);
+        if let (Some((metric, name)), false) = (&self.asked.measure, experiment.contrasts.is_empty() || decides()) {
+            let of = name.as_ref().map_or_else(String::new, |name| format!(" of \"{name}\""));
+            return Err(UsageError(format!("--measure: nothing in the blocks is the {}{of}", metric.name())).into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! Turning a knob, and turning it back whatever happens. Read [`TurnedKnob`].
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use http_client::{HttpTarget, Method, within};
+use metrics::clock::Monotonic;
+use script::{Knob, KnobChange};
+use secrets::Secrets;
+use stub::{ProxyEffects, TcpProxy};
+use tokio::runtime::Runtime;
+use url::Url;
+
+use super::{host, shell};
+
+/// Between two questions whether the system is ready.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Of an answer that refuses, the beginning.
+const ANSWER_BYTES: usize = 64 << 10;
+const ANSWER_SHOWN: usize = 200;
+
+/// A knob that is turned. Dropping it goes back to the first value, also when a panic unwinds.
+pub(super) struct TurnedKnob {
+    knob: Knob,
+    /// What its commands and files are relative to.
+    folder: PathBuf,
+    proxies: Vec<TcpProxy>,
+    runtime: Runtime,
+    secrets: Secrets,
+    /// It may be at another value than the first.
+    turned: bool,
+}
+
+impl TurnedKnob {
+    /// # Errors
+    /// Where this machine allows no event loop.
+    pub(super) fn new(knob: Knob, folder: PathBuf, proxies: Vec<TcpProxy>, secrets: Secrets) -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { knob, folder, proxies, runtime, secrets, turned: false })
+    }
+
+    /// Turns it, and waits until the system is ready. Each block begins so, also one with the value of the block before: no value may have warmer caches.
+    ///
+    /// # Errors
+    /// What did not work. The knob may be anywhere then.
+    pub(super) fn turn(&mut self, value: usize, stops: &dyn Fn() -> bool) -> anyhow::Result<()> {
+        self.turned = true;
+        self.apply(value)?;
+        self.wait_until_ready(stops)?;
+        std::thread::sleep(Duration::from_nanos(self.knob.settle_ns));
+        Ok(())
+    }
+
+    /// Goes back to the first value, if it was ever turned.
+    ///
+    /// # Errors
+    /// What did not work.
+    pub(super) fn restore(&mut self) -> anyhow::Result<()> {
+        if !std::mem::take(&mut self.turned) {
+            return Ok(());
+        }
+        self.apply(0)
+    }
+
+    /// To the first value, whether it was turned or not: after a process that was killed.
+    ///
+    /// # Errors
+    /// What did not work.
+    pub(super) fn put_back(&mut self) -> anyhow::Result<()> {
+        self.turned = true;
+        self.restore()
+    }
+
+    fn apply(&self, value: usize) -> anyhow::Result<()> {
+        let value = &self.knob.values[value];
+        let done = value.changes.iter().try_for_each(|change| self.change(change));
+        done.with_context(|| format!("cannot turn \"{}\" to {}", self.knob.name, value.label))
+    }
+
+    fn change(&self, change: &KnobChange) -> anyhow::Result<()> {
+        match change {
+            KnobChange::Command { command } => shell::run(command, &self.folder, self.knob.within_ns),
+            KnobChange::Http { http, method, headers, body } => self.runtime.block_on(self.send(http, method, headers, body)),
+            KnobChange::File { file, text } => {
+                let path = self.folder.join(file);
+                std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+            }
+            // A proxy ends with its process.
+            KnobChange::Proxy { .. } if self.proxies.is_empty() => Ok(()),
+            KnobChange::Proxy { proxy, delay_ns, bytes_per_second, resets } => {
+                let proxy = self.proxies.get(*proxy).context("the test has no such proxy")?;
+                proxy.set(ProxyEffects { delay_ns: *delay_ns, bytes_per_second: *bytes_per_second, resets: *resets });
+                Ok(())
+            }
+            KnobChange::Cpus { cpus, of } => host::allow_cpus(*cpus, of),
+            KnobChange::Paused { paused, of } => host::pause(*paused, of),
+        }
+    }
+
+    async fn send(&self, url: &str, method: &str, headers: &[(String, String)], body: &str) -> anyhow::Result<()> {
+        let status_and_text = self.call(url, method, headers, body).await;
+        let (status, text) = status_and_text.with_context(|| format!("{method} {}", self.secrets.hide(url)))?;
+        if (200..300).contains(&status) {
+            return Ok(());
+        }
+        let shown: String = text.trim().chars().take(ANSWER_SHOWN).collect();
+        bail!("{method} {} was answered with {status}: {shown}", self.secrets.hide(url))
+    }
+
+    async fn call(&self, url: &str, method: &str, headers: &[(String, String)], body: &str) -> anyhow::Result<(u16, String)> {
+        let target = HttpTarget::of(&Url::parse(url)?)?;
+        let mut request = target.request(Method::from_bytes(method.as_bytes())?, body.to_owned());
+        for (name, value) in headers {
+            request.headers_mut().append(http_client::header::HeaderName::try_from(name.as_str())?, value.parse()?);
+        }
+        let limit = Duration::from_nanos(self.knob.within_ns);
+        let answer = within(limit, async {
+            let response = target.send(request).await?;
+            let status = response.status().as_u16();
+            Ok((status, response.into_body().bytes(ANSWER_BYTES).await?))
+        });
+        let (status, bytes) = answer.await?;
+        Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn wait_until_ready(&self, stops: &dyn Fn() -> bool) -> anyhow::Result<()> {
+        let Some(url) = &self.knob.ready else { return Ok(()) };
+        let clock = Monotonic::start();
+        loop {
+            let answered = self.runtime.block_on(self.call(url, "GET", &[], ""));
+            let problem = match answered {
+                Ok((status, _)) if (200..300).contains(&status) => return Ok(()),
+                Ok((status, _)) => format!("status {status}"),
+                Err(problem) => format!("{problem:#}"),
+            };
+            if stops() {
+                return Ok(());
+            }
+            if clock.now() > self.knob.within_ns {
+                let waited = units::duration::format(self.knob.within_ns);
+                bail!("the system is not ready after {waited}: GET {}: {problem}", self.secrets.hide(url));
+            }
+            std::thread::sleep(ASK_AGAIN);
+        }
+    }
+}
+
+impl Drop for TurnedKnob {
+    fn drop(&mut self) {
+        if let Err(problem) = self.restore() {
+            // Nothing more can be done than to say so.
+            let _ = writeln!(std::io::stderr(), "error: \"{}\" was NOT put back: {problem:#}", self.knob.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use script::KnobValue;
+
+    use super::*;
+
+    fn knob(changes: impl Fn(&str) -> KnobChange) -> Knob {
+        let value = |label: &str| KnobValue { label: label.to_owned(), amount: None, changes: vec![changes(label)] };
+        Knob { name: "cache".to_owned(), values: vec![value("off"), value("on")], ready: None, within_ns: 5_000_000_000, settle_ns: 0 }
+    }
+
+    fn turned(folder: &std::path::Path, changes: impl Fn(&str) -> KnobChange) -> TurnedKnob {
+        TurnedKnob::new(knob(changes), folder.to_owned(), Vec::new(), Secrets::default()).unwrap()
+    }
+
+    fn file(label: &str) -> KnobChange {
+        KnobChange::File { file: "cache.conf".to_owned(), text: label.to_owned() }
+    }
+
+    #[test]
+    fn a_panic_puts_it_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = || std::fs::read_to_string(folder.path().join("cache.conf")).unwrap();
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let mut turned = turned(folder.path(), file);
+            turned.turn(1, &|| false).unwrap();
+            assert_eq!(read(), "on");
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }));
+        assert!(ended.is_err());
+        assert_eq!(read(), "off");
+    }
+
+    #[test]
+    fn what_was_never_turned_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(turned(folder.path(), file));
+        assert!(!folder.path().join("cache.conf").exists());
+    }
+
+    #[test]
+    fn a_command_that_fails_says_what_it_said_and_one_that_hangs_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |line: &'static str, within_ns: u64| format!("{:#}", shell::run(line, folder.path(), within_ns).unwrap_err());
+        assert!(said("echo no such pool >&2; exit 3", 5_000_000_000).ends_with("exit status: 3: no such pool"));
+        assert!(said("sleep 100", 50_000_000).contains("did not end within 50ms"));
+        // What it leaves running in the background is not waited for.
+        shell::run("sleep 5 & true", folder.path(), 5_000_000_000).unwrap();
+    }
+
+    /// A process stands still, and goes on when the knob is put back.
+    #[test]
+    fn a_paused_process_goes_on_afterwards() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        let state = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+        };
+        let becomes = |wanted: &[char]| {
+            (0..500).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                wanted.contains(&state())
+            })
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let mut turned = turned(folder.path(), |label| KnobChange::Paused { paused: label == "on", of: script::KnobTarget::Pid(pid) });
+        turned.turn(1, &|| false).unwrap();
+        assert!(becomes(&['T']), "{}", state());
+        drop(turned);
+        assert!(becomes(&['S', 'R']), "{}", state());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,127 @@
+//! What every form of an experiment writes alike.
+
+use analysis::{
+    ComparedMetric, ComparisonVerdict, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, ProofState, RowVerdict,
+    SubjectKind,
+};
+
+use crate::terminal::Paint;
+
+pub(super) fn word(verdict: ComparisonVerdict) -> (&'static str, &'static str, Paint) {
+    match verdict {
+        ComparisonVerdict::Better => ("✓", "BETTER", Paint::Good),
+        ComparisonVerdict::Same => ("=", "NO CHANGE", Paint::Bold),
+        ComparisonVerdict::Worse => ("✗", "WORSE", Paint::Bad),
+        ComparisonVerdict::Mixed => ("!", "MIXED", Paint::Doubt),
+        ComparisonVerdict::CannotTell | ComparisonVerdict::NotComparable => ("?", "UNDECIDED", Paint::Doubt),
+    }
+}
+
+pub(super) fn proof(state: ProofState) -> (&'static str, Paint) {
+    match state {
+        ProofState::Proved => ("PROVED", Paint::Good),
+        ProofState::Refuted => ("REFUTED", Paint::Bad),
+        ProofState::Undecided => ("UNDECIDED", Paint::Doubt),
+    }
+}
+
+pub(super) fn value(row: &ExperimentRow, value: Option<f64>) -> String {
+    let Some(value) = value else { return units::NONE.to_owned() };
+    match row.metric {
+        ComparedMetric::Rate => units::rate(value),
+        ComparedMetric::Failures => units::share(value),
+        _ => units::seconds(value),
+    }
+}
+
+/// `×0.34`, of shares `+1.2 points`.
+pub(super) fn change(row: &ExperimentRow) -> String {
+    row.change.map_or_else(|| units::NONE.to_owned(), |change| end(row, change))
+}
+
+pub(super) fn interval(row: &ExperimentRow) -> String {
+    match row.low.zip(row.high) {
+        Some((low, high)) => format!("{} to {}", end(row, low), end(row, high)),
+        None => units::NONE.to_owned(),
+    }
+}
+
+fn end(row: &ExperimentRow, change: f64) -> String {
+    if row.metric.is_difference() {
+        let points = 100.0 * change;
+        // A share of none is not a change of minus nothing.
+        let points = if points.abs() < 0.005 { 0.0 } else { points };
+        format!("{points:+.2} points").replace('-', "−").replace("+0.00", "0.00")
+    } else if change < 10.0 {
+        format!("×{change:.2}")
+    } else {
+        format!("×{change:.0}")
+    }
+}
+
+pub(super) fn verdict(row: &ExperimentRow, effect: f64) -> String {
+    match row.verdict {
+        RowVerdict::Better => "better".to_owned(),
+        RowVerdict::Worse => "worse".to_owned(),
+        RowVerdict::Moved => "moved".to_owned(),
+        RowVerdict::Same if row.metric.is_difference() => "same (±0.5 points)".to_owned(),
+        RowVerdict::Same => format!("same (±{})", percent(effect)),
+        RowVerdict::CannotTell => match row.rounds_needed {
+            Some(rounds) if row.change.is_some() => format!("cannot tell (needs {})", units::counted(rounds as u64, "round")),
+            _ => "cannot tell".to_owned(),
+        },
+    }
+}
+
+pub(super) fn paint(verdict: RowVerdict) -> Option<Paint> {
+    match verdict {
+        RowVerdict::Better => Some(Paint::Good),
+        RowVerdict::Worse => Some(Paint::Bad),
+        RowVerdict::Moved => Some(Paint::Doubt),
+        RowVerdict::Same => None,
+        RowVerdict::CannotTell => Some(Paint::Dim),
+    }
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", units::number((share * 1e6).round() / 1e4))
+}
+
+pub(super) fn title(subject: &ExperimentSubject) -> String {
+    let group = if subject.group.is_empty() { String::new() } else { format!("{} / ", subject.group) };
+    match subject.kind {
+        SubjectKind::All => "All requests".to_owned(),
+        SubjectKind::Group => format!("group {group}{}", subject.name),
+        SubjectKind::Scenario => format!("iterations of {}", subject.name),
+        _ => format!("{group}{}", subject.name),
+    }
+}
+
+/// Those that decide come first. Failures are shown where there are any.
+pub(super) fn shown(contrast: &KnobContrast) -> Vec<(&ExperimentSubject, Vec<&ExperimentRow>)> {
+    let worth = |row: &&ExperimentRow| {
+        row.change.is_some() && (row.metric != ComparedMetric::Failures || row.from != Some(0.0) || row.to != Some(0.0))
+    };
+    let mut shown: Vec<(&ExperimentSubject, Vec<&ExperimentRow>)> =
+        contrast.subjects.iter().map(|subject| (subject, subject.rows.iter().filter(worth).collect())).collect();
+    shown.retain(|(_, rows)| !rows.is_empty());
+    shown.sort_by_key(|(subject, _)| !subject.rows.iter().any(|row| row.decides));
+    shown
+}
+
+/// How it was done, and why it ended.
+pub(super) fn how(experiment: &Experiment) -> String {
+    let rounds = units::counted(experiment.rounds as u64, "round");
+    let why = match &experiment.stop {
+        ExperimentStop::Running => "still running".to_owned(),
+        ExperimentStop::Decided => "decided".to_owned(),
+        ExperimentStop::Limit => "the most that was allowed (--rounds)".to_owned(),
+        ExperimentStop::Interrupted => "interrupted".to_owned(),
+        ExperimentStop::Failed(problem) => format!("broke off: {problem}"),
+    };
+    format!("{rounds} with blocks of {} s, the first {} s of each left out; {why}", experiment.block_seconds, experiment.warm_up_seconds)
+}
+
+/// What the numbers promise.
+pub(super) const PROMISE: &str = "Rows marked • decide. Intervals are of 95 % and hold however often they are looked at; of the rows called different, at most 5 % \
+                                  are expected to be so by chance.";
