@@ -46,14 +46,15 @@ pub use comparison::{
 };
 pub use conclude::conclude;
 pub use experiment::{
-    BlockRecord, EXPERIMENT_EFFECT, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, FindingProof, KnobContrast, KnobScale,
-    NextBlock, ProofState, Sensitivity, SensitivityMetric, Trial, TrialSettings, TrialValue, names_knob,
+    BlockRecord, EXPERIMENT_EFFECT, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, KnobScale, KnobTrial,
+    NextBlock, Sensitivity, SensitivityMetric, TrialSettings, TrialValue, names_knob,
 };
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, Grade, RequestRow, RequestSpans,
-    ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade, ProofState,
+    RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult,
+    ThresholdState, Validity,
     ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};

@@ -5,9 +5,9 @@ use metrics::{Outcome, SeriesKey, Tags, TraceId};
 use plan::Threshold;
 use serde::{Deserialize, Serialize};
 
+use crate::FlowRow;
 use crate::own_metrics::MetricRow;
 use crate::time_stats::TimeStats;
-use crate::{FindingProof, FlowRow};
 
 /// How far a measurement can be trusted; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -99,6 +99,46 @@ pub struct Finding {
     /// What else was considered, and why it was ruled out.
     pub alternatives: Vec<String>,
     pub next: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProofState {
+    /// What the finding names was turned, and what it explains moved with it.
+    Proved,
+    /// It was turned, and nothing of that moved.
+    Refuted,
+    Undecided,
+}
+
+/// What an experiment said of a finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FindingProof {
+    pub rule: String,
+    pub claim: String,
+    pub state: ProofState,
+    pub knob: String,
+    /// One sentence.
+    pub because: String,
+    /// Id of the experiment.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub experiment: String,
+}
+
+impl ProofState {
+    pub fn word(self) -> &'static str {
+        match self {
+            ProofState::Proved => "proved",
+            ProofState::Refuted => "refuted",
+            ProofState::Undecided => "undecided",
+        }
+    }
+}
+
+impl FindingProof {
+    pub fn is_about(&self, finding: &Finding) -> bool {
+        (&self.rule, &self.claim) == (&finding.rule, &finding.claim)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

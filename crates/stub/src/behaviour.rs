@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, Places, RateLimit, Wait};
+use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, PlaceCount, RateLimit, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
 /// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
@@ -23,7 +23,7 @@ pub struct Behaviour {
     pub rate: Option<RateLimit>,
     pub concurrency: Option<Concurrency>,
     /// In place of how many `concurrency` lets in, where that may change while it serves.
-    pub places: Option<Places>,
+    pub places: Option<PlaceCount>,
     /// Shared by all responses of this endpoint. Bytes of body per second.
     pub bandwidth: Option<u64>,
     /// How the body is encoded for a client that accepts it.
@@ -126,7 +126,7 @@ impl Behaviour {
     }
 
     /// The same, with a number that may be changed while it serves.
-    pub fn places(mut self, places: Places) -> Self {
+    pub fn places(mut self, places: PlaceCount) -> Self {
         self.places = Some(places.clone());
         self.concurrency(places.get().max(1))
     }

@@ -2,14 +2,15 @@
 //!
 //! `GET /search` is slow and widely spread. `POST /checkout` holds one of four database connections for 40 ms, so it cannot pass
 //! 100 per second: above that, its callers wait in line for a connection while every other endpoint stays fast. Everything
-//! else is quick. `PUT /pool` with `{"size": 8}` changes the number of connections, as an experiment would. The answers are what a shop would say; a cart that nobody made is 404.
+//! else is quick. `PUT /pool` with `{"size": 8}` changes the number of connections, for experiments. The answers are what a shop would
+//! say; a cart that nobody made is 404.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::{Behaviour, Delay, Places, Recording, SeededRandom, Server, StubError, StubRequest, StubResponse, Wait};
+use crate::{Behaviour, Delay, PlaceCount, Recording, SeededRandom, Server, StubError, StubRequest, StubResponse, Wait};
 
 /// Products on sale; ids run from 1.
 const PRODUCTS: u64 = 200;
@@ -59,7 +60,7 @@ impl DemoShop {
             Behaviour::function(move |request| answer(&mut carts.lock().unwrap_or_else(PoisonError::into_inner), request))
         };
         let (from_ns, to_ns) = options.search_ns;
-        let pool = Places::new(options.pool.max(1));
+        let pool = PlaceCount::new(options.pool.max(1));
         let resized = pool.clone();
         let server = Server::builder()
             .listen(options.listen)
@@ -100,11 +101,11 @@ impl DemoShop {
     }
 }
 
-fn size(pool: &Places) -> StubResponse {
+fn size(pool: &PlaceCount) -> StubResponse {
     StubResponse::json(200, &json!({ "size": pool.get() }))
 }
 
-fn resize(pool: &Places, request: &StubRequest) -> StubResponse {
+fn resize(pool: &PlaceCount, request: &StubRequest) -> StubResponse {
     match request.json().unwrap_or_default()["size"].as_u64().filter(|size| (1..=1_000).contains(size)) {
         Some(wanted) => {
             pool.set(wanted as usize);

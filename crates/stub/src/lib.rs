@@ -38,7 +38,7 @@ pub use body::{BodyPace, BodySource};
 pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
 pub use error::{BehaviourError, StubError};
-pub use limit::{Concurrency, Places, RateLimit};
+pub use limit::{Concurrency, PlaceCount, RateLimit};
 pub use message::{Call, Reply, StubRequest, StubResponse};
 pub use proxy::{ProxyEffects, ProxySpec, TcpProxy};
 pub use random::SeededRandom;

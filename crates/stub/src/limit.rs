@@ -30,9 +30,9 @@ pub struct Concurrency {
 
 /// How many requests an endpoint serves at once, to be changed while it serves. Cheap to clone; every clone is the same number.
 #[derive(Debug, Clone)]
-pub struct Places(Arc<AtomicUsize>);
+pub struct PlaceCount(Arc<AtomicUsize>);
 
-impl Places {
+impl PlaceCount {
     pub fn new(most: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(most)))
     }
@@ -83,7 +83,7 @@ pub(crate) struct Gate {
 }
 
 struct GateInner {
-    most: Places,
+    most: PlaceCount,
     limit: Concurrency,
     inside: Cell<usize>,
     waiting: RefCell<VecDeque<oneshot::Sender<Permit>>>,
@@ -101,8 +101,8 @@ pub(crate) struct GateFull;
 
 impl Gate {
     /// `most`: in place of the limit's, where it may change.
-    pub(crate) fn new(limit: Concurrency, most: Option<Places>) -> Self {
-        let most = most.unwrap_or_else(|| Places::new(limit.most));
+    pub(crate) fn new(limit: Concurrency, most: Option<PlaceCount>) -> Self {
+        let most = most.unwrap_or_else(|| PlaceCount::new(limit.most));
         Self { inner: Rc::new(GateInner { most, limit, inside: Cell::new(0), waiting: RefCell::default() }) }
     }
 
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn those_who_wait_get_the_places_that_are_added() {
-        let places = Places::new(1);
+        let places = PlaceCount::new(1);
         let gate = Gate::new(Concurrency { most: 1, queue_most: usize::MAX, status: 503 }, Some(places.clone()));
         let inside = Rc::new(Cell::new(0));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

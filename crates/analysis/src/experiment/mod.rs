@@ -1,10 +1,10 @@
 //! Is that really the cause? A knob is turned there and back in short blocks of one load, and what moves with it hangs on it. docs/experiment.md has the
 //! definitions, and how often it is right.
 //!
-//! Read [`Experiment`] (`model`) first, then [`Trial`]: it says which block comes next, takes what was measured in it, and knows when to stop. `warm_up` finds
-//! the seconds to leave out, `block` has the numbers of one block, `contrast` judges two values of the knob, `sequence` has the interval that may be looked at
-//! after every round, `sensitivity` what each millisecond of an added delay costs, `proof` what becomes of a finding. Deliberately absent: turning knobs,
-//! and load.
+//! Read [`Experiment`] (`model`) first, then [`KnobTrial`]: it says which block comes next, takes what was measured in it, and knows when to
+//! stop. `warm_up` finds the seconds to leave out, `block` has the numbers of one block, `contrast` judges two values of the knob, `sequence` has
+//! the interval that may be looked at after every round, `sensitivity` what each millisecond of an added delay costs, `proof` what becomes of a
+//! finding. Deliberately absent: turning knobs, and load.
 
 mod block;
 mod contrast;
@@ -12,17 +12,16 @@ mod model;
 mod proof;
 mod sensitivity;
 mod sequence;
+mod settings;
 mod trial;
 #[cfg(test)]
 mod truth;
 mod warm_up;
 
-pub use model::{
-    BlockRecord, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, FindingProof, KnobContrast, ProofState, Sensitivity,
-    SensitivityMetric,
-};
+pub use model::{BlockRecord, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, Sensitivity, SensitivityMetric};
 pub use proof::names_knob;
-pub use trial::{KnobScale, NextBlock, Trial, TrialSettings, TrialValue};
+pub use settings::{KnobScale, TrialSettings, TrialValue};
+pub use trial::{KnobTrial, NextBlock};
 
 /// Relative change below which a cause is none, unless somebody says otherwise. Larger than that of comparisons: blocks are short, and who asks for a cause
 /// does not mean 3 %.

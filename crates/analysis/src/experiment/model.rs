@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ComparedMetric, ComparisonVerdict, Grade, RowVerdict, SubjectKind};
+use crate::{ComparedMetric, ComparisonVerdict, FindingProof, Grade, RowVerdict, SubjectKind};
 
 /// What turning a knob did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,38 +135,4 @@ pub struct Sensitivity {
     pub high: Option<f64>,
     /// In words, where the interval carries it: `each ms costs "Check out" 9.8 ms (9.6 to 10.0): ten round trips`.
     pub sentence: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProofState {
-    /// What the finding names was turned, and what it explains moved with it.
-    Proved,
-    /// It was turned, and nothing of that moved.
-    Refuted,
-    Undecided,
-}
-
-/// What became of a finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FindingProof {
-    pub rule: String,
-    pub claim: String,
-    pub state: ProofState,
-    pub knob: String,
-    /// One sentence.
-    pub because: String,
-    /// Id of the experiment.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub experiment: String,
-}
-
-impl ProofState {
-    pub fn word(self) -> &'static str {
-        match self {
-            ProofState::Proved => "proved",
-            ProofState::Refuted => "refuted",
-            ProofState::Undecided => "undecided",
-        }
-    }
 }

@@ -1,9 +1,9 @@
 //! What becomes of a finding whose cause a knob turned.
 
 use super::contrast::row_in_words;
-use super::model::{ExperimentSubject, FindingProof, KnobContrast, ProofState};
-use super::trial::{KnobScale, TrialSettings};
-use crate::{Finding, RowVerdict, SubjectKind};
+use super::model::{ExperimentSubject, KnobContrast};
+use super::settings::{KnobScale, TrialSettings};
+use crate::{Finding, FindingProof, ProofState, RowVerdict, SubjectKind};
 
 /// Whether a finding speaks of the knob: a word of its name, of three letters or more, stands in what the finding says.
 pub fn names_knob(finding: &Finding, knob: &str) -> bool {
@@ -18,12 +18,6 @@ pub fn names_knob(finding: &Finding, knob: &str) -> bool {
 fn singular(word: &str) -> String {
     let word = word.to_lowercase();
     word.strip_suffix('s').filter(|stem| stem.len() >= 3).map(str::to_owned).unwrap_or(word)
-}
-
-impl FindingProof {
-    pub fn is_about(&self, finding: &Finding) -> bool {
-        (&self.rule, &self.claim) == (&finding.rule, &finding.claim)
-    }
 }
 
 /// Proved: with more room, or less delay, what the finding explains is better. Refuted: with more room it is surely not.

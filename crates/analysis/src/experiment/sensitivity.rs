@@ -8,7 +8,7 @@
 use super::block::{Block, SubjectKey};
 use super::model::{Sensitivity, SensitivityMetric};
 use super::sequence::Sequence;
-use super::trial::{KnobScale, TrialValue};
+use super::settings::{KnobScale, TrialValue};
 use crate::{ComparedMetric, SubjectKind};
 
 /// Relative to the number at hand: what a histogram resolves.

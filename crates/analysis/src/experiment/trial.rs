@@ -1,4 +1,4 @@
-//! An experiment under way: which block comes next, and whether it is decided. Read [`Trial`].
+//! An experiment under way: which block comes next, and whether it is decided. Read [`KnobTrial`].
 //!
 //! A round has one block with each value. The order turns round from one round to the next (A B, B A, …), so that a drift cancels over two of them; it
 //! stops after an even number only. Blocks of a round share their seed: the same arrivals and the same draws meet every value.
@@ -7,9 +7,10 @@ use run_directory::Run;
 
 use super::block::{self, Block, SubjectKey};
 use super::contrast::{self, Deciding};
-use super::model::{BlockRecord, Experiment, ExperimentStop, FindingProof, KnobContrast};
+use super::model::{BlockRecord, Experiment, ExperimentStop, KnobContrast};
+use super::settings::TrialSettings;
 use super::{proof, sensitivity, warm_up};
-use crate::{ComparedMetric, Finding, Grade, RowVerdict, SubjectKind};
+use crate::{ComparedMetric, Grade, RowVerdict, SubjectKind};
 
 /// Of all response times, the share from which on a request decides: nobody waits for the others.
 const SHARE_MIN: f64 = 0.1;
@@ -17,42 +18,6 @@ const SHARE_MIN: f64 = 0.1;
 const FAILURES_MIN: f64 = 0.01;
 /// Rounds that are left out before it is given up.
 const LEFT_OUT_MAX: usize = 6;
-
-/// What the knob's values mean, beyond being different.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum KnobScale {
-    /// Nothing is known.
-    Words,
-    /// More of it is more room: a size, a number of connections.
-    Amount(f64),
-    /// A delay that is added. Seconds.
-    Delay(f64),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrialValue {
-    /// As people wrote it.
-    pub label: String,
-    pub scale: KnobScale,
-}
-
-/// What is asked of an experiment.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrialSettings {
-    pub test: String,
-    pub knob: String,
-    /// At least two; the others are held against the first.
-    pub values: Vec<TrialValue>,
-    pub block_seconds: usize,
-    /// Rounds at most. Even.
-    pub rounds_max: usize,
-    /// Relative change below which nobody cares: 0.1 for 10 %.
-    pub effect: f64,
-    /// What decides, in place of the requests that take most of the time: a metric, and of which request; `None`: all together.
-    pub measure: Option<(ComparedMetric, Option<String>)>,
-    /// The finding whose cause the knob is.
-    pub finding: Option<Finding>,
-}
 
 /// The block to run next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +30,7 @@ pub struct NextBlock {
 
 /// An experiment under way.
 #[derive(Debug)]
-pub struct Trial {
+pub struct KnobTrial {
     settings: TrialSettings,
     /// Blocks of the first round, until they have shown the warm-up.
     opening: Vec<(BlockRecord, Run)>,
@@ -75,7 +40,7 @@ pub struct Trial {
     blocks: Vec<(NextBlock, Block)>,
 }
 
-impl Trial {
+impl KnobTrial {
     pub fn new(settings: TrialSettings) -> Self {
         Self { settings, opening: Vec::new(), warm_up: None, deciding: Deciding(Vec::new()), blocks: Vec::new() }
     }
@@ -88,7 +53,7 @@ impl Trial {
         if place == 0 && self.stop() != ExperimentStop::Running {
             return None;
         }
-        Some(NextBlock { round, value: if round % 2 == 0 { place } else { values - 1 - place } })
+        Some(NextBlock { round, value: if round.is_multiple_of(2) { place } else { values - 1 - place } })
     }
 
     /// What was measured in the block that was to come. `grade`: of its measurement.
@@ -124,7 +89,7 @@ impl Trial {
     pub fn stop(&self) -> ExperimentStop {
         let (rounds, left_out) = self.rounds();
         let ran = rounds.len() + left_out;
-        if ran % 2 == 0 && !rounds.is_empty() && self.contrasts(&rounds).iter().all(is_decided) {
+        if ran.is_multiple_of(2) && !rounds.is_empty() && self.contrasts(&rounds).iter().all(is_decided) {
             ExperimentStop::Decided
         } else if ran >= self.settings.rounds_max || left_out >= LEFT_OUT_MAX {
             ExperimentStop::Limit
@@ -163,7 +128,7 @@ impl Trial {
             effect: self.settings.effect,
             stop: stop.unwrap_or_else(|| self.stop()),
             sensitivities: sensitivity::of(&self.settings.values, &rounds),
-            proof: proof.map(|proof: FindingProof| proof),
+            proof,
             remarks: self.remarks(left_out),
             contrasts,
             blocks: self

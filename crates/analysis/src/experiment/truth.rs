@@ -10,8 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunEnd, RunInfo};
 
-use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, NextBlock, ProofState, Trial, TrialSettings, TrialValue};
-use crate::{ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, SubjectKind};
+use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
+use crate::{ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, SubjectKind};
 
 const BLOCK_SECONDS: usize = 10;
 const ROUNDS_MAX: usize = 12;
@@ -107,7 +107,7 @@ impl Shop {
     fn experiment(self, seed: u64) -> Experiment {
         let value = |label: f64| TrialValue { label: units::number(label), scale: KnobScale::Amount(label) };
         let delay = |seconds: f64| TrialValue { label: units::seconds(seconds), scale: KnobScale::Delay(seconds) };
-        let mut trial = Trial::new(TrialSettings {
+        let mut trial = KnobTrial::new(TrialSettings {
             test: "shop".to_owned(),
             knob: "pool".to_owned(),
             values: if self.trips > 0.0 { vec![delay(self.delay.0), delay(self.delay.1)] } else { vec![value(4.0), value(8.0)] },
@@ -203,7 +203,7 @@ fn a_pool_that_limits_is_the_cause_and_the_sentence_says_by_how_much() {
     let experiment = shop.experiment(1);
     let contrast = &experiment.contrasts[0];
     assert_eq!((&experiment.stop, contrast.verdict), (&ExperimentStop::Decided, ComparisonVerdict::Better), "{}", contrast.headline);
-    assert!(experiment.rounds % 2 == 0 && experiment.rounds >= 4, "{}", experiment.rounds);
+    assert!(experiment.rounds.is_multiple_of(2) && experiment.rounds >= 4, "{}", experiment.rounds);
     // Twelve users on four connections of 42 ms each: 96 a second, and with eight 190. What the other steps take makes it a little less.
     let of = |kind: SubjectKind, metric: ComparedMetric| {
         let subject =
@@ -234,7 +234,7 @@ fn blocks_come_in_turns() {
 #[test]
 fn rounds_with_an_invalid_block_do_not_count() {
     let shop = Shop { users: Some(12), pool: (4, 8), ..CALM };
-    let mut trial = Trial::new(TrialSettings {
+    let mut trial = KnobTrial::new(TrialSettings {
         test: "shop".to_owned(),
         knob: "pool".to_owned(),
         values: ["4", "8"].map(|label| TrialValue { label: label.to_owned(), scale: KnobScale::Words }).to_vec(),

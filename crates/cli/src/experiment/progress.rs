@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use analysis::{KnobContrast, NextBlock, Trial};
+use analysis::{KnobContrast, KnobTrial, NextBlock};
 use session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
 /// Ignores errors: an experiment does not depend on its terminal.
@@ -37,7 +37,7 @@ impl ExperimentProgress {
     }
 
     /// A round is over. `round_seconds`: what a round has taken so far, with its knob.
-    pub(super) fn round(&mut self, round: usize, contrasts: &[KnobContrast], trial: &Trial, round_seconds: f64) {
+    pub(super) fn round(&mut self, round: usize, contrasts: &[KnobContrast], trial: &KnobTrial, round_seconds: f64) {
         let left = trial.rounds_left() as f64 * round_seconds;
         self.left = if left > 0.0 { format!("  (about {} left)", rough(left)) } else { String::new() };
         let told: Vec<String> =

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::{ExperimentStop, Finding, Grade, KnobScale, NextBlock, Trial, TrialSettings, TrialValue};
+use analysis::{ExperimentStop, Finding, Grade, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
 use metrics::clock::Monotonic;
 use plan::TestPlan;
 use script::{Knob, KnobChange, Loaded};
@@ -60,7 +60,7 @@ impl ExperimentRun<'_> {
         let series = Series { script: self.script.clone(), folder: record.directory().to_owned(), interrupts: interrupts.clone() };
         let mut blocks = Blocks {
             asked: &self,
-            trial: Trial::new(self.settings()),
+            trial: KnobTrial::new(self.settings()),
             series,
             progress: ExperimentProgress::new(self.quiet, self.block_seconds),
             interrupts,
@@ -121,7 +121,7 @@ fn labels(knob: &Knob) -> String {
 
 struct Blocks<'a> {
     asked: &'a ExperimentRun<'a>,
-    trial: Trial,
+    trial: KnobTrial,
     series: Series<'a>,
     progress: ExperimentProgress,
     interrupts: Interrupts,
@@ -190,7 +190,7 @@ impl Blocks<'_> {
     /// After each round: what is known now, kept and told.
     fn told(&mut self, next: NextBlock, record: &ExperimentRecord, block_seconds: f64) -> anyhow::Result<()> {
         let values = self.asked.knob.values.len();
-        let last = if next.round % 2 == 0 { values - 1 } else { 0 };
+        let last = if next.round.is_multiple_of(2) { values - 1 } else { 0 };
         if next.value != last {
             return Ok(());
         }

@@ -26,24 +26,30 @@ export default test({{ target: "{target}", load: only.run({load}) }});
     Folder::new().file("knob.load.ts", &script)
 }
 
+const NO_KNOB: &str = r#"import { once, scenario, test } from "loadstone";
+export default test({ load: scenario("A", async () => {}).run(once()) });
+"#;
+
 fn turned(folder: &Path) -> Vec<String> {
     std::fs::read_to_string(folder.join("turned.txt")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 /// What the server says to a GET.
 fn answer(address: SocketAddr, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").unwrap();
+    let mut stream = TcpStream::connect(address).expect("the shop listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").expect("the shop reads");
     let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
+    stream.read_to_string(&mut text).expect("the shop answers");
     text
 }
 
 /// experiment.json of the only experiment.
 fn recorded(folder: &Folder) -> Value {
-    let experiments: Vec<_> = std::fs::read_dir(folder.path().join("runs/experiments")).unwrap().flatten().collect();
+    let experiments: Vec<_> =
+        std::fs::read_dir(folder.path().join("runs/experiments")).expect("a folder of experiments").flatten().collect();
     assert_eq!(experiments.len(), 1);
-    serde_json::from_slice(&std::fs::read(experiments[0].path().join("experiment.json")).unwrap()).unwrap()
+    let text = std::fs::read(experiments[0].path().join("experiment.json")).expect("its record");
+    serde_json::from_slice(&text).expect("JSON")
 }
 
 #[test]
@@ -161,7 +167,7 @@ export default test({{ target: "http://127.0.0.1:{port}", load: only.run(arrival
 #[test]
 fn what_is_wrong_is_said_before_any_load() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
-    let none = folder.file("none.load.ts", "import { once, scenario, test } from \"loadstone\";\nexport default test({ load: scenario(\"A\", async () => {}).run(once()) });\n");
+    let none = folder.file("none.load.ts", NO_KNOB);
     none.run(&["experiment", "none.load.ts"]).code(2).says("no knob to turn");
     none.run(&["experiment", "knob.load.ts", "--knob", "sise"]).code(2).says("did you mean").says("\"size\"");
     none.run(&["experiment", "knob.load.ts", "--block", "1500ms"]).code(2).says("whole number of seconds");

@@ -123,5 +123,5 @@ pub(super) fn how(experiment: &Experiment) -> String {
 }
 
 /// What the numbers promise.
-pub(super) const PROMISE: &str = "Rows marked • decide. Intervals are of 95 % and hold however often they are looked at; of the rows called different, at most 5 % \
-                                  are expected to be so by chance.";
+pub(super) const PROMISE: &str = "Rows marked • decide. Intervals are of 95 % and hold however often they are looked at; of the rows \
+                                  called different, at most 5 % are expected to be so by chance.";

@@ -66,7 +66,9 @@ export function knob(name: string, options: any): Knob {
   known(options, OPTIONS, what);
   const { values, apply } = options;
   if (!Array.isArray(values) || values.length < 2) throw new TypeError(`${what}: \`values\` are a list of two or more, the present one first`);
-  if (typeof apply !== "function") throw new TypeError(`${what}: \`apply\` is a function from a value to what is to be done: (size) => ({ command: \`…\${size}…\` })`);
+  if (typeof apply !== "function") {
+    throw new TypeError(`${what}: \`apply\` is a function from a value to what is to be done: (size) => ({ command: \`…\${size}…\` })`);
+  }
   if (new Set(values.map(String)).size < values.length) throw new TypeError(`${what}: two of its values are the same`);
   if (knobs.some((known) => known.name === name)) throw new Error(`${what} is declared twice`);
   // Only where the test is planned: users have no use for it.

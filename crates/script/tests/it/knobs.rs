@@ -16,8 +16,10 @@ fn a_function_says_what_is_done_for_each_value() {
     let source = format!(
         r#"{TEST}
 const database = proxy.tcp({{ listen: "127.0.0.1:6432", to: "127.0.0.1:5432", bandwidth: 1000 }});
-knob("pool", {{ values: [5, 10], apply: (size) => [{{ file: "pool.conf", text: `size=${{size}}` }}, {{ command: "reload" }}], ready: "http://u:pass-word@h/up" }});
-knob("mode", {{ values: ["a", "b"], within: "5s", apply: (mode) => ({{ http: "http://h/mode", json: {{ mode }}, headers: {{ authorization: "Bearer t0p-secret" }} }}) }});
+const resize = (size) => [{{ file: "pool.conf", text: `size=${{size}}` }}, {{ command: "reload" }}];
+knob("pool", {{ values: [5, 10], apply: resize, ready: "http://u:pass-word@h/up" }});
+const headers = {{ authorization: "Bearer t0p-secret" }};
+knob("mode", {{ values: ["a", "b"], within: "5s", apply: (mode) => ({{ http: "http://h/mode", json: {{ mode }}, headers }}) }});
 knob("delay", {{ values: ["0ms", "2ms"], apply: (delay) => ({{ proxy: database, delay }}) }});
 knob("cpus", {{ values: [2, "all"], apply: (cpus) => ({{ cpus, of: {{ port: 8080 }} }}) }});
 "#
