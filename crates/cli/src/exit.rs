@@ -39,8 +39,8 @@ Exit codes:
   0    passed
   1    something broke (disk full, a bug)
   2    script, parameter or usage error
-  3    a threshold failed or a script threw (run), or a step failed (try)
-  4    the measurement is invalid, no request ended, or a threshold or --fail-if is undecided
+  3    a threshold failed or a script threw (run), a step failed (try), or even the lowest load fails (capacity)
+  4    the measurement is invalid, no request ended, or a threshold, --fail-if or the capacity is undecided
   5    the target could not be reached
   6    worse than --fail-if allows (compare, run --against)
   7    a set-up failed, so the load did not run

@@ -1,5 +1,8 @@
 //! Ctrl-C: once to stop gracefully, twice to stop now.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -56,6 +59,77 @@ impl Subscriber for InterruptHandler {
     fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Started { controller, .. } = event {
             steer((*controller).clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// Ctrl-C over several runs, one after the other: it ends the one that goes on, and whoever starts the next one can ask.
+pub(crate) struct RepeatedInterrupt {
+    state: Arc<InterruptState>,
+}
+
+#[derive(Default)]
+struct InterruptState {
+    asked: AtomicBool,
+    /// Of the run that goes on.
+    controller: Mutex<Option<LoadHandle>>,
+}
+
+/// Lets it end one of the runs.
+pub(crate) struct RepeatedHandler {
+    state: Arc<InterruptState>,
+}
+
+impl RepeatedInterrupt {
+    /// # Errors
+    /// When the handler cannot be installed.
+    pub(crate) fn start() -> Result<Self, InterruptError> {
+        let state = Arc::new(InterruptState::default());
+        let shared = Arc::clone(&state);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+                    return;
+                };
+                loop {
+                    tokio::select! {
+                        received = interrupt.recv() => if received.is_none() { return },
+                        received = terminate.recv() => if received.is_none() { return },
+                    }
+                    let before = shared.asked.swap(true, Ordering::SeqCst);
+                    if let Some(controller) = &*shared.controller.lock().unwrap_or_else(PoisonError::into_inner) {
+                        controller.send(if before { LoadControl::Halt(StopReason::User) } else { LoadControl::Stop(StopReason::User) });
+                    }
+                }
+            });
+        })?;
+        Ok(Self { state })
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.state.asked.load(Ordering::SeqCst)
+    }
+
+    /// For the next run.
+    pub(crate) fn handler(&self) -> RepeatedHandler {
+        RepeatedHandler { state: Arc::clone(&self.state) }
+    }
+}
+
+impl Subscriber for RepeatedHandler {
+    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        let mut current = self.state.controller.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            RunEvent::Started { controller, .. } => {
+                *current = Some((*controller).clone());
+                if self.state.asked.load(Ordering::SeqCst) {
+                    requests.control(LoadControl::Stop(StopReason::User));
+                }
+            }
+            RunEvent::Finished { .. } => *current = None,
+            _ => {}
         }
         Ok(())
     }

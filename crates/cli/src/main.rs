@@ -3,6 +3,7 @@
 //! Read `commands` first (a file each), then `command_run` (a run with all that is shown of it). Deliberately absent: anything
 //! measured or concluded, and the run itself (`session`); that is in the library crates.
 
+mod capacity;
 mod command_line;
 mod command_run;
 mod commands;

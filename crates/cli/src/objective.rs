@@ -1,22 +1,26 @@
-//! Objectives on the command line: `p99<50ms`, `failures<1%`, `rate>=500/s`.
+//! Objectives on the command line: `p99<50ms`, `p95 of Buy < 200ms`, `failures<1%`, `rate>=500/s`.
 
 use plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 
 use crate::exit::UsageError;
 
-/// Reads one objective.
+/// Reads one objective of a flag.
 ///
 /// # Errors
 /// A sentence with the forms that are understood.
-pub(crate) fn parse(text: &str) -> Result<Threshold, UsageError> {
+pub(crate) fn parse(flag: &str, text: &str) -> Result<Threshold, UsageError> {
     let wrong = |why: String| {
         UsageError(format!(
-            "--threshold: {why}\nwrite a metric (mean, max, min, p50 … p99.9, rate, count, failures), one of < <= > >= =, and a bound: \
-             'p99<50ms', 'failures<1%', 'rate>=500/s'"
+            "{flag}: {why}\nwrite a metric (mean, max, min, p50 … p99.9, rate, count, failures), `of NAME` for one request, one of < <= > >= =, and a \
+             bound: 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'"
         ))
     };
     let at = text.find(['<', '>', '=']).ok_or_else(|| wrong(format!("\"{text}\" has no bound")))?;
-    let (name, rest) = (text[..at].trim(), &text[at..]);
+    let (what, rest) = (text[..at].trim(), &text[at..]);
+    let (name, request) = match what.split_once(" of ") {
+        Some((name, request)) => (name.trim(), Some(request.trim().trim_matches('"').to_owned())),
+        None => (what, None),
+    };
     let (comparison, bound) = [
         ("<=", Comparison::AtMost),
         (">=", Comparison::AtLeast),
@@ -48,7 +52,7 @@ pub(crate) fn parse(text: &str) -> Result<Threshold, UsageError> {
     let value = value.map_err(wrong)?;
     Ok(Threshold {
         metric,
-        selector: Selector::default(),
+        selector: Selector { name: request, ..Selector::default() },
         aggregate,
         bound: Bound { comparison, value },
         window: Window::WholeRun,
@@ -64,14 +68,16 @@ mod tests {
 
     #[test]
     fn reads_objectives() {
-        let p99 = parse("p99 < 50ms").unwrap();
+        let p99 = parse("--threshold", "p99 < 50ms").unwrap();
         assert_eq!((p99.aggregate, p99.bound.comparison, p99.bound.value), (Aggregate::Quantile(0.99), Comparison::Below, 0.05));
-        let failures = parse("failures<=1%").unwrap();
+        let failures = parse("--threshold", "failures<=1%").unwrap();
         assert_eq!((failures.metric, failures.bound.comparison, failures.bound.value), (Metric::Failures, Comparison::AtMost, 0.01));
-        assert_eq!(parse("rate>=90/m").unwrap().bound.value, 1.5);
-        assert_eq!(parse("p99.9<1s").unwrap().aggregate, Aggregate::Quantile(99.9 / 100.0));
+        assert_eq!(parse("--threshold", "rate>=90/m").unwrap().bound.value, 1.5);
+        let named = parse("--threshold", "p95 of \"Check out\" < 200ms").unwrap();
+        assert_eq!((named.selector.name.as_deref(), named.aggregate), (Some("Check out"), Aggregate::Quantile(0.95)));
+        assert_eq!(parse("--threshold", "p99.9<1s").unwrap().aggregate, Aggregate::Quantile(99.9 / 100.0));
         for wrong in ["p99", "p101<1s", "speed<1s", "p99<fast", "failures<x%", ""] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            assert!(parse("--threshold", wrong).is_err(), "{wrong}");
         }
     }
 }

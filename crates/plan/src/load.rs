@@ -70,7 +70,7 @@ impl ScenarioRun {
     }
 
     /// It asks for a single iteration.
-    pub(crate) fn runs_once(&self) -> bool {
+    pub fn runs_once(&self) -> bool {
         match &self.profile {
             LoadProfile::Iterations { users, count, .. } => (*users, *count) == (1, 1),
             profile => *profile == LoadProfile::burst(1),

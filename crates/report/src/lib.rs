@@ -6,6 +6,7 @@
 
 pub mod access;
 mod build;
+pub mod capacity;
 pub mod comparison;
 mod document;
 mod exchange;

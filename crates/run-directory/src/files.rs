@@ -32,3 +32,6 @@ pub const REPORT: &str = "report.html";
 pub const JUNIT: &str = "junit.xml";
 /// Concluded, can be deleted and rebuilt: the summary for a pull request.
 pub const MARKDOWN: &str = "summary.md";
+
+/// Of a search for a capacity, in a folder of its own beside the runs that it made: what it knows so far, from which it goes on.
+pub const CAPACITY: &str = "capacity.json";

@@ -47,7 +47,7 @@ impl Belief {
         let step = (span.1 / span.0).ln() / (PLACES - 1) as f64;
         let loads: Vec<f64> = (0..PLACES).map(|index| span.0 * (step * index as f64).exp()).collect();
         let steepness = |index: usize| FLATTEST * (STEEPEST / FLATTEST).powf(index as f64 / (STEEPNESSES - 1) as f64);
-        let evidence = Evidence::of(probes, which);
+        let evidence = CapacityEvidence::of(probes, which);
         let mut logs = vec![0.0; PLACES * STEEPNESSES];
         for (index, log) in logs.iter_mut().enumerate() {
             *log = evidence.log(unit, loads[index / STEEPNESSES], steepness(index % STEEPNESSES));
@@ -79,14 +79,14 @@ impl Belief {
 
 /// What the probes say of the capacity with one objective.
 #[derive(Default)]
-struct Evidence {
+struct CapacityEvidence {
     /// Near the bound: load, ln(time / bound), and its standard error.
     near: Vec<(f64, f64, f64)>,
     /// Load, and the probability that the capacity lies above.
     sides: Vec<(f64, f64)>,
 }
 
-impl Evidence {
+impl CapacityEvidence {
     fn of(probes: &[&CapacityProbe], which: usize) -> Self {
         let mut found = Self::default();
         let (mut logs, mut lengths) = (0.0, Vec::new());

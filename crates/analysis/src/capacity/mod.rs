@@ -6,6 +6,7 @@
 
 mod belief;
 mod model;
+mod ramp;
 mod reading;
 mod report;
 mod search;
@@ -13,5 +14,6 @@ mod search;
 mod truth;
 
 pub use model::{Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading};
+pub use ramp::RampEstimate;
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};

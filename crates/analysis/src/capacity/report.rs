@@ -1,7 +1,7 @@
 //! What a search comes to.
 
 use super::model::{Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ProbeLean};
-use super::search::{CapacityEnd, CapacitySettings, Standing};
+use super::search::{CapacityEnd, CapacitySettings, SearchStanding};
 
 impl Capacity {
     pub const SCHEMA: u32 = 1;
@@ -9,13 +9,13 @@ impl Capacity {
     /// What these probes say. `end`: why the search ended; `None`: it was interrupted.
     pub fn of(test: &str, settings: &CapacitySettings, objectives: &[String], probes: &[CapacityProbe], end: Option<CapacityEnd>) -> Self {
         let unit = settings.unit;
-        let standing = Standing::of(unit, probes);
+        let standing = SearchStanding::of(unit, probes);
         let capacity = standing.found.map(|(interval, _)| shown(unit, interval));
         let verdict = match (&standing, end) {
-            (Standing { found: Some(_), .. }, Some(CapacityEnd::Precise)) => CapacityVerdict::Found,
-            (Standing { found: Some(_), .. }, _) => CapacityVerdict::Rough,
-            (Standing { highest_held: Some(_), .. }, _) => CapacityVerdict::AtLeast,
-            (Standing { lowest_failed: Some(_), .. }, _) => CapacityVerdict::Below,
+            (SearchStanding { found: Some(_), .. }, Some(CapacityEnd::Precise)) => CapacityVerdict::Found,
+            (SearchStanding { found: Some(_), .. }, _) => CapacityVerdict::Rough,
+            (SearchStanding { highest_held: Some(_), .. }, _) => CapacityVerdict::AtLeast,
+            (SearchStanding { lowest_failed: Some(_), .. }, _) => CapacityVerdict::Below,
             _ => CapacityVerdict::CannotTell,
         };
         let above = capacity.map_or_else(|| nearest_failed(probes, 0.0), |capacity| nearest_failed(probes, capacity.value));

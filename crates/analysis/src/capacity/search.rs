@@ -74,7 +74,7 @@ pub enum CapacityStep {
 }
 
 /// What the probes so far say.
-pub(super) struct Standing {
+pub(super) struct SearchStanding {
     pub(super) highest_held: Option<f64>,
     pub(super) lowest_failed: Option<f64>,
     /// The lowest load at which the measurement was not usable.
@@ -83,7 +83,7 @@ pub(super) struct Standing {
     pub(super) found: Option<(CapacityInterval, usize)>,
 }
 
-impl Standing {
+impl SearchStanding {
     pub(super) fn of(unit: LoadUnit, probes: &[CapacityProbe]) -> Self {
         let loads = |lean: ProbeLean| probes.iter().filter(move |probe| probe.lean == lean).map(|probe| probe.load);
         let highest_held = loads(ProbeLean::Holds).reduce(f64::max);
@@ -115,7 +115,7 @@ pub fn next_step(settings: &CapacitySettings, probes: &[CapacityProbe]) -> Capac
         if fits { CapacityStep::Probe { load, seconds, reason } } else { CapacityStep::End(CapacityEnd::Budget) }
     };
     let ladder = |load: f64| affordable(unit.rounded(load), settings.ladder_seconds, ProbeReason::Ladder);
-    let standing = Standing::of(unit, probes);
+    let standing = SearchStanding::of(unit, probes);
     match (standing.highest_held, standing.lowest_failed) {
         (None, None) if standing.unusable.is_some_and(|load| load < settings.first / STEP.powi(HALVINGS_MAX)) => {
             CapacityStep::End(CapacityEnd::Generator)
@@ -158,7 +158,7 @@ fn is_restless(settings: &CapacitySettings, probes: &[CapacityProbe]) -> bool {
 }
 
 /// Where to measure next, once the capacity is bracketed; `None`: it is known precisely enough, and confirmed.
-fn narrowed(settings: &CapacitySettings, standing: &Standing, probes: &[CapacityProbe]) -> Option<(f64, ProbeReason)> {
+fn narrowed(settings: &CapacitySettings, standing: &SearchStanding, probes: &[CapacityProbe]) -> Option<(f64, ProbeReason)> {
     let (interval, _) = standing.found?;
     let is_whole = settings.unit == LoadUnit::Users && interval.high - interval.low <= 1.0;
     let long = || probes.iter().filter(|probe| probe.seconds >= settings.probe_seconds);

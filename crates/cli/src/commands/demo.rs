@@ -15,7 +15,8 @@ use crate::flags::{NetworkArgs, OutputArgs};
 use crate::interrupt;
 use crate::script_run::ScriptRun;
 
-const TEST: &str = include_str!("../../../../examples/demo.load.ts");
+/// The test against the shop.
+pub(super) const TEST: &str = include_str!("../../../../examples/demo.load.ts");
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {

@@ -1,5 +1,6 @@
 //! The commands, a file each with its flags. A new one is a file and its lines here.
 
+mod capacity;
 mod compare;
 mod completions;
 mod demo;
@@ -61,6 +62,8 @@ commands! {
     Compare(compare::CompareArgs),
     /// Turn a knob of the system there and back in short blocks of load, and say what hangs on it.
     Experiment(experiment::ExperimentArgs),
+    /// Search for the highest load at which a system holds its objectives.
+    Capacity(capacity::CapacityArgs),
     /// Write the report of a run again, even if it was cut short.
     Report(report::ReportArgs),
     /// Write a run's measurements as CSV, JSON lines or Parquet.

@@ -14,7 +14,7 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
 use crate::script_run::ScriptRun;
-use url_load::UrlArgs;
+pub(super) use url_load::UrlArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -6,6 +6,7 @@ mod answers;
 mod bad_input;
 mod bodies;
 mod broken_tests;
+mod capacity;
 mod commands;
 mod comparison;
 mod data;

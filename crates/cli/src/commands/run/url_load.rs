@@ -48,7 +48,7 @@ pub(crate) struct UrlArgs {
     /// Status that counts as passed.  [default: any below 400]
     #[arg(long, value_name = "STATUS")]
     expect_status: Option<u16>,
-    /// Objective such as 'p99<50ms', 'failures<1%', 'rate>=500/s'; may be given several times.
+    /// Objective such as 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'; may be given several times.
     #[arg(long = "threshold", value_name = "OBJECTIVE")]
     thresholds: Vec<String>,
     /// Open a new connection for every request.
@@ -58,7 +58,7 @@ pub(crate) struct UrlArgs {
 
 impl UrlArgs {
     /// The first of these flags that was given.
-    pub(super) fn first_given(&self) -> Option<&'static str> {
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
         [
             (self.rate.is_some(), "--rate"),
             (self.users.is_some(), "--users"),
@@ -77,8 +77,13 @@ impl UrlArgs {
         .find_map(|(given, flag)| given.then_some(flag))
     }
 
+    /// The first of the flags about its length that was given.
+    pub(crate) fn length_given(&self) -> Option<&'static str> {
+        [(self.duration.is_some(), "--for"), (self.ramp.is_some(), "--ramp")].into_iter().find_map(|(given, flag)| given.then_some(flag))
+    }
+
     /// The request to a URL that these flags describe.
-    pub(super) fn request(&self, text: &str) -> Result<FixedRequest, UsageError> {
+    pub(crate) fn request(&self, text: &str) -> Result<FixedRequest, UsageError> {
         let url = url::Url::parse(text).map_err(|problem| UsageError(format!("\"{text}\" is not a URL: {problem}")))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(UsageError(format!("\"{text}\": only http:// and https:// URLs can be loaded without a script")));
@@ -100,7 +105,7 @@ impl UrlArgs {
     }
 
     /// The plan that these flags describe.
-    pub(super) fn plan(&self, request: &FixedRequest, seed: u64) -> Result<TestPlan, UsageError> {
+    pub(crate) fn plan(&self, request: &FixedRequest, seed: u64) -> Result<TestPlan, UsageError> {
         let defaults = RunOptions::default();
         let host = request.url.host_str().unwrap_or("target").to_owned();
         let name = match request.url.port() {
@@ -111,7 +116,7 @@ impl UrlArgs {
         let load = Load::Run(ScenarioRun { users_max: self.max_users, ..ScenarioRun::new(ScenarioId(0), profile(self)?) });
         let plan = TestPlan {
             target: Some(target),
-            thresholds: self.thresholds.iter().map(|text| objective::parse(text)).collect::<Result<_, _>>()?,
+            thresholds: self.thresholds.iter().map(|text| objective::parse("--threshold", text)).collect::<Result<_, _>>()?,
             options: RunOptions {
                 seed,
                 graceful_stop_ns: duration("--graceful-stop", self.graceful_stop.as_deref(), defaults.graceful_stop_ns)?,

@@ -1,0 +1,216 @@
+//! What a single run under rising load says of the capacity: the universal scalability law (Gunther, "A simple capacity model of massively parallel
+//! transaction systems", 1993), X(N) = γN / (1 + α(N − 1) + βN(N − 1)), of the requests in the system N and the throughput X.
+//!
+//! Divided, N/X is a sum of 1, N − 1 and N(N − 1) with coefficients that cannot be negative: a linear fit. Where the run stopped before the throughput bent,
+//! any ceiling fits as well, and none is named: *not identified*.
+
+use metrics::{SeriesKind, Snapshot};
+use run_directory::Run;
+use serde::{Deserialize, Serialize};
+
+use super::model::CapacityInterval;
+
+/// Stretches into which the load is cut.
+const BLOCKS: usize = 40;
+const BLOCKS_MIN: usize = 12;
+/// How many times the least throughput the highest must be: a constant load tells nothing of any other.
+const VARIED: f64 = 2.0;
+const RESAMPLES: usize = 400;
+/// Consecutive blocks that are drawn together: neighbours resemble each other.
+const TOGETHER: usize = 4;
+/// Share of the resamples that must show a ceiling, and how far above what was seen it may lie.
+const SURE: f64 = 0.975;
+const FAR: f64 = 1.5;
+
+/// The ceiling of the throughput, from one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RampEstimate {
+    /// Requests per second; `None`: not identified.
+    pub throughput_max: Option<CapacityInterval>,
+    /// Requests in the system beyond which throughput falls, where it does.
+    pub retrograde_from: Option<f64>,
+    /// The highest throughput that was seen.
+    pub seen: f64,
+    /// In a sentence.
+    pub remark: String,
+}
+
+/// In the system on average, and ended per second.
+type Block = (f64, f64);
+
+impl RampEstimate {
+    pub fn of(run: &Run) -> Self {
+        let blocks = blocks(run);
+        let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
+        let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);
+        let unknown = |remark: &str| Self { throughput_max: None, retrograde_from: None, seen, remark: remark.to_owned() };
+        if blocks.len() < BLOCKS_MIN || seen < VARIED * least {
+            return unknown("not identified: the load did not vary by twice or more");
+        }
+        let Some(fit) = Fit::of(&blocks) else { return unknown("not identified: no curve fits") };
+        let mut ceilings: Vec<f64> = resampled(&blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
+        ceilings.sort_by(f64::total_cmp);
+        let at = |share: f64| ceilings.get((share * ceilings.len().saturating_sub(1) as f64) as usize).copied().unwrap_or(f64::INFINITY);
+        let interval = CapacityInterval { value: fit.ceiling(), low: at(1.0 - SURE).min(fit.ceiling()), high: at(SURE).max(fit.ceiling()) };
+        if !interval.high.is_finite() || interval.value > FAR * seen {
+            return unknown("not identified: the throughput had not bent yet when the load ended");
+        }
+        let words = |value: f64| units::rate(value);
+        let remark = format!("at most about {} ({} to {})", words(interval.value), words(interval.low), words(interval.high));
+        Self { throughput_max: Some(interval), retrograde_from: fit.peak_at(), seen, remark }
+    }
+}
+
+fn blocks(run: &Run) -> Vec<Block> {
+    let asks = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
+    let first = run.slices.iter().position(asks).unwrap_or(0);
+    let last = run.slices.iter().rposition(asks).map_or(0, |last| last + 1);
+    // The first and the last second are seldom whole.
+    let seconds = run.slices.get(first + 1..last.saturating_sub(1)).unwrap_or(&[]);
+    let length = seconds.len().div_ceil(BLOCKS).max(1);
+    let block = |part: &[Snapshot]| {
+        let time = part.iter().map(|slice| (slice.end - slice.start) as f64).sum::<f64>();
+        let ended: u64 =
+            part.iter().flat_map(|slice| &slice.series).filter(|of| of.key.kind == SeriesKind::Request).map(|of| of.count).sum();
+        let flight: u64 = part.iter().flat_map(|slice| &slice.generator).map(|worker| worker.in_flight_ns).sum();
+        let waiting: u64 = part.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.waiting).sum();
+        (flight as f64 / time + waiting as f64 / part.len() as f64, ended as f64 / (time / 1e9))
+    };
+    let all = seconds.chunks_exact(length).map(block);
+    all.filter(|(inside, ended)| *inside > 0.0 && *ended > 0.0).collect()
+}
+
+/// N/X = constant + linear·(N − 1) + square·N(N − 1).
+struct Fit {
+    constant: f64,
+    linear: f64,
+    square: f64,
+}
+
+impl Fit {
+    /// The best with no negative coefficient: of three unknowns, that of a subset.
+    fn of(blocks: &[Block]) -> Option<Self> {
+        let subsets: [&[usize]; 4] = [&[0], &[0, 1], &[0, 2], &[0, 1, 2]];
+        let fits = subsets.iter().filter_map(|subset| least_squares(blocks, subset));
+        let (best, _) = fits.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(Self { constant: best[0], linear: best[1], square: best[2] })
+    }
+
+    /// Where throughput is highest: √((1 − α)/β).
+    fn peak_at(&self) -> Option<f64> {
+        (self.square > 0.0 && self.constant > self.linear).then(|| ((self.constant - self.linear) / self.square).sqrt())
+    }
+
+    fn ceiling(&self) -> f64 {
+        let at = |n: f64| n / (self.constant + self.linear * (n - 1.0) + self.square * n * (n - 1.0));
+        match self.peak_at() {
+            Some(peak) => at(peak),
+            None if self.linear > 0.0 => 1.0 / self.linear,
+            None => f64::INFINITY,
+        }
+    }
+}
+
+/// Relative errors of X are taken to be alike. Coefficients and the sum of squares; `None` where one is negative.
+fn least_squares(blocks: &[Block], subset: &[usize]) -> Option<([f64; 3], f64)> {
+    let terms = |n: f64| [1.0, n - 1.0, n * (n - 1.0)];
+    let size = subset.len();
+    let mut matrix = vec![vec![0.0; size + 1]; size];
+    for (n, x) in blocks {
+        let (all, y, weight) = (terms(*n), n / x, (x / n).powi(2));
+        for (row, a) in subset.iter().enumerate() {
+            for (column, b) in subset.iter().enumerate() {
+                matrix[row][column] += weight * all[*a] * all[*b];
+            }
+            matrix[row][size] += weight * all[*a] * y;
+        }
+    }
+    let solved = solve(matrix)?;
+    let mut found = [0.0; 3];
+    subset.iter().zip(&solved).for_each(|(term, value)| found[*term] = *value);
+    if found.iter().any(|value| *value < 0.0) {
+        return None;
+    }
+    let squares = blocks.iter().map(|(n, x)| {
+        let of = terms(*n).iter().zip(found).map(|(term, value)| term * value).sum::<f64>();
+        (of * x / n - 1.0).powi(2)
+    });
+    Some((found, squares.sum()))
+}
+
+/// By Gauss, with the largest pivot; `None` where there is none.
+fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let size = rows.len();
+    for column in 0..size {
+        let pivot = (column..size).max_by(|a, b| rows[*a][column].abs().total_cmp(&rows[*b][column].abs()))?;
+        rows.swap(column, pivot);
+        if rows[column][column].abs() < 1e-300 {
+            return None;
+        }
+        for row in (0..size).filter(|row| *row != column) {
+            let factor = rows[row][column] / rows[column][column];
+            for index in column..=size {
+                let from = rows[column][index];
+                rows[row][index] -= factor * from;
+            }
+        }
+    }
+    Some((0..size).map(|row| rows[row][size] / rows[row][row]).collect())
+}
+
+/// A bootstrap of neighbouring blocks (Künsch, "The jackknife and the bootstrap for general stationary observations", 1989). The same run always gives the
+/// same.
+fn resampled(blocks: &[Block]) -> impl Iterator<Item = Vec<Block>> + '_ {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    (0..RESAMPLES).map(move |_| {
+        let mut drawn = Vec::with_capacity(blocks.len() + TOGETHER);
+        while drawn.len() < blocks.len() {
+            // Xorshift (Marsaglia 2003).
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let start = (state >> 11) as usize % (blocks.len() - TOGETHER + 1);
+            drawn.extend_from_slice(&blocks[start..start + TOGETHER]);
+        }
+        drawn
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noisy(index: usize) -> f64 {
+        1.0 + ((index * 7919 + 13) % 101) as f64 / 2_000.0 - 0.025
+    }
+
+    fn estimate(inside: impl Fn(usize) -> f64, throughput: impl Fn(f64) -> f64) -> (Option<f64>, Vec<f64>) {
+        let blocks: Vec<Block> = (0..40).map(|index| (inside(index), throughput(inside(index)) * noisy(index))).collect();
+        let fit = Fit::of(&blocks).unwrap();
+        let ceilings = resampled(&blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
+        (Some(fit.ceiling()), ceilings)
+    }
+
+    /// M/M/1: X = μN/(1 + N), so the ceiling is μ.
+    #[test]
+    fn the_ceiling_of_a_single_server_is_its_rate() {
+        let (ceiling, ceilings) = estimate(|index| 0.2 * 1.15_f64.powi(index as i32), |n| 200.0 * n / (1.0 + n));
+        assert!((ceiling.unwrap() / 200.0 - 1.0).abs() < 0.03, "{ceiling:?}");
+        assert!(ceilings.iter().all(|ceiling| (ceiling / 200.0 - 1.0).abs() < 0.1));
+    }
+
+    /// γ = 100, α = 0.05, β = 0.001: the peak is at √(0.95/0.001) = 30.8 with 100·30.8/(1 + 0.05·29.8 + 0.001·30.8·29.8) = 904 per second.
+    #[test]
+    fn a_peak_is_found_where_the_law_has_it() {
+        let law = |n: f64| 100.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.001 * n * (n - 1.0));
+        let (ceiling, _) = estimate(|index| 1.0 + 1.5 * index as f64, law);
+        assert!((ceiling.unwrap() / 904.0 - 1.0).abs() < 0.03, "{ceiling:?}");
+    }
+
+    #[test]
+    fn a_line_has_no_ceiling() {
+        let (_, ceilings) = estimate(|index| 0.5 + 0.1 * index as f64, |n| 50.0 * n);
+        let near = ceilings.iter().filter(|ceiling| **ceiling < 1.5 * 50.0 * 4.4).count();
+        assert!(near * 40 < ceilings.len(), "{near} of {}", ceilings.len());
+    }
+}

@@ -1,0 +1,172 @@
+//! The load of a test at another level.
+
+use analysis::LoadUnit;
+use plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
+
+use crate::exit::UsageError;
+
+/// What a test asks for at its peak, and the shape of it.
+#[derive(Debug, Clone)]
+pub(crate) struct TestLoad {
+    pub(crate) unit: LoadUnit,
+    /// The test's own level.
+    pub(crate) level: f64,
+    load: Load,
+}
+
+impl TestLoad {
+    /// # Errors
+    /// [`UsageError`]: a load that has no level.
+    pub(crate) fn of(plan: &TestPlan) -> Result<Self, UsageError> {
+        let name = |run: &ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str());
+        let leaves: Vec<&ScenarioRun> = plan.load.leaves().into_iter().filter(|run| !run.runs_once()).collect();
+        let (mut arrivals, mut users) = (0.0, 0.0);
+        for run in &leaves {
+            match peak(&run.profile) {
+                Some(Peak::Arrivals(rate)) => arrivals += rate,
+                Some(Peak::Users(count)) => users += count,
+                None => {
+                    return Err(UsageError(format!(
+                        "scenario \"{}\" runs a number of iterations, which has no level to search: give it arrivals or users",
+                        name(run)
+                    )));
+                }
+            }
+        }
+        if let Some((first, then)) = follows(&plan.load) {
+            return Err(UsageError(format!(
+                "\"{}\" is followed by \"{}\": a search needs one load that goes on, beside what runs once before and after it",
+                name(first),
+                name(then)
+            )));
+        }
+        let (unit, level) = match (arrivals > 0.0, users > 0.0) {
+            (true, false) => (LoadUnit::Arrivals, arrivals),
+            (false, true) => (LoadUnit::Users, users),
+            (true, true) => (LoadUnit::Times, 1.0),
+            (false, false) => return Err(UsageError("the test asks for no load: give it arrivals or users".to_owned())),
+        };
+        Ok(Self { unit, level, load: plan.load.clone() })
+    }
+
+    /// The load at this level, held for so long; what runs once stays as it is.
+    pub(crate) fn at(&self, level: f64, seconds: f64) -> Load {
+        at(&self.load, level / self.level, (seconds * 1e9) as u64)
+    }
+}
+
+enum Peak {
+    Arrivals(f64),
+    Users(f64),
+}
+
+fn peak(profile: &LoadProfile) -> Option<Peak> {
+    match profile {
+        LoadProfile::Open { stages } => {
+            let rate = |stage: &OpenStage| match stage {
+                OpenStage::Rate { from, to, .. } => Some(from.max(*to)),
+                OpenStage::Burst { .. } => None,
+            };
+            stages.iter().filter_map(rate).reduce(f64::max).map(Peak::Arrivals)
+        }
+        LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to) as f64).reduce(f64::max).map(Peak::Users),
+        LoadProfile::Iterations { .. } => None,
+    }
+}
+
+/// Two parts of a sequence that both make load.
+fn follows(load: &Load) -> Option<(&ScenarioRun, &ScenarioRun)> {
+    let loaded = |part: &'_ Load| part.leaves().into_iter().any(|run| !run.runs_once());
+    match load {
+        Load::Run(_) => None,
+        Load::Parallel(parts) => parts.iter().find_map(follows),
+        Load::Sequence(parts) => {
+            let mut with_load = parts.iter().filter(|part| loaded(part));
+            let first = with_load.next()?;
+            match with_load.next() {
+                Some(then) => of_load(first).zip(of_load(then)),
+                None => follows(first),
+            }
+        }
+    }
+}
+
+fn of_load(load: &Load) -> Option<&ScenarioRun> {
+    load.leaves().into_iter().find(|run| !run.runs_once())
+}
+
+fn at(load: &Load, times: f64, duration_ns: u64) -> Load {
+    let all = |parts: &[Load]| parts.iter().map(|part| at(part, times, duration_ns)).collect();
+    match load {
+        Load::Sequence(parts) => Load::Sequence(all(parts)),
+        Load::Parallel(parts) => Load::Parallel(all(parts)),
+        Load::Run(run) if run.runs_once() => load.clone(),
+        Load::Run(run) => {
+            let profile = match (&run.profile, peak(&run.profile)) {
+                (LoadProfile::Open { stages }, Some(Peak::Arrivals(rate))) => {
+                    let is_poisson = |stage: &OpenStage| matches!(stage, OpenStage::Rate { timing: Timing::Poisson, .. });
+                    let timing = if stages.iter().any(is_poisson) { Timing::Poisson } else { Timing::Even };
+                    let rate = rate * times;
+                    LoadProfile::Open { stages: vec![OpenStage::Rate { from: rate, to: rate, duration_ns, timing }] }
+                }
+                (_, Some(Peak::Users(count))) => {
+                    let users = if count > 0.0 { (count * times).round().max(1.0) as u64 } else { 0 };
+                    LoadProfile::Closed { stages: vec![ClosedStage { from: users, to: users, duration_ns }] }
+                }
+                (other, _) => other.clone(),
+            };
+            Load::Run(ScenarioRun { profile, ..run.clone() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::{IterationSplit, ScenarioId};
+
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn run(scenario: u32, profile: LoadProfile) -> Load {
+        Load::Run(ScenarioRun::new(ScenarioId(scenario), profile))
+    }
+
+    fn plan(load: Load) -> TestPlan {
+        TestPlan::new("t", ["log in", "buy", "look"], load)
+    }
+
+    fn ramp(to: f64, timing: Timing) -> LoadProfile {
+        LoadProfile::Open { stages: vec![OpenStage::Rate { from: 1.0, to, duration_ns: S, timing }] }
+    }
+
+    #[test]
+    fn a_level_is_the_peak_and_its_shares_stay() {
+        let buying = Load::Parallel(vec![run(1, ramp(30.0, Timing::Even)), run(2, ramp(10.0, Timing::Poisson))]);
+        let load = TestLoad::of(&plan(Load::Sequence(vec![run(0, LoadProfile::burst(1)), buying]))).unwrap();
+        assert_eq!((load.unit, load.level), (LoadUnit::Arrivals, 40.0));
+        let poisson = OpenStage::Rate { from: 20.0, to: 20.0, duration_ns: 9 * S, timing: Timing::Poisson };
+        let twice = vec![run(1, LoadProfile::rate(60.0, 9 * S)), run(2, LoadProfile::Open { stages: vec![poisson] })];
+        assert_eq!(load.at(80.0, 9.0), Load::Sequence(vec![run(0, LoadProfile::burst(1)), Load::Parallel(twice)]));
+    }
+
+    #[test]
+    fn users_are_whole() {
+        let load = TestLoad::of(&plan(run(1, LoadProfile::users(30, S)))).unwrap();
+        assert_eq!((load.unit, load.level), (LoadUnit::Users, 30.0));
+        assert_eq!(load.at(47.0, 5.0), run(1, LoadProfile::users(47, 5 * S)));
+        let both = Load::Parallel(vec![run(1, LoadProfile::users(30, S)), run(2, ramp(10.0, Timing::Even))]);
+        let both = TestLoad::of(&plan(both)).unwrap();
+        assert_eq!((both.unit, both.level), (LoadUnit::Times, 1.0));
+    }
+
+    #[test]
+    fn what_has_no_level_is_refused() {
+        let refused = |load: Load| TestLoad::of(&plan(load)).unwrap_err().to_string();
+        let counted = LoadProfile::Iterations { users: 5, count: 100, split: IterationSplit::Shared, duration_max_ns: None };
+        assert!(refused(run(1, counted)).contains("\"buy\" runs a number of iterations"));
+        let one_after_another = Load::Sequence(vec![run(1, LoadProfile::users(3, S)), run(2, LoadProfile::users(3, S))]);
+        assert!(refused(one_after_another).contains("\"buy\" is followed by \"look\""));
+        assert!(refused(run(0, LoadProfile::burst(1))).contains("no load"));
+    }
+}

@@ -1,0 +1,191 @@
+//! The search itself: probes until the answer is precise enough, the time is up, or Ctrl-C.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use analysis::{Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, ProbeLean, ProbeReason, next_step};
+use metrics::clock::Monotonic;
+use plan::Threshold;
+use report::terminal::ColorChoice;
+use session::Subscriber;
+
+use super::kept::{self, KeptSearch};
+use super::load::TestLoad;
+use super::probe::{ProbeEnd, ProbeSetting, ProbeSource};
+use crate::exit::{Exit, UsageError};
+use crate::flags::NetworkArgs;
+use crate::interrupt::RepeatedInterrupt;
+use crate::terminal_progress::TerminalProgress;
+
+/// The longest that is waited for a system to drain. Seconds.
+const DRAIN_MAX_S: f64 = 60.0;
+
+/// What is asked of a search.
+pub(crate) struct CapacityRequest<'a> {
+    pub(crate) source: ProbeSource<'a>,
+    pub(crate) network: &'a NetworkArgs,
+    pub(crate) objectives: Vec<Threshold>,
+    pub(crate) settings: CapacitySettings,
+    pub(crate) load: TestLoad,
+    /// Name of the test, and digest of its script.
+    pub(crate) test: String,
+    pub(crate) script: Option<String>,
+    pub(crate) workers: u32,
+    pub(crate) tags: Vec<String>,
+    pub(crate) runs: PathBuf,
+    pub(crate) quiet: bool,
+    pub(crate) color: ColorChoice,
+}
+
+/// A search under way.
+pub(crate) struct CapacitySearch<'a> {
+    request: CapacityRequest<'a>,
+    folder: PathBuf,
+    probes: Vec<CapacityProbe>,
+}
+
+impl<'a> CapacitySearch<'a> {
+    /// A new one, in a folder of its own.
+    pub(crate) fn begin(request: CapacityRequest<'a>) -> anyhow::Result<Self> {
+        let folder = kept::make(&request.runs, &request.test)?;
+        Ok(Self { request, folder, probes: Vec::new() })
+    }
+
+    /// The newest of this test, which goes on where it stopped.
+    pub(crate) fn resume(request: CapacityRequest<'a>) -> anyhow::Result<Self> {
+        let (folder, kept) = kept::newest(&request.runs, &request.test)?;
+        let differs = |what: &str| {
+            let problem = format!("--resume: {} was made with {what}: begin anew without it", folder.display());
+            Err(UsageError(problem).into())
+        };
+        if kept.capacity.objectives != request.labels() {
+            return differs("other objectives");
+        }
+        if kept.script != request.script {
+            return differs("another version of the script");
+        }
+        if kept.settings.unit != request.settings.unit {
+            return differs("another kind of load");
+        }
+        Ok(Self { request, folder, probes: kept.capacity.probes })
+    }
+
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
+    /// Runs until it ends. What was learnt is in the folder after every probe.
+    pub(crate) fn run(&mut self) -> anyhow::Result<(Capacity, Exit)> {
+        let interrupt = RepeatedInterrupt::start()?;
+        self.announce();
+        loop {
+            let (load, seconds, reason) = match next_step(&self.request.settings, &self.probes) {
+                CapacityStep::Probe { load, seconds, reason } => (load, seconds, reason),
+                CapacityStep::End(end) => return self.ended(Some(end)),
+            };
+            self.tell(load, seconds, reason);
+            let setting = ProbeSetting {
+                source: &self.request.source,
+                network: self.request.network,
+                objectives: &self.request.objectives,
+                workers: self.request.workers,
+                tags: &self.request.tags,
+                folder: &self.folder,
+            };
+            let quiet = self.request.quiet || !std::io::stderr().is_terminal();
+            let mut terminal = TerminalProgress::new(quiet, self.request.color);
+            let mut handler = interrupt.handler();
+            let mut subscribers: [&mut dyn Subscriber; 2] = [&mut terminal, &mut handler];
+            match setting.run((load, self.request.load.at(load, seconds)), seconds, &mut subscribers)? {
+                ProbeEnd::Done(mut probe) => {
+                    self.say(&format!("  {}", report::capacity::probe_line(self.request.settings.unit, &probe)));
+                    probe.cost_seconds += self.drain(&probe, &interrupt);
+                    self.probes.push(*probe);
+                    self.keep(None)?;
+                }
+                ProbeEnd::Interrupted => return self.ended(None),
+                ProbeEnd::Stopped(exit) => return Ok((self.result(None), exit)),
+            }
+            if interrupt.is_asked() {
+                return self.ended(None);
+            }
+        }
+    }
+
+    fn ended(&self, end: Option<CapacityEnd>) -> anyhow::Result<(Capacity, Exit)> {
+        let capacity = self.keep(end)?;
+        let exit = match (end, capacity.verdict) {
+            (None, _) => Exit::Interrupted,
+            (_, CapacityVerdict::CannotTell) => Exit::Invalid,
+            (_, CapacityVerdict::Below) => Exit::ThresholdsFailed,
+            _ => Exit::Passed,
+        };
+        Ok((capacity, exit))
+    }
+
+    fn result(&self, end: Option<CapacityEnd>) -> Capacity {
+        Capacity::of(&self.request.test, &self.request.settings, &self.request.labels(), &self.probes, end)
+    }
+
+    fn keep(&self, end: Option<CapacityEnd>) -> anyhow::Result<Capacity> {
+        let capacity = self.result(end);
+        let kept = KeptSearch { capacity, settings: self.request.settings.clone(), script: self.request.script.clone() };
+        kept.write(&self.folder)?;
+        Ok(kept.capacity)
+    }
+
+    /// Waits until what the load left behind is done, and some more. Returns the seconds that it took.
+    fn drain(&self, probe: &CapacityProbe, interrupt: &RepeatedInterrupt) -> f64 {
+        let left = if probe.lean == ProbeLean::Holds { 0.0 } else { probe.reading.backlog / probe.reading.throughput.max(1e-9) };
+        let wait = self.request.settings.pause_seconds + left.min(DRAIN_MAX_S);
+        let clock = Monotonic::start();
+        while (clock.now() as f64) < wait * 1e9 && !interrupt.is_asked() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        clock.now() as f64 / 1e9
+    }
+
+    fn announce(&self) {
+        let settings = &self.request.settings;
+        let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
+        self.say(&format!(
+            "Searching for the highest load at which {} {}: about {}, at most {}.{}",
+            self.request.labels().join(" and "),
+            if self.request.objectives.len() == 1 { "holds" } else { "hold" },
+            units::seconds((settings.usual_seconds() - spent).max(settings.probe_seconds).round()),
+            units::seconds((settings.budget_seconds - spent).max(0.0).round()),
+            if self.probes.is_empty() { String::new() } else { format!(" {} so far.", units::counted(self.probes.len() as u64, "probe")) }
+        ));
+        self.say(&format!("Every probe is a run in {}; Ctrl-C keeps what was learnt, --resume goes on.\n", self.folder.display()));
+    }
+
+    fn tell(&self, load: f64, seconds: f64, reason: ProbeReason) {
+        let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
+        let why = match reason {
+            ProbeReason::Ladder => "bracketing",
+            ProbeReason::Narrow => "narrowing",
+            ProbeReason::Confirm => "confirming",
+        };
+        self.say(&format!(
+            "Probe {}, {why}: {} for {}; at most {} left",
+            self.probes.len() + 1,
+            self.request.settings.unit.words(load),
+            units::seconds(seconds),
+            units::seconds((self.request.settings.budget_seconds - spent).round())
+        ));
+    }
+
+    /// A convenience; a closed standard error is no reason to stop.
+    fn say(&self, text: &str) {
+        if !self.request.quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+}
+
+impl CapacityRequest<'_> {
+    fn labels(&self) -> Vec<String> {
+        self.objectives.iter().map(|objective| objective.label.clone()).collect()
+    }
+}

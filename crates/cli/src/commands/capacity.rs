@@ -1,0 +1,280 @@
+//! `loadstone capacity`: how much can it take?
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use analysis::{Capacity, CapacitySettings, LoadUnit, RampEstimate};
+use anyhow::Context;
+use clap::Args;
+use plan::{Aggregate, Threshold};
+use report::terminal::Style;
+use run_directory::Reader;
+use script::Inputs;
+use stub::demo::{DemoOptions, DemoShop};
+
+use super::demo::TEST as DEMO_TEST;
+use super::run::UrlArgs;
+use crate::capacity::{CapacityRequest, CapacitySearch, ProbeSource, TestLoad};
+use crate::command_run::{check_network, scratch_folder};
+use crate::conclusion_files::{append, short_path};
+use crate::context::CommandContext;
+use crate::exit::{Exit, UsageError};
+use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs, inputs};
+use crate::objective;
+
+/// Times the test's own load that is asked for at most, unless `--most` says otherwise.
+const MOST: f64 = 64.0;
+/// Times the samples that a percentile needs at all, from which on its interval has two ends.
+const SAMPLES: f64 = 3.0;
+/// Part of a probe that one of the ladder takes.
+const LADDER: f64 = 0.4;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loadstone capacity shop.load.ts --objective 'p99 < 300ms'
+  loadstone capacity http://127.0.0.1:8080/ --rate 50 --objective 'p99 < 300ms' --objective 'failures < 1%'
+  loadstone capacity --ramp latest
+  loadstone capacity demo")]
+pub(crate) struct CapacityArgs {
+    /// A test (*.load.ts), a URL, or `demo` for the built-in shop.
+    #[arg(value_name = "FILE|URL|demo", required_unless_present = "ramp")]
+    what: Option<String>,
+    /// Instead of a search: what a run under rising load, one that is over, says of the highest throughput.
+    #[arg(long, value_name = "RUN", conflicts_with = "what")]
+    ramp: Option<String>,
+    /// What must hold: 'p99 < 300ms', 'p95 of Buy < 200ms', 'mean < 1s', 'failures < 1%'; may be given several times.  [default: the test's thresholds]
+    #[arg(long = "objective", value_name = "OBJECTIVE")]
+    objectives: Vec<String>,
+    #[command(flatten)]
+    params: ParameterArgs,
+    /// Load of the first probe: arrivals per second or users of all scenarios together.  [default: a quarter of the test's]
+    #[arg(long, value_name = "LOAD")]
+    first: Option<String>,
+    /// The highest load that may be asked for.  [default: 64 times the test's]
+    #[arg(long, value_name = "LOAD")]
+    most: Option<String>,
+    /// How precisely: half of the 95 % interval, relative.
+    #[arg(long, value_name = "SHARE", default_value = "3%")]
+    precision: String,
+    /// How long a probe lasts, a sixth of it warm-up; those that only bracket the answer take less, those of a low rate more.  [default: 1m]
+    #[arg(long, value_name = "DURATION")]
+    probe: Option<String>,
+    /// Time between two probes; after a load that was too high, what the system needs to drain comes on top.  [default: 5s]
+    #[arg(long, value_name = "DURATION")]
+    pause: Option<String>,
+    /// All that the search may take. It ends earlier when the answer is precise enough.  [default: 20m]
+    #[arg(long, value_name = "DURATION")]
+    budget: Option<String>,
+    /// Go on with the newest search of this test, which was interrupted or had no time left.
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    url: UrlArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
+    #[command(flatten)]
+    folder: RunsFolderArgs,
+    /// Threads that generate the load.  [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Seed of all random draws; overrides the test's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Label the runs; may be given several times.
+    #[arg(long = "tag", value_name = "TEXT")]
+    tags: Vec<String>,
+    /// No progress; only the answer.
+    #[arg(short, long)]
+    quiet: bool,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// Also write it as Markdown here. GITHUB_STEP_SUMMARY is honoured.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+impl CapacityArgs {
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        if let Some(run) = &self.ramp {
+            return self.of_ramp(run, context);
+        }
+        let what = self.what.as_deref().unwrap_or_default();
+        if what == "demo" {
+            return self.demo(context);
+        }
+        let source = if what.contains("://") {
+            self.of_url(what)?
+        } else {
+            if let Some(flag) = self.url.first_given() {
+                return Err(UsageError(format!("{flag} is for a URL without a script; {what} defines its own load")).into());
+            }
+            ProbeSource::Script { path: Path::new(what), shown: what, inputs: Inputs { seed: self.seed, ..inputs(&self.params.params)? } }
+        };
+        self.search(source, &SearchPace::USUAL, context)
+    }
+
+    fn of_url(&self, what: &str) -> anyhow::Result<ProbeSource<'_>> {
+        if let Some(flag) = self.url.length_given() {
+            return Err(UsageError(format!("{flag}: a search decides how long its probes last, see --probe and --budget")).into());
+        }
+        let request = self.url.request(what)?;
+        let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
+        Ok(ProbeSource::Url { request: Box::new(request), plan: Box::new(plan) })
+    }
+
+    /// What a run that is over says.
+    fn of_ramp(&self, run: &str, context: &CommandContext) -> anyhow::Result<Exit> {
+        let run = Reader::open(&flags::find(&self.folder.runs, run)?).and_then(Reader::run)?;
+        let estimate = RampEstimate::of(&run);
+        let mut out = std::io::stdout();
+        let text = if self.json {
+            report::capacity::ramp_json(&estimate)
+        } else {
+            report::capacity::ramp(&estimate, &analysis::conclude(&run), &Style::detect(context.color, out.is_terminal()))
+        };
+        out.write_all(text.as_bytes())?;
+        Ok(Exit::Passed)
+    }
+
+    /// The built-in shop, in two minutes.
+    fn demo(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
+        let folder = scratch_folder()?;
+        let file = folder.path().join("demo.load.ts");
+        std::fs::write(&file, DEMO_TEST).with_context(|| format!("cannot write {}", file.display()))?;
+        let parameters = vec![("target".to_owned(), shop.url())];
+        let inputs = Inputs { parameters, check_observer: Some(session::check_observer), ..Inputs::default() };
+        self.search(ProbeSource::Script { path: &file, shown: "demo.load.ts", inputs }, &SearchPace::DEMO, context)
+    }
+
+    fn search(&self, source: ProbeSource<'_>, pace: &SearchPace, context: &CommandContext) -> anyhow::Result<Exit> {
+        let (plan, script) = source.plan()?;
+        let load = TestLoad::of(&plan)?;
+        let objectives = self.objectives(&plan.thresholds)?;
+        let settings = self.settings(&load, &objectives, pace)?;
+        let mut options = protocol::NetworkOptions::default();
+        self.network.apply(&mut options, plan.options.seed);
+        check_network(&options)?;
+        let request = CapacityRequest {
+            source,
+            network: &self.network,
+            objectives,
+            settings,
+            load,
+            test: plan.name.clone(),
+            script,
+            workers: self.workers.unwrap_or_else(session::cores).max(1),
+            tags: self.tags.clone(),
+            runs: self.folder.runs.clone(),
+            quiet: self.quiet,
+            color: context.color,
+        };
+        let mut search = if self.resume { CapacitySearch::resume(request)? } else { CapacitySearch::begin(request)? };
+        let (capacity, exit) = search.run()?;
+        self.show(&capacity, search.folder(), context)?;
+        Ok(exit)
+    }
+
+    fn show(&self, capacity: &Capacity, folder: &Path, context: &CommandContext) -> anyhow::Result<()> {
+        let mut out = std::io::stdout();
+        let text = if self.json {
+            report::capacity::json(capacity)
+        } else {
+            let style = Style::detect(context.color, out.is_terminal());
+            format!("\n{}", report::capacity::terminal(capacity, &short_path(folder), &style))
+        };
+        out.write_all(text.as_bytes())?;
+        let markdown = report::capacity::markdown(capacity);
+        if let Some(path) = &self.markdown {
+            std::fs::write(path, &markdown).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+            Some(path) => append(Path::new(&path), &markdown),
+            None => Ok(()),
+        }
+    }
+
+    /// As given, or else those of the test that a search can use.
+    fn objectives(&self, of_test: &[Threshold]) -> Result<Vec<Threshold>, UsageError> {
+        let refused = |threshold: &Threshold| analysis::objective_problem(threshold);
+        if self.objectives.is_empty() {
+            let usable: Vec<Threshold> = of_test.iter().filter(|threshold| refused(threshold).is_none()).cloned().collect();
+            let none =
+                || UsageError("what must hold? Give --objective 'p99 < 300ms': the test has no threshold on times or failures".to_owned());
+            return if usable.is_empty() { Err(none()) } else { Ok(usable) };
+        }
+        let read = |text: &String| {
+            let threshold = objective::parse("--objective", text)?;
+            match refused(&threshold) {
+                Some(problem) => Err(UsageError(format!("--objective '{text}': {problem}"))),
+                None => Ok(threshold),
+            }
+        };
+        self.objectives.iter().map(read).collect()
+    }
+
+    fn settings(&self, load: &TestLoad, objectives: &[Threshold], pace: &SearchPace) -> Result<CapacitySettings, UsageError> {
+        let level = |flag: &str, text: &Option<String>, default: f64| match text {
+            None => Ok(default),
+            Some(text) => {
+                let read = if load.unit == LoadUnit::Arrivals {
+                    units::rate::parse(text).map_err(|error| error.to_string())
+                } else {
+                    text.trim().parse::<f64>().map_err(|_| format!("\"{text}\" is not a number"))
+                };
+                match read {
+                    Ok(level) if level > 0.0 && level.is_finite() => Ok(level),
+                    Ok(_) => Err(UsageError(format!("{flag}: give a load above 0"))),
+                    Err(problem) => Err(UsageError(format!("{flag}: {problem}"))),
+                }
+            }
+        };
+        let seconds = |flag: &str, text: &Option<String>, default: f64| match text {
+            None => Ok(default),
+            Some(text) => {
+                units::duration::parse(text).map(|ns| ns as f64 / 1e9).map_err(|problem| UsageError(format!("{flag}: {problem}")))
+            }
+        };
+        let precision = units::share::parse(&self.precision).map_err(|problem| UsageError(format!("--precision: {problem}")))?;
+        if !(0.001..=0.5).contains(&precision) {
+            return Err(UsageError("--precision: give a share from 0.1 % to 50 %".to_owned()));
+        }
+        let probe_seconds = seconds("--probe", &self.probe, pace.probe_seconds)?;
+        if probe_seconds < 6.0 {
+            return Err(UsageError("--probe: a probe needs at least 6s, of which one is warm-up".to_owned()));
+        }
+        let first = load.unit.rounded(level("--first", &self.first, load.level / 4.0)?);
+        let needed = |threshold: &Threshold| match threshold.aggregate {
+            Aggregate::Quantile(quantile) => SAMPLES * analysis::samples_needed(quantile) as f64,
+            _ => 0.0,
+        };
+        Ok(CapacitySettings {
+            unit: load.unit,
+            first,
+            most: level("--most", &self.most, load.level * MOST)?.max(first),
+            precision: if self.precision == DEFAULT_PRECISION { pace.precision } else { precision },
+            ladder_seconds: (probe_seconds * LADDER).max(6.0).round(),
+            probe_seconds,
+            arrivals_needed: objectives.iter().map(needed).fold(0.0, f64::max),
+            pause_seconds: seconds("--pause", &self.pause, pace.pause_seconds)?,
+            budget_seconds: seconds("--budget", &self.budget, pace.budget_seconds)?,
+        })
+    }
+}
+
+const DEFAULT_PRECISION: &str = "3%";
+
+/// How much time a search takes unless flags say otherwise.
+struct SearchPace {
+    probe_seconds: f64,
+    pause_seconds: f64,
+    budget_seconds: f64,
+    precision: f64,
+}
+
+impl SearchPace {
+    const USUAL: Self = Self { probe_seconds: 60.0, pause_seconds: 5.0, budget_seconds: 1_200.0, precision: 0.03 };
+    const DEMO: Self = Self { probe_seconds: 12.0, pause_seconds: 1.0, budget_seconds: 120.0, precision: 0.05 };
+}

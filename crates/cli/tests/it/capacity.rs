@@ -1,0 +1,69 @@
+//! What a system can take: `capacity`.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Folder, server};
+
+#[test]
+fn a_search_that_may_ask_for_no_more_says_at_least() {
+    let folder = Folder::new();
+    let search = ["capacity", server::nginx(), "--rate", "80", "--most", "20", "--probe", "6s", "--pause", "0s"];
+    let objectives = ["--objective", "mean < 2s", "--objective", "failures < 5%"];
+    let more = ["--json", "--markdown", "c.md", "--tag", "nightly"];
+    let ended = folder.run(&[&search[..], &objectives, &more].concat()).code(0);
+    let capacity: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((capacity["verdict"].as_str(), capacity["highest_held"].as_f64()), (Some("at_least"), Some(20.0)), "{capacity}");
+    assert_eq!(capacity["probes"].as_array().unwrap().len(), 1);
+    assert!(std::fs::read_to_string(folder.path().join("c.md")).unwrap().contains("it takes at least 20/s"));
+    // The probe is a run like any other, in the search's folder, and no run of the test's history.
+    let kept = std::fs::read_dir(folder.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    assert!(kept.join("capacity.json").is_file());
+    let run = kept.join(capacity["probes"][0]["run"].as_str().unwrap());
+    folder.run(&["show", run.to_str().unwrap()]).code(0).says("mean < 2s");
+    folder.run(&["runs"]).code(0).says("No runs yet");
+    // It goes on only with what it was begun with; then nothing is left to do.
+    folder.run(&[&search[..], &["--resume", "--objective", "p95 < 1s"]].concat()).code(2).says("other objectives");
+    folder.run(&[&search[..], &objectives, &["--resume"]].concat()).code(0).says("at least 20/s");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_learnt_and_the_search_goes_on() {
+    let folder = Folder::new();
+    let search = ["capacity", server::nginx(), "--rate", "20", "--most", "10", "--first", "5", "--probe", "6s", "--pause", "0s"];
+    let search = [&search[..], &["--objective", "mean < 2s"]].concat();
+    let running = folder.start(&search);
+    let probes = || {
+        folder.runs().iter().flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten()).filter(|entry| entry.path().is_dir()).count()
+    };
+    server::wait_until("the second probe to begin", || probes() == 2);
+    running.signal(Signal::INT);
+    running.ended().code(130).says("it takes at least 5/s: it was interrupted");
+    let resumed = folder.run(&[&search[..], &["--resume"]].concat());
+    resumed.code(0).says("1 probe so far").says("it takes at least 10/s");
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused_before_any_load() {
+    let folder = Folder::new();
+    let at = server::nginx();
+    for (more, said) in [
+        (&[][..], "what must hold?"),
+        (&["--objective", "p95 > 1s"], "give an upper bound"),
+        (&["--objective", "rate < 5/s"], "the load itself"),
+        (&["--objective", "p95 < 1s", "--for", "5s"], "--for: a search decides"),
+        (&["--objective", "p95 < 1s", "--probe", "2s"], "at least 6s"),
+        (&["--objective", "p95 < 1s", "--resume"], "there is no search"),
+    ] {
+        folder.run(&[&["capacity", at, "--rate", "5"], more].concat()).code(2).says(said);
+    }
+    assert_eq!(folder.runs().len(), 0);
+}
+
+#[test]
+fn a_constant_load_identifies_no_ceiling() {
+    let folder = Folder::new();
+    folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet"]).passes();
+    folder.run(&["capacity", "--ramp", "latest"]).code(0).says("not identified: the load did not vary");
+    folder.run(&["capacity"]).code(2).says("FILE|URL|demo");
+}

@@ -1,0 +1,77 @@
+//! What every form of a capacity writes alike.
+
+use analysis::{Capacity, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean};
+
+use crate::terminal::Paint;
+
+pub(super) fn word(verdict: CapacityVerdict) -> (&'static str, &'static str, Paint) {
+    match verdict {
+        CapacityVerdict::Found => ("✓", "FOUND", Paint::Good),
+        CapacityVerdict::Rough => ("!", "ROUGHLY", Paint::Doubt),
+        CapacityVerdict::AtLeast => ("!", "AT LEAST", Paint::Doubt),
+        CapacityVerdict::Below => ("✗", "FAILS", Paint::Bad),
+        CapacityVerdict::CannotTell => ("?", "CANNOT TELL", Paint::Doubt),
+    }
+}
+
+pub(super) fn lean(probe: &CapacityProbe) -> (&'static str, &'static str, Paint) {
+    match probe.lean {
+        ProbeLean::Holds => ("✓", "holds", Paint::Good),
+        ProbeLean::Fails if probe.reading.backlog_grows => ("✗", "does not keep up", Paint::Bad),
+        ProbeLean::Fails => ("✗", "fails", Paint::Bad),
+        ProbeLean::Unusable => ("?", "measurement invalid", Paint::Doubt),
+    }
+}
+
+/// `212 ms (198 ms to 230 ms)`.
+pub(super) fn reading(reading: &ObjectiveReading) -> String {
+    let value = |value: f64| if reading.is_time { units::seconds(value) } else { in_base_unit(reading, value) };
+    let Some(measured) = reading.measured else { return units::NONE.to_owned() };
+    match (reading.low, reading.high) {
+        (Some(low), Some(high)) => format!("{} ({} to {})", value(measured), value(low), value(high)),
+        (Some(low), None) => format!("{} (above {})", value(measured), value(low)),
+        _ => value(measured),
+    }
+}
+
+/// Of what is no time: a share where the bound is one.
+fn in_base_unit(reading: &ObjectiveReading, value: f64) -> String {
+    if reading.bound <= 1.0 { units::share(value) } else { units::number(value) }
+}
+
+/// `✓ 160/s holds; p99 < 300ms: 212 ms (198 ms to 230 ms)`, while a search goes on. Of several objectives, the one that is nearest to giving way.
+pub fn probe_line(unit: LoadUnit, probe: &CapacityProbe) -> String {
+    let (sign, word, _) = lean(probe);
+    let used = |of: &&ObjectiveReading| of.measured.map_or(0.0, |measured| measured / of.bound.max(1e-12));
+    let nearest = probe.reading.objectives.iter().max_by(|a, b| used(a).total_cmp(&used(b)));
+    let read = nearest.map_or_else(String::new, |of| format!("; {}: {}", of.objective, reading(of)));
+    format!("{sign} {} {word}{read}", unit.words(probe.load))
+}
+
+/// By load, so that a table reads as a curve.
+pub(super) fn by_load(capacity: &Capacity) -> Vec<&CapacityProbe> {
+    let mut probes: Vec<&CapacityProbe> = capacity.probes.iter().collect();
+    probes.sort_by(|a, b| a.load.total_cmp(&b.load));
+    probes
+}
+
+pub(super) fn cost(capacity: &Capacity) -> String {
+    format!("{} in {}", units::counted(capacity.probes.len() as u64, "probe"), units::seconds(capacity.cost_seconds.round()))
+}
+
+/// What gives way, what limits there, and what would next, each with its title.
+pub(super) fn limits(capacity: &Capacity) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(binding) = &capacity.binding {
+        lines.push(("gives way", binding.clone()));
+    }
+    if let (Some(claim), Some(run)) = (&capacity.limited_by, &capacity.limit_run) {
+        lines.push(("limited by", format!("{claim} ({run})")));
+    } else if let Some(run) = &capacity.limit_run {
+        lines.push(("limited by", format!("no cause was found in the run above, {run}")));
+    }
+    if let Some(next) = &capacity.next_limit {
+        lines.push(("then", next.clone()));
+    }
+    lines
+}
