@@ -123,6 +123,11 @@ fn dependence(scores: &[f64], start: usize, end: usize) -> f64 {
     };
     let (inside, outside) = (mean(true), mean(false));
     let rest: Vec<f64> = scores.iter().enumerate().map(|(index, score)| score - if is_inside(index) { inside } else { outside }).collect();
+    dependence_of(&rest)
+}
+
+/// The same of what is left of a series once its two levels, or more, are taken out.
+pub(crate) fn dependence_of(rest: &[f64]) -> f64 {
     let n = rest.len() as f64;
     let square: f64 = rest.iter().map(|value| value * value).sum();
     let correlation = |lag: usize| rest.iter().zip(&rest[lag..]).map(|(a, b)| a * b).sum::<f64>() / square.max(1e-12);

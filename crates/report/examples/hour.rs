@@ -125,6 +125,7 @@ fn info() -> RunInfo {
         started: "2026-11-20T18:00:00Z".to_owned(),
         file: Some("hour.load.ts".to_owned()),
         script: None,
+        commit: None,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         ..RunInfo::default()

@@ -20,6 +20,7 @@ mod live;
 mod markdown;
 pub mod terminal;
 mod timeline;
+pub mod trend;
 mod view;
 mod words;
 

@@ -34,6 +34,9 @@ pub struct RunInfo {
     /// Digest of the script and all that it imports. Runs of earlier versions, and runs without a script, have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// Commit of the sources beside which the run was made, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     pub workers: u32,
     pub host: HostFacts,
     #[serde(default)]

@@ -7,6 +7,7 @@
 //! which every run has, and [`OutputFeed`]. Deliberately absent: command lines, terminals, pages, exit codes, and conclusions, which are
 //! computed from the directory.
 
+mod commit;
 mod descriptor_room;
 mod directory_writer;
 mod error;

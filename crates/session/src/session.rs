@@ -13,6 +13,7 @@ use run_directory::{RunEnd, RunInfo, Writer};
 use script::Stubs;
 use secrets::Secrets;
 
+use crate::commit;
 use crate::descriptor_room;
 use crate::directory_writer::DirectoryWriter;
 use crate::error::SessionError;
@@ -161,6 +162,7 @@ impl Session {
             started: now(),
             file: self.file.clone(),
             script: self.script.clone(),
+            commit: commit::known(),
             workers: self.workers,
             host: machine::facts(),
             tags: self.tags.clone(),

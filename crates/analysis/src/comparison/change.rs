@@ -4,7 +4,7 @@
 //! general approach", Statistics in Medicine 2008): each end uses the ends that work towards it. It needs no symmetry, so the intervals of percentiles,
 //! which respect that neighbouring requests depend on each other, carry over to their ratio. A ratio is a difference of logarithms.
 
-use super::student;
+use crate::interval::t_two_sided;
 
 /// Degrees of freedom of each side's interval: it is made from twenty batches.
 const FREEDOM: f64 = 19.0;
@@ -57,7 +57,7 @@ pub(super) fn difference(baseline: Estimate, candidate: Estimate) -> NumberChang
     let towards_zero = if value > 0.0 { (below, candidate.doubt) } else { (above, baseline.doubt) };
     let p = match towards_zero {
         _ if value == 0.0 => 1.0,
-        (Some((a, b)), doubt) => student::two_sided(T * value.abs() / (a.hypot(b) + doubt), freedom(a, b)),
+        (Some((a, b)), doubt) => t_two_sided(T * value.abs() / (a.hypot(b) + doubt), freedom(a, b)),
         (None, _) => 1.0,
     };
     let low = below.map(|(a, b)| value - a.hypot(b) - candidate.doubt);

@@ -95,8 +95,7 @@ fn word(grade: Grade) -> &'static str {
 fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut Found) {
     let (old, new) = (&baseline.run.plan, &candidate.run.plan);
     let words = |input: ComparedInput<'_>| input.load.join("; ");
-    let names = |plan: &TestPlan| plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect::<Vec<_>>();
-    if shape(&old.load) != shape(&new.load) || names(old) != names(new) {
+    if !same_load(old, new) {
         found.add("load", words(baseline), words(candidate), true, "another load gives other response times, whatever the system");
     } else if old.load != new.load {
         found.add("duration", words(baseline), words(candidate), false, "the same load for another time");
@@ -110,6 +109,12 @@ fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut F
             |count: usize| format!("changed {} while it ran", if count == 1 { "once".to_owned() } else { format!("{count} times") });
         found.add("load", times(scaled(baseline)), times(scaled(candidate)), true, "somebody paused or scaled the load");
     }
+}
+
+/// Whether two tests ask for the same, for however long.
+pub fn same_load(a: &TestPlan, b: &TestPlan) -> bool {
+    let names = |plan: &TestPlan| plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect::<Vec<_>>();
+    shape(&a.load) == shape(&b.load) && names(a) == names(b)
 }
 
 /// The load without how long it lasts, where that makes no difference: a constant load is the same one for longer.

@@ -14,12 +14,12 @@ mod matching;
 mod model;
 mod row;
 mod side;
-mod student;
 mod target;
 mod times;
 #[cfg(test)]
 mod truth;
 
+pub use matching::same_load;
 pub use model::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, FindingMove, FindingState, GateResult,
     GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind,

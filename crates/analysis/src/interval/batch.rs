@@ -223,7 +223,7 @@ fn cumulative(batch: &Histogram, lows: &[u64]) -> Vec<u64> {
 }
 
 /// The 97.5 % point of Student's t, interpolated in 1/ν between tabulated values.
-pub(super) fn student_t(freedom: f64) -> f64 {
+pub(crate) fn student_t(freedom: f64) -> f64 {
     const TABLE: [(f64, f64); 11] = [
         (1.0, 12.706),
         (2.0, 4.303),

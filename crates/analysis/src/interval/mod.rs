@@ -8,8 +8,11 @@ mod batch;
 pub(crate) mod coverage;
 mod mean;
 mod order;
+mod student;
 
+pub(crate) use batch::student_t;
 pub(crate) use mean::mean_of_batches;
+pub(crate) use student::two_sided as t_two_sided;
 
 use metrics::Histogram;
 

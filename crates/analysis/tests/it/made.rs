@@ -29,6 +29,7 @@ pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
         started: "2026-11-20T18:30:05Z".to_owned(),
         file: None,
         script: None,
+        commit: None,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: Vec::new(),

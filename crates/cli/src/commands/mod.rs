@@ -13,6 +13,7 @@ mod run;
 mod runs;
 mod show;
 mod stub;
+mod trend;
 mod try_;
 mod ui;
 
@@ -54,7 +55,7 @@ commands! {
     Ui(ui::UiArgs),
     /// Serve a simulated HTTP endpoint with delays, faults and limits.
     Stub(stub::StubArgs),
-    /// List the runs in a folder.
+    /// List the runs in a folder, or delete old ones.
     Runs(runs::RunsArgs),
     /// Show the summary of a run again.
     Show(show::ShowArgs),
@@ -62,6 +63,8 @@ commands! {
     Compare(compare::CompareArgs),
     /// Turn a knob of the system there and back in short blocks of load, and say what hangs on it.
     Experiment(experiment::ExperimentArgs),
+    /// Show a test over its runs: where its numbers changed, by how much, and with which run.
+    Trend(trend::TrendArgs),
     /// Search for the highest load at which a system holds its objectives.
     Capacity(capacity::CapacityArgs),
     /// Write the report of a run again, even if it was cut short.

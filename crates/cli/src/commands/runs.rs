@@ -1,8 +1,10 @@
 //! `loadstone runs`: the runs of a folder.
 
+mod prune;
+
 use std::io::{IsTerminal, Write};
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use report::RunRow;
 use report::terminal::Style;
 use run_directory::{History, RunError};
@@ -12,7 +14,10 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::RunsFolderArgs;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    action: Option<RunsAction>,
     #[command(flatten)]
     folder: RunsFolderArgs,
     /// As JSON.
@@ -20,8 +25,17 @@ pub(crate) struct RunsArgs {
     json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum RunsAction {
+    /// Delete old runs.
+    Prune(prune::PruneArgs),
+}
+
 impl RunsArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        if let Some(RunsAction::Prune(prune)) = &self.action {
+            return prune.perform();
+        }
         let history = History::of(&self.folder.runs).map_err(|error| UsageError(error.to_string()))?;
         let rows: Vec<RunRow> =
             history.entries().filter_map(|entry| entry.inspect_err(warn).ok()).map(|entry| RunRow::of(&entry)).collect();

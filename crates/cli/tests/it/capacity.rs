@@ -1,4 +1,4 @@
-//! What a system can take: `capacity`.
+//! What a system can take: `capacity`; and a test over its runs: `trend`, `runs prune`.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -66,4 +66,34 @@ fn a_constant_load_identifies_no_ceiling() {
     folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet"]).passes();
     folder.run(&["capacity", "--ramp", "latest"]).code(0).says("not identified: the load did not vary");
     folder.run(&["capacity"]).code(2).says("FILE|URL|demo");
+}
+
+#[test]
+fn runs_of_a_test_make_a_trend_and_old_ones_go() {
+    let folder = Folder::new();
+    let run = |rate: &str, more: &[&str]| {
+        let load = ["run", server::nginx(), "--rate", rate, "--for", "1s", "--quiet"];
+        folder.run(&[&load[..], more].concat()).code(0);
+    };
+    run("30", &[]);
+    run("20", &["--tag", "main"]);
+    run("20", &[]);
+    run("20", &[]);
+    let ended = folder.run(&["trend", "--json"]).code(0);
+    let trend: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let runs = trend["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), runs[0]["tags"][0].as_str()), (3, Some("main")), "the oldest first, of one load: {trend}");
+    assert!(trend["headline"].as_str().unwrap().contains("too few"), "{trend}");
+    assert!(ended.stderr.contains("Left out: 1 under another load"), "{}", ended.stderr);
+    let values = trend["series"][0]["values"].as_array().unwrap();
+    assert!(values.iter().all(|value| value.as_f64().is_some_and(|seconds| seconds > 0.0)), "{trend}");
+
+    folder.run(&["runs", "prune"]).code(2).says("what may go?");
+    let listed = folder.run(&["runs", "prune", "--keep", "1", "--dry-run"]);
+    assert_eq!(listed.code(0).stdout.lines().count(), 2, "neither the newest nor the one with a tag");
+    assert_eq!(folder.runs().len(), 4);
+    folder.run(&["runs", "prune", "--keep", "1", "--older-than", "1h"]).code(0);
+    assert_eq!(folder.runs().len(), 4, "none is old");
+    folder.run(&["runs", "prune", "--keep", "1"]).code(0);
+    assert_eq!(folder.runs().len(), 2);
 }

@@ -57,6 +57,7 @@ pub(crate) fn info() -> RunInfo {
         started: "2026-11-20T18:30:05Z".to_owned(),
         file: Some("tickets.load.ts".to_owned()),
         script: None,
+        commit: None,
         workers: 2,
         host: HostFacts {
             hostname: "host-1".to_owned(),

@@ -10,6 +10,7 @@ pub(crate) fn info() -> RunInfo {
         started: "2026-11-20T18:30:05Z".to_owned(),
         file: Some("shop.load.ts".to_owned()),
         script: None,
+        commit: None,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: vec!["nightly".to_owned()],

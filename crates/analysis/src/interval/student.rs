@@ -1,7 +1,7 @@
 //! Student's t: how often chance alone is as far out.
 
 /// The probability that |t| with so many degrees of freedom is at least this: I_x(ν/2, ½) at x = ν/(ν + t²) (Abramowitz and Stegun, 26.7.1 and 26.5.27).
-pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
+pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
     if !t.is_finite() {
         return 0.0;
     }

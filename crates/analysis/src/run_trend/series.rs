@@ -1,0 +1,169 @@
+//! The series of a test, made of its runs' summaries, and what became of them.
+
+use super::levels;
+use super::model::{RunTrend, TrendInput, TrendMetric, TrendRun, TrendSeries, TrendStep};
+use crate::{Summary, TimeStats};
+
+/// The chance that a test that never changed shows any step.
+const FALSE_CHANCE: f64 = 0.05;
+/// Requests that are followed; those that the newest run made most of.
+const REQUESTS_MAX: usize = 20;
+/// Relative change of times, and change of the share of failures, below which nobody cares.
+const EFFECT: f64 = 0.03;
+const FAILURES_EFFECT: f64 = 0.001;
+const METRICS: [TrendMetric; 4] = [TrendMetric::P50, TrendMetric::P95, TrendMetric::P99, TrendMetric::Failures];
+
+impl RunTrend {
+    pub const SCHEMA: u32 = 1;
+
+    /// Of the complete runs of a test under the same load, the oldest first.
+    pub fn of(test: &str, inputs: &[TrendInput]) -> Self {
+        let requests = requests(inputs);
+        // With a single request, all together are the same.
+        let all = (requests.len() != 1).then_some(None);
+        let subjects: Vec<Option<String>> = all.into_iter().chain(requests.into_iter().map(Some)).collect();
+        let count = (subjects.len() * METRICS.len()) as f64;
+        let strong = FALSE_CHANCE / count.max(1.0);
+        let series = subjects.iter().flat_map(|subject| METRICS.map(|metric| series(inputs, subject.clone(), metric, strong)));
+        let mut series: Vec<TrendSeries> = series.filter(|series| series.values.iter().any(Option::is_some)).collect();
+        series.sort_by_key(|series| series.steps.is_empty());
+        align(&mut series);
+        let runs: Vec<TrendRun> = inputs.iter().map(|input| input.run.clone()).collect();
+        let mut trend =
+            Self { schema: Self::SCHEMA, test: test.to_owned(), runs, series, false_chance: FALSE_CHANCE, headline: String::new() };
+        trend.headline = trend.sentence();
+        trend
+    }
+
+    /// Every step with its series; the newest first, and of one run the clearest.
+    pub fn steps(&self) -> Vec<(&TrendSeries, &TrendStep)> {
+        let mut steps: Vec<(&TrendSeries, &TrendStep)> =
+            self.series.iter().flat_map(|series| series.steps.iter().map(move |step| (series, step))).collect();
+        steps.sort_by(|a, b| b.1.at.cmp(&a.1.at).then(a.1.p.total_cmp(&b.1.p)));
+        steps
+    }
+
+    fn sentence(&self) -> String {
+        let runs = units::counted(self.runs.len() as u64, "run");
+        if self.runs.len() < 2 * levels::SIDE_MIN {
+            return format!("cannot tell: {runs} are too few, a step needs {} on either side", levels::SIDE_MIN);
+        }
+        let steps = self.steps();
+        let Some((series, step)) = steps.first() else {
+            let noise =
+                self.series.iter().filter(|series| series.metric == TrendMetric::P95).filter_map(|series| series.noise).reduce(f64::max);
+            let noise = noise.map_or_else(String::new, |noise| format!("; single runs differ by up to {} in p95", units::share(noise)));
+            return format!("no step in {runs}{noise}");
+        };
+        let more = if steps.len() > 1 { format!(", and {} more", steps.len() - 1) } else { String::new() };
+        format!("{} {} with {}{more}", series.title(), step.in_words(series.metric), self.runs[step.at].id)
+    }
+}
+
+/// One change of the system shows in several series, in some of them not to the very run: these are told with the run that the clearest names.
+fn align(series: &mut [TrendSeries]) {
+    let mut sure: Vec<(usize, usize)> = Vec::new();
+    let mut steps: Vec<&mut TrendStep> = series.iter_mut().flat_map(|series| &mut series.steps).collect();
+    steps.sort_by(|a, b| a.at_error.cmp(&b.at_error).then(a.p.total_cmp(&b.p)));
+    for step in steps {
+        let near =
+            sure.iter().filter(|(at, _)| at.abs_diff(step.at) as u64 <= 2 * step.at_error + 1).min_by_key(|(at, _)| at.abs_diff(step.at));
+        match near {
+            Some((at, before_at)) => (step.at, step.before_at) = (*at, *before_at),
+            None => sure.push((step.at, step.before_at)),
+        }
+    }
+}
+
+impl TrendStep {
+    /// `rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms`.
+    pub fn in_words(&self, metric: TrendMetric) -> String {
+        let way = if self.is_worse() { "rose" } else { "fell" };
+        if metric.is_difference() {
+            return format!("{way} from {} to {}", units::share(self.before), units::share(self.after));
+        }
+        let size = |ratio: f64| if self.is_worse() { ratio - 1.0 } else { 1.0 - ratio };
+        let (from, to) = if self.is_worse() { (self.low, self.high) } else { (self.high, self.low) };
+        format!(
+            "{way} by {} ({} to {}), from {} to {}",
+            units::share(size(self.change)),
+            units::share(size(from)),
+            units::share(size(to)),
+            units::seconds(self.before),
+            units::seconds(self.after)
+        )
+    }
+}
+
+/// Names of the requests of the newest run, the most frequent first.
+fn requests(inputs: &[TrendInput]) -> Vec<String> {
+    let Some(newest) = inputs.last() else { return Vec::new() };
+    let mut rows: Vec<(&str, u64)> = Vec::new();
+    for row in &newest.summary.requests {
+        match rows.iter_mut().find(|(name, _)| *name == &*row.key.name) {
+            // The same name in several scenarios is no one series.
+            Some(known) => known.1 = 0,
+            None => rows.push((&row.key.name, row.count)),
+        }
+    }
+    rows.retain(|(_, count)| *count > 0);
+    rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    rows.into_iter().take(REQUESTS_MAX).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn value(summary: &Summary, request: Option<&str>, metric: TrendMetric) -> Option<f64> {
+    let row = match request {
+        Some(name) => {
+            let mut named = summary.requests.iter().filter(|row| &*row.key.name == name);
+            Some(named.next().filter(|_| named.next().is_none())?)
+        }
+        None => None,
+    };
+    let times: &TimeStats = row.map_or(&summary.response, |row| &row.response);
+    match metric {
+        TrendMetric::P50 => times.at(0.5),
+        TrendMetric::P95 => times.at(0.95),
+        TrendMetric::P99 => times.at(0.99),
+        TrendMetric::Failures => match row {
+            Some(row) => (row.count > 0).then(|| row.failed as f64 / row.count as f64),
+            None => (summary.totals.requests > 0).then_some(summary.totals.failure_share),
+        },
+    }
+}
+
+fn series(inputs: &[TrendInput], request: Option<String>, metric: TrendMetric, strong: f64) -> TrendSeries {
+    let values: Vec<Option<f64>> = inputs.iter().map(|input| value(&input.summary, request.as_deref(), metric)).collect();
+    let scale = |value: f64| if metric.is_difference() { value } else { value.max(1e-9).ln() };
+    let known: Vec<(usize, f64)> = values.iter().enumerate().filter_map(|(run, value)| Some((run, scale((*value)?)))).collect();
+    let scaled: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+    let unscale = |value: f64| if metric.is_difference() { value } else { value.exp() };
+    let cuts = levels::cuts(&scaled, strong);
+    let level = |from: usize, to: usize| unscale(scaled[from..to].iter().sum::<f64>() / (to - from) as f64);
+    let limit = if metric.is_difference() { FAILURES_EFFECT } else { EFFECT.ln_1p() };
+    let matters = |cut: &&levels::LevelCut| cut.change.abs() >= limit;
+    let step = |cut: &levels::LevelCut| TrendStep {
+        at: known[cut.at].0,
+        at_error: cut.at_error as u64,
+        before_at: known[cut.at - 1].0,
+        before: level(cut.from, cut.at),
+        after: level(cut.at, cut.to),
+        change: unscale(cut.change),
+        low: unscale(cut.change - cut.half),
+        high: unscale(cut.change + cut.half),
+        p: cut.p,
+        runs_before: (cut.at - cut.from) as u64,
+        runs_after: (cut.to - cut.at) as u64,
+    };
+    let rest = levels::rest(&scaled, &cuts);
+    let deviation = (rest.iter().map(|value| value * value).sum::<f64>() / (rest.len() as f64 - 1.0 - cuts.len() as f64).max(1.0)).sqrt();
+    let last = cuts.last().map_or(0, |cut| cut.at);
+    TrendSeries {
+        request,
+        metric,
+        noise: (rest.len() >= 2 * levels::SIDE_MIN)
+            .then(|| if metric.is_difference() { 2.0 * deviation } else { (2.0 * deviation).exp_m1() }),
+        steps: cuts.iter().filter(matters).map(step).collect(),
+        level: (!scaled.is_empty()).then(|| level(last, scaled.len())),
+        values,
+    }
+}

@@ -1,0 +1,66 @@
+//! What every form of a trend writes alike.
+
+use analysis::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
+
+/// Steps of one run.
+pub(super) struct RunSteps<'a> {
+    pub(super) before: &'a TrendRun,
+    pub(super) run: &'a TrendRun,
+    pub(super) steps: Vec<(&'a TrendSeries, &'a TrendStep)>,
+}
+
+/// The newest first.
+pub(super) fn by_run(trend: &RunTrend) -> Vec<RunSteps<'_>> {
+    let mut found: Vec<(usize, RunSteps<'_>)> = Vec::new();
+    for (series, step) in trend.steps() {
+        match found.iter_mut().find(|(at, _)| *at == step.at) {
+            Some((_, of)) => of.steps.push((series, step)),
+            None => {
+                let of = RunSteps { before: &trend.runs[step.before_at], run: &trend.runs[step.at], steps: vec![(series, step)] };
+                found.push((step.at, of));
+            }
+        }
+    }
+    found.into_iter().map(|(_, of)| of).collect()
+}
+
+/// `2026-11-20T18-30-05-shop [v1.4], commit 39dbcdc (before: c021bae)`.
+pub(super) fn place(of: &RunSteps<'_>) -> String {
+    let tags = if of.run.tags.is_empty() { String::new() } else { format!(" [{}]", of.run.tags.join(", ")) };
+    let short = |commit: &str| commit.chars().take(7).collect::<String>();
+    let commit = match (&of.run.commit, &of.before.commit) {
+        (Some(new), Some(old)) if new == old => format!(", commit {} as before", short(new)),
+        (Some(new), Some(old)) => format!(", commit {} (before: {})", short(new), short(old)),
+        (Some(new), None) => format!(", commit {}", short(new)),
+        (None, _) => String::new(),
+    };
+    format!("{}{tags}{commit}", of.run.id)
+}
+
+/// `p95 of "Buy" rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms`.
+pub(super) fn step(series: &TrendSeries, step: &TrendStep) -> String {
+    let off = if step.at_error > 1 { format!("; it may be {} runs off", step.at_error) } else { String::new() };
+    format!("{} {}{off}", series.title(), step.in_words(series.metric))
+}
+
+pub(super) fn level(series: &TrendSeries) -> String {
+    match (series.level, series.metric) {
+        (None, _) => units::NONE.to_owned(),
+        (Some(level), TrendMetric::Failures) => units::share(level),
+        (Some(level), _) => units::seconds(level),
+    }
+}
+
+pub(super) fn noise(series: &TrendSeries) -> String {
+    series.noise.map_or_else(|| units::NONE.to_owned(), |noise| format!("± {}", units::share(noise)))
+}
+
+/// What the steps together promise.
+pub(super) fn promise(trend: &RunTrend) -> String {
+    format!(
+        "{} in {}; a test that never changed shows any step at all in at most {} of such histories.",
+        units::counted(trend.series.len() as u64, "number"),
+        units::counted(trend.runs.len() as u64, "run"),
+        units::share(trend.false_chance)
+    )
+}

@@ -1,0 +1,72 @@
+//! The commit of the sources beside which a run is made. Git itself is not asked: it may not be installed.
+
+use std::path::{Path, PathBuf};
+
+/// Variables in which build servers tell it; the first that is set wins.
+const VARIABLES: [&str; 4] = ["LOADSTONE_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT"];
+/// Characters that are kept: a commit's digest has forty.
+const LENGTH_MAX: usize = 64;
+
+/// Told by the environment, or the one that is checked out around the current folder.
+pub(crate) fn known() -> Option<String> {
+    let told = VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.trim().is_empty());
+    let told = told.map(|value| value.trim().chars().take(LENGTH_MAX).collect());
+    told.or_else(|| checked_out(&std::env::current_dir().ok()?))
+}
+
+/// Of the repository around a folder; `None` where there is none, or one without a commit.
+fn checked_out(folder: &Path) -> Option<String> {
+    let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
+    // The folder of a second worktree is named in a file.
+    let git = if git.is_file() { git.parent()?.join(read(&git)?.strip_prefix("gitdir: ")?) } else { git };
+    let head = read(&git.join("HEAD"))?;
+    let Some(reference) = head.strip_prefix("ref: ") else { return digest(&head) };
+    let shared = read(&git.join("commondir")).map_or_else(|| git.clone(), |path| git.join(path));
+    let loose = [&git, &shared].into_iter().find_map(|folder| read(&folder.join(reference)));
+    loose.and_then(|text| digest(&text)).or_else(|| packed(&shared.join("packed-refs"), reference))
+}
+
+fn packed(file: &PathBuf, reference: &str) -> Option<String> {
+    let text = read(file)?;
+    text.lines().find_map(|line| digest(line.strip_suffix(reference)?.trim_end()))
+}
+
+fn read(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim_end().to_owned())
+}
+
+fn digest(text: &str) -> Option<String> {
+    (text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "39dbcdc0123456789abcdef0123456789abcdef0";
+    const B: &str = "c021bae0123456789abcdef0123456789abcdef0";
+
+    #[test]
+    fn the_commit_is_read_as_git_keeps_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let of = |path: &str| checked_out(&folder.path().join(path));
+        write("shop/tests/x", "");
+        write("shop/.git/HEAD", "ref: refs/heads/main\n");
+        assert_eq!(of("shop/tests"), None, "nothing was committed");
+        write("shop/.git/packed-refs", &format!("# pack-refs\n{B} refs/heads/main\n"));
+        assert_eq!(of("shop/tests").as_deref(), Some(B));
+        write("shop/.git/refs/heads/main", &format!("{A}\n"));
+        assert_eq!(of("shop/tests").as_deref(), Some(A), "a loose reference is newer");
+        write("shop/.git/worktrees/second/HEAD", "ref: refs/heads/main\n");
+        write("shop/.git/worktrees/second/commondir", "../..\n");
+        write("second/.git", &format!("gitdir: {}\n", folder.path().join("shop/.git/worktrees/second").display()));
+        assert_eq!(of("second").as_deref(), Some(A));
+        write("shop/.git/HEAD", &format!("{B}\n"));
+        assert_eq!(of("shop").as_deref(), Some(B), "detached");
+    }
+}
