@@ -82,7 +82,7 @@ pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
             Some(more) if more == (change > 0.0) => RowVerdict::Better,
             Some(_) => RowVerdict::Worse,
         }
-    } else if within(row.low) && within(row.high) {
+    } else if within(row.low) && within(row.high) || is_none_twice(row) {
         RowVerdict::Same
     } else {
         RowVerdict::CannotTell
@@ -93,6 +93,11 @@ pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
     }
 }
 
+/// Not one failure in either run. Few requests leave room for some all the same, which the interval tells.
+fn is_none_twice(row: &ComparedRow) -> bool {
+    row.metric.is_difference() && row.baseline == Some(0.0) && row.candidate == Some(0.0)
+}
+
 /// An interval narrows with the root of the time: how long both runs would have to be until it decides, if the change stays what it is.
 fn minutes_needed(found: &NumberChange, limit: f64, seconds: f64) -> Option<f64> {
     let (low, high) = (found.low?, found.high?);
@@ -100,4 +105,33 @@ fn minutes_needed(found: &NumberChange, limit: f64, seconds: f64) -> Option<f64>
     let wanted = if found.value.abs() >= limit { found.value.abs() * DECIDED_AT } else { limit - found.value.abs() };
     let minutes = seconds / 60.0 * (half / wanted).powi(2);
     (minutes.is_finite() && minutes <= MINUTES_MAX).then_some(minutes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(baseline: f64, candidate: f64) -> ComparedRow {
+        // Of 2,000 requests each: as many as one in five hundred may fail where none did.
+        let share = |value: f64| Some(Estimate::new(value, Some(value - 0.002), Some(value + 0.002)));
+        let input = RowInput {
+            metric: ComparedMetric::Failures,
+            unit: "",
+            baseline: share(baseline),
+            candidate: share(candidate),
+            effect: 0.03,
+            seconds: 60.0,
+        };
+        let mut row = of(input);
+        judge(&mut row, false, 0.03);
+        row
+    }
+
+    #[test]
+    fn no_failure_twice_is_the_same_and_one_is_not() {
+        let none = failures(0.0, 0.0);
+        assert_eq!((none.verdict, none.minutes_needed), (RowVerdict::Same, None));
+        assert!(none.high.is_some_and(|high| high > 0.002), "the bound stays");
+        assert_eq!(failures(0.0, 0.0005).verdict, RowVerdict::CannotTell);
+    }
 }

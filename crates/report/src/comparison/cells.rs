@@ -28,7 +28,10 @@ pub(super) fn interval(row: &ComparedRow) -> String {
     let unit = if row.metric.is_difference() { "points" } else { "%" };
     let end = |change: f64| {
         let part = 100.0 * if row.metric.is_difference() { change } else { change - 1.0 };
-        format!("{part:+.1}").replace('-', "−")
+        match format!("{part:+.1}").as_str() {
+            "+0.0" | "-0.0" => "0.0".to_owned(),
+            text => text.replace('-', "−"),
+        }
     };
     match (row.low, row.high) {
         (Some(low), Some(high)) => format!("{} to {} {unit}", end(low), end(high)),
@@ -48,6 +51,8 @@ fn signed(row: &ComparedRow, change: f64) -> String {
     let text = units::share(part.abs());
     let text = if unit.is_empty() { text } else { format!("{}{unit}", text.trim_end_matches(" %")) };
     match part {
+        // What is that small has no sign that anyone can read.
+        _ if text.starts_with('<') => text,
         part if part > 0.0 => format!("+{text}"),
         part if part < 0.0 => format!("−{text}"),
         _ => text,
@@ -59,6 +64,7 @@ pub(super) fn verdict(row: &ComparedRow, effect: f64) -> String {
         RowVerdict::Better => "better".to_owned(),
         RowVerdict::Worse => "worse".to_owned(),
         RowVerdict::Moved => "moved".to_owned(),
+        RowVerdict::Same if is_none_twice(row) => "same: none".to_owned(),
         RowVerdict::Same if row.metric.is_difference() => "same (±0.1 points)".to_owned(),
         RowVerdict::Same => format!("same (±{})", round(effect)),
         RowVerdict::CannotTell => match row.minutes_needed {
@@ -66,6 +72,11 @@ pub(super) fn verdict(row: &ComparedRow, effect: f64) -> String {
             None => "cannot tell".to_owned(),
         },
     }
+}
+
+/// The interval beside it says how many there may be all the same.
+fn is_none_twice(row: &ComparedRow) -> bool {
+    row.metric.is_difference() && row.baseline == Some(0.0) && row.candidate == Some(0.0)
 }
 
 pub(super) fn paint(verdict: RowVerdict) -> Option<Paint> {
@@ -166,4 +177,39 @@ pub(super) fn promise(comparison: &RunComparison) -> String {
         units::counted(compared as u64, "number"),
         round(comparison.false_share),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(metric: ComparedMetric, change: f64, (low, high): (f64, f64)) -> ComparedRow {
+        ComparedRow {
+            metric,
+            unit: String::new(),
+            baseline: Some(0.0),
+            candidate: Some(0.0),
+            change: Some(change),
+            low: Some(low),
+            high: Some(high),
+            p: Some(1.0),
+            verdict: RowVerdict::Same,
+            minutes_needed: None,
+            why: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_rounds_to_nothing_has_no_sign() {
+        let tiny = row(ComparedMetric::P95, 1.000_01, (0.999_9, 1.000_2));
+        assert_eq!((change(&tiny).as_str(), interval(&tiny).as_str()), ("<0.01 %", "0.0 to 0.0 %"));
+        let shrunk = row(ComparedMetric::P95, 0.969, (0.95, 0.99));
+        assert_eq!((change(&shrunk).as_str(), interval(&shrunk).as_str()), ("−3.10 %", "−5.0 to −1.0 %"));
+    }
+
+    #[test]
+    fn no_failure_twice_is_the_same_with_its_bound() {
+        let none = row(ComparedMetric::Failures, 0.0, (-0.002, 0.002));
+        assert_eq!((verdict(&none, 0.03).as_str(), interval(&none).as_str()), ("same: none", "−0.2 to +0.2 points"));
+    }
 }
