@@ -1,6 +1,6 @@
 //! The commit of the sources beside which a run is made. Git itself is not asked: it may not be installed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Variables in which build servers tell it; the first that is set wins.
 const VARIABLES: [&str; 4] = ["LOADSTONE_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT"];
@@ -26,7 +26,7 @@ fn checked_out(folder: &Path) -> Option<String> {
     loose.and_then(|text| digest(&text)).or_else(|| packed(&shared.join("packed-refs"), reference))
 }
 
-fn packed(file: &PathBuf, reference: &str) -> Option<String> {
+fn packed(file: &Path, reference: &str) -> Option<String> {
     let text = read(file)?;
     text.lines().find_map(|line| digest(line.strip_suffix(reference)?.trim_end()))
 }

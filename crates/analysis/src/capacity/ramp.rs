@@ -55,8 +55,8 @@ impl RampEstimate {
         if !interval.high.is_finite() || interval.value > FAR * seen {
             return unknown("not identified: the throughput had not bent yet when the load ended");
         }
-        let words = |value: f64| units::rate(value);
-        let remark = format!("at most about {} ({} to {})", words(interval.value), words(interval.low), words(interval.high));
+        let remark =
+            format!("at most about {} ({} to {})", units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
         Self { throughput_max: Some(interval), retrograde_from: fit.peak_at(), seen, remark }
     }
 }

@@ -1,13 +1,13 @@
 //! One probe: a run of the test at a level of load, its directory concluded as any other's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use analysis::{CapacityProbe, ProbeReading, Summary};
 use engine::WorkerContext;
 use metrics::clock::Monotonic;
 use plan::{Load, TestPlan, Threshold};
 use protocol::{Network, NetworkOptions, WorkerPosition};
-use run_directory::{Reader, RunEnd};
+use run_directory::Reader;
 use script::Inputs;
 use secrets::Secrets;
 use session::{FinishedRun, FixedRequest, FixedRequestUsers, LoadEnding, PrintedLines, Session, SessionError, StopReason, Subscriber};
@@ -169,13 +169,12 @@ pub(crate) fn users_of<'a>(
 }
 
 /// Reads the run back, writes what was concluded, and says what it means for the search.
-fn concluded(directory: &PathBuf, level: f64, seconds: f64) -> anyhow::Result<CapacityProbe> {
+fn concluded(directory: &Path, level: f64, seconds: f64) -> anyhow::Result<CapacityProbe> {
     let run = Reader::open(directory).and_then(Reader::run)?;
     let summary = analysis::conclude(&run);
     ConclusionFiles::of(&run, &summary).write(directory)?;
     let reading = ProbeReading::of(&run, &summary.verdict.thresholds, &summary.verdict.validity);
     let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    debug_assert!(!matches!(run.end, Some(RunEnd::Interrupted)), "an interrupted probe does not count");
     Ok(CapacityProbe {
         load: level,
         seconds,

@@ -34,15 +34,15 @@ const LADDER: f64 = 0.4;
 Examples:
   loadstone capacity shop.load.ts --objective 'p99 < 300ms'
   loadstone capacity http://127.0.0.1:8080/ --rate 50 --objective 'p99 < 300ms' --objective 'failures < 1%'
-  loadstone capacity --ramp latest
+  loadstone capacity --of-run latest
   loadstone capacity demo")]
 pub(crate) struct CapacityArgs {
     /// A test (*.load.ts), a URL, or `demo` for the built-in shop.
-    #[arg(value_name = "FILE|URL|demo", required_unless_present = "ramp")]
+    #[arg(value_name = "FILE|URL|demo", required_unless_present = "of_run")]
     what: Option<String>,
     /// Instead of a search: what a run under rising load, one that is over, says of the highest throughput.
     #[arg(long, value_name = "RUN", conflicts_with = "what")]
-    ramp: Option<String>,
+    of_run: Option<String>,
     /// What must hold: 'p99 < 300ms', 'p95 of Buy < 200ms', 'mean < 1s', 'failures < 1%'; may be given several times.  [default: the test's thresholds]
     #[arg(long = "objective", value_name = "OBJECTIVE")]
     objectives: Vec<String>,
@@ -97,7 +97,7 @@ pub(crate) struct CapacityArgs {
 
 impl CapacityArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        if let Some(run) = &self.ramp {
+        if let Some(run) = &self.of_run {
             return self.of_ramp(run, context);
         }
         let what = self.what.as_deref().unwrap_or_default();

@@ -64,7 +64,7 @@ fn what_cannot_be_searched_is_refused_before_any_load() {
 fn a_constant_load_identifies_no_ceiling() {
     let folder = Folder::new();
     folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet"]).passes();
-    folder.run(&["capacity", "--ramp", "latest"]).code(0).says("not identified: the load did not vary");
+    folder.run(&["capacity", "--of-run", "latest"]).code(0).says("not identified: the load did not vary");
     folder.run(&["capacity"]).code(2).says("FILE|URL|demo");
 }
 
