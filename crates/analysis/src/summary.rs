@@ -10,8 +10,8 @@ use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
-    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, SignalRow, Summary, TaggedRow,
-    TimeStats, Verdict,
+    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, SignalRow, Summary,
+    TaggedRow, TimeStats, Verdict,
 };
 
 /// Rows of the list of errors.

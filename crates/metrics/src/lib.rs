@@ -19,9 +19,9 @@ mod series;
 mod series_recording;
 mod signal;
 mod snapshot;
+pub mod span;
 mod tagged;
 mod tags;
-pub mod span;
 mod trace;
 mod value_histogram;
 

@@ -2,6 +2,7 @@
 
 use metrics::{MarkKind, SeriesKind, SeriesSlice};
 
+use super::added_time;
 use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
@@ -66,7 +67,10 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let beside = if names.is_empty() { String::new() } else { format!(", and {} with it,", named(&names)) };
     let what_changed = what(change);
     let what_changed = if beside.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
-    let claim = format!("{what_changed}{beside}{}", under_load(facts, change, !beside.is_empty()));
+    let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
+    let added = if change.is_slower() && change.shape == Shape::Step { added_time::told(facts, &all) } else { None };
+    let where_to = added.as_ref().map_or_else(String::new, |added| format!(": {}", added.claim));
+    let claim = format!("{what_changed}{beside}{}{where_to}", under_load(facts, change, !beside.is_empty()));
     let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change);
     let standing = match (change.is_slower(), piles_up) {
         (true, false) => Standing::Symptom,
@@ -79,6 +83,9 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let mut found = RankedFinding::new(standing, "change", confidence, claim).rests_on(numbers(change), columns(change), span(change));
     for other in with {
         found = found.rests_on(format!("{}: {}", what(other).trim_end_matches(','), numbers(other)), columns(other), span(other));
+    }
+    if let Some(added) = added {
+        found = found.rests_on(added.evidence, vec![added.series], span(change));
     }
     if let Some(phase) = phase(facts, change) {
         found = found.rests_on(phase, vec!["phases/wait".to_owned()], span(change));

@@ -6,14 +6,16 @@ use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::readings::SignalReadings;
+use crate::facts::session_waits::SessionWait;
 
 /// Transactions per request from which they are many, and from which they surely are what takes the time.
 const MANY: f64 = 10.0;
 const SURELY_TOO_MANY: f64 = 50.0;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    // That sessions wait at commit says more.
-    if facts.session_wait.as_ref().is_some_and(|wait| wait.role == Role::SessionsWaitingForCommit) {
+    // What its sessions wait for says more.
+    let waits = |wait: &SessionWait<'_>| wait.role == Role::SessionsWaitingForCommit || wait.holds_up && wait.role != Role::SessionsOnCpu;
+    if facts.session_wait.as_ref().is_some_and(waits) {
         return None;
     }
     let commits = facts.commits.as_ref()?;

@@ -4,6 +4,7 @@
 //! docs/findings.md, and tests in `tests/it` with as many systems that it must not accuse as systems that it must explain.
 
 mod acquiring;
+mod added_time;
 mod alternative;
 mod bandwidth;
 mod call_ceiling;

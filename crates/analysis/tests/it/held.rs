@@ -4,6 +4,8 @@ use analysis::{Confidence, Finding, conclude};
 use metrics::{Outcome, Phases, Role};
 use run_directory::Run;
 
+use crate::changes::{Request, constant, noise, passes};
+use crate::coverage::Draws;
 use crate::fluid::{Load, System};
 use crate::made::{self, MS, SECOND, Slice, counter, open, plan};
 
@@ -157,4 +159,26 @@ fn connections_that_the_target_does_not_keep_are_told_with_what_they_cost() {
     let claim = "The target closes its connections: 1.0 were opened for each request, and TLS handshakes took 70.6 %";
     assert!(found[0].rule == "new-connections" && found[0].claim.starts_with(claim), "{found:?}");
     assert!(with_connections(true).is_empty());
+}
+
+/// "Buy" takes 0.4 s longer from 0:20 on, at 30/s, while so many sessions of the database wait for a flush.
+fn with_flush(sessions: f64) -> Finding {
+    let buy = |second: u32, draws: &mut Draws| 0.01 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
+    let mut run = constant(60, 30, &[Request { name: "Buy", time: &buy, outcome: &passes }], 1);
+    let waiting = |second: u64| if second >= 20 { sessions } else { 0.0 };
+    made::gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
+    let flush = made::gauge("postgres", "sessions").role(Role::SessionsWaitingForCommit).label("wait", "IO:WALSync");
+    flush.each_second(&mut run, waiting);
+    verdict(&run).0.into_iter().find(|finding| finding.rule == "change").unwrap()
+}
+
+#[test]
+fn what_a_request_takes_longer_is_said_to_be_where_as_many_sessions_wait() {
+    let claim = with_flush(12.0).claim;
+    assert!(claim.ends_with("the sessions of its database wait for that long at commit (IO:WALSync)"), "{claim}");
+    // A few more sessions do not hold what twelve requests take longer, and a hundred are somebody else's.
+    for sessions in [1.0, 100.0] {
+        let claim = with_flush(sessions).claim;
+        assert!(!claim.contains("database"), "{claim}");
+    }
 }
