@@ -91,6 +91,14 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
     summary.metrics = vec![fixtures::metric_row()];
     summary.tagged = vec![analysis::TaggedRow { tags: metrics::Tags::new([("type", "static")]), row: summary.requests[0].clone() }];
     summary.spans = vec![crate::spans::request(Some(1.0))];
+    summary.proofs = vec![analysis::FindingProof {
+        rule: "connection-pool".to_owned(),
+        claim: "\"Buy\" waits for a connection".to_owned(),
+        state: analysis::ProofState::Proved,
+        knob: "pool".to_owned(),
+        because: String::new(),
+        experiment: String::new(),
+    }];
     let value: Value = serde_json::from_str(&summary_json(&summary)).unwrap();
     let at = |pointer: &str| value.pointer(pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
     for (heading, pointer) in [
