@@ -55,8 +55,7 @@ pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
     ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade, ProofState,
     RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult,
-    ThresholdState, Validity,
-    ValidityCheck, Verdict,
+    ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};

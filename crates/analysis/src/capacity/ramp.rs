@@ -36,7 +36,7 @@ pub struct RampEstimate {
 }
 
 /// In the system on average, and ended per second.
-type Block = (f64, f64);
+type RampBlock = (f64, f64);
 
 impl RampEstimate {
     pub fn of(run: &Run) -> Self {
@@ -61,7 +61,7 @@ impl RampEstimate {
     }
 }
 
-fn blocks(run: &Run) -> Vec<Block> {
+fn blocks(run: &Run) -> Vec<RampBlock> {
     let asks = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
     let first = run.slices.iter().position(asks).unwrap_or(0);
     let last = run.slices.iter().rposition(asks).map_or(0, |last| last + 1);
@@ -89,7 +89,7 @@ struct Fit {
 
 impl Fit {
     /// The best with no negative coefficient: of three unknowns, that of a subset.
-    fn of(blocks: &[Block]) -> Option<Self> {
+    fn of(blocks: &[RampBlock]) -> Option<Self> {
         let subsets: [&[usize]; 4] = [&[0], &[0, 1], &[0, 2], &[0, 1, 2]];
         let fits = subsets.iter().filter_map(|subset| least_squares(blocks, subset));
         let (best, _) = fits.min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -112,7 +112,7 @@ impl Fit {
 }
 
 /// Relative errors of X are taken to be alike. Coefficients and the sum of squares; `None` where one is negative.
-fn least_squares(blocks: &[Block], subset: &[usize]) -> Option<([f64; 3], f64)> {
+fn least_squares(blocks: &[RampBlock], subset: &[usize]) -> Option<([f64; 3], f64)> {
     let terms = |n: f64| [1.0, n - 1.0, n * (n - 1.0)];
     let size = subset.len();
     let mut matrix = vec![vec![0.0; size + 1]; size];
@@ -147,12 +147,10 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
         if rows[column][column].abs() < 1e-300 {
             return None;
         }
-        for row in (0..size).filter(|row| *row != column) {
-            let factor = rows[row][column] / rows[column][column];
-            for index in column..=size {
-                let from = rows[column][index];
-                rows[row][index] -= factor * from;
-            }
+        let pivoted = rows[column].clone();
+        for (_, row) in rows.iter_mut().enumerate().filter(|(row, _)| *row != column) {
+            let factor = row[column] / pivoted[column];
+            row.iter_mut().zip(&pivoted).skip(column).for_each(|(value, from)| *value -= factor * from);
         }
     }
     Some((0..size).map(|row| rows[row][size] / rows[row][row]).collect())
@@ -160,7 +158,7 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
 
 /// A bootstrap of neighbouring blocks (Künsch, "The jackknife and the bootstrap for general stationary observations", 1989). The same run always gives the
 /// same.
-fn resampled(blocks: &[Block]) -> impl Iterator<Item = Vec<Block>> + '_ {
+fn resampled(blocks: &[RampBlock]) -> impl Iterator<Item = Vec<RampBlock>> + '_ {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     (0..RESAMPLES).map(move |_| {
         let mut drawn = Vec::with_capacity(blocks.len() + TOGETHER);
@@ -185,7 +183,7 @@ mod tests {
     }
 
     fn estimate(inside: impl Fn(usize) -> f64, throughput: impl Fn(f64) -> f64) -> (Option<f64>, Vec<f64>) {
-        let blocks: Vec<Block> = (0..40).map(|index| (inside(index), throughput(inside(index)) * noisy(index))).collect();
+        let blocks: Vec<RampBlock> = (0..40).map(|index| (inside(index), throughput(inside(index)) * noisy(index))).collect();
         let fit = Fit::of(&blocks).unwrap();
         let ceilings = resampled(&blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
         (Some(fit.ceiling()), ceilings)

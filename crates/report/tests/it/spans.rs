@@ -3,7 +3,7 @@
 use analysis::{RequestSpans, SpanRow};
 use metrics::TraceId;
 use metrics::span::{KeptFor, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceSlice};
-use report::terminal::{Closing, Style, summary};
+use report::terminal::{Closing, Style, TimeColumns, summary};
 use report::{ReportView, RunState};
 use run_directory::{Run, RunTraces};
 
@@ -40,7 +40,7 @@ pub(crate) fn request(low_ms: Option<f64>) -> RequestSpans {
 
 fn shown(low_ms: Option<f64>, width: usize) -> String {
     let told = analysis::Summary { spans: vec![request(low_ms)], ..fixtures::summary() };
-    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[] };
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
     let text = summary(&told, &closing, &Style::plain(width));
     assert_fits(&text, width);
     text

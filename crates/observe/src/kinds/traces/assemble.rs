@@ -141,7 +141,7 @@ fn own(spans: &[HeldSpan], index: usize, children: &[usize]) -> u64 {
 }
 
 /// A part of the critical path: what these spans do of the time of their parent (`None`: the request's) from its start until an instant.
-struct Stretch {
+struct PathStretch {
     parent: Option<usize>,
     start: u64,
     until: u64,
@@ -150,8 +150,8 @@ struct Stretch {
 
 /// Lays the time from the end of the last entry back to the start on the spans.
 fn walk(spans: &[HeldSpan], tree: &mut TraceTree, children: &mut [Vec<usize>], entries: Vec<usize>, end: u64) {
-    let mut stretches = vec![Stretch { parent: None, start: tree.start, until: end, children: entries }];
-    while let Some(Stretch { parent, start, until, children: mut below }) = stretches.pop() {
+    let mut stretches = vec![PathStretch { parent: None, start: tree.start, until: end, children: entries }];
+    while let Some(PathStretch { parent, start, until, children: mut below }) = stretches.pop() {
         below.sort_unstable_by_key(|child| std::cmp::Reverse((spans[*child].end.min(until), spans[*child].start)));
         let (mut at, mut own, mut later) = (until, 0, None);
         let mut gap = |tree: &mut TraceTree, later: Option<usize>, ns: u64| {
@@ -167,7 +167,7 @@ fn walk(spans: &[HeldSpan], tree: &mut TraceTree, children: &mut [Vec<usize>], e
                 continue;
             }
             gap(tree, later, at - to);
-            stretches.push(Stretch { parent: Some(child), start: from, until: to, children: std::mem::take(&mut children[child]) });
+            stretches.push(PathStretch { parent: Some(child), start: from, until: to, children: std::mem::take(&mut children[child]) });
             (at, later) = (from, Some(child));
         }
         gap(tree, later, at.saturating_sub(start));

@@ -63,7 +63,7 @@ const CLOCK_SKEW: MetricSpec<'_> = MetricSpec::gauge("clock_skew", "seconds", "B
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {listen}: {problem}")]
-struct ListenError {
+struct ReceiverListenError {
     listen: SocketAddr,
     problem: std::io::Error,
 }
@@ -132,13 +132,13 @@ impl TraceReader {
     }
 
     /// The receiver, which is started if there is none.
-    fn receiver(&mut self, run_ns: u64) -> Result<&SpanReceiver, ListenError> {
+    fn receiver(&mut self, run_ns: u64) -> Result<&SpanReceiver, ReceiverListenError> {
         let receiver = match self.receiver.take() {
             Some(receiver) => receiver,
             None => {
                 let forward = self.forward.as_deref().and_then(|forward| ForwardTarget::parse(forward).ok());
                 let started = SpanReceiver::start(self.listen, self.run, wall_ns().saturating_sub(run_ns), forward);
-                started.map_err(|problem| ListenError { listen: self.listen, problem })?
+                started.map_err(|problem| ReceiverListenError { listen: self.listen, problem })?
             }
         };
         Ok(self.receiver.insert(receiver))

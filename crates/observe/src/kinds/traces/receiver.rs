@@ -139,7 +139,7 @@ async fn converse(stream: TcpStream, state: Rc<ReceiverState>) {
     let service = service_fn(move |request| respond(Rc::clone(&state), request));
     let io = TokioIo::new(stream);
     if is_http2 {
-        let _ = http2::Builder::new(LocalExecutor).serve_connection(io, service).await;
+        let _ = http2::Builder::new(ReceiverExecutor).serve_connection(io, service).await;
     } else {
         let _ = http1::Builder::new().serve_connection(io, service).await;
     }
@@ -202,9 +202,9 @@ impl ReceiverState {
 }
 
 #[derive(Clone)]
-struct LocalExecutor;
+struct ReceiverExecutor;
 
-impl<F> hyper::rt::Executor<F> for LocalExecutor
+impl<F> hyper::rt::Executor<F> for ReceiverExecutor
 where
     F: Future + 'static,
     F::Output: 'static,
