@@ -161,7 +161,7 @@ test("a note is kept, and a run is deleted only after a confirmation", async () 
   const [first] = server.runs;
   await page.getByRole("link", { name: "Tickets: a morning's load" }).click();
   await page.getByLabel("Note").fill("with 16 workers");
-  await page.getByLabel("Tags").click();
+  await page.getByRole("textbox", { name: "Tags" }).click();
   await expect.poll(() => page.getByText("Saved").count()).toBe(1);
   expect(server.changes).toEqual([["PATCH", `/api/runs/${first!.id}`, { note: "with 16 workers" }]]);
 

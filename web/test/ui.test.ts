@@ -150,7 +150,7 @@ test("runs wait their turn; two of them are laid over each other, noted, and one
   await shot("overlay");
 
   await page.getByLabel("Note").fill("with another rate");
-  await page.getByLabel("Tags").fill("baseline, quiet");
+  await page.getByRole("textbox", { name: "Tags" }).fill("baseline, quiet");
   await page.getByLabel("Note").click();
   await expect.poll(() => page.getByText("Saved").count(), SLOW).toBe(1);
   await page.reload();
