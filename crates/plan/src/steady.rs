@@ -43,7 +43,8 @@ impl TestPlan {
                     OpenStage::Rate { from, to, timing, .. } => Some((from.max(*to), *timing)),
                     OpenStage::Burst { .. } => None,
                 });
-                let highest = heights.max_by(|(a, _), (b, _)| a.total_cmp(b));
+                // Of stages that reach it alike, the first.
+                let highest = heights.reduce(|best, next| if next.0 > best.0 { next } else { best });
                 let name = || self.scenarios.get(run.scenario.0 as usize).map_or_else(String::new, |scenario| scenario.name.clone());
                 let (rate, timing) = highest.ok_or_else(|| SteadyError::Burst(name()))?;
                 LoadProfile::Open { stages: vec![OpenStage::Rate { from: rate, to: rate, duration_ns, timing }] }

@@ -208,7 +208,7 @@ fn a_part_of_the_traces_is_enough_and_a_handful_is_not() {
         stages: vec![OpenStage::Rate { from: 100.0, to: 700.0, duration_ns: u64::from(SECONDS) * SECOND, timing: Timing::Even }],
     };
     let sampled = |every| run(profile(), |second| u64::from(100 + 10 * second), waits, every);
-    assert!(only(&sampled(20), "span-growth").claim.contains("before `SELECT item`"));
+    assert!(only(&sampled(10), "span-growth").claim.contains("before `SELECT item`"));
     assert!(found(&sampled(2_000), "span-growth").is_empty());
 }
 

@@ -199,6 +199,8 @@ fn mariadb_on(port: u16, settings: &[&str]) -> Result<ServerProcess, String> {
     let made = Command::new("mariadb-install-db")
         .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", &data_flag])
         .args(user)
+        // Two that are made at once must not share their temporary tables.
+        .env("TMPDIR", folder.path())
         .output()
         .expect("MariaDB (mariadb-server) must be installed to run this test");
     assert!(made.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&made.stderr));
@@ -209,6 +211,7 @@ fn mariadb_on(port: u16, settings: &[&str]) -> Result<ServerProcess, String> {
         .arg(format!("--socket={}", folder.path().join("socket").display()))
         .args(user)
         .args(settings)
+        .env("TMPDIR", folder.path())
         .current_dir(folder.path())
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&log).unwrap())
