@@ -1,10 +1,11 @@
 //! `cargo xtask lab NAME`: a system with a known fault, the load test that a user would run against it, and whether the fault was named.
 //!
-//! Each lab is a list of [`webhooks::WebhookCase`]s: faults to switch on, parameters of the load, and what must be found. Read [`webhooks`] first.
+//! Each lab is a list of [`lab_case::LabCase`]s: faults to switch on, parameters of the load, and what must be found. Read [`webhooks`] first.
 //! Deliberately absent: any knowledge of the faults in the test or the binary; they see what a user's would.
 
 pub(crate) mod conclusion;
 mod figures;
+mod lab_case;
 mod payments;
 pub(crate) mod system;
 mod tickets;

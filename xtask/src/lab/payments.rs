@@ -1,16 +1,14 @@
 //! The payments lab: ten commits for each payment, what a team tried in vain, and what helped.
 
-use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::system::LabSystem;
-use crate::machine;
+use super::lab_case::{self, LabCase};
+use super::system::{LabSystem, free_port};
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/payments/payments.load.ts";
@@ -69,37 +67,11 @@ const CASES: &[PaymentCase] = &[
 ];
 
 pub(crate) fn payments(workspace: &Workspace, options: &PaymentOptions) -> Result<()> {
-    let binary = match &options.binary {
-        Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => machine::development_binary(workspace)?,
-    };
-    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| name.to_lowercase().contains(&word.to_lowercase()));
-    let chosen: Vec<&PaymentCase> = CASES.iter().filter(|case| wanted(case.name)).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-        bail!("no case is called like that; there are: {}", names.join("; "));
-    }
+    let binary = lab_case::binary(workspace, options.binary.as_ref())?;
+    let chosen = lab_case::chosen(CASES, &options.only)?;
     let runs = workspace.target.join("lab/payments");
     let head = ["case", "asked", "per s", "p50", "p99", "p99, 95 %", "failed", "measurement", "expected", "first finding", "right", "run"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let mut wrong = 0;
-    for round in 1..=options.repeat {
-        for case in &chosen {
-            eprintln!("round {round}: {}", case.name);
-            let concluded = perform(workspace, &binary, &runs, case, options.long)?;
-            for (rule, claim) in concluded.findings() {
-                eprintln!("  {rule}: {claim}");
-            }
-            let right = case.expected.is_met_by(&concluded);
-            wrong += usize::from(!right);
-            rows.push(row(case, &concluded, right)?);
-        }
-    }
-    println!("{}\nruns are in {}", figures::table(&rows), runs.display());
-    if wrong > 0 {
-        bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
-    }
-    Ok(())
+    lab_case::judge(&chosen, options.repeat, (&head, &runs), |case| perform(workspace, &binary, &runs, case, options.long))
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &PaymentCase, long: bool) -> Result<Concluded> {
@@ -122,10 +94,6 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &PaymentCase
     conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
 }
 
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
 impl ExpectedClaim {
     fn is_met_by(&self, concluded: &Concluded) -> bool {
         match (self, concluded.findings().next()) {
@@ -145,25 +113,35 @@ impl ExpectedClaim {
     }
 }
 
-fn row(case: &PaymentCase, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
-    let request = concluded.row("requests", REQUEST)?;
-    let times = &request["response"];
-    let first = concluded.findings().next().map(|(rule, claim)| match figures::first_number(claim) {
-        Some(number) => format!("{rule}, {number}"),
-        None => rule.to_owned(),
-    });
-    Ok(vec![
-        case.name.to_owned(),
-        format!("{}/s", case.rate),
-        format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
-        figures::percentile(times, 0.5),
-        figures::percentile(times, 0.99),
-        figures::interval(times, 0.99),
-        request["failed"].as_u64().unwrap_or_default().to_string(),
-        concluded.grade().to_owned(),
-        case.expected.words(),
-        first.unwrap_or_else(|| "–".to_owned()),
-        if right { "yes" } else { "NO" }.to_owned(),
-        concluded.id().to_owned(),
-    ])
+impl LabCase for PaymentCase {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn is_named_by(&self, concluded: &Concluded) -> bool {
+        self.expected.is_met_by(concluded)
+    }
+
+    fn row(&self, concluded: &Concluded, is_right: bool) -> Result<Vec<String>> {
+        let request = concluded.row("requests", REQUEST)?;
+        let times = &request["response"];
+        let first = concluded.findings().next().map(|(rule, claim)| match figures::first_number(claim) {
+            Some(number) => format!("{rule}, {number}"),
+            None => rule.to_owned(),
+        });
+        Ok(vec![
+            self.name.to_owned(),
+            format!("{}/s", self.rate),
+            format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
+            figures::percentile(times, 0.5),
+            figures::percentile(times, 0.99),
+            figures::interval(times, 0.99),
+            request["failed"].as_u64().unwrap_or_default().to_string(),
+            concluded.grade().to_owned(),
+            self.expected.words(),
+            first.unwrap_or_else(|| "–".to_owned()),
+            if is_right { "yes" } else { "NO" }.to_owned(),
+            concluded.id().to_owned(),
+        ])
+    }
 }

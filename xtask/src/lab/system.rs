@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -19,6 +20,11 @@ pub(crate) struct LabSystem {
     addresses: BTreeMap<String, String>,
     /// Kept open: a service that writes to a closed pipe would end.
     lines: Lines<BufReader<ChildStdout>>,
+}
+
+/// A port that nobody listens on now.
+pub(super) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 impl LabSystem {

@@ -1,16 +1,14 @@
 //! The webhook lab: four faults that a team had in production, the healthy system, and loads that must not be blamed on anything.
 
-use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::system::LabSystem;
-use crate::machine;
+use super::lab_case::{self, LabCase};
+use super::system::{LabSystem, free_port};
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/webhooks/webhooks.load.ts";
@@ -124,41 +122,11 @@ const CONTROLS: &[WebhookCase] = &[
 ];
 
 pub(crate) fn webhooks(workspace: &Workspace, options: &WebhookOptions) -> Result<()> {
-    let binary = match &options.binary {
-        Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => machine::development_binary(workspace)?,
-    };
-    let all = if options.controls { CONTROLS } else { FAULTS };
-    let chosen: Vec<&WebhookCase> = all.iter().filter(|case| chosen(case.name, &options.variants)).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = all.iter().map(|case| case.name).collect();
-        bail!("no case is called like that; there are {}", names.join(", "));
-    }
+    let binary = lab_case::binary(workspace, options.binary.as_ref())?;
+    let chosen = lab_case::chosen(if options.controls { CONTROLS } else { FAULTS }, &options.variants)?;
     let runs = workspace.target.join("lab/webhooks");
-    let mut rows =
-        vec![["case", "expected", "first finding", "right", "p50", "p99", "max", "per min", "drain", "run"].map(str::to_owned).to_vec()];
-    let mut wrong = 0;
-    for round in 1..=options.rounds {
-        for case in &chosen {
-            eprintln!("round {round}: {}", case.name);
-            let concluded = perform(workspace, &binary, &runs, case)?;
-            for (rule, claim) in concluded.findings() {
-                eprintln!("  {rule}: {claim}");
-            }
-            let right = case.expected.is_met_by(&concluded);
-            wrong += usize::from(!right);
-            rows.push(row(case, &concluded, right)?);
-        }
-    }
-    println!("{}\nruns are in {}", figures::table(&rows), runs.display());
-    if wrong > 0 {
-        bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
-    }
-    Ok(())
-}
-
-fn chosen(name: &str, wanted: &[String]) -> bool {
-    wanted.is_empty() || wanted.iter().any(|wanted| name.to_lowercase().contains(&wanted.to_lowercase()))
+    let head = ["case", "expected", "first finding", "right", "p50", "p99", "max", "per min", "drain", "run"];
+    lab_case::judge(&chosen, options.rounds, (&head, &runs), |case| perform(workspace, &binary, &runs, case))
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &WebhookCase) -> Result<Concluded> {
@@ -171,10 +139,6 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &WebhookCase
         ("listen", format!("127.0.0.1:{}", free_port()?)),
     ]);
     conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
-}
-
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 impl ExpectedFinding {
@@ -207,37 +171,35 @@ fn shown(rule: &str, claim: &str) -> String {
     }
 }
 
-fn row(case: &WebhookCase, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
-    let flow = concluded.row("flows", FLOW)?;
-    let time = &flow["time"];
-    let drain = &flow["drain"];
-    let drain = match (drain["seconds"].as_f64(), drain["left"].as_u64()) {
-        (Some(seconds), _) => figures::seconds(seconds),
-        (None, Some(left)) => format!("{left} left"),
-        (None, None) => "–".to_owned(),
-    };
-    Ok(vec![
-        case.name.to_owned(),
-        case.expected.words(),
-        concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, claim)| shown(rule, claim)),
-        if right { "yes" } else { "NO" }.to_owned(),
-        figures::percentile(time, 0.5),
-        figures::percentile(time, 0.99),
-        time["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
-        flow["finish_rate"].as_f64().map_or_else(|| "–".to_owned(), |rate| format!("{:.0}", rate * 60.0)),
-        drain,
-        concluded.id().to_owned(),
-    ])
-}
+impl LabCase for WebhookCase {
+    fn name(&self) -> &str {
+        self.name
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn is_named_by(&self, concluded: &Concluded) -> bool {
+        self.expected.is_met_by(concluded)
+    }
 
-    #[test]
-    fn cases_are_chosen_by_part_of_their_name() {
-        assert!(chosen("ORDER=none", &["order".to_owned()]));
-        assert!(chosen("ORDER=none", &[]));
-        assert!(!chosen("ORDER=none", &["pool".to_owned()]));
+    fn row(&self, concluded: &Concluded, is_right: bool) -> Result<Vec<String>> {
+        let flow = concluded.row("flows", FLOW)?;
+        let time = &flow["time"];
+        let drain = &flow["drain"];
+        let drain = match (drain["seconds"].as_f64(), drain["left"].as_u64()) {
+            (Some(seconds), _) => figures::seconds(seconds),
+            (None, Some(left)) => format!("{left} left"),
+            (None, None) => "–".to_owned(),
+        };
+        Ok(vec![
+            self.name.to_owned(),
+            self.expected.words(),
+            concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, claim)| shown(rule, claim)),
+            if is_right { "yes" } else { "NO" }.to_owned(),
+            figures::percentile(time, 0.5),
+            figures::percentile(time, 0.99),
+            time["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
+            flow["finish_rate"].as_f64().map_or_else(|| "–".to_owned(), |rate| format!("{:.0}", rate * 60.0)),
+            drain,
+            concluded.id().to_owned(),
+        ])
     }
 }

@@ -1,9 +1,8 @@
 //! The ticket lab: issuing by REST, validation by WebSocket, at the numbers of the case, and each of its faults.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 
 mod cases;
@@ -12,8 +11,8 @@ mod peers;
 use self::cases::{CASES, ISSUING, TicketCase, VALIDATION};
 use super::conclusion::{self, Concluded};
 use super::figures;
+use super::lab_case::{self, LabCase};
 use super::system::LabSystem;
-use crate::machine;
 use crate::workspace::Workspace;
 
 #[derive(Args)]
@@ -33,19 +32,11 @@ pub(crate) struct TicketOptions {
 }
 
 pub(crate) fn tickets(workspace: &Workspace, options: &TicketOptions) -> Result<()> {
-    let binary = match &options.binary {
-        Some(binary) => fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()))?,
-        None => machine::development_binary(workspace)?,
-    };
+    let binary = lab_case::binary(workspace, options.binary.as_ref())?;
     if options.peers {
         return peers::compare(workspace, &binary);
     }
-    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| name.to_lowercase().contains(&word.to_lowercase()));
-    let chosen: Vec<&TicketCase> = CASES.iter().filter(|case| wanted(case.name)).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-        bail!("no case is called like that; there are: {}", names.join("; "));
-    }
+    let chosen = lab_case::chosen(CASES, &options.only)?;
     let runs = workspace.target.join("lab/tickets");
     let head = [
         "case",
@@ -64,32 +55,7 @@ pub(crate) fn tickets(workspace: &Workspace, options: &TicketOptions) -> Result<
         "right",
         "run",
     ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let mut wrong = 0;
-    for case in chosen {
-        eprintln!("{}", case.name);
-        let concluded = match perform(workspace, &binary, &runs, case, options.long) {
-            Ok(concluded) => concluded,
-            // What the others found is not lost with it.
-            Err(error) => {
-                eprintln!("  did not run: {error:#}");
-                wrong += 1;
-                rows.push(vec![case.name.to_owned(), "did not run".to_owned()]);
-                continue;
-            }
-        };
-        for (rule, claim) in concluded.findings() {
-            eprintln!("  {rule}: {claim}");
-        }
-        let right = case.is_named_by(&concluded);
-        wrong += usize::from(!right);
-        rows.push(row(case, &concluded, right)?);
-    }
-    println!("{}\nruns are in {}", figures::table(&rows), runs.display());
-    if wrong > 0 {
-        bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
-    }
-    Ok(())
+    lab_case::judge(&chosen, 1, (&head, &runs), |case| perform(workspace, &binary, &runs, case, options.long))
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &TicketCase, long: bool) -> Result<Concluded> {
@@ -127,7 +93,11 @@ fn as_many_as_fit(validators: u64, processes: u32) -> Result<u64> {
     Ok(validators.min(fit))
 }
 
-impl TicketCase {
+impl LabCase for TicketCase {
+    fn name(&self) -> &str {
+        self.name
+    }
+
     fn is_named_by(&self, concluded: &Concluded) -> bool {
         match (self.expected, concluded.findings().next()) {
             (None, None) => true,
@@ -135,27 +105,27 @@ impl TicketCase {
             _ => false,
         }
     }
-}
 
-fn row(case: &TicketCase, concluded: &Concluded, right: bool) -> Result<Vec<String>> {
-    let request = concluded.row("requests", case.request)?;
-    let times = &request["response"];
-    let number = |value: &serde_json::Value| value.as_u64().unwrap_or_default().to_string();
-    Ok(vec![
-        case.name.to_owned(),
-        number(&request["count"]),
-        format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
-        figures::percentile(times, 0.5),
-        figures::percentile(times, 0.99),
-        figures::interval(times, 0.99),
-        times["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
-        number(&request["failed"]),
-        concluded.grade().to_owned(),
-        concluded.thresholds(),
-        format!("{:.0} MB, {:.0} s CPU", concluded.used.memory_peak_bytes / 1e6, concluded.used.cpu_seconds()),
-        case.expected.unwrap_or("nothing").to_owned(),
-        concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, _)| rule.to_owned()),
-        if right { "yes" } else { "NO" }.to_owned(),
-        concluded.id().to_owned(),
-    ])
+    fn row(&self, concluded: &Concluded, is_right: bool) -> Result<Vec<String>> {
+        let request = concluded.row("requests", self.request)?;
+        let times = &request["response"];
+        let number = |value: &serde_json::Value| value.as_u64().unwrap_or_default().to_string();
+        Ok(vec![
+            self.name.to_owned(),
+            number(&request["count"]),
+            format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
+            figures::percentile(times, 0.5),
+            figures::percentile(times, 0.99),
+            figures::interval(times, 0.99),
+            times["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
+            number(&request["failed"]),
+            concluded.grade().to_owned(),
+            concluded.thresholds(),
+            format!("{:.0} MB, {:.0} s CPU", concluded.used.memory_peak_bytes / 1e6, concluded.used.cpu_seconds()),
+            self.expected.unwrap_or("nothing").to_owned(),
+            concluded.findings().next().map_or_else(|| "–".to_owned(), |(rule, _)| rule.to_owned()),
+            if is_right { "yes" } else { "NO" }.to_owned(),
+            concluded.id().to_owned(),
+        ])
+    }
 }
