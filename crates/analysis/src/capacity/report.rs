@@ -48,7 +48,7 @@ impl Capacity {
             Some(CapacityEnd::Budget) => "the time was up",
             Some(CapacityEnd::Generator) => "the load generator could not make more",
             Some(_) => "",
-            None => "it was interrupted",
+            None => "it was stopped",
         };
         match (self.verdict, self.capacity) {
             (CapacityVerdict::Found, Some(of)) => format!("it takes {}", within(of)),

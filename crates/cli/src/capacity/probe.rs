@@ -1,5 +1,6 @@
 //! One probe: a run of the test at a level of load, its directory concluded as any other's.
 
+use std::io::Write;
 use std::path::Path;
 
 use analysis::{CapacityProbe, ProbeReading, Summary};
@@ -13,7 +14,7 @@ use secrets::Secrets;
 use session::{FinishedRun, FixedRequest, FixedRequestUsers, LoadEnding, PrintedLines, Session, SessionError, StopReason, Subscriber};
 
 use crate::conclusion_files::ConclusionFiles;
-use crate::exit::{self, Exit, UsageError};
+use crate::exit::{self, Exit};
 use crate::flags::NetworkArgs;
 use crate::script_run::{ScriptRun, start_proxies};
 
@@ -99,8 +100,9 @@ impl ProbeSetting<'_> {
         match ending {
             LoadEnding::Stopped(StopReason::User) => return Ok(ProbeEnd::Interrupted),
             LoadEnding::Stopped(StopReason::SetUp(scenario)) => {
-                let problem = format!("the set-up \"{scenario}\" threw, see {}", directory.display());
-                return Err(UsageError(problem).into());
+                let problem = format!("the set-up \"{scenario}\" failed, see {}", directory.display());
+                writeln!(std::io::stderr(), "error: {}", secrets.hide(&problem))?;
+                return Ok(ProbeEnd::Stopped(Exit::SetUpFailed));
             }
             _ => {}
         }

@@ -175,7 +175,7 @@ impl Blocks<'_> {
             LoadEnding::Stopped(StopReason::Threshold(threshold)) => {
                 anyhow::bail!("with {} {label} the threshold {threshold} ended the load", asked.knob.name)
             }
-            LoadEnding::Stopped(StopReason::SetUp(scenario)) => return Err(UsageError(format!("the set-up \"{scenario}\" threw")).into()),
+            LoadEnding::Stopped(StopReason::SetUp(scenario)) => return Err(UsageError(format!("the set-up \"{scenario}\" failed")).into()),
             LoadEnding::Stopped(StopReason::Failure(problem)) => anyhow::bail!(problem),
             LoadEnding::Broke(problem) => anyhow::bail!(problem),
         }

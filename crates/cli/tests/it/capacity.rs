@@ -38,7 +38,7 @@ fn ctrl_c_keeps_what_was_learnt_and_the_search_goes_on() {
     };
     server::wait_until("the second probe to begin", || probes() == 2);
     running.signal(Signal::INT);
-    running.ended().code(130).says("it takes at least 5/s: it was interrupted");
+    running.ended().code(130).says("it takes at least 5/s: it was stopped");
     let resumed = folder.run(&[&search[..], &["--resume"]].concat());
     resumed.code(0).says("1 probe so far").says("it takes at least 10/s");
 }

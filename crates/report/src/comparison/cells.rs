@@ -79,7 +79,7 @@ fn is_none_twice(row: &ComparedRow) -> bool {
     row.metric.is_difference() && row.baseline == Some(0.0) && row.candidate == Some(0.0)
 }
 
-pub(super) fn paint(verdict: RowVerdict) -> Option<Paint> {
+pub(crate) fn paint(verdict: RowVerdict) -> Option<Paint> {
     match verdict {
         RowVerdict::Better => Some(Paint::Good),
         RowVerdict::Worse => Some(Paint::Bad),

@@ -2,7 +2,7 @@
 //!
 //! Deliberately absent: anything concluded. What a row means stands in `analysis::RunComparison`.
 
-mod cells;
+pub(crate) mod cells;
 mod junit;
 mod markdown;
 mod terminal;

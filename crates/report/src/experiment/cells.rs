@@ -73,16 +73,6 @@ pub(super) fn verdict(row: &ExperimentRow, effect: f64) -> String {
     }
 }
 
-pub(super) fn paint(verdict: RowVerdict) -> Option<Paint> {
-    match verdict {
-        RowVerdict::Better => Some(Paint::Good),
-        RowVerdict::Worse => Some(Paint::Bad),
-        RowVerdict::Moved => Some(Paint::Doubt),
-        RowVerdict::Same => None,
-        RowVerdict::CannotTell => Some(Paint::Dim),
-    }
-}
-
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", units::number((share * 1e6).round() / 1e4))
 }

@@ -3,6 +3,7 @@
 use analysis::{Experiment, KnobContrast, RowVerdict};
 
 use super::cells;
+use crate::comparison::cells::paint as paint_of;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
 
 const SUBJECTS_MAX: usize = 8;
@@ -60,9 +61,9 @@ fn table(experiment: &Experiment, contrast: &KnobContrast, style: &Style) -> Str
                 cell(format!("{} {}", if row.decides { "•" } else { " " }, row.metric.name())),
                 cell(cells::value(row, row.from)),
                 cell(cells::value(row, row.to)),
-                TextCell { text: cells::change(row), paint: cells::paint(row.verdict).filter(|_| row.verdict != RowVerdict::CannotTell) },
+                TextCell { text: cells::change(row), paint: paint_of(row.verdict).filter(|_| row.verdict != RowVerdict::CannotTell) },
                 cell(cells::interval(row)),
-                TextCell { text: cells::verdict(row, experiment.effect), paint: cells::paint(row.verdict) },
+                TextCell { text: cells::verdict(row, experiment.effect), paint: paint_of(row.verdict) },
             ]));
         }
     }
