@@ -104,6 +104,7 @@ impl GeneratorSlice {
         self.collections.merge(&later.collections);
         self.connections = later.connections;
         self.connections_opened += later.connections_opened;
+        self.bytes_received += later.bytes_received;
         self.retransmits += later.retransmits;
         self.syn_retransmits += later.syn_retransmits;
         self.raw_ns += later.raw_ns;

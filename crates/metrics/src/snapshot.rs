@@ -221,6 +221,9 @@ pub struct GeneratorSlice {
     pub connections: u64,
     /// Connections opened in the slice.
     pub connections_opened: u64,
+    /// Bytes of HTTP responses read, of those that have not ended, too; a series counts a response's when it ends.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes_received: u64,
     /// TCP segments retransmitted, whole machine (`/proc/net/snmp`); 0 for all but worker 0.
     pub retransmits: u64,
     /// Of these, requests for a connection (`/proc/net/netstat`); 0 for all but worker 0.

@@ -34,6 +34,8 @@ pub struct ConnectionCounts {
     pub open: u64,
     /// Opened since the start.
     pub opened: u64,
+    /// Bytes of HTTP responses read since the start, of those that have not ended, too.
+    pub received: u64,
 }
 
 /// One worker's share of the network. Not `Send`.
@@ -49,8 +51,8 @@ pub struct Network {
     extensions: Extensions,
     random: Cell<u64>,
     counts: Cell<ConnectionCounts>,
-    /// Connections opened that [`Network::count_into`] has counted.
-    told: Cell<u64>,
+    /// What [`Network::count_into`] has counted.
+    told: Cell<ConnectionCounts>,
     read_lag: RefCell<Histogram>,
     stamping: Option<Stamping>,
     sampling: Sampling,
@@ -91,7 +93,9 @@ impl Network {
     pub fn count_into(&self, slice: &mut GeneratorSlice) {
         let counts = self.counts.get();
         slice.connections = counts.open;
-        slice.connections_opened += counts.opened - self.told.replace(counts.opened);
+        let told = self.told.replace(counts);
+        slice.connections_opened += counts.opened - told.opened;
+        slice.bytes_received += counts.received - told.received;
         let mut read_lag = self.read_lag.borrow_mut();
         if !read_lag.is_empty() {
             slice.read_lag.merge(&read_lag);

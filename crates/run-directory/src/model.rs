@@ -1,6 +1,8 @@
 //! A run as data.
 
-use metrics::{Signal, SignalNotice, SignalPoint, Snapshot};
+use std::sync::Arc;
+
+use metrics::{Outcome, Signal, SignalNotice, SignalPoint, Snapshot};
 use plan::TestPlan;
 use secrets::Secrets;
 use serde::{Deserialize, Serialize};
@@ -75,10 +77,25 @@ pub struct SignalSeries {
 /// Seconds without a gap of a run whose slices are longer: of its beginning, and of its end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stretch {
-    /// In outline: all requests of a second are one series, and others only say how many of a request failed how.
-    pub seconds: Vec<Snapshot>,
+    pub seconds: Vec<KeptSecond>,
     /// Their readings, none of them joined; of the same series as [`Run::signals`], in their order.
     pub signals: Vec<SignalSeries>,
+}
+
+/// One second in outline.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KeptSecond {
+    /// All requests are one series, which says nothing of failures.
+    pub slice: Snapshot,
+    pub failures: Vec<KeptFailure>,
+}
+
+/// How many of a request failed one way in one second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptFailure {
+    pub request: Arc<str>,
+    pub outcome: Outcome,
+    pub count: u64,
 }
 
 /// A run, whole or cut short, as read back from its directory or as gathered so far.

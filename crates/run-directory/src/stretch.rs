@@ -1,8 +1,11 @@
 //! Gathers the seconds of a long run that were kept, for looking closely.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use metrics::{SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot};
 
-use crate::{SignalSeries, Stretch};
+use crate::{KeptFailure, KeptSecond, SignalSeries, Stretch};
 
 /// A shorter one is an edge of the load among minutes.
 const SECONDS_MIN: usize = 60;
@@ -11,6 +14,7 @@ const SECONDS_MIN: usize = 60;
 #[derive(Debug, Default)]
 pub(crate) struct Stretches {
     stretches: Vec<Stretch>,
+    names: HashSet<Arc<str>>,
 }
 
 impl Stretches {
@@ -18,11 +22,12 @@ impl Stretches {
         if slice.seconds() > 1 {
             return;
         }
+        let second = outline(slice, &mut self.names);
         match self.stretches.last_mut().filter(|stretch| end(stretch) == Some(slice.slice)) {
-            Some(stretch) => stretch.seconds.push(outline(slice)),
+            Some(stretch) => stretch.seconds.push(second),
             None => {
                 self.close();
-                self.stretches.push(Stretch { seconds: vec![outline(slice)], signals: Vec::new() });
+                self.stretches.push(Stretch { seconds: vec![second], signals: Vec::new() });
             }
         }
     }
@@ -48,16 +53,16 @@ impl Stretches {
 
 /// The second after its last.
 fn end(stretch: &Stretch) -> Option<u32> {
-    stretch.seconds.last().map(|slice| slice.slice + 1)
+    stretch.seconds.last().map(|second| second.slice.slice + 1)
 }
 
 fn contains(stretch: &Stretch, second: u32) -> bool {
-    stretch.seconds.first().is_some_and(|slice| slice.slice <= second) && end(stretch).is_some_and(|end| second < end)
+    stretch.seconds.first().is_some_and(|first| first.slice.slice <= second) && end(stretch).is_some_and(|end| second < end)
 }
 
-fn outline(slice: &Snapshot) -> Snapshot {
+fn outline(slice: &Snapshot, names: &mut HashSet<Arc<str>>) -> KeptSecond {
     let mut all = SeriesSlice::new(SeriesKey::new(SeriesKind::Request, "", ""));
-    let mut failing = Vec::new();
+    let mut failures = Vec::new();
     for series in slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request) {
         all.count += series.count;
         all.response.merge(&series.response);
@@ -65,20 +70,30 @@ fn outline(slice: &Snapshot) -> Snapshot {
         all.phases.merge(&series.phases);
         all.bytes_sent += series.bytes_sent;
         all.bytes_received += series.bytes_received;
-        if series.failed > 0 {
-            failing.push(SeriesSlice { outcomes: series.outcomes.clone(), ..SeriesSlice::new(series.key.clone()) });
+        for (outcome, count) in series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
+            failures.push(KeptFailure { request: one_copy(names, &series.key.name), outcome: *outcome, count: *count });
         }
     }
+    failures.shrink_to_fit();
     let mut outline = Snapshot {
         slice: slice.slice,
         start: slice.start,
         end: slice.end,
-        series: std::iter::once(all).chain(failing).collect(),
+        series: vec![all],
         leaves: slice.leaves.clone(),
         generator: slice.generator.clone(),
         flows: slice.flows.clone(),
         ..Snapshot::default()
     };
     outline.pack();
-    outline
+    KeptSecond { slice: outline, failures }
+}
+
+/// Each line that is read brings its own.
+fn one_copy(names: &mut HashSet<Arc<str>>, name: &Arc<str>) -> Arc<str> {
+    if let Some(known) = names.get(name) {
+        return Arc::clone(known);
+    }
+    names.insert(Arc::clone(name));
+    Arc::clone(name)
 }

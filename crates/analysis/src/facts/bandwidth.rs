@@ -62,8 +62,11 @@ fn of_plateau(run: &Run, plateaus: &Plateaus, span: (f64, f64)) -> (f64, f64) {
 
 fn bytes_per_second(run: &Run, span: (f64, f64)) -> f64 {
     let (bytes, length) = inside(run, span).fold((0, 0.0), |(bytes, length), slice| {
+        let read: u64 = slice.generator.iter().map(|worker| worker.bytes_received).sum();
+        // Runs recorded before the generator counted them, and protocols in which it does not: what ended.
         let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
-        (bytes + requests.map(|series| series.bytes_received).sum::<u64>(), length + (slice.end - slice.start) as f64 / 1e9)
+        let ended = requests.map(|series| series.bytes_received).sum::<u64>();
+        (bytes + if read > 0 { read } else { ended }, length + (slice.end - slice.start) as f64 / 1e9)
     });
     bytes as f64 / f64::max(length, 1e-9)
 }

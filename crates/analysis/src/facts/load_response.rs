@@ -18,7 +18,7 @@ const BLOCKS: usize = 40;
 const LOW_REQUESTS_MIN: u64 = 50;
 const LOW_BLOCKS_MIN: usize = 3;
 /// The same where queueing begins sooner, and the blocks of longer times that show it.
-const CALM_REQUESTS_MIN: u64 = 8;
+pub(super) const CALM_REQUESTS_MIN: u64 = 8;
 const CALM_BLOCKS_MIN: usize = 2;
 const GROWING_BLOCKS: usize = 3;
 /// Part of the highest load from which it is at its top, and how many times longer service must take there.

@@ -7,7 +7,7 @@ use metrics::{SeriesKind, Snapshot};
 use run_directory::Run;
 
 use super::load_blocks::{LoadBlock, LoadStretch};
-use super::load_response::{GROWN, LoadResponse};
+use super::load_response::{CALM_REQUESTS_MIN, GROWN, LoadResponse};
 use super::pace::EvenPace;
 
 /// Times longer than under low load that an unaffected request may take.
@@ -59,6 +59,8 @@ pub(crate) struct Plateau {
     pub(crate) name: String,
     is_open: bool,
     pub(crate) low: LoadStretch,
+    /// The very lowest load, long enough for a few of them.
+    pub(crate) lowest: LoadStretch,
     pub(crate) high: LoadStretch,
     /// Throughput of the plateau over the one that the load asks for, going by low load.
     pub(crate) reached: f64,
@@ -135,6 +137,25 @@ impl Plateaus {
         // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
         SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
     }
+
+    /// How many places there are at most, where closed load never was so low that their number shows: even under the fewest users some may have waited, so
+    /// that throughput × time (Little 1961) counts those, too. `None`: it was as low, or the bound says nothing.
+    pub(crate) fn places_at_most(&self) -> Option<f64> {
+        let most = self.limited.iter().map(|plateau| plateau.high.throughput * upper_mean(&plateau.lowest)).sum::<f64>();
+        let is_unseen = self.limited.iter().all(|plateau| !plateau.is_open && plateau.low.throughput >= NEARLY * plateau.high.throughput);
+        let users = self.limited.iter().map(|plateau| plateau.lowest.load).fold(f64::INFINITY, f64::min);
+        (is_unseen && most >= ONE_SLOT && most <= BELOW_USERS * users).then(|| (most - ROUNDED_DOWN).ceil().max(1.0))
+    }
+}
+
+/// Part of the users under the lowest load below which a bound on the places says something: Little's law makes as many as there are users of any system.
+const BELOW_USERS: f64 = 0.65;
+/// Part of a place that the time around it, a little waiting and the width of the interval add.
+const ROUNDED_DOWN: f64 = 0.35;
+
+/// The upper end of the 95 % interval of the mean service time.
+fn upper_mean(stretch: &LoadStretch) -> f64 {
+    stretch.service + 1.96 * stretch.service_deviation / (stretch.count.max(1) as f64).sqrt()
 }
 
 /// How far an estimate may be from a whole number to mean it: some waiting under low load, and time around the slot, are seen as service time.
@@ -213,12 +234,24 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
     let noise = 2.0 * upper.throughput_error.hypot(lower.throughput_error);
     let growth = upper.throughput - lower.throughput;
     let reached = high.throughput / (per_load * high.load);
+    let lowest = lowest(response)?;
     let is_far_above = reached <= DEFICIT && (growth <= lower.throughput * (FLAT - 1.0) || growth < noise);
     // Throughput must have taken up less than half of the load's growth, while times grew strongly.
     let is_just_above = upper.throughput <= DEFICIT_JUST_ABOVE * per_load * upper.load
         && growth < lower.throughput * f64::max(0.5 * (upper.load / lower.load - 1.0), STILL)
         && high.service >= STRONGLY_GROWN * low.service;
-    (is_far_above || is_just_above).then(|| Plateau { name: response.name.clone(), is_open: response.is_open, low, high, reached })
+    (is_far_above || is_just_above).then(|| Plateau { name: response.name.clone(), is_open: response.is_open, low, lowest, high, reached })
+}
+
+fn lowest(response: &LoadResponse) -> Option<LoadStretch> {
+    let mut blocks: Vec<&LoadBlock> = response.blocks.iter().filter(|block| block.count > 0).collect();
+    blocks.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
+    let counts = blocks.iter().scan(0, |ended, block| {
+        *ended += block.count;
+        Some(*ended)
+    });
+    let enough = counts.into_iter().position(|ended| ended >= CALM_REQUESTS_MIN)?;
+    LoadStretch::of(&blocks[..=enough])
 }
 
 /// The longest service time over the shortest.

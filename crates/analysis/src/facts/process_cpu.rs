@@ -20,6 +20,9 @@ const ONE_THREAD_WANTED: f64 = 1.25;
 const WHOLE: f64 = 0.06;
 const WAVERS: f64 = 0.04;
 const WANTED_MORE: f64 = 0.5;
+/// Part of the cores that a process must have where others use the rest, and what it must want in single seconds, whose readings scatter.
+const MOST_OF_THEM: f64 = 0.75;
+const WANTED_EACH: f64 = 0.80;
 /// Growth from the third quarter of a stretch to the last that is none, and the same where the number of cores is all there is to go by.
 const GROWS: f64 = 1.05;
 const GROWS_FLAT: f64 = 1.02;
@@ -49,6 +52,8 @@ pub(crate) enum CpuLimit {
     Cores(f64),
     /// All cores of the machine, or all that it may use.
     All(f64),
+    /// Of so many cores those that others leave: it had most of them, and its threads wanted all or more.
+    Left(f64),
 }
 
 impl CpuLimit {
@@ -56,7 +61,7 @@ impl CpuLimit {
     pub(crate) fn places(self) -> f64 {
         match self {
             CpuLimit::OneThread(_) => 1.0,
-            CpuLimit::Cores(cores) | CpuLimit::All(cores) => cores,
+            CpuLimit::Cores(cores) | CpuLimit::All(cores) | CpuLimit::Left(cores) => cores,
         }
     }
 }
@@ -97,7 +102,8 @@ fn of_process<'a>(
         is_one_thread(&cpu, delay.as_ref(), span).then_some((CpuLimit::OneThread(None), Confidence::Medium, span))
     };
     let found = all().or_else(by_thread).or_else(by_total);
-    let found = found.or_else(|| whole_cores(search, responses, &cpu, delay.as_ref(), cores));
+    let found =
+        found.or_else(|| whole_cores(search, responses, &cpu, delay.as_ref(), cores)).or_else(|| left_cores(&cpu, delay.as_ref()?, cores));
     let (limit, confidence, span) = found.or_else(|| cores_of_plateau(plateaus, &cpu, cores))?;
     let resource = ProcessCpu {
         process: process.observer,
@@ -150,6 +156,14 @@ fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -
     let is_it = used >= PLACES_ARE_CORES * f64::max(places, concurrency.slots) && used <= ONE_CORE_USED.1 * places && places <= cores;
     let limit = if places > 1.0 { CpuLimit::Cores(places) } else { CpuLimit::OneThread(None) };
     is_it.then_some((limit, Confidence::Medium, span))
+}
+
+/// The cores of a machine that others use, too: what the process used and what its threads waited for come to all of them.
+fn left_cores(cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>, cores: f64) -> Option<FoundLimit> {
+    let wanted = SignalReadings::sum(&[cpu.clone(), delay.clone()])?;
+    let span = longest_run(wanted.points(), READINGS_MIN, LENGTH_MIN_S, |wanted| wanted >= WANTED_EACH * cores)?;
+    let is_full = cores >= 2.0 && wanted.mean(span.0, span.1)? >= cores && cpu.mean(span.0, span.1)? >= MOST_OF_THEM * cores;
+    is_full.then_some((CpuLimit::Left(cores), Confidence::Medium, span))
 }
 
 /// A whole number of cores below those there are at which a process stood: by a mask, or by a setting of its runtime. That it stands there may be chance;

@@ -124,9 +124,7 @@ fn takes_the_time<'a>(
     role: Role,
     readings: SignalReadings<'a>,
 ) -> Option<SessionWait<'a>> {
-    let (_, high) = search.strain.low_and_high();
-    let from = high.iter().map(|(from, _)| *from).reduce(f64::min)?;
-    let to = high.iter().map(|(_, to)| *to).reduce(f64::max)?;
+    let (from, to) = search.strain.top_span();
     let (sessions, active) = (readings.mean(from, to)?, search.signals.mean(part, Role::SessionsActive, from, to)?);
     let in_system = search.strain.in_system(from, to)?;
     let is_most = sessions >= WAITING_MIN && sessions >= COMPUTING_SHARE_MIN * active && sessions >= OF_SYSTEM_MIN * in_system;
@@ -187,7 +185,8 @@ fn events<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, role: Role,
     found
 }
 
-fn most_run<'a>(
+/// The statement that most of the active sessions ran in a stretch, how many did, and its readings.
+pub(crate) fn most_run<'a>(
     signals: &ObservedSignals<'a>,
     part: ObservedPart<'a>,
     active: f64,

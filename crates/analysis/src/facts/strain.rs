@@ -140,6 +140,13 @@ impl Strain {
         }
     }
 
+    /// From the first of the seconds of high load to the last.
+    pub(crate) fn top_span(&self) -> (f64, f64) {
+        let (_, high) = self.low_and_high();
+        let from = high.iter().map(|(from, _)| *from).fold(f64::INFINITY, f64::min);
+        (from, high.iter().map(|(_, to)| *to).fold(0.0, f64::max))
+    }
+
     fn between(&self, from: f64, to: f64) -> impl Iterator<Item = &StrainSecond> {
         self.seconds.iter().filter(move |second| second.to > from && second.from < to)
     }

@@ -109,6 +109,9 @@ fn what(change: &Change) -> String {
         None => format!("at {}", clock(change.at)),
     };
     match (change.shape, change.until) {
+        (Shape::Step, None) if !change.is_slower() => {
+            format!("\"{name}\" was slower until {} ({before} instead of {after})", clock(change.at))
+        }
         (Shape::Step, None) => format!("\"{name}\" went from {before} to {after} {when}"),
         (Shape::Step, Some(_)) => format!("\"{name}\" took {after} instead of {before} {when}"),
         (Shape::Drift, _) => {

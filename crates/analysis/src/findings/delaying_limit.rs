@@ -45,7 +45,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
     let pace = if plateaus.paced.is_some() { ", at an even pace" } else { "" };
     let stop = if plateaus.limited.len() == 1 { "stops" } else { "stop together" };
-    let what = what(passage, &plateaus.limited);
+    let what = what(passage, plateaus);
     let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", units::rate(rate));
     let quota = quota(facts);
     let confidence = if quota.is_ruled_out() && passage != Passage::EvenUnseen { Confidence::Medium } else { Confidence::Low };
@@ -84,10 +84,13 @@ fn passage(plateaus: &Plateaus, concurrency: SlotEstimate) -> Option<Passage> {
     }
 }
 
-fn what(passage: Passage, limited: &[Plateau]) -> String {
-    match (passage, limited) {
+fn what(passage: Passage, plateaus: &Plateaus) -> String {
+    match (passage, plateaus.limited.as_slice()) {
         (Passage::LessThanOne | Passage::Even, _) => "a rate limit that delays".to_owned(),
-        (Passage::EvenUnseen, _) => "a rate limit that delays, or places that each holds for the same time,".to_owned(),
+        (Passage::EvenUnseen, _) => match plateaus.places_at_most() {
+            Some(most) => format!("{most:.0} at a time at most, which all take the same time, or a rate limit that delays,"),
+            None => "places that each holds for the same time, or a rate limit that delays,".to_owned(),
+        },
         (Passage::Part, [only]) => format!(
             "a lock that each holds for {} of its {} (or a pool, held for a part of them), or a rate limit that delays,",
             units::seconds(1.0 / only.high.throughput),

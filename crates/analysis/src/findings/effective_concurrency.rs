@@ -33,8 +33,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path; of many numbers, none is known.
     let concurrency = plateaus.concurrency();
-    let whole = concurrency.whole().filter(|_| concurrency.is_known())?;
     let cpu = looked_at::cpu(facts, span.0, span.1);
+    let Some(whole) = concurrency.whole().filter(|_| concurrency.is_known()) else {
+        return at_most(plateaus, plateaus.places_at_most().filter(|_| plateaus.paced.is_none())?, cpu);
+    };
     // Where most of what was measured grew together, their processor is as good an explanation, unless it was seen to be idle.
     let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
     let kept: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
@@ -133,6 +135,26 @@ fn processor(found: RankedFinding, kept: &[UnaffectedRequest], cpu: Alternative)
             ))
         }
     }
+}
+
+/// How long one takes alone was not seen, only how many there can be.
+fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFinding> {
+    let first = plateaus.limited.first()?;
+    let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
+    let (stop, are, their) = if plateaus.limited.len() == 1 { ("stops", "is", "its") } else { ("stop together", "are", "their") };
+    let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
+    let claim = format!(
+        "{names} {stop} at {} however many users there are, and {are} served at most {most:.0} at a time: workers, a pool, a lock or cores of that number \
+         or fewer are in {their} path",
+        units::rate(rate)
+    );
+    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", Confidence::Low, claim);
+    let lowest = (units::number(first.lowest.load), units::seconds(first.lowest.service));
+    let slots =
+        format!("at most {most:.0} (with the fewest users, {}, it took {}, and some may have waited even then)", lowest.0, lowest.1);
+    found.finding.evidence = plateaus.limited.iter().map(|plateau| evidence(plateau, &slots)).collect();
+    let next = "Start with a single user and run again: how long a request takes alone says how many there are.";
+    Some(found.weigh(cpu).or("A rate limit that delays looks the same from outside.").try_next(next))
 }
 
 fn evidence(plateau: &Plateau, slots: &str) -> Evidence {

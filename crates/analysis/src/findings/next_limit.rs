@@ -12,27 +12,39 @@ const FAR: f64 = 20.0;
 
 /// Adds it to the evidence; `is_limit` knows what the finding names already.
 pub(super) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<'_>) -> bool) -> RankedFinding {
+    match beyond(facts, span, is_limit) {
+        Some(next) => {
+            let text = format!("after it, as far as was observed, {}", would_be(facts, &next, span));
+            found.rests_on(text, vec![next.series], span)
+        }
+        None => found,
+    }
+}
+
+/// What would be the limit first, where none was reached.
+pub(super) fn nearest(facts: &Facts<'_>, span: (f64, f64)) -> Option<String> {
+    beyond(facts, span, &|_| false).map(|next| would_be(facts, &next, span))
+}
+
+fn beyond<'a>(facts: &Facts<'a>, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<'_>) -> bool) -> Option<NextLimit<'a>> {
     let machine = facts.signals.parts_with(Role::MachineCores).next();
     let cores = machine.and_then(|machine| facts.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
     let cores = cores.unwrap_or(f64::from(facts.run.info.host.cores)).max(1.0);
     let now = facts.strain.throughput(span.0, span.1);
     let is_after = |limit: &NextLimit<'_>| limit.throughput_max >= BEYOND * now && limit.throughput_max <= FAR * now;
-    let limits = next_limits::find(&facts.signals, &facts.strain, cores, span);
-    match limits.into_iter().filter(|limit| !is_limit(limit)).find(is_after) {
-        Some(next) => {
-            let text = format!(
-                "after it, as far as was observed, {} would be the limit, at about {}: {} of {} were in use at {}, {} for each request",
-                what(&next),
-                units::rate(next.throughput_max),
-                units::number(next.used),
-                units::number(next.places),
-                units::rate(now),
-                each(&next)
-            );
-            found.rests_on(text, vec![next.series], span)
-        }
-        None => found,
-    }
+    next_limits::find(&facts.signals, &facts.strain, cores, span).into_iter().filter(|limit| !is_limit(limit)).find(is_after)
+}
+
+fn would_be(facts: &Facts<'_>, next: &NextLimit<'_>, span: (f64, f64)) -> String {
+    format!(
+        "{} would be the limit, at about {}: {} of {} were in use at {}, {} for each request",
+        what(next),
+        units::rate(next.throughput_max),
+        units::number(next.used),
+        units::number(next.places),
+        units::rate(facts.strain.throughput(span.0, span.1)),
+        each(next)
+    )
 }
 
 fn what(next: &NextLimit<'_>) -> String {

@@ -4,11 +4,13 @@
 use metrics::{Role, SeriesKind};
 use run_directory::RunEnd;
 
+use super::next_limit;
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
 use crate::facts::load_response::LoadResponse;
 use crate::facts::readings::{SignalReadings, longest_run};
 use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
+use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
@@ -29,6 +31,8 @@ const GREW_MIN: f64 = 0.1;
 const FALLEN_MAX: f64 = 0.2;
 /// Part of the loaded time that a stretch of steady load must cover to speak for the run.
 const COVERED_MIN: f64 = 0.7;
+/// Active sessions of a database from which it is worth saying what they run.
+const SESSIONS_MIN: f64 = 0.5;
 
 pub(super) fn of(facts: &Facts<'_>) -> String {
     let totals = crate::summary::totals(facts.tally);
@@ -160,7 +164,9 @@ fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse) -> String {
         units::seconds(low),
         units::seconds(top)
     );
-    cannot_tell(&why, &format!("Raise the load further and hold it there. {}", observe_next(facts)))
+    let nearest =
+        next_limit::nearest(facts, facts.strain.top_span()).map_or_else(String::new, |limit| format!(" As far as was observed, {limit}."));
+    cannot_tell(&why, &format!("Raise the load further and hold it there.{nearest} {}", observe_next(facts)))
 }
 
 fn cannot_tell(why: &str, next: &str) -> String {
@@ -294,12 +300,23 @@ fn seen(facts: &Facts<'_>) -> Vec<String> {
             let most = readings.between(0.0, end).map(|(_, value)| value);
             let (most, edge) =
                 if role == Role::MachineIdle { (most.reduce(f64::min)?, "at least") } else { (most.reduce(f64::max)?, "at most") };
-            Some(format!("\"{}\" had {edge} {} {words}", readings.signal.observer, units::number(most)))
+            let statement = if role == Role::SessionsActive { statement(facts, readings.signal.observer.as_str()) } else { None };
+            let statement = statement.unwrap_or_default();
+            Some(format!("\"{}\" had {edge} {} {words}{statement}", readings.signal.observer, units::number(most)))
         });
         told.collect::<Vec<String>>()
     };
     let highest = words.into_iter().flat_map(|(role, words)| highest(role, words));
     highest.chain(facts.signals.parts_with(Role::GarbageCollection).filter_map(|part| collecting(facts, part))).collect()
+}
+
+/// The statement that most of a database's busy sessions run at the top of the load.
+fn statement(facts: &Facts<'_>, observer: &str) -> Option<String> {
+    let (from, to) = facts.strain.top_span();
+    let part = facts.signals.parts_with(Role::SessionsActive).find(|part| part.observer == observer)?;
+    let active = facts.signals.mean(part, Role::SessionsActive, from, to).filter(|active| *active >= SESSIONS_MIN)?;
+    let (name, sessions, _) = session_waits::most_run(&facts.signals, part, active, (from, to))?;
+    Some(format!(" (at the top of the load {} of {} ran `{name}`)", units::number(sessions), units::number(active)))
 }
 
 /// Garbage collection at high load, where it takes time worth naming.

@@ -63,7 +63,7 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
         ExhaustedResource::ProcessCpu(cpu) => match cpu.limit {
             CpuLimit::OneThread(_) => limit.role == Role::ProcessThreadCpuMax && limit.part.observer == cpu.process,
             CpuLimit::Cores(_) => is_process(cpu.process),
-            CpuLimit::All(_) => is_cpu,
+            CpuLimit::All(_) | CpuLimit::Left(_) => is_cpu,
         },
         ExhaustedResource::Heap { process, .. } => is_process(process),
         ExhaustedResource::Disk { device, .. } => limit.role == Role::DiskBusy && limit.part.part == *device,
@@ -175,6 +175,10 @@ fn process_cpu(exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding
     let claim = match cpu.limit {
         CpuLimit::All(cores) if cores < 1.5 => format!("\"{process}\" uses the machine's only core while work waits{each}"),
         CpuLimit::All(cores) => format!("\"{process}\" uses all {cores:.0} cores of the machine while work waits{each}"),
+        CpuLimit::Left(cores) => format!(
+            "\"{process}\" uses {} of the {cores:.0} cores, all that others leave to it, while its threads wait for more and work waits{each}",
+            units::number(cpu.cores_used)
+        ),
         CpuLimit::OneThread(_) => {
             format!("\"{process}\" uses just one core, and all of it, while work waits: a single thread does the work{each}")
         }
@@ -195,6 +199,10 @@ fn process_cpu(exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding
         CpuLimit::OneThread(_) => "Profile the process under this load, or run more of them: throughput should rise in proportion.",
         CpuLimit::Cores(_) => {
             "Let it use more cores (its runtime's setting such as GOMAXPROCS, its CPU mask or limit), run more of it, or profile it: throughput \
+             should rise in proportion."
+        }
+        CpuLimit::Left(_) => {
+            "Find out what else uses the machine (observe.host), the load generator among it; then profile the process, or give it more cores: throughput \
              should rise in proportion."
         }
         CpuLimit::All(_) => "Profile the process under this load, or give it more cores: throughput should rise in proportion.",

@@ -286,3 +286,28 @@ fn the_verdict_on_the_demo_reads_well() {
     }
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn where_closed_load_was_never_low_the_places_have_a_bound() {
+    let (mut told, mut cases) = (0, 0);
+    for slots in 1..=4_usize {
+        for (service, is_fixed) in [(Service::Fixed(0.7), true), (Service::Exponential(0.7), false), (Service::LogUniform(0.2, 1.6), false)]
+        {
+            for seed in 0..4 {
+                let steps = vec![step("GET /read", 0, Service::Fixed(1.0)), step("POST /checkout", 1, service)];
+                let target = Target { slots: vec![UNLIMITED, slots], steps };
+                // Two or three users more than there are places, from the beginning.
+                let found = find(&target, users(2 * slots as u64 + 2, 40, 60), seed);
+                cases += u32::from(is_fixed);
+                let Some(claim) = pool(&found).map(|finding| finding.claim.clone()) else { continue };
+                let Some((_, bound)) = claim.split_once("served at most ") else { continue };
+                assert!(claim.starts_with("\"POST /checkout\" stops at "), "{claim}");
+                let bound: usize = bound.split_once(" at a time").unwrap().0.parse().unwrap();
+                assert!(bound >= slots, "{slots} {service:?}: {claim}");
+                assert_eq!(pool(&found).unwrap().confidence, Confidence::Low);
+                told += u32::from(is_fixed);
+            }
+        }
+    }
+    assert!(told * 2 >= cases, "told in {told} of {cases}");
+}

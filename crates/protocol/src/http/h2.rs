@@ -216,7 +216,8 @@ async fn stream(
     let (parts, body) = answered??.into_parts();
     exchange.bytes_received = fields_bytes(&parts.headers) + 3;
     let first_byte = clock.now();
-    let received = within(timer, "reading the body", receive_body(body, traits, &mut exchange.bytes_received)).await;
+    network.count(|counts| counts.received += exchange.bytes_received);
+    let received = within(timer, "reading the body", receive_body(network, body, traits, &mut exchange.bytes_received)).await;
     exchange.phases.body = clock.now() - first_byte;
     let mut body = Bytes::from(received??);
     let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect::<String>();
@@ -273,12 +274,13 @@ async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u6
     Ok(())
 }
 
-async fn receive_body(mut stream: RecvStream, traits: &Traits, received: &mut u64) -> Result<Vec<u8>, Failure> {
+async fn receive_body(network: &Network, mut stream: RecvStream, traits: &Traits, received: &mut u64) -> Result<Vec<u8>, Failure> {
     let (mut kept, mut total) = (Vec::new(), 0u64);
     while let Some(piece) = stream.data().await {
         let piece = piece.map_err(|error| failure(&error))?;
         total += piece.len() as u64;
         *received += piece.len() as u64;
+        network.count(|counts| counts.received += piece.len() as u64);
         if total > traits.body_bytes_max {
             return Err(too_large());
         }

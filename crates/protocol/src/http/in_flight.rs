@@ -159,6 +159,7 @@ impl<'a> InFlightRequest<'a> {
                 self.times.first_byte = now;
             }
             self.times.bytes_received += count as u64;
+            network.count(|counts| counts.received += count as u64);
             let used = match self.response.feed(&scratch[..count]) {
                 Ok(used) => used,
                 Err(failure) => return Poll::Ready(self.failed(failure)),

@@ -141,3 +141,41 @@ fn connections_are_counted_between_two_calls() {
         assert_eq!(counted(&network), (1, 0));
     });
 }
+
+#[test]
+fn bytes_count_when_they_come_not_when_the_response_ends() {
+    run(|network| async move {
+        let go_on = Rc::new(tokio::sync::Notify::new());
+        let rest = Rc::clone(&go_on);
+        let address = serve(move |mut peer, _| {
+            let rest = Rc::clone(&rest);
+            async move {
+                peer.request().await;
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n").await;
+                peer.send(vec![b'x'; 3000]).await;
+                rest.notified().await;
+                peer.send(vec![b'x'; 2000]).await;
+                peer.request().await;
+            }
+        })
+        .await;
+        let received = |network: &Rc<Network>| {
+            let mut slice = GeneratorSlice::default();
+            network.count_into(&mut slice);
+            slice.bytes_received
+        };
+        let client = client(&network);
+        let request = get(address, "/");
+        let mut exchange = std::pin::pin!(client.send(&request));
+        let mut read = 0;
+        while read < 3000 {
+            let pending = tokio::time::timeout(Duration::from_millis(5), exchange.as_mut()).await;
+            assert!(pending.is_err(), "the response has not ended");
+            read += received(&network);
+        }
+        go_on.notify_one();
+        let exchange = exchange.await;
+        passed(&exchange);
+        assert_eq!(read + received(&network), exchange.bytes_received);
+    });
+}

@@ -22,14 +22,9 @@ impl Axis {
         Self { step_seconds: 1, steps: Vec::new(), open }
     }
 
-    /// Of seconds without a gap: a step for each, however many. Its first step is the first of them.
-    pub(crate) fn of_seconds(open: Vec<bool>, seconds: &[Snapshot]) -> Self {
-        let step = |slice: &Snapshot| {
-            let mut step = TimelineStep::of(slice, &open);
-            step.pack();
-            step
-        };
-        Self { step_seconds: 1, steps: seconds.iter().map(step).collect(), open }
+    /// Of seconds without a gap, however many. Its first step is the first of them.
+    pub(crate) fn of_seconds(open: Vec<bool>, steps: Vec<TimelineStep>) -> Self {
+        Self { step_seconds: 1, steps, open }
     }
 
     pub(crate) fn push(&mut self, slice: &Snapshot) {

@@ -2,19 +2,27 @@
 
 use analysis::Summary;
 use metrics::{SignalPoint, Snapshot};
-use run_directory::{Run, SignalSeries};
+use run_directory::{KeptSecond, Run, SignalSeries, Stretch};
 
 use super::axis::Axis;
 use super::bands::Tracks;
+use super::step::TimelineStep;
 use super::{panels, shorten};
 use crate::view::CloseUp;
 
 /// Seconds at each end of the run that can be looked at. The page has to hold them.
 const SECONDS_MAX: usize = 3600;
 
+/// A second that is in the run as it was measured, or in outline.
+#[derive(Clone, Copy)]
+enum CloseSecond<'a> {
+    Measured(&'a Snapshot),
+    Kept(&'a KeptSecond),
+}
+
 /// Seconds without a gap, and their readings among others.
 struct CloseSeconds<'a> {
-    seconds: &'a [Snapshot],
+    seconds: Vec<CloseSecond<'a>>,
     signals: &'a [SignalSeries],
 }
 
@@ -25,32 +33,54 @@ pub(crate) fn of(run: &Run, summary: &Summary, open: &[bool]) -> Vec<CloseUp> {
     ends(stretches(run)).iter().map(|stretch| stretch.close_up(&shown, open)).collect()
 }
 
-fn stretches(run: &Run) -> Vec<CloseSeconds<'_>> {
+fn stretches<'a>(run: &'a Run) -> Vec<CloseSeconds<'a>> {
     if !run.stretches.is_empty() {
-        return run.stretches.iter().map(|stretch| CloseSeconds { seconds: &stretch.seconds, signals: &stretch.signals }).collect();
+        let close = |stretch: &'a Stretch| CloseSeconds {
+            seconds: stretch.seconds.iter().map(CloseSecond::Kept).collect(),
+            signals: &stretch.signals,
+        };
+        return run.stretches.iter().map(close).collect();
     }
     let follows = |a: &Snapshot, b: &Snapshot| a.seconds() == 1 && b.seconds() == 1 && a.slice + 1 == b.slice;
     run.slices
         .chunk_by(follows)
-        .map(|seconds| CloseSeconds { seconds, signals: &run.signals })
-        .filter(|stretch| stretch.seconds.len() > 1)
+        .filter(|seconds| seconds.len() > 1)
+        .map(|seconds| CloseSeconds { seconds: seconds.iter().map(CloseSecond::Measured).collect(), signals: &run.signals })
         .collect()
 }
 
 fn ends(stretches: Vec<CloseSeconds<'_>>) -> Vec<CloseSeconds<'_>> {
-    let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Vec::new() };
-    if stretches.len() == 1 && first.seconds.len() <= 2 * SECONDS_MAX {
+    if matches!(stretches.as_slice(), [only] if only.seconds.len() <= 2 * SECONDS_MAX) {
         return stretches;
     }
-    let head = &first.seconds[..first.seconds.len().min(SECONDS_MAX)];
-    let tail = &last.seconds[last.seconds.len().saturating_sub(SECONDS_MAX)..];
+    let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Vec::new() };
+    let head = first.seconds[..first.seconds.len().min(SECONDS_MAX)].to_vec();
+    let tail = last.seconds[last.seconds.len().saturating_sub(SECONDS_MAX)..].to_vec();
     vec![CloseSeconds { seconds: head, signals: first.signals }, CloseSeconds { seconds: tail, signals: last.signals }]
+}
+
+impl CloseSecond<'_> {
+    fn number(self) -> u32 {
+        match self {
+            CloseSecond::Measured(slice) => slice.slice,
+            CloseSecond::Kept(second) => second.slice.slice,
+        }
+    }
+
+    fn step(self, open: &[bool]) -> TimelineStep {
+        let mut step = match self {
+            CloseSecond::Measured(slice) => TimelineStep::of(slice, open),
+            CloseSecond::Kept(second) => TimelineStep::of_kept(second, open),
+        };
+        step.pack();
+        step
+    }
 }
 
 impl CloseSeconds<'_> {
     fn close_up(&self, shown: &[&str], open: &[bool]) -> CloseUp {
-        let axis = Axis::of_seconds(open.to_vec(), self.seconds);
-        let from_seconds = self.seconds.first().map_or(0, |slice| slice.slice);
+        let axis = Axis::of_seconds(open.to_vec(), self.seconds.iter().map(|second| second.step(open)).collect());
+        let from_seconds = self.seconds.first().map_or(0, |second| second.number());
         let from_ns = u64::from(from_seconds) * 1_000_000_000;
         let until_ns = from_ns + self.seconds.len() as u64 * 1_000_000_000;
         let mut tracks = Tracks::of_seconds(self.seconds.len());

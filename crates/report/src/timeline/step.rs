@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use metrics::{FlowSlice, Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
+use run_directory::{KeptFailure, KeptSecond};
 
 use super::bins;
 use super::digest::{StepDigest, TimeDigest};
@@ -150,6 +151,15 @@ impl TimelineStep {
         }
         step.take_generator(slice);
         step.request_rate = step.rate(step.response.count()).map(|rate| ValueRange { low: rate, high: rate });
+        step
+    }
+
+    /// The step of a second in outline.
+    pub(crate) fn of_kept(second: &KeptSecond, open: &[bool]) -> Self {
+        let mut step = Self::of(&second.slice, open);
+        for KeptFailure { request, outcome, count } in &second.failures {
+            add(&mut step.failures, FailedAs { outcome: *outcome, request: Arc::clone(request) }, *count);
+        }
         step
     }
 

@@ -50,7 +50,10 @@ pub(crate) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Seve
         Some(_) => return Rating::InThree,
         None => {}
     }
-    let names_no_cause = |finding: &SaidFinding| catalogue.symptoms.contains(&finding.rule) || applies(&severity.vague, finding);
+    // A bound on how many are served at a time is true of fewer, too.
+    let is_bound = |finding: &SaidFinding| finding.claim.contains(" at most ") && finding.claim.contains(" or fewer are in ");
+    let names_no_cause =
+        |finding: &SaidFinding| catalogue.symptoms.contains(&finding.rule) || is_bound(finding) || applies(&severity.vague, finding);
     let mut causes = said.findings.iter().filter(|finding| !names_no_cause(finding)).peekable();
     let speaks_of_itself = |finding: &SaidFinding| finding.rule == GENERATOR;
     if causes.peek().is_some() && !causes.all(speaks_of_itself) {
