@@ -143,6 +143,7 @@ fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     match ending {
         LoadEnding::Broke(_) | LoadEnding::Stopped(StopReason::Failure(_)) => return Exit::Broken,
         LoadEnding::Stopped(StopReason::User) => return Exit::Interrupted,
+        LoadEnding::Stopped(StopReason::Script(_)) => return Exit::Usage,
         LoadEnding::Stopped(StopReason::Threshold(_) | StopReason::SetUp(_)) | LoadEnding::Completed => {}
     }
     if nothing_answered(summary) {

@@ -58,6 +58,11 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
+/// A set-up failed; it ends with [`Exit::SetUpFailed`].
+#[derive(Debug, thiserror::Error)]
+#[error("the set-up \"{0}\" failed")]
+pub(crate) struct SetUpError(pub(crate) String);
+
 /// An error that quoted a secret, reworded without it.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
@@ -72,6 +77,9 @@ impl Exit {
         let of_cause = |cause: &(dyn Error + 'static)| {
             if let Some(hidden) = cause.downcast_ref::<HiddenError>() {
                 return Some(hidden.exit);
+            }
+            if cause.is::<SetUpError>() {
+                return Some(Exit::SetUpFailed);
             }
             let by_user = cause.is::<UsageError>()
                 || cause.is::<ScriptError>()

@@ -123,8 +123,12 @@ fn start_stubs(loaded: &Arc<Loaded>, sender: &LineSender) -> Result<Option<Rc<St
 
 /// Sends what a worker's scripts print to the console.
 fn sinks(sender: &LineSender) -> Sinks {
-    let sender = sender.clone();
-    Sinks { console: Some(Rc::new(move |line: &ConsoleLine| sender.line(console_text(line)))), ..Sinks::default() }
+    let (lines, failures) = (sender.clone(), sender.clone());
+    Sinks {
+        console: Some(Rc::new(move |line: &ConsoleLine| lines.line(console_text(line)))),
+        misuse: Some(Rc::new(move |error: &ScriptError| failures.fail(error.render()))),
+        ..Sinks::default()
+    }
 }
 
 /// A line as people see it: who printed it, and what.

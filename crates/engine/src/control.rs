@@ -29,6 +29,8 @@ pub enum StopReason {
     Threshold(String),
     /// A set-up failed, so what it prepares cannot run; its scenario.
     SetUp(String),
+    /// The script asks for what does not exist.
+    Script(String),
     /// Something outside the load broke (disk full, …).
     Failure(String),
 }

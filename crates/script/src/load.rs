@@ -38,7 +38,7 @@ struct TestDescription {
 /// # Errors
 /// Anything wrong with the file or the inputs, with its place in the file and a remedy.
 pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
-    let program = Arc::new(compile::compile(path, &module::sources(&user::sources()))?);
+    let program = Arc::new(compile::compile(path, &module::sources(&user::sources()), user::options())?);
     let inputs = Arc::new(inputs.clone());
     let world = World {
         program: Arc::clone(&program),

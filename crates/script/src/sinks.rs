@@ -117,6 +117,8 @@ pub struct Sinks {
     pub console: ScriptSink<ConsoleLine>,
     /// Every error of a script as it happens; the recorder has them grouped.
     pub errors: ScriptSink<ScriptError>,
+    /// An option that does not exist, whether or not the script catches what is thrown: the run cannot be what was meant.
+    pub misuse: ScriptSink<ScriptError>,
     pub exchanges: TraceSink,
     pub messages: MessageSink,
     pub checks: CheckSink,

@@ -1,8 +1,8 @@
-//! Lines that scripts print on the workers' threads, until they are told to the subscribers.
+//! What scripts say on the workers' threads: lines that they print, until these are told to the subscribers, and why they cannot go on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 
 /// Lines kept until they are taken; a script that prints faster loses lines, never time.
 const LINES_MAX: usize = 10_000;
@@ -19,6 +19,7 @@ pub struct PrintedLines {
 pub struct LineSender {
     sender: SyncSender<String>,
     lost: Arc<AtomicU64>,
+    failure: Arc<OnceLock<String>>,
 }
 
 impl LineSender {
@@ -28,17 +29,28 @@ impl LineSender {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    /// The run cannot be what was meant: it ends as failed. The first reason counts.
+    pub fn fail(&self, problem: String) {
+        // Whoever was first has said enough.
+        let _ = self.failure.set(problem);
+    }
 }
 
 impl PrintedLines {
     #[expect(clippy::new_without_default, reason = "a channel is nothing that stands for itself")]
     pub fn new() -> Self {
         let (sender, lines) = sync_channel(LINES_MAX);
-        Self { sender: LineSender { sender, lost: Arc::default() }, lines }
+        Self { sender: LineSender { sender, lost: Arc::default(), failure: Arc::default() }, lines }
     }
 
     pub fn sender(&self) -> LineSender {
         self.sender.clone()
+    }
+
+    /// Why the run cannot go on.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.sender.failure.get().cloned()
     }
 
     /// What was printed since the last call.

@@ -91,6 +91,7 @@ impl RunFeed<'_, '_> {
         self.subscribers.deliver(&RunEvent::Snapshot { snapshot: &snapshot, live: self.judgement.live(), is_last });
 
         controls.extend(self.subscribers.new_failure().map(halt));
+        controls.extend(self.printed.failure().map(|problem| LoadControl::Halt(StopReason::Script(problem))));
         controls.extend(abort.map(LoadControl::Stop));
         controls.extend(self.subscribers.controls());
         controls.extend(is_drained.then_some(LoadControl::Release));

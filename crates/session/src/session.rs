@@ -103,9 +103,15 @@ impl Session {
             }
             LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         });
+        // It may have been found only in the last second.
+        let ending = match feed.printed.failure() {
+            Some(problem) if matches!(ending, LoadEnding::Completed) => LoadEnding::Stopped(StopReason::Script(problem)),
+            _ => ending,
+        };
         let failed = feed.finish(clock.map_or(0, |clock| clock.now()), &end_of(&ending)).map(SessionError::Subscriber);
         let failure = match &ending {
             LoadEnding::Broke(WorkerError::Users(problem)) => Some(SessionError::Users(problem.to_string())),
+            LoadEnding::Stopped(StopReason::Script(problem)) => Some(SessionError::Users(problem.clone())),
             LoadEnding::Broke(problem) => Some(SessionError::Worker(problem.to_string())),
             _ => failed,
         };
@@ -184,7 +190,7 @@ fn end_of(ending: &LoadEnding) -> RunEnd {
         LoadEnding::Stopped(StopReason::SetUp(scenario)) => {
             RunEnd::Aborted(format!("the set-up \"{scenario}\" failed, so what comes after it did not run"))
         }
-        LoadEnding::Stopped(StopReason::Failure(problem)) => RunEnd::Failed(problem.clone()),
+        LoadEnding::Stopped(StopReason::Failure(problem) | StopReason::Script(problem)) => RunEnd::Failed(problem.clone()),
         LoadEnding::Broke(problem) => RunEnd::Failed(problem.to_string()),
     }
 }

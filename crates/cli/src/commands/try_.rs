@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, StopReason, WorkerContext};
@@ -70,10 +71,11 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
         coordinator = coordinator.lingering();
     }
     interrupt::steer(coordinator.handle())?;
+    let misused = Arc::new(AtomicBool::new(false));
     let mut counts = TryCounts::default();
     let mut aftermath = Aftermath::new(&plan, stubs);
     let ending = coordinator.run(
-        |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, secrets)).map_err(|error| error.render()),
+        |context: &WorkerContext| ScriptUsers::new(&loaded, context, showing(style, secrets, &misused)).map_err(|error| error.render()),
         |event| match event {
             LoadEvent::Ready { zero } => {
                 aftermath.begin(zero);
@@ -109,6 +111,9 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
         }
         LoadEnding::Stopped(_) => return Ok(Exit::Interrupted),
         LoadEnding::Completed | LoadEnding::Broke(_) => {}
+    }
+    if misused.load(Ordering::Relaxed) {
+        return Ok(Exit::Usage);
     }
     Ok(if counts.failed + aftermath.unfinished() > 0 { Exit::ThresholdsFailed } else { Exit::Passed })
 }
@@ -165,10 +170,15 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
 }
 
 /// Shows everything that a worker reports, without secrets.
-fn showing(style: Style, secrets: &Secrets) -> Sinks {
+fn showing(style: Style, secrets: &Secrets, misused: &Arc<AtomicBool>) -> Sinks {
     let secrets = Rc::new(secrets.clone());
-    let [of_console, of_errors, of_messages, of_checks] = std::array::from_fn(|_| Rc::clone(&secrets));
+    let [of_console, of_errors, of_misuse, of_messages, of_checks] = std::array::from_fn(|_| Rc::clone(&secrets));
+    let misused = Arc::clone(misused);
     Sinks {
+        misuse: Some(Rc::new(move |error: &ScriptError| {
+            misused.store(true, Ordering::Relaxed);
+            say(&of_misuse.hide(&format!("{}\n", error.render())));
+        })),
         console: Some(Rc::new(move |line| say(&of_console.hide(&console_text(line))))),
         errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
         exchanges: Some(Rc::new(move |traced: &TracedExchange<'_>| {

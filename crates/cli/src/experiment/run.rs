@@ -12,7 +12,7 @@ use super::guardian::Guardian;
 use super::progress::{ExperimentProgress, rough};
 use super::record::ExperimentRecord;
 use super::turn::TurnedKnob;
-use crate::exit::UsageError;
+use crate::exit::{SetUpError, UsageError};
 use crate::script_run::{self, ScriptRun};
 use crate::series::{Interrupts, Series};
 
@@ -175,7 +175,11 @@ impl Blocks<'_> {
             LoadEnding::Stopped(StopReason::Threshold(threshold)) => {
                 anyhow::bail!("with {} {label} the threshold {threshold} ended the load", asked.knob.name)
             }
-            LoadEnding::Stopped(StopReason::SetUp(scenario)) => return Err(UsageError(format!("the set-up \"{scenario}\" failed")).into()),
+            LoadEnding::Stopped(StopReason::SetUp(scenario)) => {
+                let problem = anyhow::Error::from(SetUpError(scenario));
+                return Err(problem.context(format!("with {} {label}", asked.knob.name)));
+            }
+            LoadEnding::Stopped(StopReason::Script(problem)) => return Err(UsageError(problem).into()),
             LoadEnding::Stopped(StopReason::Failure(problem)) => anyhow::bail!(problem),
             LoadEnding::Broke(problem) => anyhow::bail!(problem),
         }

@@ -53,6 +53,32 @@ export default test({{ target: "{}", load: s.run(arrivals(1000).for("20s")) }});
 }
 
 #[test]
+fn an_option_that_does_not_exist_ends_the_run_even_where_its_error_is_caught() {
+    let test = |options: &str| {
+        format!(
+            r#"import {{ arrivals, scenario, test }} from "loadstone";
+const more = {{ exepct: {{ status: 200 }} }};
+const s = scenario("S", async (user) => {{
+  await user.get("/");
+  try {{
+    await user.get("/", {options});
+  }} catch {{}}
+}});
+export default test({{ target: "{}", load: s.run(arrivals(20).for("60s")) }});
+"#,
+            server::nginx()
+        )
+    };
+    let written_out = Folder::new().file("t.load.ts", &test("{ exepct: { status: 200 } }"));
+    let ended = written_out.run(&["run", "t.load.ts"]).code(USAGE).says("t.load.ts:6:27").says("(did you mean `expect`?)");
+    assert!(written_out.runs().is_empty(), "it never began\n{}", ended.everything());
+    let passed_on = Folder::new().file("t.load.ts", &test("more"));
+    let ended = passed_on.run(&["run", "t.load.ts"]).code(USAGE).says("t.load.ts:6:").says("(did you mean `expect`?)");
+    assert!(ended.summary()["totals"]["requests"].as_u64() > Some(0), "what was measured is kept\n{}", ended.everything());
+    passed_on.run(&["try", "t.load.ts"]).code(USAGE).says("(did you mean `expect`?)");
+}
+
+#[test]
 fn a_request_that_nobody_awaits_is_finished_and_warned_of() {
     let ended = once(server::nginx(), r#"user.get("/", { name: "Forgotten" });"#);
     assert_eq!(ended.outcomes("passed"), 1, "{}", ended.everything());

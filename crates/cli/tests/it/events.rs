@@ -117,7 +117,7 @@ fn what_goes_wrong_is_counted_once_and_by_kind() {
 #[test]
 fn options_that_do_not_exist_are_refused() {
     for (options, said) in [
-        ("{ retry: 5 }", "an event stream has no option `retry`; its options are: name, headers"),
+        ("{ ...{ retry: 5 } }", "an event stream has no option `retry`; its options are: name, headers"),
         ("{ reconnect: 1 }", "reconnect: expected true or false"),
         ("{ unread: \"lose\" }", "unread: expected \\\"keep\\\" or \\\"drop\\\""),
     ] {

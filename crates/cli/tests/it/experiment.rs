@@ -165,6 +165,15 @@ export default test({{ target: "http://127.0.0.1:{port}", load: only.run(arrival
 }
 
 #[test]
+fn a_set_up_that_fails_ends_an_experiment_as_it_ends_a_run() {
+    let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
+    let text = std::fs::read_to_string(folder.path().join("knob.load.ts")).unwrap();
+    let text = text.replace("import { arrivals", "import { setup, arrivals") + "setup(async () => { throw new Error(\"no key\"); });\n";
+    let ended = folder.file("knob.load.ts", &text).run(&["experiment", "knob.load.ts", "--block", "4s"]);
+    ended.code(7).says("with size 4").says("the set-up \"").says("failed");
+}
+
+#[test]
 fn what_is_wrong_is_said_before_any_load() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let none = folder.file("none.load.ts", NO_KNOB);

@@ -119,7 +119,7 @@ mod tests {
 
     fn compiled(file: &str, text: &str) -> String {
         let source = SourceText { file: file.into(), text: text.into() };
-        transpile(Path::new(file), &source).unwrap().code
+        transpile(Path::new(file), &source, &[]).unwrap().code
     }
 
     #[test]

@@ -9,15 +9,16 @@ use super::resolve::{ResolvedImport, Resolvers};
 use super::source::{Positions, SourceText};
 use super::transpile::{Import, Transpiled, transpile};
 use crate::error::ScriptError;
+use crate::unknown_options::OptionsOfVerb;
 
 /// Most files of one test, so that an import gone astray ends with a message.
 const FILES_MAX: usize = 5_000;
 
-/// Compiles the test file at `path` and all that it imports; `own` are Loadstone's own modules, by id.
-pub(crate) fn compile(path: &Path, own: &[(&'static str, String)]) -> Result<Program, ScriptError> {
+/// Compiles the test file at `path` and all that it imports; `own` are Loadstone's own modules, by id, and `verbs` what users can do.
+pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: Vec<OptionsOfVerb>) -> Result<Program, ScriptError> {
     let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
     let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
-    let mut graph = Graph { folder: folder.clone(), resolvers: Resolvers::new(), files: HashMap::new(), waiting: VecDeque::new() };
+    let mut graph = Graph { folder: folder.clone(), resolvers: Resolvers::new(), files: HashMap::new(), waiting: VecDeque::new(), verbs };
     graph.add_own(own)?;
     let entry = graph.id_of(&entry);
     graph.waiting.push_back((entry.clone(), folder.join(&entry)));
@@ -46,6 +47,7 @@ struct Graph {
     resolvers: Resolvers,
     files: HashMap<String, File>,
     waiting: VecDeque<(String, PathBuf)>,
+    verbs: Vec<OptionsOfVerb>,
 }
 
 impl Graph {
@@ -71,7 +73,7 @@ impl Graph {
     fn add_own(&mut self, own: &[(&'static str, String)]) -> Result<(), ScriptError> {
         for (id, text) in own {
             let source = SourceText { file: (*id).into(), text: text.clone() };
-            let compiled = transpile(Path::new("loadstone.ts"), &source)?;
+            let compiled = transpile(Path::new("loadstone.ts"), &source, &[])?;
             let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
             self.files.insert((*id).to_owned(), File { source: None, compiled, imports, json: false });
         }
@@ -85,7 +87,7 @@ impl Graph {
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         let source = SourceText { file: id.as_str().into(), text };
         let json = path.extension().is_some_and(|extension| extension == "json");
-        let compiled = if json { json_file(&source)? } else { transpile(path, &source)? };
+        let compiled = if json { json_file(&source)? } else { transpile(path, &source, &self.verbs)? };
         let mut imports = HashMap::new();
         for import in &compiled.imports {
             let target = match self.resolvers.resolve(path, &import.specifier, import.by_require) {

@@ -6,6 +6,7 @@
 mod commonjs;
 mod constants;
 mod graph;
+mod options;
 mod program;
 mod resolve;
 mod source;

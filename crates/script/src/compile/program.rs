@@ -1,10 +1,13 @@
 //! What compilation gives: JavaScript modules, and the way back to the source.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::options::place_of_option;
 use super::source::{Positions, SourceText};
+use super::transpile::source_type;
 use crate::error::SourcePlace;
 
 /// What a module is to the loader.
@@ -65,6 +68,12 @@ impl Program {
         let source = module.source.as_ref()?;
         let (line, column) = module.positions.source_of(line, column)?;
         Some(source.place(line, column))
+    }
+
+    /// Where an option stands that a call was given, as far as it is written out there. `known`: the place of the call, see [`Self::endless_loop`].
+    pub(crate) fn option_place(&self, known: &SourcePlace, option: &str) -> Option<SourcePlace> {
+        let source = self.modules.values().find_map(|module| module.source.as_ref().filter(|source| source.file == known.file))?;
+        place_of_option(source, source_type(Path::new(&*known.file)), known, option)
     }
 
     /// The loop that a turn without end was in, given the last place that QuickJS knows. It knows places of calls and

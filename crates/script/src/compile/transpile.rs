@@ -16,9 +16,11 @@ use oxc_syntax::module_record::{ExportExportName, ModuleRecord};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use super::constants;
+use super::options;
 use super::program::ModuleForm;
 use super::source::{Positions, SourceText};
 use crate::error::ScriptError;
+use crate::unknown_options::OptionsOfVerb;
 
 /// An import as written.
 #[derive(Debug)]
@@ -46,8 +48,8 @@ pub(super) struct Transpiled {
     pub(super) loops: Vec<(u32, u32)>,
 }
 
-/// Compiles one file; the first error in it is reported.
-pub(super) fn transpile(path: &Path, source: &SourceText) -> Result<Transpiled, ScriptError> {
+/// Compiles one file; the first error in it is reported. `verbs`: what users can do, and with which options.
+pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &[OptionsOfVerb]) -> Result<Transpiled, ScriptError> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
     if let Some(error) = parsed.diagnostics.errors().next() {
@@ -65,6 +67,9 @@ pub(super) fn transpile(path: &Path, source: &SourceText) -> Result<Transpiled, 
     if let Some(error) = semantic.diagnostics.errors().next() {
         let label = error.labels.first().map(|label| (label.offset() as usize, label.len() as usize));
         return Err(syntax_error(source, error.message.as_ref(), error.help.as_deref(), label));
+    }
+    if let Some(error) = options::misspelt(&tree, semantic.semantic.scoping(), source, verbs) {
+        return Err(error);
     }
     let transformed =
         Transformer::new(&allocator, path, &TransformOptions::default()).build_with_scoping(semantic.semantic.into_scoping(), &mut tree);
@@ -109,7 +114,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-fn source_type(path: &Path) -> SourceType {
+pub(super) fn source_type(path: &Path) -> SourceType {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("ts" | "mts") => SourceType::ts(),
         Some("cts") => SourceType::ts().with_commonjs(true),

@@ -2,7 +2,7 @@
 
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
-use crate::unknown_options::unknown_option;
+use crate::unknown_options::{OptionSet, tell_unknown};
 
 /// Calls `take` for each option of `what`; those that are `undefined` were not given.
 pub(super) fn each<'js>(
@@ -24,7 +24,12 @@ pub(super) fn each<'js>(
 
 /// `what` takes no such option.
 pub(super) fn unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &[&str]) -> rquickjs::Error {
-    wrong(ctx, &unknown_option(what, option, known))
+    wrong(ctx, &tell_unknown(ctx, what, option, known))
+}
+
+/// The option is none of the set.
+pub(super) fn not_in(ctx: &Ctx<'_>, option: &str, set: &OptionSet) -> rquickjs::Error {
+    unknown(ctx, set.of, option, set.known)
 }
 
 /// A mistake in what was given.

@@ -4,6 +4,7 @@ use rquickjs::{CaughtError, Coerced, Ctx, Exception, Value};
 
 use crate::compile::Program;
 use crate::error::{ScriptError, SourcePlace, StackFrame};
+use crate::unknown_options::option_named;
 
 /// What was thrown, with its stack mapped to the source.
 pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>) -> ScriptError {
@@ -23,6 +24,9 @@ pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'j
     }
     if let Some(frame) = frames.first_mut() {
         if interrupted && let Some(place) = program.endless_loop(&frame.place) {
+            frame.place = place;
+        }
+        if let Some(place) = option_named(&message).and_then(|option| program.option_place(&frame.place, option)) {
             frame.place = place;
         }
         error = error.at(frame.place.clone());

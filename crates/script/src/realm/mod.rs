@@ -240,8 +240,8 @@ fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Pro
     native.set("commonjs", Function::new(ctx.clone(), load)?)
 }
 
-fn unknown_option(what: String, option: String, known: Vec<String>) -> String {
-    unknown_options::unknown_option(&what, &option, &known)
+fn unknown_option(ctx: Ctx<'_>, what: String, option: String, known: Vec<String>) -> String {
+    unknown_options::tell_unknown(&ctx, &what, &option, &known)
 }
 
 /// The name that was meant, or an empty text.

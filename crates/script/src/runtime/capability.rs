@@ -6,6 +6,7 @@ use rquickjs::{Array, Ctx, Object, Value};
 use super::parts::StateParts;
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
+use crate::unknown_options::OptionsOfVerb;
 
 /// The id of a module of Loadstone's own and its TypeScript.
 pub(crate) type ModuleSource = (&'static str, &'static str);
@@ -15,6 +16,11 @@ pub(crate) type ModuleSource = (&'static str, &'static str);
 pub(crate) trait Capability: Sync {
     /// What of its script objects is easier said in TypeScript. Evaluated in every realm, behind [`Capability::install`].
     fn sources(&self) -> &'static [ModuleSource] {
+        &[]
+    }
+
+    /// The options that its verbs take.
+    fn options(&self) -> &'static [OptionsOfVerb] {
         &[]
     }
 

@@ -7,6 +7,7 @@ use rquickjs::{Ctx, Exception, JsLifetime};
 
 use super::realm::RealmState;
 use super::worker::WorkerState;
+use crate::unknown_options::UnknownOptionListener;
 
 /// Kept as user data of the realm; weak, since the realm owns it.
 #[derive(JsLifetime)]
@@ -20,6 +21,9 @@ impl RealmHome {
     pub(crate) fn install(ctx: &Ctx<'_>, worker: &Rc<WorkerState>) {
         // The store is new: nobody can have borrowed from it.
         let _ = ctx.store_userdata(Self { worker: Rc::clone(worker), realm: RefCell::default() });
+        let worker = Rc::downgrade(worker);
+        let listener = move |ctx: &Ctx<'_>, message: &str| _ = worker.upgrade().map(|worker| worker.misused(ctx, message));
+        let _ = ctx.store_userdata(UnknownOptionListener(Box::new(listener)));
     }
 
     /// The test file has been evaluated: from now on its functions find the realm.

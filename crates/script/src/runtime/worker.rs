@@ -10,16 +10,19 @@ use std::task::Waker;
 use metrics::clock::Clock;
 use metrics::{MarkKind, Outcome, Recorder, SeriesId};
 use protocol::Network;
+use rquickjs::Ctx;
 
 use super::capability::Capability;
 use super::operation::{Operation, OperationSlot};
 use super::owner::{Owner, PendingCall};
 use super::realm::RealmState;
 use super::scenario::ScenarioState;
-use crate::error::ScriptError;
+use crate::error::{ScriptError, SourcePlace};
 use crate::extract::cache::Compiled;
 use crate::loaded::Loaded;
+use crate::realm::caller_place;
 use crate::sinks::Sinks;
+use crate::unknown_options::option_named;
 
 pub(crate) struct WorkerState {
     pub(crate) clock: Clock,
@@ -126,6 +129,18 @@ impl WorkerState {
         };
         self.recorder.borrow_mut().error(series, outcome, self.clock.now(), &message);
         self.sinks.error(error);
+    }
+
+    /// A script gave an option that does not exist, whatever it does about what is thrown then.
+    pub(crate) fn misused(&self, ctx: &Ctx<'_>, message: &str) {
+        let Some(misuse) = &self.sinks.misuse else { return };
+        let program = &self.loaded.program;
+        let option = |place: SourcePlace| option_named(message).and_then(|option| program.option_place(&place, option)).unwrap_or(place);
+        let error = ScriptError::new(message);
+        misuse(&match caller_place(ctx, program).map(option) {
+            Some(place) => error.at(place),
+            None => error,
+        });
     }
 
     /// An iteration returned while a step of it was under way. The run says so once.

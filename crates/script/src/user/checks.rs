@@ -15,7 +15,9 @@ use crate::runtime::user::UserState;
 use crate::runtime::verb::{self, Verb, VerbArguments};
 use crate::sinks::TracedCheck;
 use crate::tags;
-use crate::unknown_options::check_options;
+use crate::unknown_options::{OptionSet, OptionsOfVerb, check_options};
+
+static CHECK: OptionSet = OptionSet::new("check(…)", &["tags"]);
 
 /// Checks known by their name; a power of two.
 const KNOWN_MAX: usize = 128;
@@ -23,6 +25,10 @@ const KNOWN_MAX: usize = 128;
 pub(super) struct Checks;
 
 impl Capability for Checks {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        const { &[OptionsOfVerb { verb: "check", argument: 2, options: &CHECK }] }
+    }
+
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
         verb::install::<ScriptCheck>(ctx, &natives.users)
     }
@@ -74,9 +80,8 @@ impl Verb for ScriptCheck {
 /// Of a check's options.
 fn tags_of<'js>(ctx: &Ctx<'js>, options: &Value<'js>, name: &impl Fn() -> rquickjs::Result<String>) -> rquickjs::Result<Tags> {
     let Some(options) = options.as_object() else { return Ok(Tags::default()) };
-    let what = format!("check \"{}\"", name()?);
-    check_options(options, &what, &["tags"])?;
-    tags::read(ctx, &options.get("tags")?, &what)
+    check_options(options, CHECK.of, CHECK.known)?;
+    tags::read(ctx, &options.get("tags")?, &format_args!("check \"{}\"", name()?))
 }
 
 /// Series of checks by the addresses of their names, outside groups. A name that is written out is the same string object every time;

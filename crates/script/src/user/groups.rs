@@ -9,10 +9,16 @@ use crate::runtime::group::GroupEnd;
 use crate::runtime::object::UserObject;
 use crate::runtime::verb::{self, Verb, VerbArguments};
 use crate::tags;
+use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
 pub(super) struct Groups;
 
 impl Capability for Groups {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        static GROUP: OptionSet = OptionSet::new("group(…)", &["tags"]);
+        const { &[OptionsOfVerb { verb: "group", argument: 2, options: &GROUP }] }
+    }
+
     fn sources(&self) -> &'static [ModuleSource] {
         &[("loadstone:group", include_str!("group.ts"))]
     }

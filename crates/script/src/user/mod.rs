@@ -17,6 +17,7 @@ use rquickjs::{Ctx, Object};
 use crate::protocols::PROTOCOLS;
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::object::UserObject;
+use crate::unknown_options::OptionsOfVerb;
 
 /// Steps that belong to no protocol.
 const STEPS: &[&dyn Capability] = &[
@@ -44,6 +45,11 @@ pub(crate) fn sources() -> Vec<ModuleSource> {
         }
     }
     sources
+}
+
+/// The options of everything that users can do.
+pub(crate) fn options() -> Vec<OptionsOfVerb> {
+    capabilities().iter().flat_map(|capability| capability.options()).copied().collect()
 }
 
 /// Puts everything that scripts see of users into a new realm.

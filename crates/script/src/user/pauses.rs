@@ -10,10 +10,16 @@ use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
 use crate::runtime::verb::{self, Verb, VerbArguments};
+use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
 pub(super) struct Pauses;
 
 impl Capability for Pauses {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        static PACE: OptionSet = OptionSet::new("pace(…)", &["perSecond", "perMinute", "every", "times", "for"]);
+        const { &[OptionsOfVerb { verb: "pace", argument: 0, options: &PACE }] }
+    }
+
     fn sources(&self) -> &'static [ModuleSource] {
         &[("loadstone:pace", include_str!("pace.ts"))]
     }

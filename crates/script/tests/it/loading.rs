@@ -159,6 +159,12 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
         assert!(error.message.contains(part), "{line}: {error}");
         // QuickJS knows the line of a call exactly, its column only roughly.
         assert_eq!(at(&error).rsplit_once(':').map_or("", |(line, _)| line), place, "{line}: {error}");
+        // Where it is about an option, the mark is under that.
+        if let Some((_, rest)) = error.message.split_once(" has no option `") {
+            let option = rest.split('`').next().unwrap();
+            let marked = error.place.as_ref().map(|place| (place.column as usize, place.width as usize));
+            assert_eq!(marked, Some((line.find(&format!("{option}:")).unwrap() + 1, option.len())), "{}", error.render());
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod folder;
 mod knobs;
 mod loading;
 mod metrics;
+mod misspelt;
 mod modules;
 mod running;
 mod sockets;

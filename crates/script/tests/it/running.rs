@@ -11,7 +11,7 @@ use engine::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser, WorkerC
 use metrics::clock::{Clock, Monotonic};
 use metrics::{FlowKey, FlowStep, Nanos, Outcome, Recorder, SeriesKind, SeriesSlice, Snapshot};
 use plan::ScenarioId;
-use script::{ConsoleLine, Inputs, ScriptUser, ScriptUsers, Sinks};
+use script::{ConsoleLine, Inputs, ScriptError, ScriptUser, ScriptUsers, Sinks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -23,6 +23,8 @@ pub(crate) struct TestWorker {
     recorder: Rc<RefCell<Recorder>>,
     pub(crate) clock: Clock,
     lines: Rc<RefCell<Vec<ConsoleLine>>>,
+    /// Options that do not exist.
+    pub(crate) misuse: Rc<RefCell<Vec<ScriptError>>>,
     pub(crate) load_end: Rc<std::cell::Cell<Nanos>>,
 }
 
@@ -39,9 +41,12 @@ impl TestWorker {
         let lines: Rc<RefCell<Vec<ConsoleLine>>> = Rc::default();
         let written = Rc::clone(&lines);
         let console: Rc<dyn Fn(&ConsoleLine)> = Rc::new(move |line| written.borrow_mut().push(line.clone()));
-        let sinks = Sinks { console: Some(console), ..Sinks::default() };
+        let misuse: Rc<RefCell<Vec<ScriptError>>> = Rc::default();
+        let misused = Rc::clone(&misuse);
+        let misused: Rc<dyn Fn(&ScriptError)> = Rc::new(move |error| misused.borrow_mut().push(error.clone()));
+        let sinks = Sinks { console: Some(console), misuse: Some(misused), ..Sinks::default() };
         let users = Rc::new(ScriptUsers::new(&Arc::new(loaded), &context, sinks).unwrap_or_else(|error| panic!("{}", error.render())));
-        Self { users, recorder, clock, lines, load_end: Rc::new(std::cell::Cell::new(Nanos::MAX)) }
+        Self { users, recorder, clock, lines, misuse, load_end: Rc::new(std::cell::Cell::new(Nanos::MAX)) }
     }
 
     pub(crate) fn user(&self, number: u64) -> ScriptUser {
@@ -387,11 +392,11 @@ fn users_and_responses_may_have_properties_of_their_own() {
 fn mistakes_in_calls_name_the_line_and_the_remedy() {
     for (line, part) in [
         (
-            "await user.get('/', { header: {} });",
+            "await user.get('/', { ...{ header: {} } });",
             "a request has no option `header` (did you mean `headers`?); its options are: name, headers",
         ),
-        ("await user.get('/', { expect: { statsu: 200 } });", "expect has no option `statsu` (did you mean `status`?)"),
-        ("await user.get('/', { auth: { bearre: 't' } });", "auth has no option `bearre` (did you mean `bearer`?)"),
+        ("await user.get('/', { expect: { ...{ statsu: 200 } } });", "expect has no option `statsu` (did you mean `status`?)"),
+        ("await user.get('/', { auth: { ...{ bearre: 't' } } });", "auth has no option `bearre` (did you mean `bearer`?)"),
         ("await user.gett('/');", "there is no `gett` here (did you mean `get`?)"),
         ("await user.group('G', (inner) => inner.psot('/'));", "there is no `psot` here (did you mean `post`?)"),
         ("(await user.get('/')).jsn('$');", "there is no `jsn` here (did you mean `json`?)"),

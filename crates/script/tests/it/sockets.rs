@@ -379,7 +379,7 @@ fn mistakes_are_named() {
     let body = r#"
 const socket = await user.ws("/");
 for (const wrong of [
-  () => user.ws("/", { nme: "x" }), () => user.ws("/", { unread: "throw" }), () => user.ws("/", { protocols: ["a b"] }), () => user.ws("ftp://h/"),
+  () => user.ws("/", { ...{ nme: "x" } }), () => user.ws("/", { unread: "throw" }), () => user.ws("/", { protocols: ["a b"] }), () => user.ws("ftp://h/"),
   () => socket.send({ a: 1 }), () => socket.request("x", { mtch: /x/ }), () => socket.request("x", { match: 7 }), () => socket.request("x", { within: 5 }),
   () => socket.close(1006), () => socket.close(1000, "x".repeat(124)), () => socket.ping({ match: "x" }),
 ]) {

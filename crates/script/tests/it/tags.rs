@@ -71,7 +71,7 @@ fn tags_that_are_none_are_errors_that_name_the_call() {
     for (call, said) in [
         (r#"await user.get("/echo", { tags: "static" })"#, "a request: tags are an object of names and values"),
         (r#"await user.get("/echo", { tags: { type: null } })"#, "a request: the tag `type` must be a string, a number or a boolean"),
-        (r#"await user.group("G", () => 1, { tag: { a: 1 } })"#, "group \"G\" has no option `tag` (did you mean `tags`?)"),
+        (r#"await user.group("G", () => 1, { ...{ tag: { a: 1 } } })"#, "group(…) has no option `tag` (did you mean `tags`?)"),
         (r#"user.check("c", true, { tags: [] })"#, "check \"c\": tags are an object of names and values"),
         (
             r#"await user.get("/echo", { tags: { a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1 } })"#,

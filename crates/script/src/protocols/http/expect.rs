@@ -9,8 +9,12 @@ use rquickjs::{Ctx, Exception, Object, Persistent, Value};
 
 use crate::body::to_js;
 use crate::extract::json::{JsonPath, JsonValue};
-use crate::protocols::options::{duration, each, unknown};
+use crate::protocols::options::{duration, each, not_in};
 use crate::protocols::pattern::{is_pattern, test, text_of};
+use crate::unknown_options::OptionSet;
+
+/// What can be expected of a response.
+pub(super) static EXPECT: OptionSet = OptionSet::new("expect", &["status", "header", "text", "json", "within"]);
 
 /// Longest piece of a response that a message shows. Characters.
 const SHOWN_MAX: usize = 60;
@@ -85,7 +89,7 @@ impl Expectation {
         path_of: impl Fn(&str) -> rquickjs::Result<Rc<JsonPath>>,
     ) -> rquickjs::Result<Self> {
         let mut parts = Vec::new();
-        each(ctx, Some(options.as_value()), "expect", |key, value| {
+        each(ctx, Some(options.as_value()), EXPECT.of, |key, value| {
             match key {
                 "status" => parts.push(ExpectedPart::Status(statuses(ctx, &value)?)),
                 "header" => {
@@ -103,7 +107,7 @@ impl Expectation {
                     }
                 }
                 "within" => parts.push(ExpectedPart::WithinNs(duration(ctx, &value, "expect.within")?)),
-                other => return Err(unknown(ctx, "expect", other, &["status", "header", "text", "json", "within"])),
+                other => return Err(not_in(ctx, other, &EXPECT)),
             }
             Ok(())
         })?;

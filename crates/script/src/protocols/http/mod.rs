@@ -27,12 +27,17 @@ use crate::error::ScriptError;
 use crate::loaded::Loaded;
 use crate::runtime::capability::{Capability, Natives};
 use crate::runtime::parts::StateParts;
+use crate::unknown_options::OptionsOfVerb;
 use response::ResponseObject;
 use state::{HttpRealm, HttpScenario};
 
 pub(crate) struct Http;
 
 impl Capability for Http {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        verbs::OPTIONS
+    }
+
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
         verbs::install(ctx, &natives.users)?;
         cookies::install(&natives.users)?;

@@ -5,13 +5,14 @@ use metrics::Tags;
 use protocol::http::{BodyUse, Multipart, form};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
-use super::expect::Expectation;
+use super::expect::{EXPECT, Expectation};
 use crate::data::bindings::texts::FileHandle;
 use crate::globals::bytes::bytes_of;
-use crate::protocols::options::{duration, each, pairs, text, unknown, wrong};
+use crate::protocols::options::{duration, each, not_in, pairs, text, wrong};
 use crate::runtime::user::UserState;
 use crate::settings::Auth;
 use crate::tags;
+use crate::unknown_options::OptionSet;
 
 /// What the options of one request say; absent parts leave the scenario's.
 #[derive(Default)]
@@ -31,6 +32,11 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) expect: Option<Box<Expectation>>,
     pub(in crate::protocols) tags: Tags,
 }
+
+/// Of a request.
+pub(super) static REQUEST: OptionSet = OptionSet { of: "a request", known: KNOWN, within: &[("expect", &EXPECT), ("auth", &AUTH)] };
+
+pub(in crate::protocols) static AUTH: OptionSet = OptionSet::new("auth", &["bearer", "username", "password"]);
 
 const KNOWN: &[&str] = &[
     "name",
@@ -52,7 +58,7 @@ const KNOWN: &[&str] = &[
 impl RequestOptions {
     pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Object<'js>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, Some(given.as_value()), "a request", |key, value| options.take(ctx, user, key, value))?;
+        each(ctx, Some(given.as_value()), REQUEST.of, |key, value| options.take(ctx, user, key, value))?;
         Ok(options)
     }
 
@@ -97,7 +103,7 @@ impl RequestOptions {
                 self.set_body(ctx, content, Some(&content_type))?;
             }
             "body" => self.take_body(ctx, &value)?,
-            other => return Err(unknown(ctx, "a request", other, KNOWN)),
+            other => return Err(not_in(ctx, other, &REQUEST)),
         }
         Ok(())
     }
@@ -133,12 +139,12 @@ pub(in crate::protocols) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js
     }
     let given = value.as_object().ok_or_else(|| wrong(ctx, "auth: expected { username, password }, { bearer } or null"))?;
     let (mut bearer, mut username, mut password) = (None, None, None);
-    each(ctx, Some(given.as_value()), "auth", |key, value| {
+    each(ctx, Some(given.as_value()), AUTH.of, |key, value| {
         let part = match key {
             "bearer" => &mut bearer,
             "username" => &mut username,
             "password" => &mut password,
-            other => return Err(unknown(ctx, "auth", other, &["bearer", "username", "password"])),
+            other => return Err(not_in(ctx, other, &AUTH)),
         };
         *part = Some(text(ctx, &value, &format!("auth.{key}"))?);
         Ok(())

@@ -3,9 +3,27 @@
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
 use super::methods::{NAMES, RequestMethod};
+use super::options::REQUEST;
 use super::send;
 use crate::runtime::object::UserObject;
 use crate::runtime::verb::{self, Verb, VerbArguments};
+use crate::unknown_options::OptionsOfVerb;
+
+/// What they take beside the URL.
+pub(super) const OPTIONS: &[OptionsOfVerb] = &[
+    with_options(NAMES[0], 1),
+    with_options(NAMES[1], 1),
+    with_options(NAMES[2], 1),
+    with_options(NAMES[3], 1),
+    with_options(NAMES[4], 1),
+    with_options(NAMES[5], 1),
+    with_options(NAMES[6], 1),
+    with_options("request", 2),
+];
+
+const fn with_options(verb: &'static str, argument: usize) -> OptionsOfVerb {
+    OptionsOfVerb { verb, argument, options: &REQUEST }
+}
 
 /// Puts the verbs on the prototype of users.
 pub(super) fn install<'js>(ctx: &Ctx<'js>, users: &Object<'js>) -> rquickjs::Result<()> {

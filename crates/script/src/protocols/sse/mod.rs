@@ -13,11 +13,16 @@ use rquickjs::{Class, Ctx};
 use super::messages;
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::verb;
+use crate::unknown_options::OptionsOfVerb;
 use object::EventStreamObject;
 
 pub(crate) struct EventStreams;
 
 impl Capability for EventStreams {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        options::OPTIONS
+    }
+
     fn sources(&self) -> &'static [ModuleSource] {
         messages::SOURCES
     }

@@ -2,13 +2,19 @@
 
 use rquickjs::{Ctx, Value};
 
-use crate::protocols::http::options::RequestOptions;
+use crate::protocols::http::options::{AUTH, RequestOptions};
 use crate::protocols::messages::options::drops_unread;
-use crate::protocols::options::{each, switch, text, unknown};
+use crate::protocols::options::{each, not_in, switch, text};
 use crate::runtime::user::UserState;
+use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
-const KNOWN: &[&str] =
-    &["name", "headers", "query", "auth", "timeout", "redirects", "method", "json", "form", "body", "unread", "reconnect"];
+static STREAM: OptionSet = OptionSet {
+    of: "an event stream",
+    known: &["name", "headers", "query", "auth", "timeout", "redirects", "method", "json", "form", "body", "unread", "reconnect"],
+    within: &[("auth", &AUTH)],
+};
+
+pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "events", argument: 1, options: &STREAM }];
 
 /// What `user.events` was told beside the URL.
 #[derive(Default)]
@@ -30,7 +36,7 @@ impl EventOptions {
                 "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" => {
                     options.request.take(ctx, user, key, value)?;
                 }
-                other => return Err(unknown(ctx, "an event stream", other, KNOWN)),
+                other => return Err(not_in(ctx, other, &STREAM)),
             }
             Ok(())
         })?;

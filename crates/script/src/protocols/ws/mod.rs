@@ -15,11 +15,16 @@ use rquickjs::{Class, Ctx};
 use super::messages;
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::verb;
+use crate::unknown_options::OptionsOfVerb;
 use object::WebSocketObject;
 
 pub(crate) struct WebSockets;
 
 impl Capability for WebSockets {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        options::OPTIONS
+    }
+
     fn sources(&self) -> &'static [ModuleSource] {
         messages::SOURCES
     }

@@ -2,11 +2,18 @@
 
 use rquickjs::{Array, Ctx, FromJs, Value};
 
-use crate::protocols::http::options::{RequestOptions, authorization};
+use crate::protocols::http::options::{AUTH, RequestOptions, authorization};
 use crate::protocols::messages::options::drops_unread;
-use crate::protocols::options::{duration, each, pairs, switch, text, unknown, wrong};
+use crate::protocols::options::{duration, each, not_in, pairs, switch, text, wrong};
+use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
-const KNOWN: &[&str] = &["name", "headers", "auth", "timeout", "protocols", "compression", "unread", "keep"];
+static SOCKET: OptionSet = OptionSet {
+    of: "a WebSocket",
+    known: &["name", "headers", "auth", "timeout", "protocols", "compression", "unread", "keep"],
+    within: &[("auth", &AUTH)],
+};
+
+pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "ws", argument: 1, options: &SOCKET }];
 
 /// What `user.ws` was told beside the URL.
 #[derive(Default)]
@@ -32,7 +39,7 @@ impl WebSocketOptions {
                 "compression" => options.compression = switch(ctx, value, "compression")?,
                 "keep" => options.keep = switch(ctx, value, "keep")?,
                 "unread" => options.drops_unread = drops_unread(ctx, &value)?,
-                other => return Err(unknown(ctx, "a WebSocket", other, KNOWN)),
+                other => return Err(not_in(ctx, other, &SOCKET)),
             }
             Ok(())
         })?;

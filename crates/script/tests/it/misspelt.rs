@@ -1,0 +1,105 @@
+//! Options that do not exist: an error before anything runs where they are written out, and never silence elsewhere.
+
+use crate::folder::{load_error, load_with};
+use crate::running::{run, scenario};
+use script::Inputs;
+
+const HEAD: &str = "import { test, scenario, setup, once } from \"loadstone\";\nimport type { User } from \"loadstone\";\n";
+
+/// A test whose only scenario has this body.
+fn test(body: &str) -> String {
+    format!("{HEAD}const s = scenario(\"S\", async (user) => {{\n{body}\n}});\nexport default test({{ load: s.run(once()) }});\n")
+}
+
+/// Line and column of a word, from 1.
+fn place_of(text: &str, word: &str) -> (u32, u32) {
+    let at = text.find(word).unwrap();
+    let before = &text[..at];
+    (before.lines().count() as u32, before.chars().rev().take_while(|c| *c != '\n').count() as u32 + 1)
+}
+
+#[test]
+fn what_is_written_out_is_marked_before_anything_runs() {
+    for (body, word, said) in [
+        ("  await user.get('/', { nmae: 'A', expect: {} });", "nmae", "a request has no option `nmae` (did you mean `name`?)"),
+        (
+            "  await user.post(\n    '/',\n    {\n      json: {},\n      tiemout: '1s',\n      name: 'A' });",
+            "tiemout",
+            "(did you mean `timeout`?)",
+        ),
+        ("  await user.request('PURGE', '/', { exepct: { status: 200 } });", "exepct", "(did you mean `expect`?)"),
+        (
+            "  await user.put('/', { name: 'ä', expect: { statsu: 200 } });",
+            "statsu",
+            "expect has no option `statsu` (did you mean `status`?)",
+        ),
+        ("  await user.get('/', { 'auth': { bearre: 't' } });", "bearre", "auth has no option `bearre` (did you mean `bearer`?)"),
+        ("  await user.get('/', ({ hedaers: {} } as any));", "hedaers", "(did you mean `headers`?)"),
+        ("  if (user.iteration > 9) for (const p of ['/']) await user.get(p, { qurey: { p } });", "qurey", "(did you mean `query`?)"),
+        ("  await user.ws('/', { protocol: ['a'] });", "protocol:", "a WebSocket has no option `protocol` (did you mean `protocols`?)"),
+        ("  await user.events('/', { mehtod: 'GET' });", "mehtod", "an event stream has no option `mehtod` (did you mean `method`?)"),
+        ("  await user.group('G', () => 1, { tag: {} });", "tag:", "group(…) has no option `tag` (did you mean `tags`?)"),
+        ("  await user.group('G', async (inner) => { await inner.get('/', { nmae: 'A' }); });", "nmae", "(did you mean `name`?)"),
+        ("  user.check('c', true, { tasg: {} });", "tasg", "check(…) has no option `tasg` (did you mean `tags`?)"),
+        ("  for await (const _ of user.pace({ evry: '1s' })) {}", "evry", "pace(…) has no option `evry` (did you mean `every`?)"),
+        (
+            "});\nasync function other(someone: User) {\n  await someone.head('/', { nmae: 'A' });\n}\nsetup(async () => {",
+            "nmae",
+            "`name`?",
+        ),
+        ("});\nsetup(async (first) => { await first.get('/', { nmae: 'A' });", "nmae", "`name`?"),
+        ("}, { onStart: async (own) => { await own.get('/', { nmae: 'A' }); }", "nmae", "`name`?"),
+    ] {
+        let text = test(body);
+        let error = load_error(&text);
+        assert!(error.message.contains(said), "{body}: {error}");
+        let place = error.place.clone().unwrap();
+        assert_eq!((place.line, place.column), place_of(&text, word), "{}", error.render());
+        assert_eq!(place.width as usize, word.trim_end_matches(':').len(), "{}", error.render());
+    }
+}
+
+#[test]
+fn an_imported_file_is_looked_at_as_well() {
+    let text = "import { test } from \"loadstone\";\nimport { s } from \"./lib.js\";\nexport default test({ load: s });\n";
+    let lib = "import { scenario, once } from \"loadstone\";\n\
+               export const s = scenario(\"S\", async function (user) { await user.get('/', { nmae: 'A' }); }).run(once());\n";
+    let error = load_with(text, &[("lib.js", lib)], &Inputs::default()).unwrap_err();
+    assert_eq!(error.place.map(|place| (place.file.to_string(), place.line)), Some(("lib.js".to_owned(), 2)));
+}
+
+#[test]
+fn what_is_not_a_users_or_not_written_out_is_left_to_the_call() {
+    for body in [
+        "  const other = { get(_: string, __: object) {} }; other.get('/', { nmae: 'A' });",
+        "  { const user = new Map<string, object>(); user.set('/', { nmae: 'A' }); }",
+        "  [1].forEach((user) => (user as any).get('/', { nmae: 'A' }));",
+        "  const more = { nmae: 'A' }; await user.get('/', { ...more });",
+        "  const key = 'nmae'; await user.get('/', { [key]: 'A' });",
+        "  await user.get('/', { name: 'A', json: { nmae: 1 }, headers: { exepct: 'x' }, expect: { json: { statsu: 1 } } } as any);",
+    ] {
+        load_with(&test(body), &[], &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
+    }
+}
+
+#[test]
+fn what_a_call_finds_is_told_as_before_it_and_cannot_be_caught_away() {
+    for (call, said) in [
+        ("user.get('/', OPTIONS)", "a request has no option `nmea`; its options are: name, headers"),
+        ("user.ws('/', OPTIONS)", "a WebSocket has no option `nmea`"),
+        ("user.events('/', OPTIONS)", "an event stream has no option `nmea`"),
+        ("user.group('G', () => 1, OPTIONS)", "group(…) has no option `nmea`"),
+        ("user.check('c', true, OPTIONS)", "check(…) has no option `nmea`"),
+        ("user.pace(OPTIONS)", "pace(…) has no option `nmea`"),
+    ] {
+        let written = load_error(&scenario(&call.replace("OPTIONS", "{ nmea: 'A' }"))).message;
+        assert!(written.contains(said), "{written}");
+        let body = format!("const given: any = {{ nmea: 'A' }};\ntry {{ await {}; }} catch {{}}", call.replace("OPTIONS", "given"));
+        run(&scenario(&body), async |worker| {
+            worker.iterate(0).await;
+            let misuse = worker.misuse.borrow();
+            assert_eq!(misuse.iter().map(|error| error.message.as_str()).collect::<Vec<_>>(), [&*written], "{call}");
+            assert_eq!(misuse[0].place.as_ref().map(|place| place.line), Some(5), "{}", misuse[0].render());
+        });
+    }
+}
