@@ -390,17 +390,17 @@ await socket.request("echo x", { name: "Threw", match: () => { throw new Error("
     run(body, async |worker, _| {
         assert_eq!(worker.iterate(0).await, THREW);
         let expected = [
-            "a WebSocket has no option `nme` (did you mean `name`?); its options are: name, headers, auth, timeout, protocols, compression, unread, keep",
+            "a WebSocket has no option `nme` (did you mean `name`?); its options are: name, headers, auth, timeout, protocols, compression, unread, keep, tags",
             "unread: expected \"keep\" or \"drop\"",
             "protocols: \"a b\" is not the name of a sub-protocol",
             "`ftp://h/` has the scheme `ftp`; requests go to http:// or https://, sockets to ws:// or wss://",
             "expected the message as a string or bytes (Uint8Array); write objects with JSON.stringify(…)",
-            "request(…) has no option `mtch` (did you mean `match`?); its options are: name, match, within",
+            "request(…) has no option `mtch` (did you mean `match`?); its options are: name, match, within, tags",
             "match: expected a string, a regular expression or a function",
             "within: \"\" is not a duration: expected a number and a unit, such as \"500ms\", \"30s\", \"1m30s\" or \"2h\"",
             "close(1006): the close code must be 1000, or from 3000 to 4999",
             "close(…): the reason must be at most 123 bytes",
-            "ping(…) has no option `match`; its options are: name, within",
+            "ping(…) has no option `match`; its options are: name, within, tags",
         ];
         assert_eq!(worker.texts(), expected);
         let snapshot = worker.drain();
@@ -437,5 +437,38 @@ for (let turn = 0; turn < 2; turn++) {
                 ("Tap", Outcome::Closed, "the server closed the WebSocket with code 1011", 2),
             ]
         );
+    });
+}
+
+#[test]
+fn steps_count_for_the_part_with_their_tags() {
+    let body = r#"
+const socket = await user.ws("/", { name: "Connect", tags: { step: "open" } });
+await socket.send("echo first", { name: "Send", tags: { step: "send" } });
+await socket.receive({ name: "Receive", tags: { step: "receive" } });
+await socket.request("echo second", { name: "Ask", tags: { step: "request" } });
+await socket.request("echo third", { name: "Ask" });
+await socket.ping({ name: "Ping", tags: { step: "ping" } });
+await socket.receive({ name: "Never", within: "1ms", tags: { step: "late" } });
+"#;
+    run(body, async |worker, _| {
+        worker.iterate(0).await;
+        let snapshot = worker.drain();
+        assert_eq!(request(&snapshot, "Ask").count, 2, "the whole has both");
+        let mut parts: Vec<(String, String, u64, u64)> = Vec::new();
+        for part in &snapshot.tagged {
+            parts.push((part.series.key.name.to_string(), part.tags.to_string(), part.series.count, part.series.failed));
+        }
+        parts.sort();
+        let part = |name: &str, step: &str, failed| (name.to_owned(), format!("step={step}"), 1, failed);
+        let expected = [
+            part("Ask", "request", 0),
+            part("Connect", "open", 0),
+            part("Never", "late", 1),
+            part("Ping", "ping", 0),
+            part("Receive", "receive", 0),
+            part("Send", "send", 0),
+        ];
+        assert_eq!(parts, expected);
     });
 }

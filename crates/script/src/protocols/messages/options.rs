@@ -1,15 +1,18 @@
 //! Reads the options of messages, and those that every channel takes.
 
+use metrics::Tags;
 use rquickjs::{Ctx, Value};
 
 use super::matcher::MessageMatcher;
 use crate::protocols::options::{duration, each, text, unknown, wrong};
+use crate::tags;
 
-/// Which message is waited for, under which name and how long.
+/// Which message is waited for, under which name and tags, and how long.
 pub(in crate::protocols) struct MessageOptions {
     pub(in crate::protocols) name: Option<String>,
     pub(in crate::protocols) matcher: MessageMatcher,
     pub(in crate::protocols) within_ns: Option<u64>,
+    pub(in crate::protocols) tags: Tags,
 }
 
 impl MessageOptions {
@@ -20,7 +23,7 @@ impl MessageOptions {
         what: &str,
         known: &[&str],
     ) -> rquickjs::Result<Self> {
-        let mut options = Self { name: None, matcher: MessageMatcher::Any, within_ns: None };
+        let mut options = Self { name: None, matcher: MessageMatcher::Any, within_ns: None, tags: Tags::default() };
         each(ctx, given, what, |key, value| {
             match key {
                 key if !known.contains(&key) => {
@@ -28,6 +31,7 @@ impl MessageOptions {
                 }
                 "name" => options.name = Some(text(ctx, &value, "name")?),
                 "within" => options.within_ns = Some(duration(ctx, &value, "within")?),
+                "tags" => options.tags = tags::read(ctx, &value, &what)?,
                 _ => options.matcher = MessageMatcher::read(ctx, value)?,
             }
             Ok(())

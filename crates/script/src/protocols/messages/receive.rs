@@ -120,8 +120,9 @@ pub(in crate::protocols) fn receive<'js>(
 ) -> rquickjs::Result<Promise<'js>> {
     let user = &channel.identity.user;
     user.check_running(ctx, AWAIT)?;
-    let MessageOptions { name, matcher, within_ns } = MessageOptions::read(ctx, given, "receive(…)", &["name", "match", "within"])?;
-    let step = name.map(|name| MeasuredStep::named(user, user.group(), &name));
+    let MessageOptions { name, matcher, within_ns, tags } =
+        MessageOptions::read(ctx, given, "receive(…)", &["name", "match", "within", "tags"])?;
+    let step = name.map(|name| MeasuredStep::named(user, user.group(), &name).with_tags(user, &tags));
     let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));
     let within_ns = within_ns.unwrap_or(user.scenario.timeout_ns);
     let mut wait = MeasuredWait::new(channel, waited_for, step.as_ref(), step.is_some(), within_ns);

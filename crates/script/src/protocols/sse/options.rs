@@ -10,7 +10,7 @@ use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
 static STREAM: OptionSet = OptionSet {
     of: "an event stream",
-    known: &["name", "headers", "query", "auth", "timeout", "redirects", "method", "json", "form", "body", "unread", "reconnect"],
+    known: &["name", "headers", "query", "auth", "timeout", "redirects", "method", "json", "form", "body", "unread", "reconnect", "tags"],
     within: &[("auth", &AUTH)],
 };
 
@@ -33,7 +33,7 @@ impl EventOptions {
                 "method" => options.method = Some(text(ctx, &value, "method")?.to_ascii_uppercase()),
                 "unread" => options.drops_unread = drops_unread(ctx, &value)?,
                 "reconnect" => options.reconnects = Some(switch(ctx, value, "reconnect")?),
-                "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" => {
+                "name" | "headers" | "query" | "auth" | "timeout" | "redirects" | "json" | "form" | "body" | "tags" => {
                     options.request.take(ctx, user, key, value)?;
                 }
                 other => return Err(not_in(ctx, other, &STREAM)),

@@ -49,7 +49,7 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Valu
     let (mut request, _) = build(ctx, user, "GET".into(), &written, &options.request)?;
     let name = options.request.name.clone().unwrap_or_else(|| name::of_request("WS", &request.path));
     label(user, &mut request, &name);
-    let step = MeasuredStep::named(user, object.group(), &name);
+    let step = MeasuredStep::named(user, object.group(), &name).with_tags(user, &options.request.tags);
     step.note_place(ctx, user);
     let mut flight = step.in_flight(user);
     let traced = user.worker.sinks.exchanges.is_some().then(|| request.clone());

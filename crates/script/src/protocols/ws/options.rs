@@ -5,11 +5,12 @@ use rquickjs::{Array, Ctx, FromJs, Value};
 use crate::protocols::http::options::{AUTH, RequestOptions, authorization};
 use crate::protocols::messages::options::drops_unread;
 use crate::protocols::options::{duration, each, not_in, pairs, switch, text, wrong};
+use crate::tags;
 use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
 static SOCKET: OptionSet = OptionSet {
     of: "a WebSocket",
-    known: &["name", "headers", "auth", "timeout", "protocols", "compression", "unread", "keep"],
+    known: &["name", "headers", "auth", "timeout", "protocols", "compression", "unread", "keep", "tags"],
     within: &[("auth", &AUTH)],
 };
 
@@ -18,7 +19,7 @@ pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "ws", argum
 /// What `user.ws` was told beside the URL.
 #[derive(Default)]
 pub(super) struct WebSocketOptions {
-    /// Name, headers, credentials and time limit of the handshake.
+    /// Name, tags, headers, credentials and time limit of the handshake.
     pub(super) request: RequestOptions,
     pub(super) protocols: Vec<String>,
     pub(super) compression: bool,
@@ -38,6 +39,7 @@ impl WebSocketOptions {
                 "protocols" => options.protocols = protocols(ctx, &value)?,
                 "compression" => options.compression = switch(ctx, value, "compression")?,
                 "keep" => options.keep = switch(ctx, value, "keep")?,
+                "tags" => options.request.tags = tags::read(ctx, &value, &SOCKET.of)?,
                 "unread" => options.drops_unread = drops_unread(ctx, &value)?,
                 other => return Err(not_in(ctx, other, &SOCKET)),
             }

@@ -60,7 +60,7 @@ async fn send_within(socket: &UserSocket, wait: &ChannelWait, message: &Payload,
     Ok(sent)
 }
 
-/// `socket.send(message, { name })`.
+/// `socket.send(message, { name, tags })`.
 pub(super) fn send<'js>(
     ctx: &Ctx<'js>,
     socket: &UserSocket,
@@ -69,8 +69,8 @@ pub(super) fn send<'js>(
 ) -> rquickjs::Result<Promise<'js>> {
     let user = running(ctx, socket)?;
     let message = payload(ctx, message)?;
-    let options = MessageOptions::read(ctx, given, "send(…)", &["name"])?;
-    let step = options.name.as_deref().map(|name| MeasuredStep::named(user, user.group(), name));
+    let options = MessageOptions::read(ctx, given, "send(…)", &["name", "tags"])?;
+    let step = options.name.as_deref().map(|name| MeasuredStep::named(user, user.group(), name).with_tags(user, &options.tags));
     let mut wait = MeasuredWait::new(&socket.channel, WaitedFor::End, step.as_ref(), true, user.scenario.timeout_ns);
     let socket = socket.clone();
     let channel = Rc::clone(&socket.channel);
@@ -97,7 +97,7 @@ pub(super) fn send<'js>(
     })
 }
 
-/// `socket.request(message, { name, match, within })`.
+/// `socket.request(message, { name, match, within, tags })`.
 pub(super) fn request<'js>(
     ctx: &Ctx<'js>,
     socket: &UserSocket,
@@ -106,11 +106,13 @@ pub(super) fn request<'js>(
 ) -> rquickjs::Result<Promise<'js>> {
     let user = running(ctx, socket)?;
     let message = payload(ctx, message)?;
-    let MessageOptions { name, matcher, within_ns } = MessageOptions::read(ctx, given, "request(…)", &["name", "match", "within"])?;
+    let MessageOptions { name, matcher, within_ns, tags } =
+        MessageOptions::read(ctx, given, "request(…)", &["name", "match", "within", "tags"])?;
     let step = match name {
         Some(name) => MeasuredStep::named(user, user.group(), &name),
         None => MeasuredStep::named(user, user.group(), &format!("{} request", socket.channel.identity.name)),
     };
+    let step = step.with_tags(user, &tags);
     step.note_place(ctx, user);
     let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));
     let wait = MeasuredWait::new(&socket.channel, waited_for, Some(&step), true, within_ns.unwrap_or(user.scenario.timeout_ns));
@@ -131,11 +133,11 @@ async fn send_and_wait(socket: UserSocket, mut wait: MeasuredWait, message: Payl
     }
 }
 
-/// `socket.ping({ name, within })`.
+/// `socket.ping({ name, within, tags })`.
 pub(super) fn ping<'js>(ctx: &Ctx<'js>, socket: &UserSocket, number: u64, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     let user = running(ctx, socket)?;
-    let MessageOptions { name, within_ns, .. } = MessageOptions::read(ctx, given, "ping(…)", &["name", "within"])?;
-    let step = name.map(|name| MeasuredStep::named(user, user.group(), &name));
+    let MessageOptions { name, within_ns, tags, .. } = MessageOptions::read(ctx, given, "ping(…)", &["name", "within", "tags"])?;
+    let step = name.map(|name| MeasuredStep::named(user, user.group(), &name).with_tags(user, &tags));
     let within_ns = within_ns.unwrap_or(user.scenario.timeout_ns);
     let wait = MeasuredWait::new(&socket.channel, WaitedFor::Pong(number), step.as_ref(), true, within_ns);
     let work = ping_and_wait(socket.clone(), wait, number);
