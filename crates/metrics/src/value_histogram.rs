@@ -72,6 +72,11 @@ impl ValueHistogram {
         self.count() == 0
     }
 
+    /// All values, counted in millionths; `None` where one of them is negative.
+    pub fn where_none_is_negative(&self) -> Option<&Histogram> {
+        self.below_zero.is_empty().then_some(&self.from_zero)
+    }
+
     /// `None` when empty, as for all that follow.
     pub fn mean(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.sum / self.count() as f64)

@@ -30,12 +30,12 @@ impl ComparisonGate {
     }
 
     fn is_about(&self, subject: &ComparedSubject, row: &ComparedRow) -> bool {
-        let Some(metric) = self.metric else { return subject.kind != SubjectKind::Signal };
+        let Some(metric) = self.metric else { return subject.kind.has_a_better_way() };
         let named = match &self.name {
             Some(name) => subject.name == *name,
             None => matches!(subject.kind, SubjectKind::All | SubjectKind::Target),
         };
-        row.metric == metric && named && subject.kind != SubjectKind::Signal
+        row.metric == metric && named && subject.kind.has_a_better_way()
     }
 
     fn state(&self, row: &ComparedRow) -> GateState {

@@ -4,7 +4,7 @@ use super::model::{ComparedMetric, ComparedRow, ComparedSubject, ComparisonVerdi
 
 /// Over all rows but the signals, of which nobody knows which way is better.
 pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference]) -> ComparisonVerdict {
-    let judged = || subjects.iter().filter(|subject| subject.kind != SubjectKind::Signal).flat_map(|subject| &subject.rows);
+    let judged = || subjects.iter().filter(|subject| subject.kind.has_a_better_way()).flat_map(|subject| &subject.rows);
     let any = |verdict| judged().any(|row: &ComparedRow| row.verdict == verdict);
     if differences.iter().any(|difference| difference.forbids) {
         return ComparisonVerdict::NotComparable;
@@ -24,7 +24,7 @@ pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference
 pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject], differences: &[RunDifference], effect: f64) -> String {
     let judged: Vec<(&ComparedSubject, &ComparedRow)> = subjects
         .iter()
-        .filter(|subject| subject.kind != SubjectKind::Signal)
+        .filter(|subject| subject.kind.has_a_better_way())
         .flat_map(|subject| subject.rows.iter().map(move |row| (subject, row)))
         .collect();
     let told = |wanted: RowVerdict| -> String {

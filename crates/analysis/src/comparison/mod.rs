@@ -1,6 +1,6 @@
 //! Two runs of one test: is it better? Definitions, and how often it is right: docs/compare.md.
 //!
-//! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` tells what should be the same and is not; `times` and `target` make the rows; `change`
+//! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` tells what should be the same and is not; `times`, `target` and `own` make the rows; `change`
 //! has the interval of a ratio, `discovery` says which of many rows stand out, `row` what may be said of one; `gate` holds a comparison against what a team
 //! allows. Deliberately absent: what differs from run to run without any change (another placement in memory, a noisy neighbour). Two runs tell of these two.
 
@@ -12,6 +12,7 @@ mod gate;
 mod headline;
 mod matching;
 mod model;
+mod own;
 mod row;
 mod side;
 mod target;
@@ -37,6 +38,9 @@ pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect
     let mut subjects = times::subjects(&old, &new, effect);
     subjects.extend(target::subjects(&old, &new, effect));
     judge(&mut subjects, effect);
+    let mut own = own::subjects(&old, &new, effect);
+    judge(&mut own, effect);
+    subjects.extend(own);
     // A family of their own: hundreds of signals must not make it harder to see a slower request.
     let mut signals = target::signals(&old, &new, effect);
     judge(&mut signals, effect);

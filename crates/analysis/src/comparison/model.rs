@@ -78,7 +78,16 @@ pub enum SubjectKind {
     Flow,
     /// What the system used: processes and control groups.
     Target,
+    /// A metric of the test's own, or a part of it by tags.
+    Metric,
     Signal,
+}
+
+impl SubjectKind {
+    /// Which way of it is better is known.
+    pub fn has_a_better_way(self) -> bool {
+        !matches!(self, SubjectKind::Metric | SubjectKind::Signal)
+    }
 }
 
 /// Something that both runs measured.
@@ -125,8 +134,15 @@ pub enum ComparedMetric {
     CpuPerRequest,
     /// Bytes, mean over the run.
     Memory,
-    /// A signal's mean, in its own unit.
+    /// The mean of a signal, or of a metric of the test's own, in its unit; and quantiles of the latter.
     Value,
+    ValueP50,
+    ValueP95,
+    ValueP99,
+    /// What was added to a counter per second.
+    AddedRate,
+    /// Of a rate: how often it was so, 0 to 1.
+    Share,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,7 +152,7 @@ pub enum RowVerdict {
     Worse,
     /// Within the effect that matters.
     Same,
-    /// It differs, and whether that is good nobody can know: a signal.
+    /// It differs, and whether that is good nobody can know: a signal, a metric of the test's own.
     Moved,
     CannotTell,
 }
@@ -145,12 +161,12 @@ pub enum RowVerdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRow {
     pub metric: ComparedMetric,
-    /// Of a signal.
+    /// Of a signal or a metric of the test's own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
     pub baseline: Option<f64>,
     pub candidate: Option<f64>,
-    /// Candidate divided by baseline; of failures the candidate's share less the baseline's.
+    /// Candidate divided by baseline; of failures and shares the candidate's less the baseline's.
     pub change: Option<f64>,
     /// The change's 95 % interval; an end that the samples do not carry is absent.
     pub low: Option<f64>,
@@ -243,19 +259,29 @@ impl ComparedMetric {
             ComparedMetric::CpuPerRequest => "CPU per request",
             ComparedMetric::Memory => "memory",
             ComparedMetric::Value => "mean",
+            ComparedMetric::ValueP50 => "p50",
+            ComparedMetric::ValueP95 => "p95",
+            ComparedMetric::ValueP99 => "p99",
+            ComparedMetric::AddedRate => "per second",
+            ComparedMetric::Share => "share",
         }
     }
 
     /// The change is a difference, not a ratio: shares may be zero.
     pub fn is_difference(self) -> bool {
-        self == ComparedMetric::Failures
+        matches!(self, ComparedMetric::Failures | ComparedMetric::Share)
     }
 
     /// Whether more of it is better; `None`: nobody can know.
     pub(crate) fn more_is_better(self) -> Option<bool> {
         match self {
             ComparedMetric::Rate => Some(true),
-            ComparedMetric::Value => None,
+            ComparedMetric::Value
+            | ComparedMetric::ValueP50
+            | ComparedMetric::ValueP95
+            | ComparedMetric::ValueP99
+            | ComparedMetric::AddedRate
+            | ComparedMetric::Share => None,
             _ => Some(false),
         }
     }

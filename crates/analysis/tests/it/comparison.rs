@@ -4,7 +4,7 @@ use analysis::{
     ComparedInput, ComparedMetric, ComparedRow, ComparisonGate, ComparisonVerdict, GateState, Grade, RowVerdict, RunComparison,
     SubjectKind, compare, conclude,
 };
-use metrics::{Outcome, Role};
+use metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, Role, Tags, ValueHistogram};
 use run_directory::Run;
 
 use crate::made::{MS, Slice, closed, counter, gauge, open, plan, run_of};
@@ -159,4 +159,75 @@ fn a_request_that_only_one_run_made_is_no_change() {
     let comparison = compared(&run(1.0, 0), &renamed);
     let alone = comparison.subjects.iter().filter(|subject| subject.only_in.is_some()).count();
     assert_eq!(alone, 2, "one in each");
+}
+
+/// The run of [`run`] with metrics of the test's own: values of 10 to 19 times `times` EUR, as many orders times `times`, a share of 0.2 times `times`, a
+/// level around 5 times `times`.
+fn with_metrics(times: f64) -> Run {
+    let mut made = run(1.0, 0);
+    for (number, slice) in made.slices.iter_mut().enumerate() {
+        let restless = |of: usize| ((number * 7 + of * 3) % 10) as f64;
+        let mut values = ValueHistogram::default();
+        (0..50).for_each(|of| values.record(times * (10.0 + restless(of))));
+        let level = times * (4.5 + restless(1) / 10.0);
+        let gauge = GaugeValue { count: 1, sum: level, min: level, max: level, last: level, last_at: slice.end };
+        let metric = |name: &str, tags: &Tags, value| MetricSlice { name: name.into(), unit: "EUR".into(), tags: tags.clone(), value };
+        let (whole, eu) = (Tags::default(), Tags::new([("region", "eu")]));
+        slice.metrics = vec![
+            metric("Value", &whole, MetricValue::Trend(values.clone())),
+            metric("Value", &eu, MetricValue::Trend(values)),
+            metric("Orders", &whole, MetricValue::Counter { count: 50, sum: times * (95.0 + restless(2)) }),
+            metric("Level", &whole, MetricValue::Gauge(gauge)),
+            metric("Cached", &whole, MetricValue::Rate { count: 100, hits: (times * (15.0 + restless(4))) as u64 }),
+        ];
+    }
+    made
+}
+
+#[test]
+fn metrics_of_the_tests_own_move_and_are_neither_better_nor_worse() {
+    let comparison = compared(&with_metrics(1.0), &with_metrics(1.5));
+    let row = |name: &str, metric| {
+        let found =
+            comparison.rows().find(|(subject, row)| subject.kind == SubjectKind::Metric && subject.name == name && row.metric == metric);
+        found.unwrap_or_else(|| panic!("{metric:?} of {name}")).1
+    };
+    for (name, metric) in [
+        ("Value", ComparedMetric::Value),
+        ("Value", ComparedMetric::ValueP50),
+        ("Value", ComparedMetric::ValueP95),
+        ("Value (region=eu)", ComparedMetric::Value),
+        ("Orders", ComparedMetric::AddedRate),
+        ("Level", ComparedMetric::Value),
+    ] {
+        let row = row(name, metric);
+        assert_eq!(row.verdict, RowVerdict::Moved, "{name} {row:?}");
+        let (low, change, high) = (row.low.unwrap(), row.change.unwrap(), row.high.unwrap());
+        assert!((change - 1.5).abs() < 0.02 && low <= change && change <= high, "{name} {row:?}");
+        assert_eq!(row.unit, "EUR");
+    }
+    assert!((row("Value", ComparedMetric::ValueP50).baseline.unwrap() - 14.0).abs() < 0.1, "in its own unit");
+    let share = row("Cached", ComparedMetric::Share);
+    assert!((share.change.unwrap() - 0.1).abs() < 0.01 && share.verdict == RowVerdict::Moved, "a difference: {share:?}");
+    assert_eq!(comparison.verdict, ComparisonVerdict::Same, "the requests are as they were: {}", comparison.headline);
+    let anything = ComparisonGate { label: String::new(), metric: None, name: None, by: 0.1 };
+    assert_eq!(anything.judge(&comparison).state, GateState::Held);
+    let still = compared(&with_metrics(1.0), &with_metrics(1.0));
+    assert!(still.rows().filter(|(subject, _)| subject.kind == SubjectKind::Metric).all(|(_, row)| row.verdict == RowVerdict::Same));
+}
+
+#[test]
+fn a_metric_that_only_one_run_recorded_and_values_below_zero_have_no_ratio() {
+    let mut below = run(1.0, 0);
+    for slice in &mut below.slices {
+        let mut values = ValueHistogram::default();
+        [-2.0, 4.0].into_iter().for_each(|value| values.record(value));
+        slice.metrics =
+            vec![MetricSlice { name: "Balance".into(), unit: "".into(), tags: Tags::default(), value: MetricValue::Trend(values) }];
+    }
+    let of = |comparison: &RunComparison| comparison.subjects.iter().find(|subject| subject.kind == SubjectKind::Metric).unwrap().clone();
+    let alone = of(&compared(&run(1.0, 0), &below));
+    assert!(alone.only_in.is_some() && alone.rows.is_empty());
+    let both = of(&compared(&below, &below));
+    assert_eq!(both.rows.iter().map(|row| row.metric).collect::<Vec<_>>(), [ComparedMetric::Value], "quantiles have no ratio");
 }

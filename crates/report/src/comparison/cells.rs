@@ -13,7 +13,11 @@ pub(super) fn value(row: &ComparedRow, value: Option<f64>) -> String {
         ComparedMetric::Rate => units::rate(value),
         ComparedMetric::Failures => units::share(value),
         ComparedMetric::Memory => units::in_unit(value, "bytes"),
-        ComparedMetric::Value => units::in_unit(value, &row.unit),
+        ComparedMetric::Value | ComparedMetric::ValueP50 | ComparedMetric::ValueP95 | ComparedMetric::ValueP99 => {
+            units::in_unit(value, &row.unit)
+        }
+        ComparedMetric::AddedRate => format!("{}/s", analysis::in_unit(value, &row.unit)),
+        ComparedMetric::Share => units::share(value),
         _ => units::seconds(value),
     }
 }
@@ -113,6 +117,7 @@ pub(super) fn title(subject: &ComparedSubject) -> String {
     let kind = match subject.kind {
         SubjectKind::All => return "All requests".to_owned(),
         SubjectKind::Request | SubjectKind::Target | SubjectKind::Signal => "",
+        SubjectKind::Metric => "metric ",
         SubjectKind::Group => "group ",
         SubjectKind::Scenario => "iterations of ",
         SubjectKind::Flow => "flow ",
