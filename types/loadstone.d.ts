@@ -818,7 +818,7 @@ declare module "loadstone" {
   // handshake; its iteration is failed either way. The server's close frame with code 1000, or with none, is no loss where nothing waited.
 
   /** How a WebSocket is opened. */
-  export interface SocketOptions {
+  export interface SocketOptions extends RecordOptions {
     /** Name of the handshake in reports and thresholds. Default: `WS` and the path, with parts that look like identifiers replaced. */
     name?: string;
     /** Header lines of the handshake; they win over the scenario's and the test's. */
@@ -862,7 +862,7 @@ declare module "loadstone" {
     /** The sub-protocol that the server chose, or "". */
     readonly protocol: string;
     /** Sends a message; resolves when it was handed to the kernel. Measured as a request when it has a name. */
-    send(message: string | Uint8Array, options?: { name?: string }): Promise<void>;
+    send(message: string | Uint8Array, options?: { name?: string; tags?: Tags }): Promise<void>;
     /**
      * Sends a message and waits for the first one after it that matches. Measured as a request: from the first byte handed to the kernel to the
      * last byte of the response. Messages that do not match wait for `receive` and `messages`.
@@ -887,7 +887,7 @@ declare module "loadstone" {
      * @example
      * if (!(await socket.ping({ within: "5s" }))) socket = await user.ws("/live", { name: "Connect again" });
      */
-    ping(options?: { name?: string; within?: Duration }): Promise<boolean>;
+    ping(options?: { name?: string; within?: Duration; tags?: Tags }): Promise<boolean>;
     /** Closes with a code (1000, the default, or 3000 to 4999) and waits for the server's close, for five seconds at most. */
     close(code?: number, reason?: string): Promise<void>;
     /** Resolves when the socket is closed, by either side. Codes that no close frame carried: 1005 where it had none, 1006 where there was no frame. */
@@ -895,7 +895,7 @@ declare module "loadstone" {
   }
 
   /** Which message is waited for, and how long. */
-  export interface MessageOptions {
+  export interface MessageOptions extends RecordOptions {
     /** Name in reports and thresholds. Default: that of the handshake and `request`. */
     name?: string;
     /** The message contains this text, matches this expression, or is accepted by this function. Default: any message. */
@@ -923,7 +923,7 @@ declare module "loadstone" {
   // is none; a response that is no stream of events ends it for good, and status 204 does so without being an error.
 
   /** How a stream of events is opened. */
-  export interface EventsOptions {
+  export interface EventsOptions extends RecordOptions {
     /** Name of its connections in reports and thresholds. Default: `SSE` and the path, with parts that look like identifiers replaced. */
     name?: string;
     /** Header lines; they win over the scenario's and the test's. */
@@ -972,7 +972,7 @@ declare module "loadstone" {
   }
 
   /** Which event is waited for, and how long. */
-  export interface EventOptions {
+  export interface EventOptions extends RecordOptions {
     /** Name in reports and thresholds. */
     name?: string;
     /** The data contains this text, matches this expression, or the event is accepted by this function. Default: any event. */
@@ -1011,8 +1011,13 @@ declare module "loadstone" {
     columns?: readonly string[];
   }
 
-  /** Rows of a JSON file that holds a list. */
-  export function json<Row = any>(path: string): Source<Row>;
+  /**
+   * Rows of a JSON file that holds a list, or of the list at a JSON path in it.
+   *
+   * @example
+   * const tokens = json("session.json", "$.tokens").random();
+   */
+  export function json<Row = any>(path: string, at?: string): Source<Row>;
 
   /** Rows of a file with one JSON value on each line. Empty lines are skipped. */
   export function jsonl<Row = any>(path: string): Source<Row>;
@@ -1269,6 +1274,7 @@ declare module "loadstone" {
 
   /** What {@link knob} returns. */
   export interface Knob {
+    /** As it was declared. */
     readonly name: string;
   }
 

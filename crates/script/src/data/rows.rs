@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::extract::json::{JsonPath, JsonValue};
 use crate::extract::scan::{self, JsonError};
 
 /// A data file that cannot be used. Says which file, which line, and what to do.
@@ -15,6 +16,8 @@ use crate::extract::scan::{self, JsonError};
 pub(crate) enum DataError {
     #[error("{path}: cannot be read: {problem}", path = .path.display())]
     Unreadable { path: PathBuf, problem: String },
+    #[error("{path}: {problem}", path = .path.display())]
+    Content { path: PathBuf, problem: String },
     #[error("{path}: has no rows: a feeder needs at least one", path = .path.display())]
     Empty { path: PathBuf },
     #[error("{path}:{line}: {problem}", path = .path.display())]
@@ -66,12 +69,27 @@ impl Rows {
         Ok(Rows::RowTable(RowTable::parse(path, &bytes, options)?))
     }
 
-    /// Reads a JSON file that holds a list.
-    pub(crate) fn json(path: &Path) -> Result<Self, DataError> {
+    /// Reads a JSON file that holds a list, at a JSON path in it or as a whole.
+    pub(crate) fn json(path: &Path, at: Option<&str>) -> Result<Self, DataError> {
         let bytes = read(path)?;
         let text = utf8(path, without_mark(&bytes))?;
+        if let Some(at) = at {
+            // The whole document first: where it is broken, its line is told.
+            scan::check(text.as_bytes()).map_err(|error| json_error(path, error.line, &error))?;
+            let found = JsonPath::parse(at).and_then(|at| Ok(at.first(text.as_bytes())?.map(JsonValue::into_owned)));
+            let found = found.map_err(|error| DataError::Content { path: path.to_owned(), problem: error.to_string() })?;
+            let list = match &found {
+                Some(JsonValue::Json(list)) => scan::items(list.as_bytes()).ok().flatten().map(|places| (list, places)),
+                _ => None,
+            };
+            let problem = || DataError::Content { path: path.to_owned(), problem: format!("there is no list of rows at {at}") };
+            let (list, places) = list.ok_or_else(problem)?;
+            return json_rows(path, places.into_iter().map(|place| list[place].into()).collect());
+        }
         let places = scan::items(text.as_bytes()).map_err(|error| json_error(path, error.line, &error))?;
-        let places = places.ok_or_else(|| line_error(path, 1, "a list of rows is needed: [ … ]"))?;
+        let places = places.ok_or_else(|| {
+            line_error(path, 1, "a list of rows is needed: [ … ]; of a document that holds one, name its place: json(\"…\", \"$.users\")")
+        })?;
         json_rows(path, places.into_iter().map(|place| text[place].into()).collect())
     }
 
@@ -214,6 +232,10 @@ mod tests {
         }
     }
 
+    fn problem(result: Result<Rows, DataError>, file: &tempfile::NamedTempFile) -> String {
+        result.unwrap_err().to_string().replace(&file.path().display().to_string(), "FILE")
+    }
+
     fn pair(name: &str, value: &str) -> (String, String) {
         (name.to_owned(), value.to_owned())
     }
@@ -254,20 +276,34 @@ mod tests {
             Rows::RowTable(_) => panic!("json was asked for"),
         };
         let list = write(b"[ {\"id\": 1e3}, [2], null ]");
-        assert_eq!(texts(Rows::json(list.path()).unwrap()), ["{\"id\": 1e3}".into(), "[2]".into(), "null".into()]);
+        assert_eq!(texts(Rows::json(list.path(), None).unwrap()), ["{\"id\": 1e3}".into(), "[2]".into(), "null".into()]);
         let lines = write(b"{\"a\":1}\r\n\n  \"b\"\n");
         assert_eq!(texts(Rows::json_lines(lines.path()).unwrap()), ["{\"a\":1}".into(), "\"b\"".into()]);
     }
 
     #[test]
-    fn bad_json_names_file_and_line() {
-        let problem = |result: Result<Rows, DataError>, file: &tempfile::NamedTempFile| {
-            result.unwrap_err().to_string().replace(&file.path().display().to_string(), "FILE")
+    fn a_list_deep_in_a_document_is_found_by_its_path() {
+        let document = write(b"{\"users\": {\"new\": [{\"id\": 1e3}, \"b\"], \"count\": 2}}");
+        let texts = |rows: Rows| match rows {
+            Rows::Json(rows) => rows.iter().map(|row| row.to_string()).collect::<Vec<_>>(),
+            Rows::RowTable(_) => panic!("json was asked for"),
         };
+        assert_eq!(texts(Rows::json(document.path(), Some("$.users.new")).unwrap()), ["{\"id\": 1e3}", "\"b\""]);
+        for at in ["$.users", "$.users.count", "$.gone"] {
+            assert_eq!(problem(Rows::json(document.path(), Some(at)), &document), format!("FILE: there is no list of rows at {at}"));
+        }
+        assert!(problem(Rows::json(document.path(), Some("users[")), &document).contains("JSON path"));
+    }
+
+    #[test]
+    fn bad_json_names_file_and_line() {
         let object = write(b"{\"rows\": []}");
-        assert_eq!(problem(Rows::json(object.path()), &object), "FILE:1: a list of rows is needed: [ … ]");
+        assert_eq!(
+            problem(Rows::json(object.path(), None), &object),
+            "FILE:1: a list of rows is needed: [ … ]; of a document that holds one, name its place: json(\"…\", \"$.users\")"
+        );
         let empty = write(b"[]");
-        assert_eq!(problem(Rows::json(empty.path()), &empty), "FILE: has no rows: a feeder needs at least one");
+        assert_eq!(problem(Rows::json(empty.path(), None), &empty), "FILE: has no rows: a feeder needs at least one");
         let broken = write(b"{\"a\":1}\n{\"a\":}\n");
         assert!(problem(Rows::json_lines(broken.path()), &broken).starts_with("FILE:2: not JSON: a value was expected at column 6"));
         let blank = write(b"\n\n");

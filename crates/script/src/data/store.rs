@@ -23,7 +23,10 @@ use super::unique::RunMark;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum RowsFormat {
     Csv(CsvOptions),
-    Json,
+    /// `at`: where in the document the list is.
+    Json {
+        at: Option<String>,
+    },
     JsonLines,
 }
 
@@ -109,7 +112,7 @@ impl Store {
     pub(crate) fn rows(&self, path: &Path, format: &RowsFormat) -> Result<Arc<Rows>, DataError> {
         self.rows.get(&(path.to_owned(), format.clone()), |_| match format {
             RowsFormat::Csv(options) => Rows::csv(path, options),
-            RowsFormat::Json => Rows::json(path),
+            RowsFormat::Json { at } => Rows::json(path, at.as_deref()),
             RowsFormat::JsonLines => Rows::json_lines(path),
         })
     }
@@ -174,7 +177,7 @@ mod tests {
         let first = store.rows(&path, &format).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert!(Arc::ptr_eq(&first, &store.rows(&path, &format).unwrap()));
-        assert!(store.rows(&path, &RowsFormat::Json).is_err());
+        assert!(store.rows(&path, &RowsFormat::Json { at: None }).is_err());
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    fn into_owned(self) -> JsonValue<'static> {
+    pub(crate) fn into_owned(self) -> JsonValue<'static> {
         match self {
             JsonValue::Null => JsonValue::Null,
             JsonValue::Boolean(value) => JsonValue::Boolean(value),

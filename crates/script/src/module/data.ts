@@ -63,8 +63,9 @@ export function csv(path: string, options: any = {}) {
   return source(native.open("csv", nameOf(path, "csv(path)"), options.separator ?? ",", options.columns));
 }
 
-export function json(path: string) {
-  return source(native.open("json", nameOf(path, "json(path)")));
+export function json(path: string, at?: string) {
+  const name = nameOf(path, "json(path)");
+  return source(at === undefined ? native.open("json", name) : native.open("json", name, nameOf(at, `json("${name}", path)`)));
 }
 
 export function jsonl(path: string) {

@@ -190,6 +190,20 @@ declare module "loadstone" {
     }
 
     #[test]
+    fn an_editor_has_something_to_say_of_every_member() {
+        let source = fs::read_to_string(root().join(SOURCE)).unwrap();
+        let silent: Vec<String> = declarations::sections(&source)
+            .unwrap()
+            .iter()
+            .flat_map(|section| &section.items)
+            .flat_map(|item| {
+                item.members.iter().filter(|member| member.comment.text.is_empty()).map(|member| format!("{}.{}", item.name, member.name))
+            })
+            .collect();
+        assert_eq!(silent, [] as [String; 0], "these have no documentation comment");
+    }
+
+    #[test]
     fn equal_headings_have_anchors_of_their_own() {
         let source = "// # Test\n\n/** A {@link test} and a {@link Test}. */\nexport function test(): Test;\n\
                       /** B. */\nexport interface Test {\n  /** C. */\n  c: 1;\n}\n";

@@ -18,7 +18,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmD
     Class::<NativeRows>::define(data)?;
     Class::<Tickets>::define(data)?;
     let realm = Rc::clone(scope);
-    data.set("open", Func::from(move |ctx, format, path, separator, columns| open(&realm, &ctx, format, path, separator, columns)))?;
+    data.set("open", Func::from(move |ctx, format, path, option, columns| open(&realm, &ctx, format, path, option, columns)))?;
     let realm = Rc::clone(scope);
     data.set("feeder", Func::from(move |ctx, strategy, rows, path| tickets(&realm, &ctx, strategy, rows, path)))?;
     let _ = ctx;
@@ -67,13 +67,13 @@ fn open<'js>(
     ctx: &Ctx<'js>,
     format: String,
     written: String,
-    separator: Opt<String>,
+    option: Opt<String>,
     columns: Opt<Option<Vec<String>>>,
 ) -> Result<Class<'js, NativeRows>> {
     let format = match format.as_str() {
-        "json" => RowsFormat::Json,
+        "json" => RowsFormat::Json { at: option.0 },
         "jsonl" => RowsFormat::JsonLines,
-        _ => RowsFormat::Csv(CsvOptions { separator: one_byte(ctx, separator.0)?, columns: columns.0.flatten() }),
+        _ => RowsFormat::Csv(CsvOptions { separator: one_byte(ctx, option.0)?, columns: columns.0.flatten() }),
     };
     let path = scope.path(ctx, &written);
     let rows = scope.store.rows(&path, &format).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
