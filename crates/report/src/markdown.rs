@@ -195,7 +195,13 @@ fn checks(summary: &Summary, out: &mut String) {
     let failing: Vec<_> = summary.checks.iter().filter(|row| row.failed > 0).take(ROWS_MAX).collect();
     for row in &failing {
         let total = row.passed + row.failed;
-        line!(out, "- ❌ check **{}**: {} of {} failed", text(&row.key.name), units::count(row.failed), units::count(total));
+        line!(
+            out,
+            "- ❌ check **{}**: {} of {} failed",
+            text(&words::check(row, &summary.checks)),
+            units::count(row.failed),
+            units::count(total)
+        );
     }
     if !failing.is_empty() {
         out.push('\n');

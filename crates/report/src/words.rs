@@ -1,6 +1,7 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{FlowRow, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
+use analysis::{CheckRow, FlowRow, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
+use metrics::SeriesKey;
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, RunRole, ScenarioRun, TestPlan, Timing};
 use run_directory::HostFacts;
 use units::duration;
@@ -19,6 +20,15 @@ pub fn load(plan: &TestPlan) -> Vec<String> {
 /// What was sent again; `None`: nothing.
 pub(crate) fn retried(totals: &RunTotals) -> Option<String> {
     (totals.retried > 0).then(|| format!("{} sent again after an idle close", units::count(totals.retried)))
+}
+
+/// A check's name; where another has the same, with its group and its scenario.
+pub(crate) fn check(row: &CheckRow, all: &[CheckRow]) -> String {
+    let SeriesKey { name, group, scenario, .. } = &row.key;
+    let namesakes = || all.iter().filter(|other| other.key.name == *name && other.key != row.key);
+    let group = if !group.is_empty() && namesakes().any(|other| other.key.group != *group) { format!("{group} / ") } else { String::new() };
+    let scenario = if namesakes().any(|other| other.key.scenario != *scenario) { format!(" ({scenario})") } else { String::new() };
+    format!("{group}{name}{scenario}")
 }
 
 /// A metric of the test's own with its unit, and its tags where it is a part: `Order value (EUR)`.
@@ -272,6 +282,18 @@ pub(crate) fn resource_use(of: Option<ResourceUse>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn checks_of_one_name_are_told_apart_and_others_left_alone() {
+        let row = |scenario: &str, group: &str, name: &str| CheckRow {
+            key: SeriesKey { kind: metrics::SeriesKind::Check, scenario: scenario.into(), group: group.into(), name: name.into() },
+            passed: 1,
+            failed: 0,
+        };
+        let rows = [row("Buy", "", "status"), row("Look", "", "status"), row("Look", "Cart", "status"), row("Look", "Cart", "total")];
+        let names: Vec<String> = rows.iter().map(|row| check(row, &rows)).collect();
+        assert_eq!(names, ["status (Buy)", "status (Look)", "Cart / status (Look)", "total"]);
+    }
 
     fn run(scenario: u32, profile: LoadProfile) -> Load {
         Load::Run(ScenarioRun::new(plan::ScenarioId(scenario), profile))

@@ -193,7 +193,7 @@ fn checks(summary: &Summary, style: &Style) -> String {
             let share = units::share(row.failed as f64 / total as f64);
             format!("{} of {} failed ({share})", units::count(row.failed), units::count(total))
         };
-        let name = shorten(&row.key.name, style.width.saturating_sub(7 + width_of(&result)).max(8));
+        let name = shorten(&words::check(row, &summary.checks), style.width.saturating_sub(7 + width_of(&result)).max(8));
         out.push_str(&format!("  {} {name}   {result}\n", style.paint(paint, sign)));
     }
     if rows.len() > CHECKS_MAX {
