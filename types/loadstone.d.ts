@@ -593,6 +593,30 @@ declare module "loadstone" {
     events(url: string, options?: EventsOptions): Promise<Events>;
 
     /**
+     * Calls a gRPC method with one message and waits for one. The method is named `package.Service/Method`, as a file given to {@link proto}
+     * declares it. Measured under its name, and never throws for what the server does: a status other than OK makes the call failed.
+     *
+     * @example
+     * const reply = await user.grpc("shop.v1.Shop/GetProduct", { productId: 7 }, { timeout: "500ms" });
+     * user.check("has a name", reply.message?.name !== "");
+     */
+    grpc<M extends keyof GrpcMethods>(
+      method: M,
+      message?: GrpcMethods[M]["request"],
+      options?: GrpcOptions,
+    ): Promise<GrpcResponse<GrpcMethods[M]["response"]>>;
+    grpc(method: string, message?: object, options?: GrpcOptions): Promise<GrpcResponse>;
+    /**
+     * Begins a gRPC call that streams: from the server, from the client, or both ways. A message given here is the first that is sent; where only
+     * the server streams, it is the only one.
+     *
+     * @example
+     * const prices = await user.grpcStream("shop.v1.Shop/Watch", { product: 7 });
+     * for await (const price of prices.messages()) user.check("costs something", price.json("$.cents") > 0);
+     */
+    grpcStream(method: keyof GrpcMethods | (string & {}), message?: object, options?: GrpcStreamOptions): Promise<GrpcStream>;
+
+    /**
      * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
      * failed or the function throws. Groups may nest. When groups of one user run in parallel, make their requests through the
      * user that is passed to the function, so that each lands in its own group.
@@ -733,6 +757,8 @@ declare module "loadstone" {
     readonly url: string;
     /** Header lines, names in lower case; repeated lines are joined with `, `. */
     readonly headers: Headers;
+    /** Fields that came behind the body, names in lower case. Only over HTTP/2; otherwise empty. */
+    readonly trailers: Headers;
     /** A header's first value, whatever the case of its name; `undefined` when it is missing. */
     header(name: string): string | undefined;
     /** The body as bytes, decompressed. */
@@ -987,6 +1013,140 @@ declare module "loadstone" {
     readonly event: string | undefined;
     /** The last id that the server has given, or ""; `undefined` when there is no event. */
     readonly id: string | undefined;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # gRPC
+  // Calls go to the target over HTTP/2, without TLS to `http://`, with it to `https://`; all calls of a user to one server share a connection, also
+  // when they are under way at the same time. The test's and the scenario's `headers` and `auth` go along as metadata.
+  //
+  // Messages are plain objects, by the JSON mapping of Protocol Buffers: fields in camel case (a request may use the names of the file, too),
+  // 64-bit integers as text (a request takes numbers and `bigint`, too), bytes as base64 (a request takes a `Uint8Array`, too), enums by name,
+  // timestamps as `"2026-01-31T10:00:00Z"`. In a response, fields that are not set have their default.
+
+  /**
+   * Reads the services of a `.proto` file, or of all such files in a folder and below it; `protoc` is not needed. Call it at the top level of the
+   * test; the path is relative to the file that names it. A file that is missing or wrong stops the start.
+   *
+   * @example
+   * proto("shop.proto");
+   * proto("api/shop/v1/shop.proto", { imports: ["api"] });
+   */
+  export function proto(path: string, options?: ProtoOptions): ProtoServices;
+
+  /** Where the files that a `.proto` file imports are. */
+  export interface ProtoOptions {
+    /** Folders that imports start from. Default: the folder itself, or that of the file. */
+    imports?: readonly string[];
+  }
+
+  /** What the files declare. */
+  export interface ProtoServices {
+    /** Names of all methods: `package.Service/Method`. */
+    readonly methods: readonly string[];
+  }
+
+  /** Types of requests and responses by method; add yours by declaring this interface again within `declare module "loadstone"`. */
+  export interface GrpcMethods {}
+
+  /** The name of a status. */
+  export type GrpcStatus =
+    | "OK" | "CANCELLED" | "UNKNOWN" | "INVALID_ARGUMENT" | "DEADLINE_EXCEEDED" | "NOT_FOUND" | "ALREADY_EXISTS" | "PERMISSION_DENIED"
+    | "RESOURCE_EXHAUSTED" | "FAILED_PRECONDITION" | "ABORTED" | "OUT_OF_RANGE" | "UNIMPLEMENTED" | "INTERNAL" | "UNAVAILABLE" | "DATA_LOSS"
+    | "UNAUTHENTICATED";
+
+  /** What a call may carry and expect. */
+  export interface GrpcOptions {
+    /** Name in reports and thresholds. Default: `Service/Method`, with the package where two services share a name. */
+    name?: string;
+    /** Metadata: text, a list of texts, or bytes for names that end in `-bin`. It wins over the scenario's and the test's headers. */
+    metadata?: Readonly<Record<string, string | number | boolean | readonly string[] | Uint8Array | null | undefined>>;
+    /** Credentials for this call; `null` sends none. */
+    auth?: Auth | null;
+    /**
+     * Time limit of the whole call, which the server is told (`grpc-timeout`). Default: the scenario's, then the test's `requestTimeout`; a stream
+     * has none, only its opening has.
+     */
+    timeout?: Duration;
+    /** What the response must be like; a miss makes the call failed. Default: the status OK. */
+    expect?: GrpcExpectation;
+    /** How messages are sent. Responses may come compressed either way. Default: "none". */
+    compression?: "none" | "gzip";
+    /** Another server than the target: `"http://127.0.0.1:50051"`. */
+    target?: string;
+    /** The call counts under its name, and for the part of it with these tags. Default: none. */
+    tags?: Tags;
+  }
+
+  /** What a gRPC response must be like. All parts must hold. Of a stream, only `status` is judged. */
+  export interface GrpcExpectation {
+    /** The status, or a list of them. Default: "OK". */
+    status?: GrpcStatus | readonly GrpcStatus[];
+    /** Metadata and trailers by name: equal to a string, matching a regular expression, or (`true`) present. */
+    header?: Readonly<Record<string, string | RegExp | true>>;
+    /** The message as JSON contains this text, or matches this regular expression. */
+    text?: string | RegExp;
+    /** Values of the message by JSON path: equal to a value, matching a regular expression, or accepted by a function. */
+    json?: Readonly<Record<string, unknown>>;
+    /** The call has ended within this time from its start. */
+    within?: Duration;
+  }
+
+  /** How a call ended. Its body, for `json` and `regex`, is the message as JSON. */
+  export interface GrpcResponse<Message = any> extends Extractable {
+    /** Whether the call passed: answered with OK or as expected, and every `expect` held. */
+    readonly ok: boolean;
+    /** The status; `undefined` when the server gave none (no connection, or no answer in time). */
+    readonly status: GrpcStatus | undefined;
+    /** The words that came with the status, or "". */
+    readonly details: string;
+    /** Why the call failed, in words; `undefined` when it passed. */
+    readonly error: string | undefined;
+    /** The message; `undefined` when none came. Decoded when it is first asked for. */
+    readonly message: Message | undefined;
+    /** What the server sent before its message, names in lower case; bytes (`-bin`) as base64. */
+    readonly metadata: Headers;
+    /** What the server sent behind its message. */
+    readonly trailers: Headers;
+    /** Where the time went. */
+    readonly times: Times;
+  }
+
+  /** How a call that streams is begun. */
+  export interface GrpcStreamOptions extends GrpcOptions {
+    /** What becomes of messages that nothing waits for, as of a {@link SocketOptions.unread}. Default: "keep". */
+    unread?: "keep" | "drop";
+  }
+
+  /**
+   * A call that goes on. It is measured as one request from its start to its status; where the server streams, the time to its first message is
+   * measured as `NAME first message`. A call that the script cancels, or that is open when the iteration ends, is no failure.
+   */
+  export interface GrpcStream {
+    /** Whether the call goes on. */
+    readonly open: boolean;
+    /** Why it could not begin, broke or failed, in words; `undefined` while all is well. */
+    readonly error: string | undefined;
+    /** The status, once the call has ended; `undefined` when the server gave none. */
+    readonly status: GrpcStatus | undefined;
+    /** What the server sent before its first message. */
+    readonly metadata: Headers;
+    /** How many messages have been sent. */
+    readonly sent: number;
+    /** How many messages have come. */
+    readonly received: number;
+    /** Sends a message; resolves when the connection has taken it. */
+    send(message: object): Promise<void>;
+    /** Says that no message follows, behind those that are being sent. */
+    end(): Promise<void>;
+    /** Waits for a message, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */
+    receive(options?: MessageOptions): Promise<Message>;
+    /** All further messages, one after another, until the call or the load ends. */
+    messages(): AsyncIterable<Message>;
+    /** Gives the call up. */
+    cancel(): Promise<void>;
+    /** Resolves when the call has ended. */
+    readonly closed: Promise<{ status: GrpcStatus | undefined; details: string; trailers: Headers }>;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
@@ -1476,6 +1636,8 @@ declare module "loadstone" {
     readonly query: Readonly<Record<string, string>>;
     /** Names in lower case. */
     readonly headers: Headers;
+    /** Fields that came behind the body, names in lower case. Only over HTTP/2; otherwise empty. */
+    readonly trailers: Headers;
     /** A header's first value, whatever the case of its name; `undefined` when it is missing. */
     header(name: string): string | undefined;
     /** The body as bytes. */

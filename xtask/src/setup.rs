@@ -54,6 +54,7 @@ const NPM_FOLDERS: &[&str] = &[
     "examples/shop",
     "crates/cli/tests/traced",
     "crates/protocol/tests/node",
+    "crates/script/tests/grpc",
     "labs/diagnose/node",
     "labs/tickets",
     "labs/webhooks",

@@ -1,6 +1,7 @@
-//! Clients that measure: HTTP, WebSocket, server-sent events; one socket layer with exact timestamps under them.
+//! Clients that measure: HTTP, WebSocket, server-sent events, gRPC; one socket layer with exact timestamps under them.
 //!
-//! Read [`Network`] first (what one worker's connections share), then [`http::Client`], [`ws::WebSocket`] and [`sse::EventStream`].
+//! Read [`Network`] first (what one worker's connections share), then [`http::Client`], [`ws::WebSocket`], [`sse::EventStream`] and
+//! [`grpc::GrpcClient`].
 //! Deliberately absent: names, checks, histograms (callers record), scripts.
 //!
 //! Layers, from the bottom up; none knows one above it:
@@ -10,7 +11,7 @@
 //! 2. Sockets: `tcp` and `stream` (exact times), `tls`, `dns`, `sampling`.
 //! 3. [`Network`] holds those for one worker, and `extensions` for what protocols keep with it.
 //! 4. Connections: `connect` (by a `route`, through a `tunnel`) and `connection` (open and counted).
-//! 5. Protocols, a folder each: `http`, and over it `ws` and `sse`.
+//! 5. Protocols, a folder each: `http`, and over it `ws`, `sse` and `grpc`.
 //!
 //! A further protocol is a folder of layer 5 and its `mod` line here. Its settings travel in [`NetworkOptions::protocols`], its shared
 //! state lives in `Network::state`, it connects by `connect`; no file of the lower layers changes.
@@ -25,6 +26,7 @@ mod failure;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod grpc;
 pub mod http;
 mod http1;
 mod io_failure;

@@ -2,7 +2,7 @@
 //!
 //! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptUsers`] (the program → users for the engine).
 //! Inside, from the bottom up: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `module` (the `"loadstone"` module), `runtime`
-//! (operations, their driver, the state of users; it knows no protocol), `protocols` (HTTP, WebSockets, event streams: a folder each),
+//! (operations, their driver, the state of users; it knows no protocol), `protocols` (HTTP, WebSockets, event streams, gRPC: a folder each),
 //! `user` (the user object, assembled of what they offer), `stubs` (simulated endpoints and their functions). Deliberately absent:
 //! sockets (`protocol`), arrivals (`engine`), percentiles.
 

@@ -7,7 +7,7 @@ use metrics::{Nanos, Outcome};
 
 use super::carried::Carried;
 use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
-use super::h2::{self, Http2Attempt};
+use super::h2::{self, Http2Attempt, OpenStream};
 use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, Origin, Request};
@@ -134,6 +134,16 @@ impl Client {
     /// The same for a caller that has just read the clock.
     pub fn send_prepared_at(&self, request: &PreparedRequest, now: Nanos) -> impl Future<Output = Exchange> {
         self.perform(RequestForm::Prepared(request), request.traits, Some(now))
+    }
+
+    /// Opens a stream of HTTP/2 for a protocol over it, which sends the body and reads the response itself. `None`: the exchange says why there
+    /// is none.
+    pub(crate) async fn open_stream(&self, request: &Request) -> (Exchange, Option<OpenStream>) {
+        let pool = self.pool.to(&request.origin);
+        let mut exchange = begin_at(self.network.clock().now());
+        let carried = Carried::by(request, self.state.traces.as_ref());
+        let stream = h2::open(&self.network, &pool, request, carried, &mut exchange).await;
+        (exchange, stream)
     }
 
     /// Whether its requests carry traces with ids of the network's own, which are to say what a request is.

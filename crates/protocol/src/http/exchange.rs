@@ -119,5 +119,5 @@ pub(super) fn response(reader: ResponseReader, traits: &Traits) -> Result<Respon
         let codings: Vec<&str> = headers.all("content-encoding").collect();
         body = content::decode(body, &codings.join(","), traits.body_bytes_max)?;
     }
-    Ok(Response { status: reader.status, headers, body })
+    Ok(Response { status: reader.status, headers, body, trailers: Headers::default() })
 }

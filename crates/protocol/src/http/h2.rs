@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 
-use ::h2::client::Builder;
+use ::h2::client::{Builder, ResponseFuture};
 use ::h2::{RecvStream, SendStream};
 use ::http::{HeaderName, HeaderValue, Method, Uri, Version};
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use super::content;
 use super::exchange::{QUEUE, fail, open_to, queue};
 use super::headers::Headers;
 use super::message::{BodyUse, Exchange, Request, Response};
-use super::multiplex::Multiplex;
+use super::multiplex::{Multiplex, StreamPermit};
 use super::pool::{OriginPool, SharedConnection};
 use super::trace::{self, TraceParent};
 use super::wire::{Traits, check};
@@ -43,6 +43,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 const STREAMS_FIRST: usize = 100;
 /// Longest header list. Bytes, as RFC 9113, section 6.5.2 counts them.
 const HEADERS_BYTES_MAX: u32 = 256 * 1024;
+
+const FREE_STREAM: &str = "waiting for a free stream";
 
 /// What became of a request where HTTP/2 may be spoken.
 pub(crate) enum Http2Attempt {
@@ -178,25 +180,16 @@ impl From<::h2::Error> for BrokenStream {
 
 /// One request as one stream.
 async fn stream(
-    multiplex: &Multiplex,
+    multiplex: &Rc<Multiplex>,
     request: &Request,
     added: Option<TraceParent>,
     traits: &Traits,
     timer: &Timer,
     exchange: &mut Exchange,
 ) -> Result<Response, BrokenStream> {
-    let network = multiplex.counted.network();
-    let clock = network.clock();
-    let head = head(request, added)?;
-    let _permit = match multiplex.try_enter() {
-        Some(permit) => permit,
-        None => queue(network, multiplex.enter(), "waiting for a free stream", traits.timeout_ns, exchange).await?,
-    };
-    // Never waits: this handle has no request of its own yet.
-    let ready = within(timer, "waiting for a free stream", multiplex.sender.clone().ready()).await?;
-    let mut sender = ready.map_err(|error| BrokenStream { failure: failure(&error), unprocessed: true })?;
-    exchange.bytes_sent += fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
-    let (response, upload) = sender.send_request(head, request.body.is_empty())?;
+    let clock = multiplex.counted.network().clock();
+    let OpenStream { response, upload, permit: _permit } =
+        begin_stream(multiplex, request, added, request.body.is_empty(), timer, exchange).await?;
     let sending = clock.now();
     let mut uploaded = 0;
     let answered = {
@@ -219,15 +212,72 @@ async fn stream(
     network.count(|counts| counts.received += exchange.bytes_received);
     let received = within(timer, "reading the body", receive_body(network, body, traits, &mut exchange.bytes_received)).await;
     exchange.phases.body = clock.now() - first_byte;
-    let mut body = Bytes::from(received??);
-    let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect::<String>();
-    let headers: Headers = parts.headers.iter().map(|(name, value)| (name.as_str(), latin1(value))).collect();
+    let (body, trailers) = received??;
+    let mut body = Bytes::from(body);
+    let headers = fields(&parts.headers);
     if !body.is_empty()
         && let Some(coding) = headers.get("content-encoding")
     {
         body = content::decode(body, coding, traits.body_bytes_max)?;
     }
-    Ok(Response { status: parts.status.as_u16(), headers, body })
+    Ok(Response { status: parts.status.as_u16(), headers, body, trailers })
+}
+
+/// A stream whose request head has been handed to the connection.
+pub(crate) struct OpenStream {
+    pub(crate) response: ResponseFuture,
+    pub(crate) upload: SendStream<Bytes>,
+    /// Held for as long as the stream lives.
+    pub(crate) permit: StreamPermit,
+}
+
+/// Waits for the right to a stream, and sends the request's head. `ends`: nothing follows it.
+async fn begin_stream(
+    multiplex: &Rc<Multiplex>,
+    request: &Request,
+    added: Option<TraceParent>,
+    ends: bool,
+    timer: &Timer,
+    exchange: &mut Exchange,
+) -> Result<OpenStream, BrokenStream> {
+    let head = head(request, added)?;
+    let permit = match multiplex.try_enter() {
+        Some(permit) => permit,
+        None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, request.timeout_ns, exchange).await?,
+    };
+    // Never waits: this handle has no request of its own yet.
+    let ready = within(timer, FREE_STREAM, multiplex.sender.clone().ready()).await?;
+    let mut sender = ready.map_err(|error| BrokenStream { failure: failure(&error), unprocessed: true })?;
+    exchange.bytes_sent += fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
+    let (response, upload) = sender.send_request(head, ends)?;
+    Ok(OpenStream { response, upload, permit })
+}
+
+/// Opens a stream whose body and response are the caller's to send and to read; the request's own body is not sent, and its time limit holds
+/// for the opening. `None`: the exchange says why there is no stream.
+pub(crate) async fn open(
+    network: &Rc<Network>,
+    pool: &Rc<OriginPool>,
+    request: &Request,
+    carried: Carried,
+    exchange: &mut Exchange,
+) -> Option<OpenStream> {
+    let traits = Traits::of(request);
+    exchange.trace = carried.parent().map(Box::new);
+    let timer = network.clock().timer();
+    timer.reset(exchange.started.saturating_add(traits.timeout_ns));
+    loop {
+        let Joined::Connection(multiplex) = join(network, pool, request, &traits, true, exchange).await else { return None };
+        match begin_stream(&multiplex, request, carried.added(), false, &timer, exchange).await {
+            Ok(stream) => return Some(stream),
+            // The connection had ended before: no byte of the request has left.
+            Err(broken) if broken.unprocessed && !exchange.connected && exchange.retried == 0 => exchange.retried = 1,
+            Err(broken) => {
+                fail(network, exchange, broken.failure);
+                return None;
+            }
+        }
+    }
 }
 
 /// The request's head without what belongs to HTTP/1.1 alone (RFC 9113, section 8.2.2).
@@ -274,7 +324,7 @@ async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u6
     Ok(())
 }
 
-async fn receive_body(network: &Network, mut stream: RecvStream, traits: &Traits, received: &mut u64) -> Result<Vec<u8>, Failure> {
+async fn receive_body(network: &Network, mut stream: RecvStream, traits: &Traits, received: &mut u64) -> Result<(Vec<u8>, Headers), Failure> {
     let (mut kept, mut total) = (Vec::new(), 0u64);
     while let Some(piece) = stream.data().await {
         let piece = piece.map_err(|error| failure(&error))?;
@@ -289,16 +339,22 @@ async fn receive_body(network: &Network, mut stream: RecvStream, traits: &Traits
         }
         stream.flow_control().release_capacity(piece.len()).map_err(|error| failure(&error))?;
     }
-    // Trailers are read so that the stream ends; nobody asks for them.
-    stream.trailers().await.map_err(|error| failure(&error))?;
-    Ok(kept)
+    let trailers = stream.trailers().await.map_err(|error| failure(&error))?;
+    *received += trailers.as_ref().map_or(0, fields_bytes);
+    Ok((kept, trailers.as_ref().map(fields).unwrap_or_default()))
 }
 
-fn fields_bytes(headers: &::http::HeaderMap) -> u64 {
+/// Fields as they are shown to scripts.
+pub(crate) fn fields(map: &::http::HeaderMap) -> Headers {
+    let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect::<String>();
+    map.iter().map(|(name, value)| (name.as_str(), latin1(value))).collect()
+}
+
+pub(crate) fn fields_bytes(headers: &::http::HeaderMap) -> u64 {
     headers.iter().map(|(name, value)| (name.as_str().len() + value.len()) as u64).sum()
 }
 
-fn failure(error: &::h2::Error) -> Failure {
+pub(crate) fn failure(error: &::h2::Error) -> Failure {
     if let Some(error) = error.get_io() {
         return Failure::broken(error);
     }

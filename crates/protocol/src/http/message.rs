@@ -63,6 +63,8 @@ pub struct Response {
     pub headers: Headers,
     /// Empty when the body was discarded.
     pub body: Bytes,
+    /// Fields that came after the body. Only HTTP/2 gives them.
+    pub trailers: Headers,
 }
 
 /// One request and what became of it. Instants are on the run's clock.

@@ -1,5 +1,7 @@
 //! A connection that several requests share.
 
+use std::rc::Rc;
+
 use ::h2::client::SendRequest;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -26,22 +28,23 @@ impl Multiplex {
     }
 
     /// The right to a stream, where the server allows one more at once.
-    pub(super) fn try_enter(&self) -> Option<StreamPermit<'_>> {
+    pub(super) fn try_enter(self: &Rc<Self>) -> Option<StreamPermit> {
         self.places.limit(self.sender.current_max_send_streams());
-        self.places.try_enter().then(|| StreamPermit(self))
+        self.places.try_enter().then(|| StreamPermit(Rc::clone(self)))
     }
 
     /// Waits until another request has ended, in the order of asking.
-    pub(super) async fn enter(&self) -> StreamPermit<'_> {
+    pub(super) async fn enter(self: &Rc<Self>) -> StreamPermit {
         self.places.enter().await;
-        StreamPermit(self)
+        StreamPermit(Rc::clone(self))
     }
 }
 
-/// One request's right to a stream.
-pub(super) struct StreamPermit<'a>(&'a Multiplex);
+/// One request's right to a stream. The connection lives as long as somebody has one.
+#[derive(Debug)]
+pub(crate) struct StreamPermit(Rc<Multiplex>);
 
-impl Drop for StreamPermit<'_> {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let Self(multiplex) = self;
         multiplex.places.limit(multiplex.sender.current_max_send_streams());

@@ -72,6 +72,7 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
         status: reader.status,
         headers: Headers::from_head(std::mem::take(&mut reader.head), reader.sets_cookies),
         body: bytes::Bytes::new(),
+        trailers: Headers::default(),
     });
     (exchange, Some(Takeover { connection, rest, reader }))
 }

@@ -154,7 +154,8 @@ mod tests {
         let kept = base.iter().filter(|(name, _)| !lines.iter().any(|(other, _)| other == name));
         let headers = kept.chain(lines).copied().collect();
         let options = SocketOptions { protocols: vec!["chat".to_owned()], compression: true, ..SocketOptions::default() };
-        agreed(&Response { status: 101, headers, body: Bytes::new() }, KEY, &options).map_err(|failure| failure.message)
+        agreed(&Response { status: 101, headers, body: Bytes::new(), trailers: crate::http::Headers::default() }, KEY, &options)
+            .map_err(|failure| failure.message)
     }
 
     #[test]

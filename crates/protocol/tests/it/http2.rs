@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
 use metrics::{Nanos, Outcome};
 use protocol::http::{Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
 use protocol::{Network, NetworkOptions, ProtocolOptions};
@@ -38,7 +39,19 @@ pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + '
                         .header("set-cookie", "a=1")
                         .header("set-cookie", "b=2");
                     let mut stream = respond.send_response(response.body(()).unwrap(), false).unwrap();
-                    stream.send_data(Bytes::from(content), true).unwrap();
+                    if parts.uri.path() == "/trailers" {
+                        stream.send_data(Bytes::from(content), false).unwrap();
+                        stream
+                            .send_trailers(
+                                [("x-sum", "3"), ("x-sum", "4")]
+                                    .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+                                    .into_iter()
+                                    .collect(),
+                            )
+                            .unwrap();
+                    } else {
+                        stream.send_data(Bytes::from(content), true).unwrap();
+                    }
                 };
                 tokio::task::spawn_local(echo);
                 if last {
@@ -63,6 +76,18 @@ async fn plain() -> SocketAddr {
 
 fn client(network: &Rc<Network>, versions: Versions) -> Client {
     Client::new(Rc::clone(network), ClientOptions::default()).with_versions(versions)
+}
+
+#[test]
+fn trailers_come_with_the_response() {
+    run(|network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        let with = client.send(&request("POST", address, "/trailers", Bytes::from_static(b"body"))).await;
+        let response = passed(&with);
+        assert_eq!((&response.body[..], response.trailers.iter().last()), (&b"body"[..], Some(("x-sum", "4"))));
+        assert!(passed(&client.send(&get(address, "/")).await).trailers.is_empty());
+    });
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Data that users draw on: rows of files, shared values, unique texts, random draws, templates.
+//! Data that users draw on: rows of files, shared values, unique texts, random draws, templates, services of gRPC.
 //!
 //! Read [`store::Store`], which all realms of a process share, then [`feeder::Feeder`]. The parts are plain Rust and know no JavaScript; `bindings`
 //! puts them in front of scripts. Deliberately absent: anything that one user keeps to itself (cookies, `state`).
@@ -8,6 +8,7 @@ pub(crate) mod collection;
 pub(crate) mod draws;
 mod feeder;
 pub(crate) mod files;
+mod protos;
 mod rows;
 mod shared;
 pub(crate) mod store;

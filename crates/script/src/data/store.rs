@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use prost_reflect::DescriptorPool;
 use thiserror::Error;
 
 use super::collection::Collections;
 use super::feeder::{Feeder, Strategy};
 use super::files::FileBytes;
+use super::protos::{self, ProtoError, ProtoSource};
 use super::rows::{CsvOptions, DataError, Rows};
 use super::shared::SharedValues;
 use super::template::{TemplateError, TextTemplate};
@@ -51,6 +53,7 @@ pub(crate) struct Store {
     feeders: KeptData<FeederKey, Feeder>,
     templates: KeptData<PathBuf, TextTemplate>,
     files: KeptData<PathBuf, FileBytes>,
+    services: KeptData<ProtoSource, DescriptorPool>,
     shared: SharedValues,
     collections: Collections,
     /// What the set-up returned, as JSON.
@@ -77,6 +80,7 @@ impl Store {
             feeders: KeptData::default(),
             templates: KeptData::default(),
             files: KeptData::default(),
+            services: KeptData::default(),
             shared: SharedValues::default(),
             collections: Collections::default(),
             set_up: OnceLock::new(),
@@ -133,6 +137,10 @@ impl Store {
                 content.text().ok_or_else(|| DataError::Unreadable { path: path.to_owned(), problem: "it is not UTF-8".to_owned() })?;
             Ok(TextTemplate::compile(&path.display().to_string(), text)?)
         })
+    }
+
+    pub(crate) fn services(&self, source: &ProtoSource) -> Result<Arc<DescriptorPool>, ProtoError> {
+        self.services.get(source, protos::compile)
     }
 
     pub(crate) fn file(&self, path: &Path) -> Result<Arc<FileBytes>, DataError> {

@@ -180,3 +180,9 @@ export function shared(name: string, initial: unknown) {
 
 export const template = Object.assign(native.template, { text: native.templateText });
 export const { random, uniqueId, file } = native;
+
+/** What `proto` gives: the calls that the files declare. */
+export function proto(path: string, options: any = {}) {
+  known(options, ["imports"], "proto(…)");
+  return Object.freeze({ methods: Object.freeze(native.proto(nameOf(path, "proto(path)"), options)) });
+}

@@ -1,7 +1,7 @@
 // The module that scenarios import as "loadstone".
 import "loadstone:extract";
 import "loadstone:lenient";
-export { collect, csv, file, generator, json, jsonl, random, rows, shared, template, uniqueId } from "loadstone:data";
+export { collect, csv, file, generator, json, jsonl, proto, random, rows, shared, template, uniqueId } from "loadstone:data";
 export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
 export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, setup, teardown, users } from "loadstone:load";
 export { flow } from "loadstone:flows";

@@ -5,6 +5,7 @@
 //! `pattern`, and `messages` (a queue of what arrives, and the waits for it). Deliberately absent: bytes on the wire, which are the
 //! `protocol` crate's.
 
+mod grpc;
 mod http;
 mod messages;
 mod options;
@@ -15,4 +16,4 @@ mod ws;
 use crate::runtime::capability::Capability;
 
 /// Every protocol.
-pub(crate) const PROTOCOLS: &[&dyn Capability] = &[&http::Http, &ws::WebSockets, &sse::EventStreams];
+pub(crate) const PROTOCOLS: &[&dyn Capability] = &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc];

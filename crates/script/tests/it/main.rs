@@ -5,6 +5,7 @@
 mod endings;
 mod failures;
 mod folder;
+mod grpc;
 mod knobs;
 mod loading;
 mod metrics;

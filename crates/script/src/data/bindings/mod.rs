@@ -5,6 +5,7 @@
 
 mod collections;
 mod feeders;
+pub(crate) mod protos;
 mod random;
 mod shared;
 pub(crate) mod texts;
@@ -105,6 +106,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>, store: &Arc<Sto
     let data = Object::new(ctx.clone())?;
     feeders::install(ctx, &data, &scope)?;
     collections::install(ctx, &data, &scope)?;
+    protos::install(ctx, &data, &scope)?;
     shared::install(ctx, &data, &scope)?;
     texts::install(ctx, &data, &scope)?;
     data.set("random", Class::instance(ctx.clone(), random::RandomObject::new(scope.random.clone()))?)?;

@@ -99,7 +99,7 @@ fn examine(ctx: &Ctx<'_>, expected: &ExpectedResponse, exchange: &Exchange, resp
     }
 }
 
-fn traced(part: JudgedPart) -> TracedExpectation {
+pub(in crate::protocols) fn traced(part: JudgedPart) -> TracedExpectation {
     TracedExpectation { wanted: part.wanted, found: part.found, holds: part.judgement.is_none() }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn answer(response: &Response) -> FailureSample {
 }
 
 /// One sample for a request with all its redirects.
-pub(super) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
+pub(in crate::protocols) fn sample(last: &Exchange, before: &[Hop], due: Option<Nanos>, outcome: Outcome) -> Sample {
     let mut sample = Sample {
         scheduled: due.unwrap_or(last.started),
         started: last.started,

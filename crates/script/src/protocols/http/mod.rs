@@ -6,15 +6,15 @@
 
 pub(super) mod build;
 mod calls;
-mod conclude;
+pub(super) mod conclude;
 mod cookies;
-mod expect;
+pub(super) mod expect;
 mod methods;
 pub(super) mod name;
 pub(super) mod opening;
 pub(super) mod options;
 mod own_names;
-mod response;
+pub(super) mod response;
 mod send;
 pub(super) mod state;
 mod trace;

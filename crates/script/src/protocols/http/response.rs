@@ -115,21 +115,12 @@ impl ResponseObject {
 
     #[qjs(get)]
     fn headers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-        let object = Object::new(ctx)?;
-        let mut joined: Vec<(&str, String)> = Vec::new();
-        for (name, value) in self.response().iter().flat_map(|response| response.headers.iter()) {
-            match joined.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, values)) => {
-                    values.push_str(", ");
-                    values.push_str(value);
-                }
-                None => joined.push((name, value.to_owned())),
-            }
-        }
-        for (name, value) in joined {
-            object.set(name, value)?;
-        }
-        Ok(object)
+        fields(&ctx, self.response().map(|response| &response.headers))
+    }
+
+    #[qjs(get)]
+    fn trailers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        fields(&ctx, self.response().map(|response| &response.trailers))
     }
 
     fn header<'js>(&self, ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
@@ -151,21 +142,7 @@ impl ResponseObject {
 
     #[qjs(get)]
     fn times<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-        let times = Object::new(ctx)?;
-        let phases = &self.sample.phases;
-        let total = self.sample.service_ns();
-        for (name, ns) in [
-            ("queue", phases.queue),
-            ("dns", phases.dns),
-            ("connect", phases.connect),
-            ("tls", phases.tls),
-            ("wait", phases.wait),
-            ("body", phases.body),
-            ("total", total),
-        ] {
-            times.set(name, ns as f64 / 1e6)?;
-        }
-        Ok(times)
+        times(&ctx, &self.sample)
     }
 
     fn json<'js>(&self, ctx: Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
@@ -202,4 +179,41 @@ impl ResponseObject {
     fn description(&self) -> String {
         self.described()
     }
+}
+
+/// Header lines as an object, names in lower case; lines of one name are joined.
+pub(in crate::protocols) fn fields<'js>(ctx: &Ctx<'js>, lines: Option<&http::Headers>) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    let mut joined: Vec<(&str, String)> = Vec::new();
+    for (name, value) in lines.into_iter().flat_map(http::Headers::iter) {
+        match joined.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => {
+                values.push_str(", ");
+                values.push_str(value);
+            }
+            None => joined.push((name, value.to_owned())),
+        }
+    }
+    for (name, value) in joined {
+        object.set(name, value)?;
+    }
+    Ok(object)
+}
+
+/// Where the time of a request went, in milliseconds.
+pub(in crate::protocols) fn times<'js>(ctx: &Ctx<'js>, sample: &Sample) -> rquickjs::Result<Object<'js>> {
+    let times = Object::new(ctx.clone())?;
+    let phases = &sample.phases;
+    for (name, ns) in [
+        ("queue", phases.queue),
+        ("dns", phases.dns),
+        ("connect", phases.connect),
+        ("tls", phases.tls),
+        ("wait", phases.wait),
+        ("body", phases.body),
+        ("total", sample.service_ns()),
+    ] {
+        times.set(name, ns as f64 / 1e6)?;
+    }
+    Ok(times)
 }

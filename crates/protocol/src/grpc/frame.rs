@@ -1,0 +1,131 @@
+//! Messages with their prefix: one byte that says whether it is compressed, four with its length (specification, "Length-Prefixed-Message").
+
+use std::io::{Read, Write};
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use crate::failure::Failure;
+
+const PREFIX_BYTES: usize = 5;
+
+/// A message as it is sent.
+pub(super) fn framed(message: &[u8], gzip: bool) -> Bytes {
+    let compressed = if gzip { compress(message) } else { None };
+    let body = compressed.as_deref().unwrap_or(message);
+    let mut frame = BytesMut::with_capacity(PREFIX_BYTES + body.len());
+    frame.put_u8(u8::from(compressed.is_some()));
+    // A message of 4 GiB would have been refused before: nobody holds one.
+    frame.put_u32(u32::try_from(body.len()).unwrap_or(u32::MAX));
+    frame.put_slice(body);
+    frame.freeze()
+}
+
+/// `None` where compression fails, which writing to memory does not.
+fn compress(message: &[u8]) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(message).ok()?;
+    encoder.finish().ok()
+}
+
+/// Takes messages out of what arrives, however it is cut.
+#[derive(Debug)]
+pub(super) struct FrameReader {
+    arrived: BytesMut,
+    /// As `grpc-encoding` says.
+    gzip: bool,
+    message_bytes_max: u64,
+}
+
+impl FrameReader {
+    pub(super) fn new(encoding: Option<&str>, message_bytes_max: u64) -> Self {
+        Self { arrived: BytesMut::new(), gzip: encoding == Some("gzip"), message_bytes_max }
+    }
+
+    pub(super) fn feed(&mut self, piece: &[u8]) {
+        self.arrived.extend_from_slice(piece);
+    }
+
+    /// The next message that has arrived whole.
+    pub(super) fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        let Some(prefix) = self.arrived.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
+        let [flag, length @ ..] = *prefix;
+        let length = u32::from_be_bytes(length) as usize;
+        if length as u64 > self.message_bytes_max {
+            return Err(too_large());
+        }
+        if flag > 1 || flag == 1 && !self.gzip {
+            return Err(Failure::protocol("a message is compressed in a way that was not offered"));
+        }
+        if self.arrived.len() < PREFIX_BYTES + length {
+            return Ok(None);
+        }
+        self.arrived.advance(PREFIX_BYTES);
+        let message = self.arrived.split_to(length).freeze();
+        if flag == 0 { Ok(Some(message)) } else { self.decompress(&message).map(Some) }
+    }
+
+    fn decompress(&self, message: &[u8]) -> Result<Bytes, Failure> {
+        let mut plain = Vec::new();
+        let limit = self.message_bytes_max.saturating_add(1);
+        MultiGzDecoder::new(message)
+            .take(limit)
+            .read_to_end(&mut plain)
+            .map_err(|_| Failure::protocol("a message is not gzip, though it says so"))?;
+        if plain.len() as u64 > self.message_bytes_max { Err(too_large()) } else { Ok(plain.into()) }
+    }
+
+    /// # Errors
+    /// A message was cut off.
+    pub(super) fn finish(&self) -> Result<(), Failure> {
+        if self.arrived.is_empty() { Ok(()) } else { Err(Failure::protocol("the response ended within a message")) }
+    }
+}
+
+fn too_large() -> Failure {
+    Failure::protocol("a message is larger than `bodyBytesMax` allows")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8], step: usize, encoding: Option<&str>) -> Result<Vec<Bytes>, Failure> {
+        let mut reader = FrameReader::new(encoding, 100);
+        let mut messages = Vec::new();
+        for piece in bytes.chunks(step) {
+            reader.feed(piece);
+            while let Some(message) = reader.next()? {
+                messages.push(message);
+            }
+        }
+        reader.finish().map(|()| messages)
+    }
+
+    #[test]
+    fn messages_come_out_however_they_are_cut() {
+        // As the specification lays them out: flag, length in four bytes, message.
+        let plain = b"\0\0\0\0\x03abc\0\0\0\0\0\0\0\0\0\x01z";
+        for step in 1..=plain.len() {
+            assert_eq!(read(plain, step, None).unwrap(), ["abc", "", "z"], "{step}");
+        }
+        let packed = [framed(&[b'x'; 90], true), framed(b"y", false)].concat();
+        assert_eq!((packed[0], packed.len() < 90), (1, true));
+        assert_eq!(read(&packed, 7, Some("gzip")).unwrap(), [&[b'x'; 90][..], b"y"]);
+    }
+
+    #[test]
+    fn what_is_broken_or_too_large_is_told() {
+        assert!(read(&plain(101), 200, None).unwrap_err().message.contains("larger"));
+        assert!(read(&framed(&[0; 101], true), 200, Some("gzip")).unwrap_err().message.contains("larger"));
+        assert!(read(&framed(b"abc", true), 9, None).unwrap_err().message.contains("not offered"));
+        assert!(read(b"\x01\0\0\0\x01a", 9, Some("gzip")).unwrap_err().message.contains("not gzip"));
+        assert!(read(&plain(3)[..7], 9, None).unwrap_err().message.contains("within a message"));
+    }
+
+    fn plain(length: usize) -> Bytes {
+        framed(&vec![b'a'; length], false)
+    }
+}

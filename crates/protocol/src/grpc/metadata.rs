@@ -1,0 +1,59 @@
+//! The header fields of a call.
+
+use super::client::GrpcRequest;
+
+/// A time limit as `grpc-timeout` says it: at most eight digits and a unit (specification, "Timeout"). Rounded up, so that the server does
+/// not give up before we do.
+fn timeout(ns: u64) -> String {
+    const UNITS: [(u64, char); 6] =
+        [(1, 'n'), (1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S'), (60_000_000_000, 'M'), (3_600_000_000_000, 'H')];
+    for (unit, name) in UNITS {
+        let count = ns.div_ceil(unit);
+        if count < 100_000_000 {
+            return format!("{count}{name}");
+        }
+    }
+    "99999999H".to_owned()
+}
+
+/// The lines of a call's head; those given win.
+pub(super) fn lines(request: &GrpcRequest) -> Vec<(String, String)> {
+    let mut lines = Vec::with_capacity(7 + request.metadata.len());
+    let mut add = |name: &str, value: &str| lines.push((name.to_owned(), value.to_owned()));
+    // The specification has these three first.
+    add("te", "trailers");
+    if let Some(ns) = request.timeout_ns {
+        add("grpc-timeout", &timeout(ns));
+    }
+    add("content-type", "application/grpc");
+    if request.gzip {
+        add("grpc-encoding", "gzip");
+    }
+    add("grpc-accept-encoding", "gzip");
+    // Or else what stands between us and the server could pack the whole body.
+    add("accept-encoding", "identity");
+    if !request.metadata.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
+        add("user-agent", concat!("loadstone/", env!("CARGO_PKG_VERSION")));
+    }
+    lines.extend(request.metadata.iter().cloned());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_has_at_most_eight_digits_and_is_never_short() {
+        for (ns, text) in [
+            (1, "1n"),
+            (99_999_999, "99999999n"),
+            (100_000_000, "100000u"),
+            (30_000_000_000, "30000000u"),
+            (100_000_000_001, "100001m"),
+            (u64::MAX, "5124096H"),
+        ] {
+            assert_eq!(timeout(ns), text);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A call whose messages come and go one by one, in either direction.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+
+use ::h2::client::ResponseFuture;
+use ::h2::{Reason, RecvStream, SendStream};
+use bytes::Bytes;
+use metrics::{Nanos, Outcome};
+
+use super::client::{GrpcRequest, check_content_type};
+use super::frame::{FrameReader, framed};
+use super::status::{GrpcStatus, of_response, trailers_of};
+use crate::connect::within;
+use crate::failure::Failure;
+use crate::http::{Client, Exchange, Headers, OpenStream, StreamPermit, fields_bytes, fields_of, stream_failure};
+use crate::network::Network;
+
+/// A stream that was to be opened.
+#[derive(Debug)]
+pub struct GrpcStreamOpening {
+    /// Its start, and what opening it took. The result says nothing where there is a stream.
+    pub exchange: Exchange,
+    /// `Err`: why there is none.
+    pub opened: Result<(GrpcSender, GrpcReceiver), Failure>,
+}
+
+/// Where the script's messages go.
+#[derive(Debug)]
+pub struct GrpcSender {
+    stream: SendStream<Bytes>,
+    gzip: bool,
+    ended: bool,
+    /// Bytes handed to the connection so far.
+    pub bytes: u64,
+}
+
+/// Where the server's messages come from.
+#[derive(Debug)]
+pub struct GrpcReceiver {
+    network: Rc<Network>,
+    /// The time limit of the whole call.
+    limit: metrics::clock::Timer,
+    state: Receiving,
+    headers: Headers,
+    http_status: u16,
+    message_bytes_max: u64,
+    /// Bytes received so far, header fields as they are before compression.
+    pub bytes: u64,
+    _permit: StreamPermit,
+}
+
+#[derive(Debug)]
+enum Receiving {
+    Head(ResponseFuture),
+    Messages { body: RecvStream, frames: FrameReader },
+}
+
+/// What a stream gives.
+#[derive(Debug)]
+pub enum ReceivedGrpc {
+    Message { message: Bytes, at: Nanos },
+    End { status: GrpcStatus, details: String, trailers: Headers, at: Nanos },
+}
+
+pub(super) async fn open(http: &Client, request: &GrpcRequest, timeout_ns: u64) -> GrpcStreamOpening {
+    let network = http.network();
+    let (exchange, stream) = http.open_stream(&request.over_http(Bytes::new(), timeout_ns)).await;
+    let Some(OpenStream { response, upload, permit }) = stream else {
+        let failure = exchange.result.clone().err().unwrap_or_else(|| Failure::new(Outcome::Interrupted, String::new()));
+        return GrpcStreamOpening { exchange, opened: Err(failure) };
+    };
+    let limit = network.clock().timer();
+    limit.reset(request.timeout_ns.map_or(Nanos::MAX, |ns| exchange.started.saturating_add(ns)));
+    let sender = GrpcSender { stream: upload, gzip: request.gzip, ended: false, bytes: exchange.bytes_sent };
+    let receiver = GrpcReceiver {
+        network: Rc::clone(network),
+        limit,
+        state: Receiving::Head(response),
+        headers: Headers::default(),
+        http_status: 0,
+        message_bytes_max: request.message_bytes_max,
+        bytes: 0,
+        _permit: permit,
+    };
+    GrpcStreamOpening { exchange, opened: Ok((sender, receiver)) }
+}
+
+impl GrpcSender {
+    /// Sends a message, as far as the server allows it; waits for the rest.
+    pub async fn send(&mut self, message: &[u8]) -> Result<(), Failure> {
+        if self.ended {
+            return Err(Failure::new(Outcome::Closed, "the script has ended its messages"));
+        }
+        let mut frame = framed(message, self.gzip);
+        while !frame.is_empty() {
+            self.stream.reserve_capacity(frame.len());
+            let granted = match poll_fn(|context| self.stream.poll_capacity(context)).await {
+                Some(granted) => granted.map_err(|error| stream_failure(&error))?,
+                None => return Err(Failure::new(Outcome::Closed, "the server has ended the call")),
+            };
+            let piece = frame.split_to(granted.min(frame.len()));
+            self.bytes += piece.len() as u64;
+            self.stream.send_data(piece, false).map_err(|error| stream_failure(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Says that no message follows.
+    pub fn end(&mut self) {
+        if !self.ended {
+            self.ended = true;
+            // It fails where the call is over; then nobody has to be told.
+            let _ = self.stream.send_data(Bytes::new(), true);
+        }
+    }
+
+    /// Gives the call up; the server is told.
+    pub fn cancel(&mut self) {
+        self.ended = true;
+        self.stream.send_reset(Reason::CANCEL);
+    }
+}
+
+impl GrpcReceiver {
+    /// Fields of the response's head; none before it has come.
+    pub fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    /// The status of HTTP; 0 before the head has come.
+    pub fn http_status(&self) -> u16 {
+        self.http_status
+    }
+
+    /// The next message, or the end.
+    ///
+    /// # Errors
+    /// The call broke, or took longer than it may.
+    pub async fn next(&mut self) -> Result<ReceivedGrpc, Failure> {
+        loop {
+            match &mut self.state {
+                Receiving::Head(response) => {
+                    let (parts, body) = within(&self.limit, "waiting for the response", response)
+                        .await?
+                        .map_err(|error| stream_failure(&error))?
+                        .into_parts();
+                    self.headers = fields_of(&parts.headers);
+                    self.http_status = parts.status.as_u16();
+                    self.bytes += fields_bytes(&parts.headers) + 3;
+                    let frames = FrameReader::new(self.headers.get("grpc-encoding"), self.message_bytes_max);
+                    self.state = Receiving::Messages { body, frames };
+                }
+                Receiving::Messages { body, frames } => {
+                    if let Some(message) = frames.next()? {
+                        return Ok(ReceivedGrpc::Message { message, at: self.network.clock().now() });
+                    }
+                    let piece = within(&self.limit, "waiting for a message", body.data()).await?;
+                    let Some(piece) = piece else {
+                        frames.finish()?;
+                        let trailers = within(&self.limit, "waiting for the status", body.trailers()).await?;
+                        let trailers = trailers.map_err(|error| stream_failure(&error))?;
+                        self.bytes += trailers.as_ref().map_or(0, fields_bytes);
+                        let trailers = trailers.as_ref().map(fields_of).unwrap_or_default();
+                        let (status, details) = of_response(self.http_status, &self.headers, &trailers)?;
+                        let trailers = trailers_of(&self.headers, &trailers).clone();
+                        return Ok(ReceivedGrpc::End { status, details, trailers, at: self.network.clock().now() });
+                    };
+                    let piece = piece.map_err(|error| stream_failure(&error))?;
+                    self.bytes += piece.len() as u64;
+                    body.flow_control().release_capacity(piece.len()).map_err(|error| stream_failure(&error))?;
+                    if self.http_status == 200 {
+                        check_content_type(&self.headers)?;
+                        frames.feed(&piece);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A call of the script becomes a request.
+
+use std::rc::Rc;
+
+use metrics::span::RequestLabel;
+use protocol::grpc::GrpcRequest;
+use protocol::http::{Origin, resolve};
+use rquickjs::{Ctx, Exception, Value};
+
+use super::methods::{GrpcMethod, GrpcRealm};
+use super::options::{GrpcOptions, is_reserved};
+use super::state::GrpcUser;
+use crate::protocols::http::state::HttpScenario;
+use crate::protocols::options::text;
+use crate::runtime::user::UserState;
+
+/// The call that a script names.
+pub(super) fn method<'js>(ctx: &Ctx<'js>, realm: &GrpcRealm, written: &Value<'js>) -> rquickjs::Result<Rc<GrpcMethod>> {
+    realm.method(ctx, &text(ctx, written, "the name of the call")?)
+}
+
+/// Where a call goes, with which metadata. `timeout_ns`: what the server is told.
+pub(super) fn request(
+    ctx: &Ctx<'_>,
+    user: &UserState,
+    client: &GrpcUser,
+    method: &GrpcMethod,
+    options: &GrpcOptions,
+    timeout_ns: Option<u64>,
+) -> rquickjs::Result<GrpcRequest> {
+    let scenario = HttpScenario::of(user);
+    let origin = match (&options.target, &scenario.base) {
+        (Some(target), _) => {
+            let url = resolve(None, target).map_err(|error| Exception::throw_message(ctx, &format!("target: {error}")))?;
+            Rc::new(Origin::of(&url))
+        }
+        (None, Some(base)) => Rc::clone(&base.origin),
+        (None, None) => {
+            let problem = format!("{}: there is no target to call: set `target`, such as \"http://127.0.0.1:50051\"", method.name);
+            return Err(Exception::throw_message(ctx, &problem));
+        }
+    };
+    let at_base = scenario.base.as_ref().is_some_and(|base| base.origin == origin);
+    let authorization = match &options.authorization {
+        Some(own) => own.as_deref(),
+        None => scenario.authorization.as_deref().filter(|_| at_base),
+    };
+    let is_given = |name: &str| options.metadata.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+    let common = scenario.headers.iter().filter(|(name, _)| !is_reserved(&name.to_ascii_lowercase()) && !is_given(name)).cloned();
+    let mut metadata: Vec<(String, String)> = common.collect();
+    if let Some(value) = authorization.filter(|_| !is_given("authorization")) {
+        metadata.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        metadata.push(("authorization".to_owned(), value.to_owned()));
+    }
+    metadata.extend(options.metadata.iter().cloned());
+    let name = options.name.as_deref().unwrap_or(&method.name);
+    let label = if client.client.makes_traces() { RequestLabel::of(&user.scenario.name, name) } else { RequestLabel::default() };
+    Ok(GrpcRequest {
+        origin,
+        path: Rc::clone(&method.path),
+        metadata,
+        timeout_ns,
+        gzip: options.gzip,
+        message_bytes_max: scenario.body_bytes_max,
+        label,
+    })
+}
+
+/// As it is shown: `http://host:port/package.Service/Method`.
+pub(super) fn address(request: &GrpcRequest) -> String {
+    let Origin { tls, host, port } = &*request.origin;
+    let scheme = if *tls { "https" } else { "http" };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    format!("{scheme}://{host}:{port}{}", request.path)
+}

@@ -1,0 +1,133 @@
+//! What becomes of a unary call: judged, recorded, shown, handed to the script.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use metrics::{FailureSample, Outcome};
+use protocol::grpc::{GrpcReply, GrpcRequest, UnaryCall};
+use protocol::http::{Headers, Response};
+use rquickjs::{Class, Ctx, Value};
+
+use super::build::address;
+use super::codec::decode;
+use super::expect::GrpcExpectation;
+use super::methods::GrpcMethod;
+use super::response::GrpcResponseObject;
+use crate::protocols::http::conclude::{sample, traced};
+use crate::protocols::http::expect::Judgement;
+use crate::runtime::step::MeasuredStep;
+use crate::runtime::user::UserState;
+use crate::sinks::{TracedExchange, TracedExpectation, TracedRequest, TracedResponse};
+
+/// What is known of a call under way, for the record when it ends.
+pub(super) struct IssuedCall {
+    pub(super) step: MeasuredStep,
+    pub(super) method: Rc<GrpcMethod>,
+    pub(super) expect: GrpcExpectation,
+    /// The request with its message as JSON, where somebody follows every step.
+    pub(super) followed: Option<(GrpcRequest, String)>,
+}
+
+/// Judges and records a call and makes the object of its response.
+///
+/// # Errors
+/// Only what a function or pattern of the script's `expect` throws.
+pub(super) fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    issued: IssuedCall,
+    call: Box<UnaryCall>,
+) -> rquickjs::Result<Value<'js>> {
+    let IssuedCall { step, method, expect, followed } = issued;
+    let mut expectations = Vec::new();
+    let as_json = || answer(&method, &call);
+    let judgement: rquickjs::Result<Judgement> = match &call.reply {
+        Err(failure) => Ok(Some((failure.outcome, failure.message.clone()))),
+        Ok(reply) if followed.is_some() => expect.examine(ctx, reply.status, &call.exchange, &as_json).map(|parts| {
+            let missed = parts.iter().find_map(|part| part.judgement.clone());
+            expectations.extend(parts.into_iter().map(traced));
+            missed
+        }),
+        Ok(reply) => expect.judge(ctx, reply.status, &call.exchange, &as_json),
+    };
+    // The call is recorded even when the script's own judgement throws.
+    let (outcome, error) = match &judgement {
+        Ok(None) => (Outcome::Passed, None),
+        Ok(Some((outcome, error))) => (*outcome, Some(error.as_str())),
+        Err(_) => (Outcome::Script, Some("the expectation threw")),
+    };
+    let sample = sample(&call.exchange, &[], step.due, outcome);
+    match (error, &call.exchange.result) {
+        (Some(error), Ok(response)) => step.record_failed(user, &sample, error, || {
+            let Response { status, headers, trailers, body: _ } = response;
+            FailureSample::new(*status, fields(headers, trailers), &as_json().body)
+        }),
+        (error, _) => step.record(user, &sample, error),
+    }
+    if let Some((request, message)) = followed {
+        show(user, &step, &request, message, &call, &as_json, (outcome, error), expectations);
+    }
+    let error = judgement?.map(|(_, error)| error);
+    let response = GrpcResponseObject::new(Rc::clone(&user.worker), step.series, method, call, sample, error);
+    Class::instance(ctx.clone(), response).map(Class::into_value)
+}
+
+/// The response with its message as JSON, for expectations and whoever reads along; without one, with an empty body.
+fn answer(method: &GrpcMethod, call: &UnaryCall) -> Response {
+    let (headers, trailers, status) = match &call.exchange.result {
+        Ok(response) => (&response.headers, &response.trailers, response.status),
+        Err(_) => (&Headers::default(), &Headers::default(), 0),
+    };
+    let body = match &call.reply {
+        Ok(GrpcReply { message: Some(message), .. }) => decode(&method.output, message.clone()).unwrap_or_default(),
+        _ => String::new(),
+    };
+    Response { status, headers: fields(headers, trailers).collect(), body: Bytes::from(body), trailers: Headers::default() }
+}
+
+/// Metadata from before and behind the message.
+fn fields<'a>(headers: &'a Headers, trailers: &'a Headers) -> impl Iterator<Item = (&'a str, &'a str)> {
+    headers.iter().chain(trailers.iter())
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything that is known of a call")]
+fn show(
+    user: &UserState,
+    step: &MeasuredStep,
+    request: &GrpcRequest,
+    message: String,
+    call: &UnaryCall,
+    as_json: &dyn Fn() -> Response,
+    (outcome, error): (Outcome, Option<&str>),
+    expectations: Vec<TracedExpectation>,
+) {
+    let Some(sink) = &user.worker.sinks.exchanges else { return };
+    let exchange = &call.exchange;
+    let answered = as_json();
+    let fields = |headers: &Headers| headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let request = TracedRequest {
+        method: "GRPC".to_owned(),
+        address: address(request),
+        fields: request.metadata.clone(),
+        body: message.into_bytes(),
+    };
+    let response = exchange.result.as_ref().ok().map(|response| TracedResponse {
+        status: response.status,
+        fields: fields(&answered.headers),
+        body: answered.body.to_vec(),
+        bytes_received: exchange.bytes_received,
+    });
+    sink(&TracedExchange {
+        scenario: &user.scenario.name,
+        user: user.number,
+        name: &step.name(user),
+        outcome,
+        error,
+        expectations,
+        request,
+        response,
+        service_ns: exchange.ended.saturating_sub(exchange.started),
+        phases: exchange.phases,
+        connected: exchange.connected,
+    });
+}

@@ -1,0 +1,54 @@
+//! gRPC: `user.grpc(…)` for calls with one message and one response, `user.grpcStream(…)` for the others, and what they give.
+//!
+//! Read `methods` (which calls there are), `codec` (objects to messages and back), `call` (a unary call) and `conclude` (its response is judged
+//! and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`). Deliberately absent: the format on
+//! the wire (`protocol::grpc`).
+
+mod build;
+mod call;
+mod codec;
+mod conclude;
+mod expect;
+mod methods;
+mod misfit;
+mod options;
+mod response;
+mod state;
+mod stream;
+
+use metrics::Nanos;
+use rquickjs::{Class, Ctx, Value};
+
+use super::messages;
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::parts::StateParts;
+use crate::runtime::verb;
+use methods::GrpcRealm;
+use response::GrpcResponseObject;
+use stream::object::GrpcStreamObject;
+
+pub(crate) struct Grpc;
+
+impl Capability for Grpc {
+    fn sources(&self) -> &'static [ModuleSource] {
+        messages::SOURCES
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        verb::install::<call::CallUnary>(ctx, &natives.users)?;
+        verb::install::<stream::open::OpenStream>(ctx, &natives.users)?;
+        if let Some(prototype) = Class::<GrpcResponseObject>::prototype(ctx)? {
+            natives.extractable(prototype)?;
+        }
+        messages::install(ctx, natives, Class::<GrpcStreamObject>::prototype(ctx)?)
+    }
+
+    fn open_realm(&self, ctx: &Ctx<'_>, parts: &mut StateParts) -> rquickjs::Result<()> {
+        parts.insert(GrpcRealm::new(ctx)?);
+        Ok(())
+    }
+
+    fn due_of(&self, value: &Value<'_>) -> Option<Nanos> {
+        Class::<GrpcResponseObject>::from_value(value).ok().map(|response| response.borrow().due())
+    }
+}

@@ -1,0 +1,98 @@
+//! Reads the options of `user.grpc(…)` and `user.grpcStream(…)`.
+
+use base64::Engine;
+use metrics::Tags;
+use rquickjs::{Ctx, Value};
+
+use super::expect::GrpcExpectation;
+use crate::globals::bytes::bytes_of;
+use crate::protocols::http::options::authorization;
+use crate::protocols::messages::options::drops_unread;
+use crate::protocols::options::{duration, each, pairs, text, unknown, wrong};
+use crate::runtime::user::UserState;
+use crate::tags;
+
+const UNARY: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags"];
+const STREAM: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags", "unread"];
+
+/// What a call was told beside its message.
+#[derive(Default)]
+pub(super) struct GrpcOptions {
+    pub(super) name: Option<String>,
+    pub(super) metadata: Vec<(String, String)>,
+    /// `Some(None)`: none at all.
+    pub(super) authorization: Option<Option<String>>,
+    pub(super) timeout_ns: Option<u64>,
+    pub(super) expect: GrpcExpectation,
+    pub(super) gzip: bool,
+    pub(super) target: Option<String>,
+    pub(super) tags: Tags,
+    pub(super) drops_unread: bool,
+}
+
+impl GrpcOptions {
+    pub(super) fn of_call<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Value<'js>) -> rquickjs::Result<Self> {
+        Self::read(ctx, user, given, "a call", UNARY)
+    }
+
+    pub(super) fn of_stream<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Value<'js>) -> rquickjs::Result<Self> {
+        Self::read(ctx, user, given, "a stream", STREAM)
+    }
+
+    fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Value<'js>, what: &str, known: &[&str]) -> rquickjs::Result<Self> {
+        let mut options = Self::default();
+        each(ctx, Some(given), what, |key, value| {
+            match key {
+                key if !known.contains(&key) => return Err(unknown(ctx, what, key, known)),
+                "name" => options.name = Some(text(ctx, &value, "name")?),
+                "metadata" => options.metadata = metadata(ctx, &value)?,
+                "auth" => options.authorization = Some(authorization(ctx, &value)?),
+                "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),
+                "expect" => options.expect = GrpcExpectation::read(ctx, user, &value)?,
+                "compression" => match text(ctx, &value, "compression")?.as_str() {
+                    "gzip" => options.gzip = true,
+                    "none" => options.gzip = false,
+                    _ => return Err(wrong(ctx, "compression: expected \"gzip\" or \"none\"")),
+                },
+                "target" => options.target = Some(text(ctx, &value, "target")?),
+                "tags" => options.tags = tags::read(ctx, &value, &what)?,
+                _ => options.drops_unread = drops_unread(ctx, &value)?,
+            }
+            Ok(())
+        })?;
+        Ok(options)
+    }
+}
+
+/// Names and values; bytes where the name ends in `-bin` (specification, "Custom-Metadata").
+fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {
+    let object = value.as_object().ok_or_else(|| wrong(ctx, "metadata: expected an object of names and values"))?;
+    let mut lines = Vec::new();
+    for property in object.props::<String, Value<'js>>() {
+        let (name, value) = property?;
+        let name = name.to_ascii_lowercase();
+        if is_reserved(&name) {
+            return Err(wrong(ctx, &format!("metadata: `{name}` is set by gRPC itself")));
+        }
+        let is_binary = name.ends_with("-bin");
+        let bytes = if value.is_string() { None } else { value.as_object().and_then(|_| bytes_of(&value)) };
+        match bytes {
+            Some(bytes) if is_binary => lines.push((name, base64::engine::general_purpose::STANDARD_NO_PAD.encode(bytes))),
+            Some(_) => return Err(wrong(ctx, &format!("metadata: `{name}` must be text; only names that end in -bin hold bytes"))),
+            None if is_binary => return Err(wrong(ctx, &format!("metadata: `{name}` ends in -bin: give its value as a Uint8Array"))),
+            None => {
+                let one = rquickjs::Object::new(ctx.clone())?;
+                one.set(name, value)?;
+                lines.extend(pairs(ctx, one.as_value(), "metadata")?);
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Names that are no metadata.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name.starts_with("grpc-")
+        || name.starts_with(':')
+        || matches!(name, "te" | "content-type" | "content-length" | "accept-encoding" | "host")
+}

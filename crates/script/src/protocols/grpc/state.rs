@@ -1,0 +1,31 @@
+//! What gRPC keeps for a user: its connections.
+
+use std::rc::Rc;
+
+use protocol::grpc::GrpcClient;
+use protocol::http::ClientOptions;
+
+use crate::runtime::parts::{KeptState, UserPart};
+use crate::runtime::user::UserState;
+
+/// Connections of one user, one to each server.
+pub(super) struct GrpcUser {
+    pub(super) client: GrpcClient,
+}
+
+impl GrpcUser {
+    pub(super) fn of(user: &UserState) -> Rc<Self> {
+        user.part(|user| {
+            let options = ClientOptions { retry_idle_close: user.worker.loaded.settings.retry_idle_close, ..ClientOptions::default() };
+            Self { client: GrpcClient::new(Rc::clone(&user.worker.network), options) }
+        })
+    }
+}
+
+impl UserPart for GrpcUser {
+    fn iteration_began(&self, kept: KeptState) {
+        if !kept.connections {
+            self.client.close();
+        }
+    }
+}

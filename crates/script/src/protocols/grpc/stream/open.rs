@@ -1,0 +1,170 @@
+//! `user.grpcStream(…)`: begins a call whose messages come and go one by one.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+use protocol::grpc::{GrpcRequest, GrpcStreamOpening};
+use rquickjs::{Class, Ctx, Exception, Value};
+
+use super::follow::{FirstMessage, follow};
+use super::object::GrpcStreamObject;
+use super::running::{CallEnding, RunningCall};
+use crate::protocols::grpc::build;
+use crate::protocols::grpc::codec::encode;
+use crate::protocols::grpc::methods::{GrpcMethod, GrpcRealm};
+use crate::protocols::grpc::options::GrpcOptions;
+use crate::protocols::grpc::state::GrpcUser;
+use crate::protocols::http::conclude::sample;
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, ChannelIdentity, MessageChannel};
+use crate::runtime::object::UserObject;
+use crate::runtime::step::{MeasuredStep, StepInFlight};
+use crate::runtime::user::UserState;
+use crate::runtime::verb::{Verb, VerbArguments};
+use crate::sinks::MessageDirection;
+use protocol::ws::Payload;
+
+/// `user.grpcStream(method, message, options)`.
+pub(in crate::protocols::grpc) struct OpenStream;
+
+impl Verb for OpenStream {
+    const NAME: &'static str = "grpcStream";
+    const ARGUMENTS: usize = 3;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        open(ctx, user, &arguments.get(0), &arguments.get(1), &arguments.get(2))
+    }
+}
+
+/// What is known of a call that begins.
+struct Beginning {
+    method: Rc<GrpcMethod>,
+    options: GrpcOptions,
+    step: MeasuredStep,
+    first: Option<MeasuredStep>,
+    /// The first message, as it is shown.
+    json: Option<String>,
+}
+
+/// How it began, with its times still running.
+struct Begun {
+    opening: GrpcStreamOpening,
+    flight: StepInFlight,
+    first: Option<StepInFlight>,
+}
+
+fn open<'js>(
+    ctx: &Ctx<'js>,
+    object: &UserObject,
+    method: &Value<'js>,
+    message: &Value<'js>,
+    given: &Value<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    let user = &object.state;
+    user.check_running(ctx, "open every stream")?;
+    let realm = user.realm(ctx)?;
+    let kept: &GrpcRealm = realm.parts.get();
+    let method = build::method(ctx, kept, method)?;
+    if method.is_unary() {
+        return Err(Exception::throw_type(ctx, &format!("{} has one message and one response: call it with `user.grpc(…)`", method.name)));
+    }
+    let options = GrpcOptions::of_stream(ctx, user, given)?;
+    // A method that takes one message gets one; the others may begin with none.
+    let first_message = match message.is_undefined() || message.is_null() {
+        true if method.streams_requests => None,
+        _ => Some(encode(ctx, kept, &method, message)?),
+    };
+    let client = GrpcUser::of(user);
+    let request = build::request(ctx, user, &client, &method, &options, options.timeout_ns)?;
+    let name = options.name.clone().unwrap_or_else(|| method.name.clone());
+    let step = MeasuredStep::named(user, object.group(), &name).with_tags(user, &options.tags);
+    step.note_place(ctx, user);
+    // Where only the client streams, the first message is the end.
+    let first = method.streams_responses.then(|| step.beside(user, &format!("{name} first message")));
+    let flights = (step.in_background(user, step.due), first.as_ref().map(|first| first.in_background(user, step.due)));
+    let (bytes, json) = first_message.map(|encoded| (encoded.bytes, encoded.json)).unzip();
+    let work = begin(Rc::clone(user), client, request, bytes, !method.streams_requests, flights);
+    let beginning = Beginning { method, options, step, first, json };
+    let promise = user.promise(ctx, work, move |ctx, user, begun| conclude(ctx, user, beginning, *begun))?;
+    Ok(promise.into_value())
+}
+
+async fn begin(
+    user: Rc<UserState>,
+    client: Rc<GrpcUser>,
+    request: GrpcRequest,
+    message: Option<Vec<u8>>,
+    ends: bool,
+    (mut flight, mut first): (StepInFlight, Option<StepInFlight>),
+) -> Box<Begun> {
+    if user.worker.network.limits_connections() {
+        Box::pin(client.client.admit(&request.origin)).await;
+    }
+    flight.begin();
+    if let Some(first) = &mut first {
+        first.begin();
+    }
+    let mut opening = client.client.stream(&request, user.scenario.timeout_ns).await;
+    let mut broken = None;
+    if let (Ok((sender, _)), Some(message)) = (&mut opening.opened, &message) {
+        match sender.send(message).await {
+            Ok(()) if ends => sender.end(),
+            Ok(()) => {}
+            Err(failure) => broken = Some(failure),
+        }
+    }
+    if let Some(failure) = broken {
+        opening.opened = Err(failure);
+    }
+    Box::new(Begun { opening, flight, first })
+}
+
+/// Makes the object of a call that has begun; of one that has not, records why.
+fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, beginning: Beginning, begun: Begun) -> rquickjs::Result<Value<'js>> {
+    let Beginning { method, options, step, first, json } = beginning;
+    let Begun { opening: GrpcStreamOpening { mut exchange, opened }, mut flight, first: first_flight } = begun;
+    let ending: Rc<CallEnding> = Rc::default();
+    let identity = ChannelIdentity {
+        user: Rc::clone(user),
+        name: step.name(user),
+        series: step.series,
+        drops_unread: options.drops_unread,
+        kept: false,
+    };
+    let (sender, receiver) = match opened {
+        Ok(halves) => halves,
+        Err(failure) => {
+            let now = user.now();
+            exchange.ended = exchange.ended.max(now);
+            flight.end(now);
+            if let Some(mut first) = first_flight {
+                // Nothing was cut off: no message could come.
+                first.end(now);
+            }
+            step.record(user, &sample(&exchange, &[], step.due, failure.outcome), Some(&failure.message));
+            let channel = MessageChannel::new(identity, Err(ChannelEnd::broken(failure.outcome, failure.message)));
+            let stream = GrpcStreamObject { channel, call: Weak::new(), ending, method };
+            return Class::instance(ctx.clone(), stream).map(Class::into_value);
+        }
+    };
+    let call = Rc::new(RunningCall {
+        user: Rc::clone(user),
+        method: Rc::clone(&method),
+        step,
+        expect: options.expect,
+        flight: RefCell::new(Some(flight)),
+        opening: exchange,
+        sender: tokio::sync::Mutex::new(sender),
+        first_at: Cell::default(),
+        ending: Rc::clone(&ending),
+    });
+    let connection: Rc<dyn ChannelConnection> = Rc::<RunningCall>::clone(&call);
+    let channel = MessageChannel::new(identity, Ok(connection));
+    if let Some(json) = json {
+        ending.sent.set(1);
+        channel.show(MessageDirection::Sent, None, &Payload::Text(json), None);
+    }
+    let first = first.zip(first_flight).map(|(step, flight)| FirstMessage { step, flight });
+    channel.read_with(follow(Rc::clone(&channel), Rc::clone(&call), receiver, first));
+    let stream = GrpcStreamObject { channel, call: Rc::downgrade(&call), ending, method };
+    Class::instance(ctx.clone(), stream).map(Class::into_value)
+}

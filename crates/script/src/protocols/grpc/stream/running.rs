@@ -1,0 +1,117 @@
+//! A call that goes on: measured from its start to its status.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use metrics::{FailureSample, Nanos, Outcome, Sample};
+use protocol::Failure;
+use protocol::grpc::{GrpcSender, GrpcStatus};
+use protocol::http::{Exchange, Headers};
+
+use crate::protocols::grpc::expect::GrpcExpectation;
+use crate::protocols::grpc::methods::GrpcMethod;
+use crate::protocols::http::conclude;
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd};
+use crate::runtime::step::{MeasuredStep, StepInFlight};
+use crate::runtime::user::UserState;
+
+/// The close code of a channel whose user leaves in the midst of things.
+const GOING_AWAY: u16 = 1001;
+
+/// Held by the channel for as long as the call goes on.
+pub(super) struct RunningCall {
+    pub(super) user: Rc<UserState>,
+    pub(super) method: Rc<GrpcMethod>,
+    pub(super) step: MeasuredStep,
+    pub(super) expect: GrpcExpectation,
+    /// Under way until the call has ended.
+    pub(super) flight: RefCell<Option<StepInFlight>>,
+    /// Its start, and what opening it took.
+    pub(super) opening: Exchange,
+    /// One message after another, in the order of sending.
+    pub(super) sender: tokio::sync::Mutex<GrpcSender>,
+    /// When the first message came.
+    pub(super) first_at: Cell<Nanos>,
+    pub(super) ending: Rc<CallEnding>,
+}
+
+/// What the script can ask of a call, also once it is over.
+#[derive(Default)]
+pub(super) struct CallEnding {
+    pub(super) status: Cell<Option<GrpcStatus>>,
+    pub(super) details: RefCell<String>,
+    pub(super) metadata: RefCell<Headers>,
+    pub(super) trailers: RefCell<Headers>,
+    pub(super) sent: Cell<u64>,
+}
+
+/// What was received, for the record.
+pub(super) struct ReceivedSoFar {
+    pub(super) http_status: u16,
+    pub(super) bytes: u64,
+}
+
+impl RunningCall {
+    /// The server has ended the call. Records it, and says how the channel ends.
+    pub(super) fn answered(&self, status: GrpcStatus, at: Nanos, received: &ReceivedSoFar) -> ChannelEnd {
+        self.ending.status.set(Some(status));
+        match self.expect.judge_status(status) {
+            None => {
+                self.record(at, Outcome::Passed, received, None);
+                ChannelEnd::ordinary(&format!("the server ended the call: {status}"))
+            }
+            Some((outcome, message)) => {
+                self.record(at, outcome, received, Some(&message));
+                ChannelEnd::broken(outcome, message)
+            }
+        }
+    }
+
+    /// It broke.
+    pub(super) fn broke(&self, failure: Failure, at: Nanos, received: &ReceivedSoFar) -> ChannelEnd {
+        self.record(at, failure.outcome, received, Some(&failure.message));
+        ChannelEnd::broken(failure.outcome, failure.message)
+    }
+
+    fn record(&self, at: Nanos, outcome: Outcome, received: &ReceivedSoFar, error: Option<&str>) {
+        let Some(mut flight) = self.flight.take() else { return };
+        flight.end(at);
+        let mut sample: Sample = conclude::sample(&self.opening, &[], self.step.due, outcome);
+        sample.ended = at.max(sample.started);
+        sample.status = received.http_status;
+        let first = self.first_at.get();
+        let waited_until = if first == 0 { at } else { first };
+        let open_ns = sample.phases.queue + sample.phases.dns + sample.phases.connect + sample.phases.tls;
+        sample.phases.wait = waited_until.saturating_sub(sample.started + open_ns);
+        sample.phases.body = at.saturating_sub(waited_until);
+        sample.bytes_sent = self.sender.try_lock().map_or(sample.bytes_sent, |sender| sender.bytes);
+        sample.bytes_received = received.bytes;
+        match error {
+            Some(error) if received.http_status != 0 => self.step.record_failed(&self.user, &sample, error, || {
+                let (metadata, trailers) = (self.ending.metadata.borrow(), self.ending.trailers.borrow());
+                FailureSample::new(received.http_status, metadata.iter().chain(trailers.iter()), &[])
+            }),
+            _ => self.step.record(&self.user, &sample, error),
+        }
+    }
+
+    fn cancel(&self) {
+        if let Ok(mut sender) = self.sender.try_lock() {
+            sender.cancel();
+        }
+    }
+}
+
+impl ChannelConnection for RunningCall {
+    /// The script has had enough of it, which is no failure; or its user is cut off, which the flight records.
+    fn say_farewell(&self, code: u16, _: &str) -> Option<ChannelEnd> {
+        self.cancel();
+        if code == GOING_AWAY {
+            drop(self.flight.take());
+        } else if self.flight.borrow().is_some() {
+            self.ending.status.set(Some(GrpcStatus::CANCELLED));
+            self.record(self.user.now(), Outcome::Passed, &ReceivedSoFar { http_status: 0, bytes: 0 }, None);
+        }
+        Some(ChannelEnd::ordinary("the script ended the call"))
+    }
+}

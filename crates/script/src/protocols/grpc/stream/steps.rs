@@ -1,0 +1,85 @@
+//! What a script awaits on a stream beside its messages: sending, and the end.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use metrics::{Nanos, Outcome};
+use protocol::Failure;
+use protocol::ws::Payload;
+use rquickjs::{Ctx, Object, Promise, Value};
+
+use super::object::GrpcStreamObject;
+use crate::protocols::grpc::codec::{Encoded, encode};
+use crate::protocols::grpc::methods::GrpcRealm;
+use crate::protocols::http::response::fields;
+use crate::protocols::messages::receive::{AWAIT, StepTimes, record_failure};
+use crate::protocols::messages::wait::{ChannelWait, WaitedFor};
+use crate::sinks::MessageDirection;
+
+/// `stream.send(message)`: resolves when the connection has taken it, whatever becomes of the call.
+pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject, message: &Value<'js>) -> rquickjs::Result<Promise<'js>> {
+    let user = &stream.channel.identity.user;
+    user.check_running(ctx, AWAIT)?;
+    let realm = user.realm(ctx)?;
+    let kept: &GrpcRealm = realm.parts.get();
+    let Encoded { bytes, json } = encode(ctx, kept, &stream.method, message)?;
+    let (channel, call, began) = (Rc::clone(&stream.channel), stream.call.clone(), user.now());
+    let limit = user.worker.clock.sleep_until(began.saturating_add(user.scenario.timeout_ns));
+    let work = async move {
+        // The call is over: its own record says why.
+        let Some(call) = call.upgrade() else { return None };
+        let sending = async { call.sender.lock().await.send(&bytes).await };
+        let mut sending = pin!(sending);
+        let sent = poll_fn(|context| match sending.as_mut().poll(context) {
+            Poll::Ready(sent) => Poll::Ready(Some(sent.is_ok())),
+            Poll::Pending => limit.poll_due(context).map(|()| None),
+        })
+        .await;
+        if sent == Some(true) {
+            call.ending.sent.set(call.ending.sent.get() + 1);
+            channel.show(MessageDirection::Sent, None, &Payload::Text(json), None);
+        }
+        sent
+    };
+    let channel = Rc::clone(&stream.channel);
+    let is_open = channel.is_open();
+    user.promise(ctx, work, move |ctx, user, sent| {
+        if is_open && sent.is_none() && channel.is_open() {
+            let failure =
+                Failure { outcome: Outcome::Timeout, message: "timed out sending a message: the server takes no more".to_owned() };
+            record_failure(&channel, None, &StepTimes { began, sent: None, ended: user.now(), bytes: (0, 0) }, &failure);
+        }
+        Ok(Value::new_undefined(ctx.clone()))
+    })
+}
+
+/// `stream.end()`: nothing more is sent; it waits for what is being sent.
+pub(super) fn end<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject) -> rquickjs::Result<Promise<'js>> {
+    let user = &stream.channel.identity.user;
+    user.check_running(ctx, AWAIT)?;
+    let call = stream.call.clone();
+    let work = async move {
+        if let Some(call) = call.upgrade() {
+            call.sender.lock().await.end();
+        }
+    };
+    user.promise(ctx, work, |ctx, _, ()| Ok(Value::new_undefined(ctx.clone())))
+}
+
+/// `stream.closed`: how the call ended.
+pub(super) fn closed<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject) -> rquickjs::Result<Promise<'js>> {
+    let wait = ChannelWait::new(&stream.channel, WaitedFor::End, false, Nanos::MAX);
+    let work = async move {
+        poll_fn(|context| wait.poll(context)).await;
+    };
+    let ending = Rc::clone(&stream.ending);
+    stream.channel.identity.user.promise(ctx, work, move |ctx, _, ()| {
+        let object = Object::new(ctx.clone())?;
+        object.set("status", ending.status.get().map(protocol::grpc::GrpcStatus::name))?;
+        object.set("details", ending.details.borrow().clone())?;
+        object.set("trailers", fields(ctx, Some(&ending.trailers.borrow()))?)?;
+        Ok(object.into_value())
+    })
+}
