@@ -187,7 +187,8 @@ async fn stream(
     timer: &Timer,
     exchange: &mut Exchange,
 ) -> Result<Response, BrokenStream> {
-    let clock = multiplex.counted.network().clock();
+    let network = multiplex.counted.network();
+    let clock = network.clock();
     let OpenStream { response, upload, permit: _permit } =
         begin_stream(multiplex, request, added, request.body.is_empty(), timer, exchange).await?;
     let sending = clock.now();

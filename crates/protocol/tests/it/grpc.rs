@@ -9,7 +9,7 @@ use metrics::Outcome;
 use metrics::span::RequestLabel;
 use protocol::grpc::{GrpcClient, GrpcRequest, ReceivedGrpc, UnaryCall};
 use protocol::http::{ClientOptions, Origin};
-use protocol::{Network, NetworkOptions};
+use protocol::Network;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
