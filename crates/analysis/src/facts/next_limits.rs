@@ -3,6 +3,7 @@
 
 use metrics::Role;
 
+use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::{Spans, Strain};
 
@@ -39,6 +40,11 @@ pub(crate) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, machine_c
         Some(signals.mean(part, Role::ProcessCpuMax, span.0, span.1).map_or(machine_cores, |most| most.min(machine_cores)))
     };
     let mut found = look.each(Role::ProcessCpu, &cores, true);
+    let machines = signals.parts_with(Role::MachineIdle).filter_map(|part| {
+        let used = signals.read(part, Role::MachineIdle)?.used_of(machine_cores);
+        look.one(part, Role::MachineIdle, &used, machine_cores, true)
+    });
+    found.extend(machines);
     found.extend(look.each(Role::ProcessThreadCpuMax, &fixed(1.0), true));
     found.extend(look.each(Role::GroupCpu, &told(&[Role::GroupCpuMax]), true));
     found.extend(look.each(Role::DiskBusy, &fixed(1.0), true));
@@ -60,14 +66,21 @@ struct Demands<'f, 'a> {
 
 impl<'a> Demands<'_, 'a> {
     fn each(&self, role: Role, places: &dyn Fn(ObservedPart<'a>) -> Option<f64>, at_high_load: bool) -> Vec<NextLimit<'a>> {
-        self.signals.parts_with(role).filter_map(|part| self.one(part, role, places(part)?, at_high_load)).collect()
+        let one = |part| self.one(part, role, &self.signals.read(part, role)?, places(part)?, at_high_load);
+        self.signals.parts_with(role).filter_map(one).collect()
     }
 
-    fn one(&self, part: ObservedPart<'a>, role: Role, places: f64, at_high_load: bool) -> Option<NextLimit<'a>> {
-        let readings = self.signals.read(part, role)?;
+    fn one(
+        &self,
+        part: ObservedPart<'a>,
+        role: Role,
+        readings: &SignalReadings<'_>,
+        places: f64,
+        at_high_load: bool,
+    ) -> Option<NextLimit<'a>> {
         let (from, to) = self.span;
         let (used, now) = (readings.mean(from, to).filter(|_| readings.count(from, to) >= READINGS_MIN)?, self.strain.throughput(from, to));
-        let low = self.at_low_load(&readings);
+        let low = self.at_low_load(readings);
         let (each_s, always) = match (low, at_high_load) {
             (Some((used_low, before)), false) => (used_low / before, 0.0),
             (None, false) => return None,
@@ -84,7 +97,7 @@ impl<'a> Demands<'_, 'a> {
     }
 
     /// Mean in use and throughput.
-    fn at_low_load(&self, readings: &super::readings::SignalReadings<'_>) -> Option<(f64, f64)> {
+    fn at_low_load(&self, readings: &SignalReadings<'_>) -> Option<(f64, f64)> {
         let inside = |at: f64| self.low.iter().any(|(from, to)| at >= *from && at < *to);
         let values: Vec<f64> = readings.points().iter().filter(|(at, _)| inside(*at)).map(|(_, value)| *value).collect();
         let ended: f64 = self.low.iter().map(|(from, to)| self.strain.throughput(*from + 1e-6, *to - 1e-6) * (to - from)).sum();

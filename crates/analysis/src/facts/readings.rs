@@ -32,6 +32,12 @@ impl<'a> SignalReadings<'a> {
         Some(Self { signal: most.signal, points: together.collect() })
     }
 
+    /// What is in use of so many places of which these are free.
+    pub(crate) fn used_of(&self, places: f64) -> Self {
+        let points = self.points.iter().map(|(at, free)| (*at, (places - free).max(0.0)));
+        Self { signal: self.signal, points: points.collect() }
+    }
+
     /// What evidence calls it.
     pub(crate) fn name(&self) -> String {
         self.signal.name.clone()

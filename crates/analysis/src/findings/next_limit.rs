@@ -53,6 +53,7 @@ fn what(next: &NextLimit<'_>) -> String {
     match next.role {
         Role::ProcessCpu | Role::GroupCpu if places == "1" => format!("the one core of \"{name}\""),
         Role::ProcessCpu | Role::GroupCpu => format!("the {places} cores of \"{name}\""),
+        Role::MachineIdle => format!("the {places} cores of the machine"),
         Role::ProcessThreadCpuMax => format!("the busiest thread of \"{name}\""),
         Role::DiskBusy => format!("the disk {name}"),
         Role::NetworkReceived | Role::NetworkSent => format!("the link of {name}"),

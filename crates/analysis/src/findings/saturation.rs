@@ -57,7 +57,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 /// Whether a resource is the one that was used up, or a part of it. Pools wait for whatever that is.
 fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
     let is_process = |name: &str| limit.part.observer == name && matches!(limit.role, Role::ProcessCpu | Role::ProcessThreadCpuMax);
-    let is_cpu = matches!(limit.role, Role::ProcessCpu | Role::ProcessThreadCpuMax | Role::GroupCpu);
+    let is_cpu = matches!(limit.role, Role::ProcessCpu | Role::ProcessThreadCpuMax | Role::GroupCpu | Role::MachineIdle);
     match resource {
         ExhaustedResource::GroupCpu { .. } | ExhaustedResource::MachineCpu(_) => is_cpu,
         ExhaustedResource::ProcessCpu(cpu) => match cpu.limit {

@@ -325,7 +325,12 @@ async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u6
     Ok(())
 }
 
-async fn receive_body(network: &Network, mut stream: RecvStream, traits: &Traits, received: &mut u64) -> Result<(Vec<u8>, Headers), Failure> {
+async fn receive_body(
+    network: &Network,
+    mut stream: RecvStream,
+    traits: &Traits,
+    received: &mut u64,
+) -> Result<(Vec<u8>, Headers), Failure> {
     let (mut kept, mut total) = (Vec::new(), 0u64);
     while let Some(piece) = stream.data().await {
         let piece = piece.map_err(|error| failure(&error))?;

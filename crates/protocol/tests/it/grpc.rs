@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use metrics::Outcome;
 use metrics::span::RequestLabel;
+use protocol::Network;
 use protocol::grpc::{GrpcClient, GrpcRequest, ReceivedGrpc, UnaryCall};
 use protocol::http::{ClientOptions, Origin};
-use protocol::Network;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
