@@ -192,12 +192,16 @@ declare module "loadstone" {
     #[test]
     fn an_editor_has_something_to_say_of_every_member() {
         let source = fs::read_to_string(root().join(SOURCE)).unwrap();
+        // An index signature has no name to point at.
         let silent: Vec<String> = declarations::sections(&source)
             .unwrap()
             .iter()
             .flat_map(|section| &section.items)
             .flat_map(|item| {
-                item.members.iter().filter(|member| member.comment.text.is_empty()).map(|member| format!("{}.{}", item.name, member.name))
+                item.members
+                    .iter()
+                    .filter(|member| member.comment.text.is_empty() && !member.name.starts_with('['))
+                    .map(|member| format!("{}.{}", item.name, member.name))
             })
             .collect();
         assert_eq!(silent, [] as [String; 0], "these have no documentation comment");
