@@ -10,6 +10,7 @@ mod commands;
 mod comparison;
 mod conclusion_files;
 mod context;
+mod doctor;
 mod exit;
 mod experiment;
 mod flags;

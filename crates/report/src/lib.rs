@@ -8,6 +8,7 @@ pub mod access;
 mod build;
 pub mod capacity;
 pub mod comparison;
+mod doctor;
 mod document;
 mod exchange;
 pub mod experiment;
@@ -25,6 +26,7 @@ mod view;
 mod words;
 
 pub use build::ViewBuilder;
+pub use doctor::{DoctorGrade, DoctorLine, doctor_json, doctor_table};
 pub use document::{DOCUMENTS, Document};
 pub use exchange::{ExchangeView, ExpectationView, MessageView, ResponseView, check, exchange, message};
 pub use html::{history_page, html, live_page};

@@ -4,6 +4,7 @@ mod capacity;
 mod compare;
 mod completions;
 mod demo;
+mod doctor;
 mod experiment;
 mod export;
 mod init;
@@ -51,6 +52,8 @@ commands! {
     Inspect(inspect::InspectArgs),
     /// Watch a load test find the planted bottleneck of a built-in shop.
     Demo(demo::DemoArgs),
+    /// Say what this machine can carry: limits, cores, clock, names, and the command that raises each.
+    Doctor(doctor::DoctorArgs),
     /// Start tests from forms, watch them, and look through the runs, in a browser.
     Ui(ui::UiArgs),
     /// Serve a simulated HTTP endpoint with delays, faults and limits.

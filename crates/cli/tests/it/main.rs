@@ -10,6 +10,7 @@ mod capacity;
 mod commands;
 mod comparison;
 mod data;
+mod doctor;
 mod ending;
 mod events;
 mod exchange;

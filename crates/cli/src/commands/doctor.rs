@@ -1,0 +1,53 @@
+//! `loadstone doctor`: what this machine can carry.
+
+use std::io::{IsTerminal, Write};
+
+use clap::Args;
+use report::DoctorGrade;
+use report::terminal::Style;
+use url::Url;
+
+use crate::context::CommandContext;
+use crate::doctor::{AskedLoad, examine, read_machine};
+use crate::exit::{Exit, UsageError};
+use crate::flags::RunsFolderArgs;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loadstone doctor
+  loadstone doctor http://shop.test/ --rate 5000
+  loadstone doctor --users 20000 --json
+
+Exit codes: 0 nothing is in the way, 4 this machine cannot make the load asked for.")]
+pub(crate) struct DoctorArgs {
+    /// Target whose name is looked up.
+    #[arg(value_name = "URL")]
+    target: Option<String>,
+    /// Arrivals that the load is to have: 500, 90/min.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Users that it is to have at once.
+    #[arg(long, value_name = "N")]
+    users: Option<u64>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    folder: RunsFolderArgs,
+}
+
+impl DoctorArgs {
+    pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        let rate = self.rate.as_deref().map(units::rate::parse).transpose().map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+        let target = self.target.as_deref().map(Url::parse).transpose();
+        let target = target.map_err(|problem| UsageError(format!("{}: {problem}", self.target.as_deref().unwrap_or_default())))?;
+        let lines = examine(&read_machine(target.as_ref(), &self.folder.runs), AskedLoad { rate, users: self.users });
+        let mut out = std::io::stdout();
+        let style = Style::detect(context.color, out.is_terminal());
+        let text = if self.json { report::doctor_json(&lines) } else { report::doctor_table(&lines, &style) };
+        out.write_all(text.as_bytes())?;
+        let is_in_the_way = lines.iter().any(|line| line.grade == DoctorGrade::TooLittle);
+        Ok(if is_in_the_way { Exit::Invalid } else { Exit::Passed })
+    }
+}

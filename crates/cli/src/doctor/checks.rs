@@ -1,0 +1,276 @@
+//! What readings mean for the load that is asked for. Pure: no I/O.
+
+use report::{DoctorGrade, DoctorLine};
+use units::{count, memory, rate, share};
+
+use super::readings::MachineReadings;
+
+/// What `--rate`, `--users` and `--workers` say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AskedLoad {
+    /// Arrivals per second.
+    pub(crate) rate: Option<f64>,
+    /// Users at once.
+    pub(crate) users: Option<u64>,
+}
+
+/// Descriptors that are no connections, in each table: as a run counts them.
+const SPARE: u64 = 100;
+/// Plain requests that a core of today can start in a second; scripts about half (bench/README.md).
+const CORE_RATE_MAX: f64 = 100_000.0;
+/// A core does this beside its other work, with its arrivals on time.
+const CORE_RATE_EASY: f64 = 20_000.0;
+/// Memory of a run without users, and of a user with its connection while it waits (bench/README.md, with room for larger bodies). Bytes.
+const MEMORY_BASE: u64 = 100 << 20;
+const MEMORY_PER_USER: u64 = 32 << 10;
+/// How long Linux keeps the port of a closed connection (TCP_TIMEWAIT_LEN). Seconds.
+const TIME_WAIT_S: f64 = 60.0;
+/// As validity has it: from here on, what the hypervisor takes is worth a look.
+const STOLEN_MAX: f64 = 0.05;
+/// Below this share of free cores the generator has to wait for its turn.
+const BUSY_MAX: f64 = 0.5;
+/// Clocks that the kernel reads without a system call or an access to a device (vDSO).
+const FAST_CLOCKS: [&str; 6] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "riscv_clocksource"];
+/// Free disk that a run of some hours may take. Bytes.
+const DISK_MIN: u64 = 1 << 30;
+
+/// Every line, in the order in which they are shown.
+pub(crate) fn examine(readings: &MachineReadings, asked: AskedLoad) -> Vec<DoctorLine> {
+    let lines = [
+        Some(descriptors(readings, asked)),
+        ports(readings, asked),
+        tracked(readings, asked),
+        Some(cores(readings, asked)),
+        Some(cpu_limit(readings, asked)),
+        memory_left(readings, asked),
+        clock(readings),
+        Some(governor(readings)),
+        steal(readings),
+        busy(readings),
+        Some(names(readings)),
+        disk(readings),
+        Some(processes(readings)),
+        perf(readings),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+fn line(name: &'static str, grade: DoctorGrade, found: impl Into<String>, means: impl Into<String>) -> DoctorLine {
+    DoctorLine { name, grade, found: found.into(), means: means.into(), raise: None }
+}
+
+/// Users at once: those asked for; of open load, those that wait where each response takes a second (Little 1961).
+fn users(asked: AskedLoad) -> Option<u64> {
+    asked.users.or(asked.rate.map(|rate| rate.ceil() as u64))
+}
+
+fn of_users(asked: AskedLoad, users: u64) -> String {
+    match asked.rate.filter(|_| asked.users.is_none()) {
+        Some(at) => format!("{} keep {} users waiting if each takes a second", rate(at), count(users)),
+        None => format!("{} users need as many", count(users)),
+    }
+}
+
+fn descriptors(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
+    let limit = readings.descriptors;
+    // Each worker may have a table of its own.
+    let room = limit.saturating_sub(SPARE).saturating_mul(u64::from(readings.cores.1.max(1)));
+    let found = format!("{} open files", count(limit));
+    let has = format!("room for {} connections with a worker on each core", count(room));
+    let Some(needed) = users(asked) else { return line("descriptors", DoctorGrade::Good, found, has) };
+    let means = format!("{has}; {}", of_users(asked, needed));
+    if needed <= room {
+        return line("descriptors", DoctorGrade::Good, found, means);
+    }
+    let each = needed.div_ceil(u64::from(readings.cores.1.max(1))) + SPARE;
+    // The limit can be raised by root alone; a service has its own.
+    let raise = format!("ulimit -n {each}  (beyond the hard limit: LimitNOFILE={each} of the service, or /etc/security/limits.conf)");
+    line("descriptors", DoctorGrade::TooLittle, found, means).raised_by(raise)
+}
+
+fn ports(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
+    let (first, last) = readings.ports?;
+    let room = u64::from(last.saturating_sub(first)) + 1;
+    let found = format!("{} ({first} to {last})", count(room));
+    let renewed = room as f64 / TIME_WAIT_S;
+    let has = format!("as many connections at once to one address; {} where every iteration opens its own", rate(renewed));
+    let raise = "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or spread the load over `options: { sources }`";
+    let many = asked.users.is_some_and(|users| users > room);
+    // Users that come back keep their connection: only new ones cost a port, and its time of waiting.
+    let fast = asked.rate.is_some_and(|rate| rate > renewed) && readings.port_reuse != Some(1);
+    Some(match (many, fast) {
+        (true, _) => {
+            let users = asked.users.unwrap_or(0);
+            line("ports", DoctorGrade::TooLittle, found, format!("{has}; {} users need as many", count(users))).raised_by(raise)
+        }
+        (_, true) => line("ports", DoctorGrade::Note, found, format!("{has}: enough only while connections are kept"))
+            .raised_by(format!("sysctl -w net.ipv4.tcp_tw_reuse=1; {raise}")),
+        _ => line("ports", DoctorGrade::Good, found, has),
+    })
+}
+
+fn tracked(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
+    let (now, most) = readings.tracked?;
+    let left = most.saturating_sub(now);
+    let found = format!("{} of {} connections tracked", count(now), count(most));
+    let needed = users(asked).unwrap_or(0);
+    if needed <= left {
+        return Some(line("conntrack", DoctorGrade::Good, found, format!("the firewall has room for {} more", count(left))));
+    }
+    let means = format!("the firewall drops what is beyond; {}", of_users(asked, needed));
+    let raise = format!("sysctl -w net.netfilter.nf_conntrack_max={}", (now + needed).next_power_of_two());
+    Some(line("conntrack", DoctorGrade::TooLittle, found, means).raised_by(raise))
+}
+
+fn cores(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
+    let (machine, usable) = readings.cores;
+    let held = machine > usable;
+    let found = if held { format!("{usable} of {machine}") } else { usable.to_string() };
+    let (easy, most) = (CORE_RATE_EASY * f64::from(usable), CORE_RATE_MAX * f64::from(usable));
+    let means = format!("some {} with ease, {} of plain requests at the very most", rate(easy), rate(most));
+    let line = |grade, means: String| line("cores", grade, found.clone(), means);
+    let more = if held { "taskset -p or the service's cpuset holds this process back" } else { "use a larger machine" };
+    match asked.rate {
+        Some(asked) if asked > most => line(DoctorGrade::TooLittle, format!("{means}; {} are asked for", rate(asked))).raised_by(more),
+        Some(asked) if asked > easy => {
+            line(DoctorGrade::Note, format!("{means}; {} are asked for: see what validity says", rate(asked))).raised_by(more)
+        }
+        _ if held => line(DoctorGrade::Note, format!("{means}; the affinity mask or a cpuset holds this process to them"))
+            .raised_by("taskset -pc 0- $$"),
+        _ => line(DoctorGrade::Good, means),
+    }
+}
+
+fn cpu_limit(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
+    let Some(limit) = readings.cpu_limit else {
+        return line("CPU limit", DoctorGrade::Good, "none", "no control group throttles the generator");
+    };
+    let found = format!("{} cores", units::number(limit));
+    let raise = "raise cpu.max (docker run --cpus, resources.limits.cpu), or remove it";
+    match asked.rate {
+        Some(asked) if asked > limit * CORE_RATE_MAX => {
+            line("CPU limit", DoctorGrade::TooLittle, found, format!("{} are more than so many cores can make", rate(asked)))
+                .raised_by(raise)
+        }
+        _ if limit < f64::from(readings.cores.1) => line(
+            "CPU limit",
+            DoctorGrade::Note,
+            found,
+            format!("with a worker on each of {} cores the control group is held still again and again", readings.cores.1),
+        )
+        .raised_by(format!("--workers {}; or {raise}", (limit.floor() as u64).max(1))),
+        _ => line("CPU limit", DoctorGrade::Good, found, "not below the cores that may be used"),
+    }
+}
+
+fn memory_left(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
+    let left = [readings.memory, readings.memory_limit].into_iter().flatten().min()?;
+    let of_group = readings.memory_limit.is_some_and(|limit| readings.memory.is_none_or(|machine| limit < machine));
+    let found = format!("{} free{}", memory(left), if of_group { " in the control group" } else { "" });
+    let room = left.saturating_sub(MEMORY_BASE) / MEMORY_PER_USER;
+    let means = format!("room for some {} users with their connections", count(room));
+    let needed = users(asked).unwrap_or(0);
+    if needed <= room {
+        return Some(line("memory", DoctorGrade::Good, found, means));
+    }
+    let raise = if of_group { "raise memory.max (docker run --memory, resources.limits.memory)" } else { "use a larger machine" };
+    Some(line("memory", DoctorGrade::TooLittle, found, format!("{means}; {}", of_users(asked, needed))).raised_by(raise))
+}
+
+fn clock(readings: &MachineReadings) -> Option<DoctorLine> {
+    let source = readings.clock_source.clone()?;
+    if FAST_CLOCKS.contains(&&*source) {
+        return Some(line("clock", DoctorGrade::Good, source, "read without a system call"));
+    }
+    let means = "every look at it is a system call or an access to a device: each request costs more, and its times are coarser";
+    let raise = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    Some(line("clock", DoctorGrade::Note, source, means).raised_by(raise))
+}
+
+fn governor(readings: &MachineReadings) -> DoctorLine {
+    let found = readings.governors.join(", ");
+    if readings.governors.is_empty() {
+        return line("governor", DoctorGrade::Good, "none", "the clock rate is not this system's to change");
+    }
+    if readings.governors.iter().all(|governor| governor == "performance") {
+        return line("governor", DoctorGrade::Good, found, "the clock rate does not follow the load");
+    }
+    let means = "the clock rate follows the load: at a low rate the generator, and a target on this machine, are slower than at a high one";
+    line("governor", DoctorGrade::Note, found, means).raised_by("cpupower frequency-set -g performance")
+}
+
+fn steal(readings: &MachineReadings) -> Option<DoctorLine> {
+    let stolen = readings.stolen?;
+    let found = share(stolen);
+    if stolen <= STOLEN_MAX {
+        return Some(line("steal", DoctorGrade::Good, found, "the hypervisor leaves the cores to this machine"));
+    }
+    let means = "the hypervisor takes cores away: times are measured too long, and the run may be SUSPECT or INVALID";
+    Some(line("steal", DoctorGrade::Note, found, means).raised_by("use a machine that is not shared, or another hour"))
+}
+
+fn busy(readings: &MachineReadings) -> Option<DoctorLine> {
+    let busy = readings.busy?;
+    let found = format!("{} of all cores", share(busy));
+    if busy <= BUSY_MAX {
+        return Some(line("other load", DoctorGrade::Good, found, "the generator finds free cores"));
+    }
+    let means = "the generator has to wait for its turn, and so has a target on this machine";
+    Some(line("other load", DoctorGrade::Note, found, means).raised_by("top -o %CPU  shows who it is"))
+}
+
+fn names(readings: &MachineReadings) -> DoctorLine {
+    let servers = readings.name_servers.join(", ");
+    let found = if servers.is_empty() { "no name server".to_owned() } else { servers };
+    match &readings.lookup {
+        Some(lookup) => match &lookup.found {
+            Ok(addresses) => {
+                let took = units::seconds(lookup.seconds);
+                let plural = if *addresses == 1 { "address" } else { "addresses" };
+                let means = format!("{} has {addresses} {plural} (found in {took})", lookup.host);
+                line("names", DoctorGrade::Good, found, means)
+            }
+            Err(problem) => line("names", DoctorGrade::TooLittle, found, format!("{} has no address: {problem}", lookup.host))
+                .raised_by("correct /etc/resolv.conf or /etc/hosts, or give `options: { nameServers }`"),
+        },
+        None if readings.name_servers.is_empty() => {
+            line("names", DoctorGrade::Note, found, "only addresses and names of /etc/hosts can be reached")
+                .raised_by("add one to /etc/resolv.conf")
+        }
+        None => line("names", DoctorGrade::Good, found, "asked for the target's name; with a URL, it is looked up here"),
+    }
+}
+
+fn disk(readings: &MachineReadings) -> Option<DoctorLine> {
+    let (folder, free) = readings.disk.as_ref()?;
+    let found = format!("{} free for {folder}", memory(*free));
+    if *free >= DISK_MIN {
+        return Some(line("disk", DoctorGrade::Good, found, "room for runs of hours"));
+    }
+    let means = "a run ends as failed once its second cannot be written";
+    Some(line("disk", DoctorGrade::Note, found, means).raised_by("loadstone runs prune --keep 20; or --runs FOLDER elsewhere"))
+}
+
+fn processes(readings: &MachineReadings) -> DoctorLine {
+    if readings.reads_others {
+        return line("/proc", DoctorGrade::Good, "all processes", "observe.process sees descriptors, sockets and I/O of any of them");
+    }
+    let means = "observe.process sees CPU and memory of all processes, descriptors, sockets and I/O only of your own";
+    line("/proc", DoctorGrade::Note, "own processes", means)
+        .raised_by("run as the target's user or as root, or setcap cap_sys_ptrace+ep $(command -v loadstone)")
+}
+
+fn perf(readings: &MachineReadings) -> Option<DoctorLine> {
+    let level = readings.perf_paranoid?;
+    let found = format!("perf_event_paranoid {level}");
+    // Documentation/admin-guide/sysctl/kernel.rst: above 2 (Debian), and at 2 for the kernel, only with CAP_PERFMON.
+    if level <= 1 || readings.reads_others {
+        return Some(line("profilers", DoctorGrade::Good, found, "perf may look at a system beside a run"));
+    }
+    let means = "Loadstone needs none of it; a profiler beside a run sees no kernel, or nothing at all";
+    Some(line("profilers", DoctorGrade::Good, found, means).raised_by("sysctl -w kernel.perf_event_paranoid=1"))
+}
+
+#[cfg(test)]
+#[path = "checks_tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+use super::super::readings::Lookup;
+use super::*;
+
+/// A machine that carries whatever a desk asks of it.
+fn machine() -> MachineReadings {
+    MachineReadings {
+        descriptors: 524_288,
+        ports: Some((32_768, 60_999)),
+        port_reuse: Some(2),
+        tracked: None,
+        cores: (4, 4),
+        cpu_limit: None,
+        memory: Some(8 << 30),
+        memory_limit: None,
+        clock_source: Some("tsc".to_owned()),
+        governors: Vec::new(),
+        stolen: Some(0.001),
+        busy: Some(0.02),
+        name_servers: vec!["10.0.0.53".to_owned()],
+        lookup: None,
+        disk: Some(("runs".to_owned(), 20 << 30)),
+        reads_others: true,
+        perf_paranoid: Some(2),
+    }
+}
+
+const NOTHING: AskedLoad = AskedLoad { rate: None, users: None };
+
+fn users_of(count: u64) -> AskedLoad {
+    AskedLoad { users: Some(count), ..NOTHING }
+}
+
+fn rate_of(rate: f64) -> AskedLoad {
+    AskedLoad { rate: Some(rate), ..NOTHING }
+}
+
+/// The line of this name, and its grade.
+#[track_caller]
+fn found(readings: &MachineReadings, asked: AskedLoad, name: &str) -> (DoctorGrade, String) {
+    let lines = examine(readings, asked);
+    let line = lines.iter().find(|line| line.name == name).unwrap_or_else(|| panic!("{name} among {lines:?}"));
+    let raise = line.raise.as_ref().map(|raise| format!(" -> {raise}")).unwrap_or_default();
+    assert!(line.grade == DoctorGrade::Good || line.raise.is_some(), "what is in the way says how it goes away: {line:?}");
+    (line.grade, format!("{}; {}{raise}", line.found, line.means))
+}
+
+#[track_caller]
+fn check(readings: &MachineReadings, asked: AskedLoad, name: &str, grade: DoctorGrade, said: &str) {
+    let (got, text) = found(readings, asked, name);
+    assert_eq!(got, grade, "{text}");
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
+fn a_good_machine_has_nothing_in_the_way_of_a_small_load() {
+    for asked in [NOTHING, users_of(1_000), rate_of(400.0)] {
+        let lines = examine(&machine(), asked);
+        assert!(lines.iter().all(|line| line.grade == DoctorGrade::Good), "{lines:?}");
+    }
+}
+
+#[test]
+fn connections_need_descriptors_and_ports() {
+    use DoctorGrade::{Good, Note, TooLittle};
+    let small = MachineReadings { descriptors: 1_024, cores: (2, 2), ..machine() };
+    check(&small, users_of(1_848), "descriptors", Good, "room for 1,848 connections");
+    check(&small, users_of(2_000), "descriptors", TooLittle, "ulimit -n 1100");
+    check(&small, rate_of(5_000.0), "descriptors", TooLittle, "keep 5,000 users waiting if each takes a second");
+    check(&machine(), users_of(28_232), "ports", Good, "28,232");
+    check(&machine(), users_of(28_233), "ports", TooLittle, "ip_local_port_range");
+    // 28,232 ports, each held for a minute.
+    check(&machine(), rate_of(470.0), "ports", Good, "");
+    check(&machine(), rate_of(471.0), "ports", Note, "tcp_tw_reuse");
+    check(&MachineReadings { port_reuse: Some(1), ..machine() }, rate_of(471.0), "ports", Good, "");
+    let tracking = MachineReadings { tracked: Some((200, 65_536)), ..machine() };
+    check(&tracking, users_of(65_336), "conntrack", Good, "65,336 more");
+    check(&tracking, users_of(70_000), "conntrack", TooLittle, "nf_conntrack_max=131072");
+}
+
+#[test]
+fn a_rate_needs_cores_that_it_may_use() {
+    use DoctorGrade::{Good, Note, TooLittle};
+    check(&machine(), rate_of(80_000.0), "cores", Good, "");
+    check(&machine(), rate_of(80_001.0), "cores", Note, "see what validity says");
+    check(&machine(), rate_of(400_001.0), "cores", TooLittle, "larger machine");
+    check(&MachineReadings { cores: (8, 2), ..machine() }, NOTHING, "cores", Note, "taskset");
+    let half = MachineReadings { cpu_limit: Some(1.5), ..machine() };
+    check(&half, NOTHING, "CPU limit", Note, "--workers 1;");
+    check(&half, rate_of(150_001.0), "CPU limit", TooLittle, "cpu.max");
+    check(&MachineReadings { cpu_limit: Some(4.0), ..machine() }, NOTHING, "CPU limit", Good, "");
+}
+
+#[test]
+fn users_need_memory_and_the_group_counts_where_it_has_less() {
+    use DoctorGrade::{Good, TooLittle};
+    let group = MachineReadings { memory_limit: Some(400 << 20), ..machine() };
+    check(&group, users_of(9_600), "memory", Good, "in the control group; room for some 9,600 users");
+    check(&group, users_of(9_601), "memory", TooLittle, "memory.max");
+    let roomy = MachineReadings { memory_limit: Some(16 << 30), memory: Some(400 << 20), ..machine() };
+    check(&roomy, users_of(9_601), "memory", TooLittle, "larger machine");
+}
+
+#[test]
+fn what_spoils_times_is_noted_with_its_remedy() {
+    use DoctorGrade::{Good, Note};
+    check(&MachineReadings { clock_source: Some("hpet".to_owned()), ..machine() }, NOTHING, "clock", Note, "clocksource0");
+    check(&MachineReadings { governors: vec!["performance".to_owned()], ..machine() }, NOTHING, "governor", Good, "");
+    let mixed = vec!["performance".to_owned(), "powersave".to_owned()];
+    check(&MachineReadings { governors: mixed, ..machine() }, NOTHING, "governor", Note, "cpupower");
+    check(&MachineReadings { stolen: Some(0.06), ..machine() }, NOTHING, "steal", Note, "not shared");
+    check(&MachineReadings { busy: Some(0.51), ..machine() }, NOTHING, "other load", Note, "top");
+    check(&MachineReadings { disk: Some(("runs".to_owned(), 1 << 20)), ..machine() }, NOTHING, "disk", Note, "prune");
+    check(&MachineReadings { reads_others: false, ..machine() }, NOTHING, "/proc", Note, "cap_sys_ptrace");
+}
+
+#[test]
+fn a_target_without_an_address_is_in_the_way() {
+    let looked = |found| MachineReadings { lookup: Some(Lookup { host: "shop".to_owned(), found, seconds: 0.002 }), ..machine() };
+    check(&looked(Ok(2)), NOTHING, "names", DoctorGrade::Good, "shop has 2 addresses (found in 2.00 ms)");
+    check(&looked(Err("unknown".to_owned())), NOTHING, "names", DoctorGrade::TooLittle, "shop has no address: unknown");
+    check(&MachineReadings { name_servers: Vec::new(), ..machine() }, NOTHING, "names", DoctorGrade::Note, "resolv.conf");
+}
+
+#[test]
+fn what_could_not_be_read_is_left_out() {
+    let dark = MachineReadings { descriptors: 1_024, cores: (1, 1), ..MachineReadings::default() };
+    let names: Vec<&str> = examine(&dark, NOTHING).iter().map(|line| line.name).collect();
+    assert_eq!(names, ["descriptors", "cores", "CPU limit", "governor", "names", "/proc"]);
+}

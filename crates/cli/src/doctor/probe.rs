@@ -1,0 +1,195 @@
+//! Reads the machine. Nothing is changed, and nobody is asked but the kernel and the resolver.
+
+use std::collections::BTreeSet;
+use std::net::ToSocketAddrs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metrics::clock::Monotonic;
+use rustix::process::{Resource, getrlimit, getuid};
+use url::Url;
+
+use super::readings::{Lookup, MachineReadings};
+
+const CGROUPS: &str = "/sys/fs/cgroup";
+/// How long the machine is watched for what others take of it.
+const WATCHED: Duration = Duration::from_millis(500);
+/// CAP_SYS_PTRACE (linux/capability.h).
+const CAP_SYS_PTRACE: u32 = 19;
+
+/// `target`: whose name is looked up. `runs`: the folder of run directories.
+pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings {
+    let (stolen, busy) = watched().unzip();
+    let limit = getrlimit(Resource::Nofile);
+    let (cpu_limit, memory_limit) = group_limits();
+    MachineReadings {
+        descriptors: limit.maximum.or(limit.current).unwrap_or(u64::MAX),
+        ports: pair("/proc/sys/net/ipv4/ip_local_port_range")
+            .and_then(|(first, last)| Some((first.try_into().ok()?, last.try_into().ok()?))),
+        port_reuse: number("/proc/sys/net/ipv4/tcp_tw_reuse"),
+        tracked: number("/proc/sys/net/netfilter/nf_conntrack_count").zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
+        cores: (machine_cores(), session::cores()),
+        cpu_limit,
+        memory: text("/proc/meminfo").and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:").map(str::to_owned))?;
+            Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+        }),
+        memory_limit,
+        clock_source: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        governors: governors(),
+        stolen,
+        busy,
+        name_servers: name_servers(&text("/etc/resolv.conf").unwrap_or_default()),
+        lookup: target.and_then(look_up),
+        disk: disk(runs),
+        reads_others: getuid().is_root() || text("/proc/self/status").is_some_and(|status| has_capability(&status, CAP_SYS_PTRACE)),
+        perf_paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
+    }
+}
+
+/// Without the space around it; `None` where it cannot be read.
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
+    text(path)?.parse().ok()
+}
+
+fn pair(path: &str) -> Option<(u64, u64)> {
+    let text = text(path)?;
+    let mut parts = text.split_whitespace().map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+fn machine_cores() -> u32 {
+    let stat = text("/proc/stat").unwrap_or_default();
+    let is_core = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    (stat.lines().filter(is_core).count() as u32).max(1)
+}
+
+/// Of the control group of this process and those around it, the least that has a limit: cores, and bytes that are left. Version 2, and version 1
+/// with a folder for each controller.
+fn group_limits() -> (Option<f64>, Option<u64>) {
+    let own = text("/proc/self/cgroup").unwrap_or_default();
+    let below = |mount: &str, path: Option<&str>| {
+        let root = Path::new(CGROUPS).join(mount);
+        let group = root.join(path.unwrap_or_default().trim_start_matches('/'));
+        group.ancestors().take_while(|group| group.starts_with(&root)).map(Path::to_path_buf).collect::<Vec<_>>()
+    };
+    let unified = own.lines().find_map(|line| line.strip_prefix("0::"));
+    let quotas = below("", unified).into_iter().filter_map(|group| cores_of_quota(&text(group.join("cpu.max"))?));
+    let quotas = quotas.chain(below("cpu", controller(&own, "cpu")).into_iter().filter_map(|group| {
+        // Negative: none.
+        let quota = number::<f64>(group.join("cpu.cfs_quota_us")).filter(|quota| *quota > 0.0)?;
+        Some(quota / number::<f64>(group.join("cpu.cfs_period_us"))?)
+    }));
+    let left = |group: PathBuf, most: &str, now: &str| -> Option<u64> {
+        Some(number::<u64>(group.join(most))?.saturating_sub(number(group.join(now))?))
+    };
+    let memory = below("", unified).into_iter().filter_map(|group| left(group, "memory.max", "memory.current"));
+    let first = below("memory", controller(&own, "memory")).into_iter();
+    let memory = memory.chain(first.filter_map(|group| left(group, "memory.limit_in_bytes", "memory.usage_in_bytes")));
+    (quotas.reduce(f64::min), memory.min())
+}
+
+/// Of `/proc/PID/cgroup`: the path under a controller of version 1.
+fn controller<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|controller| controller == name).then_some(path)
+    })
+}
+
+/// `150000 100000`, or `max 100000`.
+fn cores_of_quota(text: &str) -> Option<f64> {
+    let (quota, period) = text.split_once(' ')?;
+    Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
+}
+
+fn governors() -> Vec<String> {
+    let cores = std::fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
+    let all: BTreeSet<String> = cores.filter_map(|core| text(core.path().join("cpufreq/scaling_governor"))).collect();
+    all.into_iter().collect()
+}
+
+/// Shares of the machine's time that the hypervisor took, and that was used, while nothing was done here.
+fn watched() -> Option<(f64, f64)> {
+    let before = Ticks::of(&text("/proc/stat")?)?;
+    std::thread::sleep(WATCHED);
+    Ticks::of(&text("/proc/stat")?)?.since(&before)
+}
+
+/// Of `/proc/stat`, all cores together.
+struct Ticks {
+    all: u64,
+    idle: u64,
+    stolen: u64,
+}
+
+impl Ticks {
+    fn of(stat: &str) -> Option<Self> {
+        // user nice system idle iowait irq softirq steal; guests are counted in user.
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|ticks| ticks.parse().ok()).collect();
+        (ticks.len() == 8).then(|| Self { all: ticks.iter().sum(), idle: ticks[3] + ticks[4], stolen: ticks[7] })
+    }
+
+    fn since(&self, before: &Self) -> Option<(f64, f64)> {
+        let all = self.all.checked_sub(before.all).filter(|ticks| *ticks > 0)? as f64;
+        let (idle, stolen) = (self.idle.saturating_sub(before.idle) as f64, self.stolen.saturating_sub(before.stolen) as f64);
+        Some((stolen / all, ((all - idle - stolen) / all).max(0.0)))
+    }
+}
+
+fn name_servers(resolv: &str) -> Vec<String> {
+    resolv.lines().filter_map(|line| line.trim().strip_prefix("nameserver")).map(|rest| rest.trim().to_owned()).collect()
+}
+
+fn look_up(target: &Url) -> Option<Lookup> {
+    let (host, port) = (target.host_str()?, target.port_or_known_default().unwrap_or(80));
+    let clock = Monotonic::start();
+    let found = (host.trim_matches(['[', ']']), port).to_socket_addrs();
+    let found =
+        found.map(|addresses| addresses.map(|address| address.ip()).collect::<BTreeSet<_>>().len()).map_err(|error| error.to_string());
+    Some(Lookup { host: host.to_owned(), found, seconds: clock.now() as f64 / 1e9 })
+}
+
+/// Of the nearest folder that exists.
+fn disk(runs: &Path) -> Option<(String, u64)> {
+    let absolute = std::path::absolute(runs).ok()?;
+    let existing = absolute.ancestors().find(|folder| folder.exists())?;
+    let room = rustix::fs::statvfs(existing).ok()?;
+    Some((runs.display().to_string(), room.f_bavail * room.f_frsize))
+}
+
+/// Of `/proc/PID/status`: an effective capability.
+fn has_capability(status: &str, capability: u32) -> bool {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set >> capability & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_kernel_are_read() {
+        assert_eq!(cores_of_quota("150000 100000"), Some(1.5));
+        assert_eq!(cores_of_quota("max 100000"), None);
+        assert_eq!(controller("4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/x\n", "cpu"), Some("/a/b"));
+        assert_eq!(controller("0::/x\n", "cpu"), None);
+        assert_eq!(name_servers("# mine\nsearch x\nnameserver 10.0.0.1\n nameserver ::1\n"), ["10.0.0.1", "::1"]);
+        assert!(has_capability("Name:\tx\nCapEff:\t0000000000080000\n", CAP_SYS_PTRACE));
+        assert!(!has_capability("CapEff:\t00000000fff7ffff\n", CAP_SYS_PTRACE));
+    }
+
+    #[test]
+    fn a_moment_is_what_lies_between_two_readings() {
+        let at = |line: &str| Ticks::of(&format!("cpu  {line}\ncpu0 1 2 3\n")).unwrap();
+        let (stolen, busy) = at("20 0 20 140 20 0 0 100 7 7").since(&at("10 0 10 100 10 0 0 70 7 7")).unwrap();
+        // 100 ticks: 20 used, 50 idle, 30 stolen.
+        assert!((stolen - 0.3).abs() < 1e-9 && (busy - 0.2).abs() < 1e-9, "{stolen} {busy}");
+        assert!(at("1 0 0 0 0 0 0 0").since(&at("1 0 0 0 0 0 0 0")).is_none());
+    }
+}
