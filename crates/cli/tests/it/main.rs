@@ -30,6 +30,7 @@ mod systems;
 mod tables;
 mod tls;
 mod traces;
+mod tutorial;
 mod ui;
 mod url;
 mod workers;
