@@ -1,29 +1,66 @@
 //! A load under way, as its coordinator sees it: which leaves run, what they reported, and when all is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
-use metrics::{Nanos, Snapshot};
+use metrics::clock::{Clock, Monotonic};
+use metrics::{AgentSlice, Mark, MarkKind, Nanos, Snapshot};
 use plan::TestPlan;
 use tokio::sync::mpsc;
 
+use crate::agent_messages::AgentCommand;
 use crate::assembly::SnapshotAssembly;
 use crate::control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
-use crate::messages::{CoordinatorInput, LeafShared, WorkerCommand, WorkerReport};
+use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, WorkerCommand, WorkerReport};
 use crate::tree::LoadTree;
 
-/// Time between telling the workers and the instant at which a leaf begins, so that all begin together.
+/// Time between telling the threads of this process and the instant at which a leaf begins, so that all begin together.
 const LEAD_NS: Nanos = 2_000_000;
+
+/// How one of those who make the load is told.
+pub(crate) enum Post {
+    Worker(mpsc::Sender<WorkerCommand>),
+    Agent(Box<dyn Fn(AgentCommand)>),
+}
+
+impl Post {
+    fn tell(&self, command: &WorkerCommand) {
+        match self {
+            // A worker that is gone has said so, or will.
+            Post::Worker(worker) => _ = worker.blocking_send(command.clone()),
+            Post::Agent(tell) => tell(command.into()),
+        }
+    }
+}
+
+/// The load's time, and how long what is said takes to arrive.
+pub(crate) struct Pacing {
+    pub(crate) clock: Clock,
+    pub(crate) lead_ns: Nanos,
+}
+
+impl Pacing {
+    pub(crate) fn of_threads() -> Self {
+        Self::of_agents(LEAD_NS)
+    }
+
+    pub(crate) fn of_agents(lead_ns: Nanos) -> Self {
+        Self { clock: Clock::real(Monotonic::start()), lead_ns }
+    }
+}
 
 /// Walks the load tree, tells the workers what begins when, and hands on what they measured.
 pub(crate) struct ActiveLoad<'a> {
     tree: LoadTree,
     /// Its zero is the run's, once every worker is ready.
-    monotonic: Monotonic,
-    workers: Vec<mpsc::Sender<WorkerCommand>>,
+    clock: Clock,
+    lead_ns: Nanos,
+    workers: Vec<Post>,
+    /// Those that are ready, until the load has begun.
+    ready: BTreeSet<usize>,
+    has_begun: bool,
     on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
     snapshots: SnapshotAssembly,
     /// Leaves that prepare what comes after them, and the scenario of each.
@@ -34,9 +71,14 @@ pub(crate) struct ActiveLoad<'a> {
     tear_down: Option<u32>,
     tearing_down: bool,
     /// Per leaf: workers that have not yet ended it.
-    running: BTreeMap<u32, usize>,
+    running: BTreeMap<u32, BTreeSet<usize>>,
     /// Workers that have ended.
-    done: usize,
+    done: BTreeSet<usize>,
+    /// Of these, agents that were lost.
+    lost: BTreeSet<usize>,
+    /// What happened beside the snapshots, for the next of them.
+    marks: Vec<Mark>,
+    newly_lost: Vec<AgentSlice>,
     /// The workers were told to end.
     finishing: bool,
     /// The run is to go on after its load.
@@ -50,13 +92,17 @@ pub(crate) struct ActiveLoad<'a> {
 impl<'a> ActiveLoad<'a> {
     pub(crate) fn new(
         plan: &TestPlan,
-        workers: Vec<mpsc::Sender<WorkerCommand>>,
+        workers: Vec<Post>,
+        pacing: Pacing,
         lingers: bool,
         on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
     ) -> Self {
         Self {
             tree: LoadTree::new(&plan.load),
-            monotonic: Monotonic::start(),
+            clock: pacing.clock,
+            lead_ns: pacing.lead_ns,
+            ready: BTreeSet::new(),
+            has_begun: false,
             snapshots: SnapshotAssembly::new(workers.len(), plan.options.series_max),
             workers,
             on_event,
@@ -65,7 +111,10 @@ impl<'a> ActiveLoad<'a> {
             tear_down: plan.tear_down.as_ref().map(|_| plan.load.leaves().len() as u32),
             tearing_down: false,
             running: BTreeMap::new(),
-            done: 0,
+            done: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            marks: Vec::new(),
+            newly_lost: Vec::new(),
             finishing: false,
             lingers,
             lingering: false,
@@ -76,17 +125,46 @@ impl<'a> ActiveLoad<'a> {
 
     /// Runs the load to its end, on what its workers report and others ask for.
     pub(crate) fn run(mut self, inputs: &Receiver<CoordinatorInput>) -> LoadEnding {
-        if self.prepare(inputs) {
-            self.monotonic = Monotonic::start();
-            self.event(LoadEvent::Ready { zero: self.monotonic });
-            self.tell(&WorkerCommand::Start { zero: self.monotonic });
-            let first = self.tree.begin();
-            self.begin_leaves(first);
-        } else {
-            self.tear_down = None;
-            self.finish();
+        while !self.is_over() {
+            match inputs.recv_timeout(Duration::from_millis(500)) {
+                Ok(input) => self.take(input),
+                Err(RecvTimeoutError::Timeout) => self.look_for_late(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
-        self.listen(inputs);
+        self.end()
+    }
+
+    /// Every worker has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.done.len() >= self.workers.len()
+    }
+
+    pub(crate) fn take(&mut self, input: CoordinatorInput) {
+        match input {
+            CoordinatorInput::Report { from, report } => self.report(from, report),
+            CoordinatorInput::Control(control) if self.has_begun => self.control(control),
+            CoordinatorInput::Control(LoadControl::Stop(reason) | LoadControl::Halt(reason)) => {
+                self.reason.get_or_insert(reason);
+                self.give_up();
+            }
+            // Before there is any load, there is nothing to scale or to release. Commands are an agent's.
+            CoordinatorInput::Control(_) | CoordinatorInput::Command(_) => {}
+        }
+    }
+
+    /// Hands on the seconds for which a worker was silent too long.
+    pub(crate) fn look_for_late(&mut self) {
+        while let Some(snapshot) = self.snapshots.take_late(self.clock.now()) {
+            self.second(snapshot, false);
+        }
+    }
+
+    /// Hands on what is left, when all is over.
+    pub(crate) fn end(mut self) -> LoadEnding {
+        while let Some((snapshot, is_last)) = self.snapshots.take_rest() {
+            self.second(snapshot, is_last);
+        }
         match (self.broke, self.reason) {
             (Some(error), _) => LoadEnding::Broke(error),
             (None, Some(reason)) => LoadEnding::Stopped(reason),
@@ -94,46 +172,36 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    /// Waits until every worker is ready. Returns whether the load can begin.
-    fn prepare(&mut self, inputs: &Receiver<CoordinatorInput>) -> bool {
-        let mut ready = 0;
-        while ready < self.workers.len() && self.broke.is_none() && self.reason.is_none() {
-            match inputs.recv() {
-                Ok(CoordinatorInput::Report(WorkerReport::Ready)) => ready += 1,
-                Ok(CoordinatorInput::Report(WorkerReport::Broke(error))) => {
-                    self.done += 1;
-                    self.broke = Some(error);
-                }
-                Ok(CoordinatorInput::Control(LoadControl::Stop(reason) | LoadControl::Halt(reason))) => self.reason = Some(reason),
-                Ok(_) => {}
-                Err(_) => return false,
-            }
+    /// Begins the load once every worker is ready that has not been lost.
+    fn begin_when_ready(&mut self) {
+        let is_ready = self.ready.union(&self.lost).count() >= self.workers.len();
+        if self.has_begun || !is_ready || self.broke.is_some() || self.reason.is_some() {
+            return;
         }
-        self.broke.is_none() && self.reason.is_none()
+        self.has_begun = true;
+        let zero = Monotonic::start();
+        self.clock.begin(zero);
+        self.event(LoadEvent::Ready { zero });
+        self.tell(&WorkerCommand::Start { zero });
+        let first = self.tree.begin();
+        self.begin_leaves(first);
     }
 
-    fn listen(&mut self, inputs: &Receiver<CoordinatorInput>) {
-        while self.done < self.workers.len() {
-            match inputs.recv_timeout(Duration::from_millis(500)) {
-                Ok(CoordinatorInput::Report(report)) => self.report(report),
-                Ok(CoordinatorInput::Control(control)) => self.control(control),
-                Err(RecvTimeoutError::Timeout) => {
-                    while let Some(snapshot) = self.snapshots.take_late(self.monotonic.now()) {
-                        self.event(LoadEvent::Snapshot(snapshot));
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        while let Some((snapshot, is_last)) = self.snapshots.take_rest() {
-            self.event(if is_last { LoadEvent::LastSnapshot(snapshot) } else { LoadEvent::Snapshot(snapshot) });
-        }
+    /// No load begins.
+    fn give_up(&mut self) {
+        self.tear_down = None;
+        self.finish();
+    }
+
+    fn second(&mut self, mut snapshot: Box<Snapshot>, is_last: bool) {
+        snapshot.marks.append(&mut self.marks);
+        snapshot.agents.append(&mut self.newly_lost);
+        self.event(if is_last { LoadEvent::LastSnapshot(snapshot) } else { LoadEvent::Snapshot(snapshot) });
     }
 
     fn tell(&self, command: &WorkerCommand) {
-        for worker in &self.workers {
-            // A worker that is gone has said so, or will.
-            let _ = worker.blocking_send(command.clone());
+        for (_, worker) in self.workers.iter().enumerate().filter(|(number, _)| !self.done.contains(number)) {
+            worker.tell(command);
         }
     }
 
@@ -144,11 +212,11 @@ impl<'a> ActiveLoad<'a> {
     }
 
     fn begin_leaves(&mut self, leaves: Vec<u32>) {
-        let now = self.monotonic.now() + LEAD_NS;
+        let now = self.clock.now() + self.lead_ns;
         for leaf in leaves {
             let at = now + self.start_after_ns.get(leaf as usize).copied().unwrap_or(0);
-            self.running.insert(leaf, self.workers.len());
-            let shared = Arc::new(LeafShared::new(self.workers.len()));
+            self.running.insert(leaf, (0..self.workers.len()).filter(|worker| !self.done.contains(worker)).collect());
+            let shared = Arc::new(LeafShared::new(self.workers.len(), IterationNumbers::all()));
             self.tell(&WorkerCommand::Begin { leaf, at, shared });
             self.event(LoadEvent::LeafBegan { leaf, at });
         }
@@ -161,7 +229,7 @@ impl<'a> ActiveLoad<'a> {
         }
         if self.lingers && self.reason.is_none() && self.broke.is_none() {
             self.lingering = true;
-            let at = self.monotonic.now();
+            let at = self.clock.now();
             self.event(LoadEvent::LoadEnded { at });
         } else {
             self.finish();
@@ -182,44 +250,80 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    fn report(&mut self, report: WorkerReport) {
+    fn report(&mut self, from: usize, report: WorkerReport) {
+        // Of an agent that was given up: its part was told as missing.
+        if self.lost.contains(&from) {
+            return;
+        }
         match report {
-            // Of a worker that was not waited for, as another broke.
-            WorkerReport::Ready => {}
-            WorkerReport::Snapshot(snapshot) => self.add(*snapshot),
-            WorkerReport::LeafEnded { leaf, threw } => self.leaf_ended(leaf, threw),
-            WorkerReport::Done => self.done += 1,
-            WorkerReport::Broke(error) => {
-                self.done += 1;
-                self.broke.get_or_insert(error);
-                self.running.clear();
-                self.tree.stop();
-                self.finish();
+            WorkerReport::Ready => {
+                self.ready.insert(from);
+                self.begin_when_ready();
             }
+            WorkerReport::Snapshot(snapshot) => self.add(from, *snapshot),
+            WorkerReport::LeafEnded { leaf, threw } => self.leaf_ended(from, leaf, threw),
+            WorkerReport::Done => _ = self.done.insert(from),
+            WorkerReport::Broke(error) => {
+                self.done.insert(from);
+                self.break_off(error);
+            }
+            WorkerReport::Lost(why) => self.lose(from, why),
         }
     }
 
-    fn add(&mut self, snapshot: Snapshot) {
-        self.snapshots.add(snapshot);
+    fn break_off(&mut self, error: WorkerError) {
+        self.broke.get_or_insert(error);
+        if self.has_begun {
+            self.running.clear();
+            self.tree.stop();
+            self.finish();
+        } else {
+            self.give_up();
+        }
+    }
+
+    /// The load goes on with the agents that are left.
+    fn lose(&mut self, agent: usize, why: String) {
+        self.lost.insert(agent);
+        self.done.insert(agent);
+        self.snapshots.lose(agent);
+        if self.lost.len() == self.workers.len() {
+            return self.break_off(WorkerError::Agent(why));
+        }
+        self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text: why });
+        self.newly_lost.push(AgentSlice { agent: agent as u32, lost: true, ..AgentSlice::default() });
+        self.hand_on();
+        self.begin_when_ready();
+        for leaf in self.running.keys().copied().collect::<Vec<_>>() {
+            self.leaf_ended(agent, leaf, false);
+        }
+    }
+
+    fn add(&mut self, from: usize, snapshot: Snapshot) {
+        self.snapshots.add(from, snapshot);
+        self.hand_on();
+    }
+
+    fn hand_on(&mut self) {
         // Once the end is near, snapshots are kept back: the last one is to be known as such.
         while !self.finishing
             && let Some(snapshot) = self.snapshots.take_complete()
         {
-            self.event(LoadEvent::Snapshot(snapshot));
+            self.second(snapshot, false);
         }
     }
 
-    fn leaf_ended(&mut self, leaf: u32, threw: bool) {
+    fn leaf_ended(&mut self, from: usize, leaf: u32, threw: bool) {
         if threw && let Some(scenario) = self.set_ups.remove(&leaf) {
             self.control(LoadControl::Stop(StopReason::SetUp(scenario)));
         }
         let Some(left) = self.running.get_mut(&leaf) else { return };
-        *left -= 1;
-        if *left > 0 {
+        left.remove(&from);
+        if !left.is_empty() {
             return;
         }
         self.running.remove(&leaf);
-        let at = self.monotonic.now();
+        let at = self.clock.now();
         self.event(LoadEvent::LeafEnded { leaf, at });
         let next = self.tree.ended(leaf);
         self.begin_leaves(next);
@@ -252,7 +356,7 @@ impl<'a> ActiveLoad<'a> {
                 self.tell(&WorkerCommand::Halt);
             }
             LoadControl::Scale(factor) => {
-                let at = self.monotonic.now() + LEAD_NS;
+                let at = self.clock.now() + self.lead_ns;
                 self.tell(&WorkerCommand::Scale { at, factor });
             }
         }

@@ -1,6 +1,6 @@
 //! Merges the workers' snapshots of the same second, and hands them on in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metrics::{Mark, MarkKind, Nanos, Snapshot};
 
@@ -10,60 +10,90 @@ use crate::series_bound::SeriesBound;
 /// A snapshot is handed on without a worker's part when that part is this late.
 const LATE_NS: Nanos = 3 * SNAPSHOT_NS;
 
-/// Snapshots that do not yet have every worker's part.
+/// Snapshots that do not yet have every worker's part. A "worker" is whoever sends parts: an agent of a fleet, too.
 pub(crate) struct SnapshotAssembly {
-    workers: usize,
-    /// By number: what has come so far, and from how many workers.
-    partial: BTreeMap<u32, (Snapshot, usize)>,
+    workers: BTreeSet<usize>,
+    whole: usize,
+    /// By number: what has come so far, and from which workers.
+    partial: BTreeMap<u32, (Snapshot, BTreeSet<usize>)>,
+    /// The first second that was not handed on yet.
+    next: u32,
+    /// Parts of seconds that were.
+    late: Option<Snapshot>,
     series: SeriesBound,
 }
 
 impl SnapshotAssembly {
     pub(crate) fn new(workers: usize, series_max: u32) -> Self {
-        Self { workers, partial: BTreeMap::new(), series: SeriesBound::new(series_max) }
+        let series = SeriesBound::new(series_max);
+        Self { workers: (0..workers).collect(), whole: workers, partial: BTreeMap::new(), next: 0, late: None, series }
     }
 
-    /// Adds one worker's part of a second.
-    pub(crate) fn add(&mut self, snapshot: Snapshot) {
+    /// Adds one worker's part of a second. Where that second was handed on without it, the part is counted in the next one that is: late, but
+    /// neither lost nor counted twice.
+    pub(crate) fn add(&mut self, worker: usize, mut snapshot: Snapshot) {
+        if snapshot.slice < self.next {
+            let text = format!("a part of second {} came late and is counted here", snapshot.slice);
+            snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
+            match &mut self.late {
+                Some(late) => late.merge(snapshot),
+                None => self.late = Some(snapshot),
+            }
+            return;
+        }
         match self.partial.get_mut(&snapshot.slice) {
-            Some((merged, workers)) => {
+            Some((merged, from)) => {
                 merged.merge(snapshot);
-                *workers += 1;
+                from.insert(worker);
             }
             None => {
-                self.partial.insert(snapshot.slice, (snapshot, 1));
+                self.partial.insert(snapshot.slice, (snapshot, BTreeSet::from([worker])));
             }
         }
     }
 
+    /// No more parts will come from this worker; seconds are complete without it.
+    pub(crate) fn lose(&mut self, worker: usize) {
+        self.workers.remove(&worker);
+    }
+
     /// The oldest snapshot, where it has every worker's part.
     pub(crate) fn take_complete(&mut self) -> Option<Box<Snapshot>> {
-        let entry = self.partial.first_entry().filter(|entry| entry.get().1 >= self.workers)?;
+        let entry = self.partial.first_entry().filter(|entry| entry.get().1.is_superset(&self.workers))?;
         let (snapshot, _) = entry.remove();
-        Some(self.bounded(snapshot))
+        Some(self.handed_on(snapshot))
     }
 
     /// The oldest snapshot, where a worker's part of it is overdue: one stuck worker must not blind the others.
     pub(crate) fn take_late(&mut self, now: Nanos) -> Option<Box<Snapshot>> {
         let entry = self.partial.first_entry().filter(|entry| entry.get().0.end + LATE_NS <= now)?;
-        let (mut snapshot, workers) = entry.remove();
-        let silent = self.workers.saturating_sub(workers);
+        let (mut snapshot, from) = entry.remove();
+        let silent = self.workers.difference(&from).count();
         // None: every part is there, and only the collector was late.
         if silent > 0 {
-            let text = format!("{silent} of {} workers were silent for this second", self.workers);
+            let text = format!("{silent} of {} workers were silent for this second", self.whole);
             snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
         }
-        Some(self.bounded(snapshot))
+        Some(self.handed_on(snapshot))
     }
 
     /// The oldest snapshot, complete or not, and whether it was the last.
     pub(crate) fn take_rest(&mut self) -> Option<(Box<Snapshot>, bool)> {
-        let (_, (snapshot, _)) = self.partial.pop_first()?;
-        Some((self.bounded(snapshot), self.partial.is_empty()))
+        let snapshot = match self.partial.pop_first() {
+            Some((_, (snapshot, _))) => snapshot,
+            // Its time has passed: what is left to tell has none of its own.
+            None => self.late.take().map(|late| Snapshot { slice: self.next, start: late.end, ..late })?,
+        };
+        let snapshot = self.handed_on(snapshot);
+        Some((snapshot, self.partial.is_empty()))
     }
 
-    /// As small as it goes, and with no more series than the run keeps apart.
-    fn bounded(&mut self, mut snapshot: Snapshot) -> Box<Snapshot> {
+    /// With what came late, as small as it goes, and with no more series than the run keeps apart.
+    fn handed_on(&mut self, mut snapshot: Snapshot) -> Box<Snapshot> {
+        self.next = snapshot.slice + 1;
+        if let Some(late) = self.late.take() {
+            snapshot.merge(Snapshot { start: snapshot.start, end: snapshot.end, ..late });
+        }
         self.series.hold(&mut snapshot);
         snapshot.pack();
         Box::new(snapshot)
@@ -85,11 +115,11 @@ mod tests {
     #[test]
     fn snapshots_are_handed_on_in_order_once_every_part_is_there() {
         let mut assembly = SnapshotAssembly::new(2, 10);
-        assembly.add(part(0, 0));
-        assembly.add(part(0, 1));
-        assembly.add(part(1, 1));
+        assembly.add(0, part(0, 0));
+        assembly.add(0, part(0, 1));
+        assembly.add(1, part(1, 1));
         assert!(assembly.take_complete().is_none(), "the second one must not overtake the first");
-        assembly.add(part(1, 0));
+        assembly.add(1, part(1, 0));
         let numbers: Vec<u32> = std::iter::from_fn(|| assembly.take_complete()).map(|snapshot| snapshot.slice).collect();
         assert_eq!(numbers, [0, 1]);
     }
@@ -97,8 +127,8 @@ mod tests {
     #[test]
     fn a_silent_worker_holds_a_snapshot_up_for_three_seconds() {
         let mut assembly = SnapshotAssembly::new(3, 10);
-        assembly.add(part(0, 0));
-        assembly.add(part(2, 0));
+        assembly.add(0, part(0, 0));
+        assembly.add(2, part(2, 0));
         assert!(assembly.take_late(4 * S - 1).is_none());
         let late = assembly.take_late(4 * S).unwrap();
         assert_eq!(late.marks.iter().map(|mark| &*mark.text).collect::<Vec<_>>(), ["1 of 3 workers were silent for this second"]);
@@ -108,8 +138,8 @@ mod tests {
     #[test]
     fn nobody_was_silent_where_only_the_collector_is_late() {
         let mut assembly = SnapshotAssembly::new(2, 10);
-        assembly.add(part(0, 0));
-        assembly.add(part(1, 0));
+        assembly.add(0, part(0, 0));
+        assembly.add(1, part(1, 0));
         assert!(assembly.take_late(9 * S).unwrap().marks.is_empty());
     }
 
@@ -117,10 +147,51 @@ mod tests {
     fn the_last_of_the_rest_is_known_as_such() {
         let mut assembly = SnapshotAssembly::new(2, 10);
         for number in [4, 2, 3] {
-            assembly.add(part(0, number));
+            assembly.add(0, part(0, number));
         }
         let rest: Vec<(u32, bool)> =
             std::iter::from_fn(|| assembly.take_rest()).map(|(snapshot, is_last)| (snapshot.slice, is_last)).collect();
         assert_eq!(rest, [(2, false), (3, false), (4, true)]);
+    }
+
+    fn counted(worker: u32, number: u32, started: u64) -> Snapshot {
+        let mut snapshot = part(worker, number);
+        snapshot.leaves.push(metrics::LeafSlice { started, ..metrics::LeafSlice::default() });
+        snapshot
+    }
+
+    #[test]
+    fn a_part_that_comes_after_its_second_was_handed_on_is_counted_once_in_the_next() {
+        let mut assembly = SnapshotAssembly::new(2, 10);
+        assembly.add(0, counted(0, 0, 1));
+        assert_eq!(assembly.take_late(4 * S).unwrap().leaves[0].started, 1);
+        assembly.add(1, counted(1, 0, 20));
+        assert!(assembly.take_complete().is_none(), "it is no second of its own");
+        assembly.add(0, counted(0, 1, 300));
+        assembly.add(1, counted(1, 1, 4_000));
+        let next = assembly.take_complete().unwrap();
+        assert_eq!((next.slice, next.start, next.end, next.leaves[0].started), (1, S, 2 * S, 4_320));
+        assert_eq!(next.marks[0].text, "a part of second 0 came late and is counted here");
+    }
+
+    #[test]
+    fn a_part_that_comes_after_all_seconds_is_the_rest() {
+        let mut assembly = SnapshotAssembly::new(2, 10);
+        assembly.add(0, counted(0, 0, 1));
+        assembly.take_late(4 * S).unwrap();
+        assembly.add(1, counted(1, 0, 20));
+        let (rest, is_last) = assembly.take_rest().unwrap();
+        assert_eq!((rest.slice, rest.leaves[0].started, is_last), (1, 20, true));
+        assert!(assembly.take_rest().is_none());
+    }
+
+    #[test]
+    fn seconds_are_complete_without_a_worker_that_was_lost_and_keep_what_it_sent() {
+        let mut assembly = SnapshotAssembly::new(2, 10);
+        assembly.add(1, counted(1, 0, 20));
+        assembly.lose(1);
+        assert!(assembly.take_complete().is_none(), "the other's part is still to come");
+        assembly.add(0, counted(0, 0, 1));
+        assert_eq!(assembly.take_complete().unwrap().leaves[0].started, 21);
     }
 }

@@ -3,14 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::Nanos;
 use plan::{ClosedStage, IterationSplit};
 
 use crate::active_leaf::ActiveLeaf;
 use crate::level::UserLevel;
-use crate::messages::LeafShared;
+use crate::messages::{IterationNumbers, LeafShared};
 use crate::tasks::{Spawner, Tasks};
 use crate::user::{UserFactory, VirtualUser};
 
@@ -25,12 +24,11 @@ pub(crate) enum Quota {
 
 impl Quota {
     /// The number of the user's next iteration, from the leaf's; `None` when it may run no more.
-    fn take(&mut self, numbers: &AtomicU64) -> Option<u64> {
+    fn take(&mut self, numbers: &IterationNumbers) -> Option<u64> {
         if let Quota::PerUser(left) = self {
             *left = left.checked_sub(1)?;
         }
-        // Relaxed: the counter orders nothing but itself.
-        let number = numbers.fetch_add(1, Ordering::Relaxed);
+        let number = numbers.take();
         match self {
             Quota::Shared(count) if number >= *count => None,
             _ => Some(number),

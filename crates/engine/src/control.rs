@@ -84,6 +84,9 @@ pub enum WorkerError {
     /// What supplies the virtual users, or a further one of them, could not be made.
     #[error("{0}")]
     Users(UserError),
+    /// An agent could not go on, or no agent is left.
+    #[error("{0}")]
+    Agent(String),
     #[error("worker {worker} panicked ({message}): this is a bug in Loadstone")]
     Panicked { worker: u32, message: String },
 }

@@ -1,20 +1,21 @@
-//! Starts the workers' threads, runs the load over them, and waits for their end.
+//! Runs the load over the workers of this process, or over the agents of a fleet, and waits for their end.
 //!
 //! Read [`Coordinator::run`] first; what happens while the load is under way is in `active_load`.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use metrics::Nanos;
 use plan::TestPlan;
-use tokio::sync::mpsc;
 
-use crate::active_load::ActiveLoad;
-use crate::context::WorkerContext;
-use crate::control::{LoadControl, LoadEnding, LoadEvent, WorkerError};
+use crate::active_load::{ActiveLoad, Pacing, Post};
+use crate::agent_messages::AgentCommand;
+use crate::context::{WorkerContext, WorkerShare};
+use crate::control::{LoadControl, LoadEnding, LoadEvent};
 use crate::descriptors::DescriptorTables;
-use crate::messages::{CoordinatorInput, LoadHandle, WorkerLink};
+use crate::messages::{CoordinatorInput, LoadHandle};
+use crate::threads::Threads;
 use crate::user::UserFactory;
-use crate::worker::{self, WorkerSetup};
 
 /// A run about to start.
 pub struct Coordinator {
@@ -27,7 +28,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// `workers`: one per core that the generator may use.
+    /// `workers`: one per core that the generator may use; over agents, all of theirs.
     pub fn new(plan: Arc<TestPlan>, workers: u32) -> Self {
         let (sender, inputs) = sync_channel(1024);
         let tables = DescriptorTables::OneForAll;
@@ -63,28 +64,30 @@ impl Coordinator {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let Coordinator { plan, workers, inputs, sender, lingers, tables } = self;
-        // All of them before any worker begins, see `descriptors`.
-        let runtimes = match (0..workers).map(|_| worker::runtime()).collect::<Result<Vec<_>, _>>() {
-            Ok(runtimes) => runtimes,
-            Err(source) => return LoadEnding::Broke(WorkerError::Runtime { workers, source }),
-        };
+        let threads = Threads { plan: Arc::clone(&plan), share: WorkerShare::whole(workers), tables };
         std::thread::scope(|scope| {
-            let mut to_workers = Vec::new();
-            for (index, runtime) in (0..workers).zip(runtimes) {
-                let (to_worker, commands) = mpsc::channel(64);
-                to_workers.push(to_worker);
-                let link = WorkerLink::new(sender.clone());
-                let (plan, make_factory) = (&plan, &make_factory);
-                let spawned = std::thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
-                    worker::work(plan, WorkerSetup { index, workers, runtime, tables, commands, link }, make_factory);
-                });
-                if let Err(source) = spawned {
-                    return LoadEnding::Broke(WorkerError::Thread { worker: index, source });
-                }
-            }
+            let to_workers = match threads.start(scope, &sender, &make_factory) {
+                Ok(to_workers) => to_workers,
+                Err(error) => return LoadEnding::Broke(error),
+            };
             drop(sender);
-            ActiveLoad::new(&plan, to_workers, lingers, &mut on_event).run(&inputs)
+            let posts = to_workers.into_iter().map(Post::Worker).collect();
+            ActiveLoad::new(&plan, posts, Pacing::of_threads(), lingers, &mut on_event).run(&inputs)
         })
+    }
+
+    /// Runs the whole load on agents, each of which is told by its own function, and tells by [`LoadHandle::report`](crate::LoadHandle).
+    /// Nothing is called but on this thread. `lead_ns`: time between telling them and what they are told to begin.
+    pub fn run_agents(
+        self,
+        agents: Vec<Box<dyn Fn(AgentCommand)>>,
+        lead_ns: Nanos,
+        mut on_event: impl FnMut(LoadEvent) -> Option<LoadControl>,
+    ) -> LoadEnding {
+        let Coordinator { plan, inputs, sender, lingers, .. } = self;
+        drop(sender);
+        let posts = agents.into_iter().map(Post::Agent).collect();
+        ActiveLoad::new(&plan, posts, Pacing::of_agents(lead_ns), lingers, &mut on_event).run(&inputs)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Read [`VirtualUser`] and [`UserFactory`] first: they are all the engine knows of languages and protocols. Then:
 //!
 //! - [`Coordinator`] starts the workers' threads; `active_load` walks the load tree over them, `assembly` merges their snapshots.
+//! - On an agent of a fleet, [`AgentWorkers`] has its place, and the coordinator leads agents from elsewhere (`agent_messages`).
 //! - `worker` is one thread, driven by `event_loop` in `turns`. `messages` has what it and the coordinator send each other.
 //! - `active_leaf` is one leaf of the tree on one worker; `open` and `closed` dispatch its iterations, and `exchange`
 //!   lets the workers of an open leaf share its maximum of users.
@@ -13,6 +14,8 @@
 
 mod active_leaf;
 mod active_load;
+mod agent_messages;
+mod agent_workers;
 mod arrivals;
 mod assembly;
 mod cgroup;
@@ -33,18 +36,23 @@ mod scheduling;
 mod series_bound;
 mod snapshots;
 mod stages;
+mod stepped_load;
 mod tasks;
+mod threads;
 mod tree;
 mod turns;
 mod user;
 mod wakeup;
 mod worker;
 
+pub use agent_messages::{AgentCommand, AgentReport};
+pub use agent_workers::{AgentCommands, AgentWorkers};
 pub use arrivals::{ArrivalShare, Arrivals, Due};
-pub use context::WorkerContext;
+pub use context::{WorkerContext, WorkerShare};
 pub use control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
 pub use coordinator::Coordinator;
 pub use descriptors::DescriptorTables;
 pub use level::{LevelReading, UserLevel};
 pub use messages::LoadHandle;
+pub use stepped_load::SteppedLoad;
 pub use user::{Arrival, Iteration, IterationEnd, UserError, UserFactory, VirtualUser};

@@ -4,12 +4,13 @@
 //! [`WorkerCommand`] and [`WorkerReport`] first.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use metrics::clock::Monotonic;
 use metrics::{Nanos, Snapshot};
 
+use crate::agent_messages::{AgentCommand, AgentReport};
 use crate::control::{LoadControl, WorkerError};
 use crate::exchange::ArrivalExchange;
 
@@ -33,18 +34,44 @@ pub(crate) enum WorkerCommand {
     Finish,
 }
 
-/// What the workers of one leaf share.
+/// What the workers of one leaf share, in one process.
 #[derive(Debug)]
 pub(crate) struct LeafShared {
-    /// Closed load: number of the next iteration.
-    pub(crate) numbers: AtomicU64,
+    /// Closed load: numbers of its iterations.
+    pub(crate) numbers: IterationNumbers,
     /// Open load: how arrivals find a free user.
     pub(crate) exchange: Arc<ArrivalExchange>,
 }
 
 impl LeafShared {
-    pub(crate) fn new(workers: usize) -> Self {
-        Self { numbers: AtomicU64::new(0), exchange: Arc::new(ArrivalExchange::new(workers)) }
+    pub(crate) fn new(workers: usize, numbers: IterationNumbers) -> Self {
+        Self { numbers, exchange: Arc::new(ArrivalExchange::new(workers)) }
+    }
+}
+
+/// Numbers the iterations of a closed leaf: every number from 0 once, whichever process takes it.
+#[derive(Debug)]
+pub(crate) struct IterationNumbers {
+    taken: AtomicU64,
+    /// Of `of` processes that take numbers in turn, which one.
+    index: u64,
+    of: u64,
+}
+
+impl IterationNumbers {
+    /// All of them.
+    pub(crate) fn all() -> Self {
+        Self::every(1, 0)
+    }
+
+    /// Every `of`th, from `index` on.
+    pub(crate) fn every(of: u64, index: u64) -> Self {
+        Self { taken: AtomicU64::new(0), index, of }
+    }
+
+    pub(crate) fn take(&self) -> u64 {
+        // Relaxed: the counter orders nothing but itself.
+        self.taken.fetch_add(1, Ordering::Relaxed) * self.of + self.index
     }
 }
 
@@ -63,37 +90,47 @@ pub(crate) enum WorkerReport {
     Done,
     /// The worker could not go on.
     Broke(WorkerError),
+    /// Of an agent: nothing more will come from it. Why.
+    Lost(String),
 }
 
 /// What the coordinator receives.
 pub(crate) enum CoordinatorInput {
-    Report(WorkerReport),
+    /// `from`: number of the worker among those that the coordinator has, or of the agent.
+    Report {
+        from: usize,
+        report: WorkerReport,
+    },
     Control(LoadControl),
+    /// Of an agent's controller, see [`AgentWorkers`](crate::AgentWorkers).
+    Command(AgentCommand),
 }
 
 /// A worker's channel to the coordinator.
 #[derive(Clone)]
 pub(crate) struct WorkerLink {
     inputs: SyncSender<CoordinatorInput>,
+    from: usize,
 }
 
 impl WorkerLink {
-    pub(crate) fn new(inputs: SyncSender<CoordinatorInput>) -> Self {
-        Self { inputs }
+    pub(crate) fn new(inputs: SyncSender<CoordinatorInput>, from: usize) -> Self {
+        Self { inputs, from }
     }
 
     /// Waits while the coordinator's queue is full.
     pub(crate) fn send(&self, report: WorkerReport) {
         // The coordinator outlives its workers; if it is gone, there is nobody to tell.
-        let _ = self.inputs.send(CoordinatorInput::Report(report));
+        let _ = self.inputs.send(CoordinatorInput::Report { from: self.from, report });
     }
 
     /// Gives the snapshot back where the coordinator's queue is full.
     pub(crate) fn try_send(&self, snapshot: Box<Snapshot>) -> Result<(), Box<Snapshot>> {
-        match self.inputs.try_send(CoordinatorInput::Report(WorkerReport::Snapshot(snapshot))) {
+        let report = WorkerReport::Snapshot(snapshot);
+        match self.inputs.try_send(CoordinatorInput::Report { from: self.from, report }) {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(input) | TrySendError::Disconnected(input)) => match input {
-                CoordinatorInput::Report(WorkerReport::Snapshot(snapshot)) => Err(snapshot),
+                CoordinatorInput::Report { report: WorkerReport::Snapshot(snapshot), .. } => Err(snapshot),
                 _ => Ok(()),
             },
         }
@@ -114,5 +151,10 @@ impl LoadHandle {
     /// Ignored once the run has ended.
     pub fn send(&self, control: LoadControl) {
         let _ = self.inputs.send(CoordinatorInput::Control(control));
+    }
+
+    /// What an agent tells, by its number. Ignored once the run has ended.
+    pub fn report(&self, agent: usize, report: AgentReport) {
+        let _ = self.inputs.send(CoordinatorInput::Report { from: agent, report: report.into() });
     }
 }

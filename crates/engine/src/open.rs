@@ -103,7 +103,7 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
         pace: Cell::default(),
         ceiling: Cell::default(),
         turns,
-        exchange: ExchangePlace::new(exchange, share.index as usize),
+        exchange: ExchangePlace::new(exchange, leaf.context.index_here() as usize),
         adopted: RefCell::default(),
         spawner: tasks.spawner(),
         leaf,

@@ -27,7 +27,7 @@ pub(crate) struct SnapshotTicker<C> {
 
 impl<C: UserFactory> SnapshotTicker<C> {
     pub(crate) fn new(context: WorkerContext, factory: Rc<C>, link: WorkerLink) -> Self {
-        let meter = HostMeter::start(context.index == 0, context.clock.now());
+        let meter = HostMeter::start(context.index_here() == 0, context.clock.now());
         Self { context, factory, link, meter: RefCell::new(meter), next: Cell::new((0, 0)), backlog: RefCell::default() }
     }
 

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
 
 use crate::active_leaf::ActiveLeaf;
-use crate::context::WorkerContext;
+use crate::context::{WorkerContext, WorkerShare};
 use crate::control::WorkerError;
 use crate::descriptors::{self, DescriptorTables};
 use crate::event_loop::EventLoop;
@@ -34,8 +34,8 @@ use crate::{closed, open, scheduling, stages};
 pub(crate) struct WorkerSetup {
     /// From 0.
     pub(crate) index: u32,
-    /// How many there are.
-    pub(crate) workers: u32,
+    /// Which workers there are.
+    pub(crate) share: WorkerShare,
     /// From [`runtime`].
     pub(crate) runtime: Runtime,
     pub(crate) tables: DescriptorTables,
@@ -76,14 +76,14 @@ fn run<C: UserFactory, E>(
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let WorkerSetup { index: worker, workers, runtime, tables, mut commands, link } = setup;
+    let WorkerSetup { index: worker, share: WorkerShare { first, of: workers, .. }, runtime, tables, mut commands, link } = setup;
     if tables == DescriptorTables::OneEach {
         descriptors::split_off().map_err(|source| WorkerError::Descriptors { worker, source })?;
     }
     scheduling::request_prompt_wakeups();
     let clock = Clock::real(Monotonic::start());
     let recorder = Rc::new(RefCell::new(Recorder::new(worker, plan.options.series_max)));
-    let context = WorkerContext { index: worker, workers, clock: clock.clone(), recorder: Rc::clone(&recorder) };
+    let context = WorkerContext { index: worker, workers, first, clock: clock.clone(), recorder: Rc::clone(&recorder) };
     let _inside = runtime.enter();
     let factory = Rc::new(make_factory(&context).map_err(|error| WorkerError::Users(error.into()))?);
     factory.prepare(plan.load.users_certain().div_ceil(workers.into())).map_err(WorkerError::Users)?;

@@ -27,6 +27,11 @@ impl Monotonic {
         Self { origin_ns: monotonic_ns() }
     }
 
+    /// A clock whose zero is, or will be, at this value of CLOCK_MONOTONIC.
+    pub fn with_origin(origin_ns: u64) -> Self {
+        Self { origin_ns }
+    }
+
     pub fn now(&self) -> Nanos {
         monotonic_ns().saturating_sub(self.origin_ns)
     }

@@ -36,7 +36,8 @@ pub use sample::{Phases, Sample};
 pub use series::{SeriesId, SeriesKey, SeriesKind};
 pub use signal::{NoticeKind, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, unit};
 pub use snapshot::{
-    ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot, TaggedSlice,
+    AgentSlice, ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot,
+    TaggedSlice,
 };
 pub use tagged::TaggedId;
 pub use tags::Tags;

@@ -308,6 +308,7 @@ impl Recorder {
             metrics: self.metrics.take(),
             tagged: self.tagged.take(),
             tags_overflow: std::mem::take(&mut self.tags_overflow),
+            agents: Vec::new(),
             folded: 0,
         }
     }

@@ -55,6 +55,9 @@ pub struct Snapshot {
     /// Values and samples whose tags came after the bound on them was reached: they are in no part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tags_overflow: u64,
+    /// Of a run over a fleet: what is known of each agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentSlice>,
     /// Further seconds that were folded into this one, see [`Snapshot::extend`].
     #[serde(default, skip_serializing_if = "is_none_folded")]
     pub folded: u32,
@@ -234,6 +237,42 @@ pub struct GeneratorSlice {
     pub raw_ns: u64,
 }
 
+/// What is known of one agent of a fleet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSlice {
+    pub agent: u32,
+    /// How far its clock has gone ahead of the controller's since the load began.
+    pub skew_ns: i64,
+    /// By how much that may be wrong.
+    pub bound_ns: u64,
+    /// From here on nothing came from it any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+}
+
+impl AgentSlice {
+    /// The furthest that a clock may have been off.
+    pub fn skew_max_ns(&self) -> u64 {
+        self.skew_ns.unsigned_abs() + self.bound_ns
+    }
+
+    /// Adds what other agents or later seconds tell.
+    pub(crate) fn merge_all(into: &mut Vec<AgentSlice>, from: Vec<AgentSlice>) {
+        for theirs in from {
+            match into.iter_mut().find(|mine| mine.agent == theirs.agent) {
+                Some(mine) => {
+                    let lost = mine.lost || theirs.lost;
+                    if theirs.skew_max_ns() > mine.skew_max_ns() {
+                        *mine = theirs;
+                    }
+                    mine.lost = lost;
+                }
+                None => into.push(theirs),
+            }
+        }
+    }
+}
+
 /// Equal errors, counted together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorGroup {
@@ -372,6 +411,7 @@ impl Snapshot {
         }
         self.flow_events.extend(other.flow_events);
         self.generator.extend(other.generator);
+        AgentSlice::merge_all(&mut self.agents, other.agents);
         self.slow.extend(other.slow);
         self.slow.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns));
         self.slow.truncate(Self::SLOW_MAX);

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::control::LoadEvent;
+use crate::control::{LoadEvent, WorkerError};
 use crate::user::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser};
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Outcome};

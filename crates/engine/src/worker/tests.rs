@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use super::*;
 use crate::event_loop::on_virtual_time;
-use crate::messages::CoordinatorInput;
+use crate::messages::{CoordinatorInput, IterationNumbers};
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
 use futures_util::future::join_all;
 use metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
@@ -140,13 +140,13 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     let leaf_count = leaves.len() as u32;
     let plan = Arc::new(TestPlan::new("t", ["s", "beside"], Load::Parallel(leaves)));
     let (clock, turns) = (Clock::virtual_time(), Turns::default());
-    let shared: Vec<_> = (0..2).map(|_| Arc::new(LeafShared::new(workers as usize))).collect();
+    let shared: Vec<_> = (0..2).map(|_| Arc::new(LeafShared::new(workers as usize, IterationNumbers::all()))).collect();
     let (mut bodies, mut outputs) = (Vec::new(), Vec::new());
     for index in 0..workers {
         let (reports, inputs) = sync_channel(4_000);
         let (to_worker, commands) = tokio::sync::mpsc::channel(64);
         let recorder = Rc::new(RefCell::new(Recorder::new(index, 100)));
-        let context = WorkerContext { index, workers, clock: clock.clone(), recorder };
+        let context = WorkerContext { index, workers, first: 0, clock: clock.clone(), recorder };
         let factory = Rc::new(Target {
             clock: clock.clone(),
             answer_ns: asked.answer_ns,
@@ -157,7 +157,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             odd_ns: asked.odd_ns,
             beside_ns: asked.beside.as_ref().map(|(_, ns)| *ns),
         });
-        let link = WorkerLink::new(reports);
+        let link = WorkerLink::new(reports, index as usize);
         let later = asked.commands.clone();
         let begin: Vec<_> =
             (0..leaf_count).map(|leaf| WorkerCommand::Begin { leaf, at: 0, shared: Arc::clone(&shared[leaf as usize]) }).collect();
@@ -183,7 +183,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     let (mut all, mut slices): (Option<Snapshot>, _) = (None, Vec::new());
     for inputs in outputs {
         for input in inputs.try_iter() {
-            if let CoordinatorInput::Report(WorkerReport::Snapshot(snapshot)) = input {
+            if let CoordinatorInput::Report { report: WorkerReport::Snapshot(snapshot), .. } = input {
                 slices.push((*snapshot).clone());
                 match &mut all {
                     Some(all) => all.merge(*snapshot),

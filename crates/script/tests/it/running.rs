@@ -37,7 +37,7 @@ impl TestWorker {
         let loaded = script::load(&folder.path("t.load.ts"), &inputs).unwrap_or_else(|error| panic!("{}", error.render()));
         let clock = Clock::real(Monotonic::start());
         let recorder = Rc::new(RefCell::new(Recorder::new(0, 500)));
-        let context = WorkerContext { index: 0, workers: 1, clock: clock.clone(), recorder: Rc::clone(&recorder) };
+        let context = WorkerContext { index: 0, workers: 1, first: 0, clock: clock.clone(), recorder: Rc::clone(&recorder) };
         let lines: Rc<RefCell<Vec<ConsoleLine>>> = Rc::default();
         let written = Rc::clone(&lines);
         let console: Rc<dyn Fn(&ConsoleLine)> = Rc::new(move |line| written.borrow_mut().push(line.clone()));

@@ -1,0 +1,68 @@
+//! What a controller and its agents tell each other of the load: the same as a coordinator and its workers, without what only threads of one
+//! process can share.
+
+use metrics::clock::Monotonic;
+use metrics::{Nanos, Snapshot};
+
+use crate::control::WorkerError;
+use crate::messages::{WorkerCommand, WorkerReport};
+
+/// What a controller tells its agents.
+#[derive(Debug, Clone)]
+pub enum AgentCommand {
+    /// All agents are ready: the run's time begins.
+    Start { zero: Monotonic },
+    /// Start a leaf at an instant.
+    Begin { leaf: u32, at: Nanos },
+    /// Start no more iterations; let the running ones finish within their graceful stop.
+    Stop,
+    /// Interrupt all iterations.
+    Halt,
+    /// Scale the load relative to the plan, from an instant on.
+    Scale { at: Nanos, factor: f64 },
+    /// Hand over what is left and end.
+    Finish,
+}
+
+/// What an agent tells its controller.
+#[derive(Debug)]
+pub enum AgentReport {
+    /// Its workers have made what their users need, and wait for the start.
+    Ready,
+    /// One second of all its workers together.
+    Snapshot(Box<Snapshot>),
+    /// `threw`: an iteration of it was broken off by an error of its own.
+    LeafEnded { leaf: u32, threw: bool },
+    /// It has ended; its last snapshot came before.
+    Done,
+    /// It could not go on. Why.
+    Broke(String),
+    /// Nothing more will come from it. Why.
+    Lost(String),
+}
+
+impl From<&WorkerCommand> for AgentCommand {
+    fn from(command: &WorkerCommand) -> Self {
+        match *command {
+            WorkerCommand::Start { zero } => AgentCommand::Start { zero },
+            WorkerCommand::Begin { leaf, at, .. } => AgentCommand::Begin { leaf, at },
+            WorkerCommand::Stop => AgentCommand::Stop,
+            WorkerCommand::Halt => AgentCommand::Halt,
+            WorkerCommand::Scale { at, factor } => AgentCommand::Scale { at, factor },
+            WorkerCommand::Finish => AgentCommand::Finish,
+        }
+    }
+}
+
+impl From<AgentReport> for WorkerReport {
+    fn from(report: AgentReport) -> Self {
+        match report {
+            AgentReport::Ready => WorkerReport::Ready,
+            AgentReport::Snapshot(snapshot) => WorkerReport::Snapshot(snapshot),
+            AgentReport::LeafEnded { leaf, threw } => WorkerReport::LeafEnded { leaf, threw },
+            AgentReport::Done => WorkerReport::Done,
+            AgentReport::Broke(problem) => WorkerReport::Broke(WorkerError::Agent(problem)),
+            AgentReport::Lost(why) => WorkerReport::Lost(why),
+        }
+    }
+}

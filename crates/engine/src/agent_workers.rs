@@ -1,0 +1,204 @@
+//! The workers of one agent of a fleet: they do what a controller elsewhere commands, and their seconds go to it merged.
+//!
+//! Read [`AgentWorkers::run`]. It is the coordinator's counterpart: it walks no load tree, since the controller does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use metrics::clock::Monotonic;
+use plan::{IterationSplit, LoadProfile, ScenarioRun, TestPlan};
+use tokio::sync::mpsc;
+
+use crate::agent_messages::{AgentCommand, AgentReport};
+use crate::assembly::SnapshotAssembly;
+use crate::context::{WorkerContext, WorkerShare};
+use crate::descriptors::DescriptorTables;
+use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, WorkerCommand, WorkerReport};
+use crate::threads::Threads;
+use crate::user::UserFactory;
+
+/// An agent's part of a run about to start.
+pub struct AgentWorkers {
+    plan: Arc<TestPlan>,
+    share: WorkerShare,
+    /// The first worker of every agent, in their order.
+    firsts: Vec<u32>,
+    tables: DescriptorTables,
+    inputs: Receiver<CoordinatorInput>,
+    sender: SyncSender<CoordinatorInput>,
+}
+
+/// By which other threads hand on the controller's commands.
+#[derive(Clone)]
+pub struct AgentCommands(SyncSender<CoordinatorInput>);
+
+impl AgentCommands {
+    /// Ignored once the workers have ended.
+    pub fn send(&self, command: AgentCommand) {
+        let _ = self.0.send(CoordinatorInput::Command(command));
+    }
+}
+
+impl AgentWorkers {
+    /// `firsts`: the number of the first worker of every agent.
+    pub fn new(plan: Arc<TestPlan>, share: WorkerShare, firsts: Vec<u32>, tables: DescriptorTables) -> Self {
+        let (sender, inputs) = sync_channel(1024);
+        Self { plan, share, firsts, tables, inputs, sender }
+    }
+
+    pub fn commands(&self) -> AgentCommands {
+        AgentCommands(self.sender.clone())
+    }
+
+    /// Runs the workers until the controller has told them to end. `make_factory` is called once on each worker's thread, `on_report` on this one.
+    pub fn run<C: UserFactory, E>(
+        self,
+        make_factory: impl Fn(&WorkerContext) -> Result<C, E> + Send + Sync,
+        mut on_report: impl FnMut(AgentReport),
+    ) where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let Self { plan, share, firsts, tables, inputs, sender } = self;
+        let threads = Threads { plan: Arc::clone(&plan), share, tables };
+        std::thread::scope(|scope| match threads.start(scope, &sender, &make_factory) {
+            Ok(workers) => {
+                drop(sender);
+                ActiveWorkers {
+                    snapshots: SnapshotAssembly::new(workers.len(), plan.options.series_max),
+                    plan: &plan,
+                    share,
+                    firsts: &firsts,
+                    workers,
+                    monotonic: Monotonic::start(),
+                    ready: 0,
+                    done: 0,
+                    broke: false,
+                    leaves: BTreeMap::new(),
+                    on_report: &mut on_report,
+                }
+                .run(&inputs);
+            }
+            Err(error) => on_report(AgentReport::Broke(error.to_string())),
+        });
+    }
+}
+
+struct ActiveWorkers<'a> {
+    plan: &'a TestPlan,
+    share: WorkerShare,
+    firsts: &'a [u32],
+    workers: Vec<mpsc::Sender<WorkerCommand>>,
+    snapshots: SnapshotAssembly,
+    monotonic: Monotonic,
+    ready: usize,
+    done: usize,
+    broke: bool,
+    /// By leaf: workers that have ended it, and whether one of them threw.
+    leaves: BTreeMap<u32, (usize, bool)>,
+    on_report: &'a mut dyn FnMut(AgentReport),
+}
+
+impl ActiveWorkers<'_> {
+    fn run(mut self, inputs: &Receiver<CoordinatorInput>) {
+        while self.done < self.workers.len() {
+            match inputs.recv_timeout(Duration::from_millis(500)) {
+                Ok(CoordinatorInput::Command(command)) => self.command(command),
+                Ok(CoordinatorInput::Report { from, report }) => self.report(from, report),
+                Ok(CoordinatorInput::Control(_)) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    while let Some(snapshot) = self.snapshots.take_late(self.monotonic.now()) {
+                        (self.on_report)(AgentReport::Snapshot(snapshot));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        while let Some((snapshot, _)) = self.snapshots.take_rest() {
+            (self.on_report)(AgentReport::Snapshot(snapshot));
+        }
+        if !self.broke {
+            (self.on_report)(AgentReport::Done);
+        }
+    }
+
+    fn tell(&self, command: &WorkerCommand) {
+        for worker in &self.workers {
+            // A worker that is gone has said so, or will.
+            let _ = worker.blocking_send(command.clone());
+        }
+    }
+
+    fn command(&mut self, command: AgentCommand) {
+        match command {
+            AgentCommand::Start { zero } => {
+                self.monotonic = zero;
+                self.tell(&WorkerCommand::Start { zero });
+            }
+            AgentCommand::Begin { leaf, at } => {
+                let leaves = self.plan.leaves();
+                let numbers = leaves.get(leaf as usize).map_or_else(IterationNumbers::all, |run| self.numbers(run));
+                drop(leaves);
+                let shared = Arc::new(LeafShared::new(self.workers.len(), numbers));
+                self.tell(&WorkerCommand::Begin { leaf, at, shared });
+            }
+            AgentCommand::Stop => self.tell(&WorkerCommand::Stop),
+            AgentCommand::Halt => self.tell(&WorkerCommand::Halt),
+            AgentCommand::Scale { at, factor } => self.tell(&WorkerCommand::Scale { at, factor }),
+            AgentCommand::Finish => self.tell(&WorkerCommand::Finish),
+        }
+    }
+
+    /// The agents number the iterations of closed load in turn. Of a count that all share, only those that have a user take part: the numbers
+    /// of one that has none would never be run.
+    fn numbers(&self, run: &ScenarioRun) -> IterationNumbers {
+        let users = match &run.profile {
+            LoadProfile::Iterations { users, split: IterationSplit::Shared, .. } => *users,
+            _ => u64::MAX,
+        };
+        // Worker i of all has a user from `users` > i on.
+        let of = self.firsts.iter().filter(|first| u64::from(**first) < users).count();
+        let index = self.firsts.iter().filter(|first| **first < self.share.first).count();
+        IterationNumbers::every(of.max(1) as u64, index as u64)
+    }
+
+    fn report(&mut self, from: usize, report: WorkerReport) {
+        match report {
+            WorkerReport::Ready => {
+                self.ready += 1;
+                if self.ready == self.workers.len() {
+                    (self.on_report)(AgentReport::Ready);
+                }
+            }
+            WorkerReport::Snapshot(snapshot) => {
+                self.snapshots.add(from, *snapshot);
+                while let Some(snapshot) = self.snapshots.take_complete() {
+                    (self.on_report)(AgentReport::Snapshot(snapshot));
+                }
+            }
+            WorkerReport::LeafEnded { leaf, threw } => {
+                let (ended, any_threw) = self.leaves.entry(leaf).or_default();
+                *ended += 1;
+                *any_threw |= threw;
+                if *ended == self.workers.len() {
+                    let threw = *any_threw;
+                    (self.on_report)(AgentReport::LeafEnded { leaf, threw });
+                }
+            }
+            WorkerReport::Done => self.done += 1,
+            WorkerReport::Broke(error) => {
+                self.done += 1;
+                if !std::mem::replace(&mut self.broke, true) {
+                    (self.on_report)(AgentReport::Broke(error.to_string()));
+                    self.tell(&WorkerCommand::Halt);
+                    self.tell(&WorkerCommand::Finish);
+                }
+            }
+            WorkerReport::Lost(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

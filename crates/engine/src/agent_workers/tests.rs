@@ -1,0 +1,114 @@
+//! Two agents of one load in one process, led by a coordinator over channels.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::control::{LoadControl, LoadEnding, LoadEvent};
+use crate::coordinator::Coordinator;
+use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
+use metrics::clock::Clock;
+use metrics::{GeneratorSlice, Outcome, Snapshot};
+use plan::{Load, ScenarioId};
+
+const MS: u64 = 1_000_000;
+
+/// Which iteration ran on which worker.
+type Log = Mutex<Vec<(u32, u64)>>;
+
+struct Users {
+    clock: Clock,
+    worker: u32,
+    log: &'static Log,
+}
+
+struct User {
+    clock: Clock,
+    worker: u32,
+    log: &'static Log,
+}
+
+impl VirtualUser for User {
+    async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
+        self.log.lock().unwrap().push((self.worker, iteration.arrival.sequence));
+        self.clock.sleep(MS).await;
+        IterationEnd::Ended(Outcome::Passed)
+    }
+}
+
+impl UserFactory for Users {
+    type User = User;
+
+    fn new_user(&self, _: u32, _: ScenarioId, _: u64) -> Result<User, UserError> {
+        Ok(User { clock: self.clock.clone(), worker: self.worker, log: self.log })
+    }
+
+    fn count_into(&self, _: &mut GeneratorSlice) {}
+
+    fn drive(&self) -> impl Future<Output = ()> + 'static {
+        std::future::ready(())
+    }
+}
+
+/// Runs a profile on agents of so many workers each.
+fn run(profile: LoadProfile, agents: &[u32], log: &'static Log) -> (LoadEnding, Snapshot) {
+    let plan = Arc::new(TestPlan::new("t", ["s"], Load::Run(ScenarioRun::new(ScenarioId(0), profile))));
+    let of = agents.iter().sum();
+    let firsts: Vec<u32> = agents.iter().scan(0, |next, here| Some(std::mem::replace(next, *next + here))).collect();
+    let coordinator = Coordinator::new(Arc::clone(&plan), of);
+    let mut tellers: Vec<Box<dyn Fn(AgentCommand)>> = Vec::new();
+    for (agent, (here, first)) in agents.iter().zip(&firsts).enumerate() {
+        let share = WorkerShare { first: *first, here: *here, of };
+        let workers = AgentWorkers::new(Arc::clone(&plan), share, firsts.clone(), DescriptorTables::OneForAll);
+        let (commands, handle) = (workers.commands(), coordinator.handle());
+        tellers.push(Box::new(move |command| commands.send(command)));
+        std::thread::spawn(move || {
+            workers.run(
+                |context| Ok::<_, UserError>(Users { clock: context.clock.clone(), worker: context.index, log }),
+                |report| handle.report(agent, report),
+            );
+        });
+    }
+    let mut total = Snapshot::default();
+    let ending = coordinator.run_agents(tellers, 20 * MS, |event| {
+        if let LoadEvent::Snapshot(snapshot) | LoadEvent::LastSnapshot(snapshot) = event {
+            total.merge(*snapshot);
+        }
+        None::<LoadControl>
+    });
+    (ending, total)
+}
+
+fn log() -> &'static Log {
+    Box::leak(Box::default())
+}
+
+#[track_caller]
+fn each_once(log: &Log, count: u64) {
+    let mut numbers: Vec<u64> = log.lock().unwrap().iter().map(|(_, number)| *number).collect();
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(0..count), "{numbers:?}");
+}
+
+#[test]
+fn arrivals_are_divided_over_the_workers_of_all_agents() {
+    let log = log();
+    let (ending, total) = run(LoadProfile::rate(100.0, 300 * MS), &[2, 1], log);
+    assert!(matches!(ending, LoadEnding::Completed), "{ending:?}");
+    assert_eq!((total.leaves[0].arrivals_due, total.leaves[0].ended), (30, 30));
+    each_once(log, 30);
+    assert!(log.lock().unwrap().iter().all(|(worker, number)| number % 3 == u64::from(*worker)));
+    let mut workers: Vec<u32> = total.generator.iter().map(|slice| slice.worker).collect();
+    workers.sort_unstable();
+    workers.dedup();
+    assert_eq!(workers, [0, 1, 2]);
+}
+
+#[test]
+fn iterations_that_all_share_are_run_once_also_where_an_agent_has_no_user() {
+    for users in [1, 2, 3, 5] {
+        let log = log();
+        let profile = LoadProfile::Iterations { users, count: 17, split: IterationSplit::Shared, duration_max_ns: None };
+        run(profile, &[1, 2, 1], log);
+        each_once(log, 17);
+    }
+}
