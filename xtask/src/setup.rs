@@ -42,6 +42,7 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["mariadbd", "/usr/sbin/mariadbd"], Debian("mariadb-server"), "the MySQL observer, labs/payments"),
     needed(&["redis-server"], Debian("redis-server"), "the Redis observer"),
     needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),
+    needed(&["nats-server"], Debian("nats-server"), "fleets"),
     needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),
     needed(&["javac"], Debian("default-jdk-headless"), "labs on the JVM"),
     needed(&["mvn"], Debian("maven"), "builds the labs on the JVM"),

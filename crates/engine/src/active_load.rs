@@ -103,7 +103,10 @@ impl<'a> ActiveLoad<'a> {
             lead_ns: pacing.lead_ns,
             ready: BTreeSet::new(),
             has_begun: false,
-            snapshots: SnapshotAssembly::new(workers.len(), plan.options.series_max),
+            snapshots: match workers.first() {
+                Some(Post::Agent(_)) => SnapshotAssembly::of_agents(workers.len(), plan.options.series_max),
+                _ => SnapshotAssembly::new(workers.len(), plan.options.series_max),
+            },
             workers,
             on_event,
             set_ups: plan.set_ups(),

@@ -14,6 +14,8 @@ const LATE_NS: Nanos = 3 * SNAPSHOT_NS;
 pub(crate) struct SnapshotAssembly {
     workers: BTreeSet<usize>,
     whole: usize,
+    /// What people call them.
+    noun: &'static str,
     /// By number: what has come so far, and from which workers.
     partial: BTreeMap<u32, (Snapshot, BTreeSet<usize>)>,
     /// The first second that was not handed on yet.
@@ -26,7 +28,12 @@ pub(crate) struct SnapshotAssembly {
 impl SnapshotAssembly {
     pub(crate) fn new(workers: usize, series_max: u32) -> Self {
         let series = SeriesBound::new(series_max);
-        Self { workers: (0..workers).collect(), whole: workers, partial: BTreeMap::new(), next: 0, late: None, series }
+        Self { workers: (0..workers).collect(), whole: workers, noun: "workers", partial: BTreeMap::new(), next: 0, late: None, series }
+    }
+
+    /// The same of a fleet's agents.
+    pub(crate) fn of_agents(agents: usize, series_max: u32) -> Self {
+        Self { noun: "agents", ..Self::new(agents, series_max) }
     }
 
     /// Adds one worker's part of a second. Where that second was handed on without it, the part is counted in the next one that is: late, but
@@ -71,7 +78,7 @@ impl SnapshotAssembly {
         let silent = self.workers.difference(&from).count();
         // None: every part is there, and only the collector was late.
         if silent > 0 {
-            let text = format!("{silent} of {} workers were silent for this second", self.whole);
+            let text = format!("{silent} of {} {} were silent for this second", self.whole, self.noun);
             snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
         }
         Some(self.handed_on(snapshot))

@@ -1,0 +1,219 @@
+//! An agent's side of a fleet, without I/O and without a clock: packets and reports in, packets and what is to be done out.
+//!
+//! Read [`Agent::receive`] and [`Agent::tick`]. An agent serves one run at a time; between runs it announces itself.
+
+use engine::{AgentCommand, AgentReport};
+use metrics::Nanos;
+
+use crate::facts::AgentFacts;
+use crate::link::Link;
+use crate::message::{Assignment, ToAgent, ToController, pack, unpack};
+use crate::packet::{Header, PacketKind, version};
+use crate::rows::RowRequest;
+use crate::subjects::{self, Outgoing};
+
+/// Whoever hears nothing of the other for so long gives it up.
+pub const SILENCE_MAX_NS: Nanos = 10_000_000_000;
+/// How often an agent without a run says that it is there.
+const ANNOUNCE_NS: Nanos = 500_000_000;
+
+/// What an agent is to do.
+#[derive(Debug)]
+pub enum AgentTask {
+    /// Get ready for this run.
+    Prepare(Box<Assignment>),
+    Command(AgentCommand),
+    /// Numbers of the feeder that was asked for.
+    Rows {
+        feeder: u64,
+        from: u64,
+        to: u64,
+    },
+    /// Keep what the set-up returned.
+    SetUp(String),
+    /// The run is over, or its controller has gone: end at once whatever still runs. Why.
+    Leave(String),
+    /// Say this to people.
+    Say(String),
+}
+
+/// One agent.
+#[derive(Debug)]
+pub struct Agent {
+    id: String,
+    facts: AgentFacts,
+    announce_at: Nanos,
+    serving: Option<ServedRun>,
+    outgoing: Vec<Outgoing>,
+    tasks: Vec<AgentTask>,
+    /// A controller of another version has been told of.
+    refused: bool,
+    /// The last run is not cleared away yet: no new one is taken.
+    held: bool,
+}
+
+#[derive(Debug)]
+struct ServedRun {
+    run: String,
+    link: Link,
+    heard: Nanos,
+    /// Its last message is on its way.
+    is_done: bool,
+}
+
+impl Agent {
+    /// `id`: like no other agent's.
+    pub fn new(id: String, facts: AgentFacts) -> Self {
+        Self { id, facts, announce_at: 0, serving: None, outgoing: Vec::new(), tasks: Vec::new(), refused: false, held: false }
+    }
+
+    /// Where packets for it go to.
+    pub fn subject(&self) -> String {
+        subjects::agent(&self.id)
+    }
+
+    /// It is part of a run.
+    pub fn is_serving(&self) -> bool {
+        self.serving.is_some()
+    }
+
+    /// Everything that it said has arrived, and the load is over.
+    pub fn has_delivered(&self) -> bool {
+        self.serving.as_ref().is_none_or(|serving| serving.is_done && serving.link.is_settled())
+    }
+
+    /// Takes a packet from the bus. What is no packet of ours is left alone.
+    pub fn receive(&mut self, bytes: &[u8], now: Nanos) {
+        let Some(header) = Header::decode(bytes).filter(|header| header.agent == self.id) else { return };
+        if header.version != version() {
+            self.refuse(&header);
+            return;
+        }
+        match (&mut self.serving, header.kind) {
+            (None, PacketKind::Claim) if !self.held => {
+                self.serving = Some(ServedRun { run: header.run.clone(), link: Link::default(), heard: now, is_done: false });
+                self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 });
+            }
+            (Some(serving), kind) if serving.run == header.run => {
+                serving.heard = now;
+                match kind {
+                    PacketKind::Ping { sent } => self.say(&header.run, PacketKind::Pong { sent, at: now }),
+                    PacketKind::Part(part) => {
+                        let messages = serving.link.receive(part);
+                        self.tasks.extend(messages.iter().filter_map(|message| unpack(message)).map(task));
+                    }
+                    PacketKind::Bye { why } => self.leave(why),
+                    PacketKind::Claim => self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 }),
+                    PacketKind::Announce(_) | PacketKind::Pong { .. } => {}
+                }
+            }
+            // Of a run that it does not serve any more, or never did: whoever asks is to know.
+            (_, PacketKind::Claim | PacketKind::Bye { .. }) => {}
+            (_, _) => self.say(&header.run, PacketKind::Bye { why: "it is no part of this run any more".to_owned() }),
+        }
+    }
+
+    /// A controller of another version must not give it work, and is told so; so is whoever looks after the agent.
+    fn refuse(&mut self, header: &Header) {
+        if header.kind != PacketKind::Claim {
+            return;
+        }
+        let (mine, theirs) = (version(), &header.version);
+        let why = format!("agent {} is Loadstone {mine}, the controller {theirs}: use one version for all", self.facts.name);
+        if !std::mem::replace(&mut self.refused, true) {
+            self.tasks.push(AgentTask::Say(format!("refused a run: {why}")));
+        }
+        self.say(&header.run.clone(), PacketKind::Bye { why });
+    }
+
+    /// To be called some ten times a second, and after anything was given to it.
+    pub fn tick(&mut self, now: Nanos) {
+        match &mut self.serving {
+            None if now >= self.announce_at && !self.held => {
+                self.announce_at = now + ANNOUNCE_NS;
+                let header = self.header("", PacketKind::Announce(self.facts.clone()));
+                self.outgoing.push(Outgoing { subject: subjects::ANNOUNCE.to_owned(), bytes: header.encode() });
+            }
+            None => {}
+            Some(serving) if now > serving.heard + SILENCE_MAX_NS => {
+                self.leave(format!("nothing was heard of the controller for {} s", SILENCE_MAX_NS / 1_000_000_000));
+            }
+            Some(serving) => {
+                let (run, parts) = (serving.run.clone(), serving.link.due(now));
+                parts.into_iter().for_each(|part| self.say(&run, PacketKind::Part(part)));
+            }
+        }
+    }
+
+    /// Whether it takes no new run, though it serves none.
+    pub fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// What its workers tell the controller.
+    pub fn report(&mut self, report: AgentReport) {
+        if let Some(message) = ToController::of_report(report) {
+            if let Some(serving) = &mut self.serving {
+                serving.is_done |= matches!(message, ToController::Done | ToController::Broke(_));
+            }
+            self.send(&message);
+        }
+    }
+
+    /// It could not get ready.
+    pub fn fail(&mut self, why: String) {
+        self.report(AgentReport::Broke(why));
+    }
+
+    pub fn ask_rows(&mut self, request: RowRequest) {
+        self.send(&ToController::Rows(request));
+    }
+
+    /// What the set-up returned, which every other agent needs, too.
+    pub fn tell_set_up(&mut self, json: String) {
+        self.send(&ToController::SetUp(json));
+    }
+
+    /// A line that the test printed.
+    pub fn line(&mut self, text: String) {
+        self.send(&ToController::Line(text));
+    }
+
+    pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    pub fn take_tasks(&mut self) -> Vec<AgentTask> {
+        std::mem::take(&mut self.tasks)
+    }
+
+    fn leave(&mut self, why: String) {
+        self.serving = None;
+        self.announce_at = 0;
+        self.tasks.push(AgentTask::Leave(why));
+    }
+
+    fn send(&mut self, message: &ToController) {
+        if let Some(serving) = &mut self.serving {
+            serving.link.send(pack(message));
+        }
+    }
+
+    fn header(&self, run: &str, kind: PacketKind) -> Header {
+        Header { version: version(), run: run.to_owned(), agent: self.id.clone(), kind }
+    }
+
+    fn say(&mut self, run: &str, kind: PacketKind) {
+        let bytes = self.header(run, kind).encode();
+        self.outgoing.push(Outgoing { subject: subjects::run(run), bytes });
+    }
+}
+
+fn task(message: ToAgent) -> AgentTask {
+    match message {
+        ToAgent::Assignment(assignment) => AgentTask::Prepare(assignment),
+        ToAgent::Command(command) => AgentTask::Command(command.into()),
+        ToAgent::Rows { feeder, from, to } => AgentTask::Rows { feeder, from, to },
+        ToAgent::SetUp(json) => AgentTask::SetUp(json),
+    }
+}

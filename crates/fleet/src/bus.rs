@@ -1,0 +1,76 @@
+//! The way between controllers and agents, whatever it is made of.
+
+use std::time::Duration;
+
+use metrics::Nanos;
+
+use crate::agent::Agent;
+use crate::controller::Controller;
+use crate::subjects::Outgoing;
+
+/// Brings packets to everybody who listens to their subject, or not: it may lose, double, delay and reorder them.
+pub trait Bus {
+    fn publish(&mut self, packet: Outgoing);
+
+    /// The next packet that has arrived; waits for one no longer than this.
+    fn take(&mut self, wait: Duration) -> Option<Vec<u8>>;
+}
+
+/// The bus cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    #[error("{address}: cannot connect to the NATS server: {problem}: is it running, and is the address right?")]
+    Connect { address: String, problem: String },
+    #[error("cannot start the thread of the connection to NATS: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// Whoever takes part on a bus.
+pub trait Participant {
+    fn receive(&mut self, packet: &[u8], now: Nanos);
+    fn tick(&mut self, now: Nanos);
+    fn take_outgoing(&mut self) -> Vec<Outgoing>;
+}
+
+/// Most packets that are taken before others have their turn.
+const PACKETS_MAX: u32 = 256;
+
+/// Takes what has arrived, lets time pass, and publishes what comes of it. `now`: this machine's CLOCK_MONOTONIC, or virtual time.
+pub fn exchange(participant: &mut impl Participant, bus: &mut impl Bus, wait: Duration, now: impl Fn() -> Nanos) {
+    let mut packet = bus.take(wait);
+    for _ in 0..PACKETS_MAX {
+        let Some(taken) = packet else { break };
+        participant.receive(&taken, now());
+        packet = bus.take(Duration::ZERO);
+    }
+    participant.tick(now());
+    participant.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
+}
+
+impl Participant for Agent {
+    fn receive(&mut self, packet: &[u8], now: Nanos) {
+        Agent::receive(self, packet, now);
+    }
+
+    fn tick(&mut self, now: Nanos) {
+        Agent::tick(self, now);
+    }
+
+    fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        Agent::take_outgoing(self)
+    }
+}
+
+impl Participant for Controller {
+    fn receive(&mut self, packet: &[u8], now: Nanos) {
+        Controller::receive(self, packet, now);
+    }
+
+    fn tick(&mut self, now: Nanos) {
+        Controller::tick(self, now);
+    }
+
+    fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        Controller::take_outgoing(self)
+    }
+}

@@ -1,0 +1,358 @@
+//! The controller's side of a fleet, without I/O and without a clock: packets and commands in, packets and news out.
+//!
+//! Read [`Controller::receive`] and [`Controller::tick`]. It gathers agents, hands each its part of the run, and tells what they report. What the
+//! reports mean is the engine's: the load tree is walked there as over workers.
+
+use engine::{AgentCommand, AgentReport};
+use metrics::{AgentSlice, Nanos};
+
+use crate::agent::SILENCE_MAX_NS;
+use crate::facts::AgentFacts;
+use crate::link::Link;
+use crate::message::{Assignment, ToAgent, ToController, WireCommand, pack, unpack};
+use crate::offset::{ClockOffset, OffsetReading};
+use crate::packet::{Header, PacketKind, version};
+use crate::rows::RowLeases;
+use crate::subjects::{self, Outgoing};
+
+/// How often agents are asked for their clock, before the load and during it.
+const PING_NS: (Nanos, Nanos) = (50_000_000, 500_000_000);
+
+/// How long a seat is kept for an agent that does not answer.
+const CLAIM_NS: Nanos = 2_000_000_000;
+
+/// What a controller learns.
+#[derive(Debug)]
+pub enum FleetNews {
+    /// As many agents as were wanted are there.
+    Gathered(Vec<AgentFacts>),
+    /// An agent cannot be used. Why.
+    Refused(String),
+    Report {
+        agent: usize,
+        report: AgentReport,
+    },
+    /// A line that the test printed there.
+    Line(String),
+}
+
+/// The controller of one run.
+#[derive(Debug)]
+pub struct Controller {
+    run: String,
+    wanted: usize,
+    seats: Vec<Seat>,
+    /// Every agent has its clock read often enough, and the news of it was told.
+    gathered: bool,
+    started: bool,
+    rows: RowLeases,
+    outgoing: Vec<Outgoing>,
+    news: Vec<FleetNews>,
+}
+
+/// One agent of the run.
+#[derive(Debug)]
+struct Seat {
+    id: String,
+    facts: AgentFacts,
+    link: Link,
+    /// `None` until it has answered to its claim.
+    heard: Option<Nanos>,
+    claimed: Nanos,
+    ping_at: Nanos,
+    clock: ClockOffset,
+    /// What its zero was made from.
+    zero: Option<OffsetReading>,
+    /// It has ended, or was lost.
+    is_gone: bool,
+}
+
+impl Controller {
+    /// `run`: an id like no other run's. `wanted`: agents that it needs.
+    pub fn new(run: String, wanted: usize) -> Self {
+        Self {
+            run,
+            wanted,
+            seats: Vec::new(),
+            gathered: false,
+            started: false,
+            rows: RowLeases::default(),
+            outgoing: Vec::new(),
+            news: Vec::new(),
+        }
+    }
+
+    /// Where packets for it go to.
+    pub fn subjects(&self) -> [String; 2] {
+        [subjects::ANNOUNCE.to_owned(), subjects::run(&self.run)]
+    }
+
+    /// Agents that have answered so far.
+    pub fn joined(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.heard.is_some()).count()
+    }
+
+    /// Takes a packet from the bus. What is no packet of ours is left alone.
+    pub fn receive(&mut self, bytes: &[u8], now: Nanos) {
+        let Some(Header { version: theirs, run, agent, kind }) = Header::decode(bytes) else { return };
+        if let PacketKind::Announce(facts) = kind {
+            return self.claim(agent, facts, &theirs, now);
+        }
+        let Some(number) = self.seats.iter().position(|seat| seat.id == agent).filter(|_| run == self.run) else { return };
+        if let PacketKind::Bye { why } = kind {
+            return self.farewell(number, why);
+        }
+        let seat = &mut self.seats[number];
+        if seat.is_gone {
+            let why = "the run goes on without it".to_owned();
+            return self.say(number, PacketKind::Bye { why });
+        }
+        seat.heard = Some(now);
+        match kind {
+            PacketKind::Pong { sent, at } if sent > 0 => seat.clock.add(sent, at, now),
+            PacketKind::Part(part) => {
+                for message in seat.link.receive(part).iter().filter_map(|message| unpack(message)) {
+                    self.hear(number, message);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn claim(&mut self, id: String, facts: AgentFacts, theirs: &str, now: Nanos) {
+        if theirs != version() {
+            let text = format!("agent {} is Loadstone {theirs}, this is {}: use one version for all", facts.name, version());
+            return self.news.push(FleetNews::Refused(text));
+        }
+        // One that announces itself again after it was claimed did not hear it.
+        let number = match self.seats.iter().position(|seat| seat.id == id) {
+            Some(number) if self.seats[number].heard.is_none() => number,
+            Some(_) => return,
+            None => {
+                // A claim that nobody answered for a while leaves its seat to another.
+                let is_free = |seat: &Seat| seat.heard.is_none() && now > seat.claimed + CLAIM_NS;
+                match self.seats.iter().position(is_free) {
+                    Some(free) => {
+                        self.seats[free] = Seat::new(id, facts, now);
+                        free
+                    }
+                    None if self.seats.len() < self.wanted => {
+                        self.seats.push(Seat::new(id, facts, now));
+                        self.seats.len() - 1
+                    }
+                    None => return,
+                }
+            }
+        };
+        self.say(number, PacketKind::Claim);
+    }
+
+    fn farewell(&mut self, number: usize, why: String) {
+        let seat = &mut self.seats[number];
+        match seat.heard {
+            // It refuses. Another may take the seat.
+            None => {
+                self.seats.remove(number);
+                self.news.push(FleetNews::Refused(why));
+            }
+            Some(_) if !self.gathered => _ = self.seats.remove(number),
+            Some(_) => self.lose(number, &why),
+        }
+    }
+
+    fn hear(&mut self, agent: usize, message: ToController) {
+        let report = match message {
+            ToController::Ready => AgentReport::Ready,
+            ToController::Snapshot(mut snapshot) => {
+                snapshot.agents.push(self.seats[agent].slice(agent));
+                AgentReport::Snapshot(snapshot)
+            }
+            ToController::LeafEnded { leaf, threw } => AgentReport::LeafEnded { leaf, threw },
+            ToController::Done => {
+                self.seats[agent].is_gone = true;
+                self.say(agent, PacketKind::Bye { why: "the run is over".to_owned() });
+                AgentReport::Done
+            }
+            ToController::Broke(why) => {
+                self.seats[agent].is_gone = true;
+                let name = &self.seats[agent].facts.name;
+                AgentReport::Broke(format!("agent {name}: {why}"))
+            }
+            ToController::Rows(request) => {
+                let lease = self.rows.take(agent, self.wanted, request);
+                let rows = ToAgent::Rows { feeder: request.feeder, from: lease.start, to: lease.end };
+                return self.seats[agent].link.send(pack(&rows));
+            }
+            ToController::SetUp(json) => {
+                let others = self.seats.iter_mut().enumerate().filter(|(number, _)| *number != agent);
+                return others.for_each(|(_, seat)| seat.link.send(pack(&ToAgent::SetUp(json.clone()))));
+            }
+            ToController::Line(text) => return self.news.push(FleetNews::Line(text)),
+        };
+        self.news.push(FleetNews::Report { agent, report });
+    }
+
+    /// Gives each agent its part of a run. `test`: what whoever loads it there understands.
+    pub fn assign(&mut self, test: &str) {
+        let workers: Vec<u32> = self.seats.iter().map(|seat| seat.facts.workers).collect();
+        let firsts: Vec<u32> = workers.iter().scan(0, |next, here| Some(std::mem::replace(next, *next + here))).collect();
+        for (number, seat) in self.seats.iter_mut().enumerate() {
+            let assignment = Assignment {
+                agent: number as u32,
+                first_worker: firsts[number],
+                workers: workers[number],
+                workers_of_all: workers.iter().sum(),
+                firsts: firsts.clone(),
+                test: test.to_owned(),
+            };
+            seat.link.send(pack(&ToAgent::Assignment(Box::new(assignment))));
+        }
+    }
+
+    /// Hands a command of the load to an agent.
+    pub fn tell(&mut self, agent: usize, command: &AgentCommand) {
+        let seat = &mut self.seats[agent];
+        let mut ahead_ns = 0;
+        if let AgentCommand::Start { .. } = command {
+            seat.zero = seat.clock.best();
+            ahead_ns = seat.zero.map_or(0, |reading| reading.ahead_ns);
+            self.started = true;
+        }
+        seat.link.send(pack(&ToAgent::Command(WireCommand::new(command, ahead_ns))));
+    }
+
+    /// To be called some ten times a second, and after anything was given to it.
+    pub fn tick(&mut self, now: Nanos) {
+        for number in 0..self.seats.len() {
+            let seat = &mut self.seats[number];
+            let parts = seat.link.due(now);
+            let is_silent = !seat.is_gone && seat.heard.is_some_and(|heard| now > heard + SILENCE_MAX_NS);
+            if !seat.is_gone && seat.heard.is_some() && now >= seat.ping_at {
+                seat.ping_at = now + if self.started { PING_NS.1 } else { PING_NS.0 };
+                self.say(number, PacketKind::Ping { sent: now });
+            }
+            if self.seats[number].heard.is_none() && now < self.seats[number].claimed + CLAIM_NS {
+                self.say(number, PacketKind::Claim);
+            }
+            if !self.seats[number].is_gone {
+                parts.into_iter().for_each(|part| self.say(number, PacketKind::Part(part)));
+            }
+            if is_silent && self.gathered {
+                self.lose(number, &format!("nothing was heard of it for {} s", SILENCE_MAX_NS / 1_000_000_000));
+            }
+        }
+        if !self.gathered {
+            // Another may take the seat.
+            self.seats.retain(|seat| seat.heard.is_none_or(|heard| now <= heard + SILENCE_MAX_NS));
+        }
+        let is_whole = self.seats.len() == self.wanted && self.seats.iter().all(|seat| seat.clock.is_known());
+        if is_whole && !std::mem::replace(&mut self.gathered, true) {
+            self.news.push(FleetNews::Gathered(self.seats.iter().map(|seat| seat.facts.clone()).collect()));
+        }
+    }
+
+    /// Sends all agents away, whatever they do.
+    pub fn dismiss(&mut self, why: &str) {
+        for number in 0..self.seats.len() {
+            self.say(number, PacketKind::Bye { why: why.to_owned() });
+        }
+    }
+
+    pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    pub fn take_news(&mut self) -> Vec<FleetNews> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// The run goes on without this agent, and never again with it: what it would send late is not known to be all.
+    fn lose(&mut self, agent: usize, why: &str) {
+        let seat = &mut self.seats[agent];
+        if std::mem::replace(&mut seat.is_gone, true) {
+            return;
+        }
+        let mut text = format!("agent {} was lost: {why}; its part of the load is missing from here on", seat.facts.name);
+        match self.rows.in_doubt(agent) {
+            0 => {}
+            rows => text += &format!(", and {} rows that it held may not have been used", units::count(rows)),
+        }
+        self.say(agent, PacketKind::Bye { why: "the run goes on without it".to_owned() });
+        self.news.push(FleetNews::Report { agent, report: AgentReport::Lost(text) });
+    }
+
+    fn say(&mut self, number: usize, kind: PacketKind) {
+        let agent = self.seats[number].id.clone();
+        let subject = subjects::agent(&agent);
+        let header = Header { version: version(), run: self.run.clone(), agent, kind };
+        self.outgoing.push(Outgoing { subject, bytes: header.encode() });
+    }
+}
+
+impl Seat {
+    fn new(id: String, facts: AgentFacts, now: Nanos) -> Self {
+        Self {
+            id,
+            facts,
+            link: Link::default(),
+            heard: None,
+            claimed: now,
+            ping_at: 0,
+            clock: ClockOffset::default(),
+            zero: None,
+            is_gone: false,
+        }
+    }
+
+    /// How far its clock has gone from where it was at the start, and how far that may be wrong.
+    fn slice(&self, agent: usize) -> AgentSlice {
+        let (zero, now) = (self.zero, self.clock.best());
+        let (skew_ns, bound_ns) = zero.zip(now).map_or((0, 0), |(zero, now)| (now.ahead_ns - zero.ahead_ns, now.bound_ns + zero.bound_ns));
+        AgentSlice { agent: agent as u32, skew_ns, bound_ns, lost: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::{Agent, AgentTask};
+
+    fn facts() -> AgentFacts {
+        AgentFacts { name: "east".to_owned(), workers: 2, ..AgentFacts::default() }
+    }
+
+    fn of_version(mut header: Header, version: &str) -> Vec<u8> {
+        version.clone_into(&mut header.version);
+        header.encode()
+    }
+
+    #[test]
+    fn an_agent_of_another_version_is_refused_by_name() {
+        let mut controller = Controller::new("run".to_owned(), 1);
+        let mut agent = Agent::new("a".to_owned(), facts());
+        agent.tick(0);
+        let announced = Header::decode(&agent.take_outgoing()[0].bytes).unwrap();
+        controller.receive(&of_version(announced.clone(), "0.0.9/1"), 0);
+        assert!(controller.take_outgoing().is_empty(), "it is not claimed");
+        let [FleetNews::Refused(why)] = &controller.take_news()[..] else { panic!("it is told") };
+        assert!(why.contains("agent east is Loadstone 0.0.9/1") && why.contains(&version()), "{why}");
+        controller.receive(&announced.encode(), 0);
+        assert_eq!(controller.take_outgoing().len(), 1, "one of this version is claimed");
+    }
+
+    #[test]
+    fn an_agent_refuses_a_controller_of_another_version_and_says_so_on_both_sides() {
+        let mut controller = Controller::new("run".to_owned(), 1);
+        let mut agent = Agent::new("a".to_owned(), facts());
+        agent.tick(0);
+        controller.receive(&agent.take_outgoing()[0].bytes, 0);
+        let claim = Header::decode(&controller.take_outgoing()[0].bytes).unwrap();
+        agent.receive(&of_version(claim, "9.0.0/7"), 0);
+        assert!(!agent.is_serving());
+        let [AgentTask::Say(said)] = &agent.take_tasks()[..] else { panic!("people there are told") };
+        assert!(said.contains("the controller 9.0.0/7"), "{said}");
+        agent.take_outgoing().iter().for_each(|packet| controller.receive(&packet.bytes, 0));
+        assert!(matches!(&controller.take_news()[..], [FleetNews::Refused(why)] if why.contains("use one version")));
+        assert_eq!(controller.joined(), 0);
+    }
+}

@@ -1,0 +1,14 @@
+//! What an agent is, as it says itself.
+
+use serde::{Deserialize, Serialize};
+
+/// An agent, and the machine that it is on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFacts {
+    /// As people know it.
+    pub name: String,
+    pub hostname: String,
+    pub cores: u32,
+    /// Threads that make load.
+    pub workers: u32,
+}

@@ -1,0 +1,172 @@
+//! The controller's thread: between the engine's coordinator and the bus.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use engine::{AgentCommand, AgentReport, LoadControl, LoadHandle, StopReason};
+use metrics::Nanos;
+use metrics::clock::Monotonic;
+
+use crate::bus::{Bus, BusError, exchange};
+use crate::controller::{Controller, FleetNews};
+use crate::facts::AgentFacts;
+use crate::nats::{NatsBus, Nudge};
+
+/// How long a turn waits for packets.
+const TURN: Duration = Duration::from_millis(50);
+
+/// What becomes of a run when one of its agents is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossPolicy {
+    /// The others go on, and the run says what is missing.
+    Continue,
+    /// It ends as failed.
+    Stop,
+}
+
+/// Agents that wait for their part of a run.
+pub struct GatheredFleet {
+    controller: Controller,
+    bus: NatsBus,
+    agents: Vec<AgentFacts>,
+}
+
+/// The agents did not come together.
+#[derive(Debug, thiserror::Error)]
+pub enum GatherError {
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    #[error("{found} of {wanted} agents came within {} s{}: start more with `loadstone agent --join ADDRESS`", waited.as_secs(), refused.as_ref().map_or_else(String::new, |why| format!(" ({why})")))]
+    TooFew { found: usize, wanted: usize, waited: Duration, refused: Option<String> },
+}
+
+/// This machine's CLOCK_MONOTONIC.
+pub(crate) fn now() -> Nanos {
+    Monotonic::start().origin_ns()
+}
+
+impl GatheredFleet {
+    /// Waits until so many agents have come. `run`: an id like no other run's.
+    ///
+    /// # Errors
+    /// [`GatherError`]
+    pub fn gather(address: &str, run: &str, wanted: usize, wait: Duration) -> Result<Self, GatherError> {
+        let mut controller = Controller::new(run.to_owned(), wanted);
+        let mut bus = NatsBus::connect(address, controller.subjects().to_vec())?;
+        let (deadline, mut refused) = (now() + wait.as_nanos() as u64, None);
+        loop {
+            exchange(&mut controller, &mut bus, TURN, now);
+            for news in controller.take_news() {
+                match news {
+                    FleetNews::Gathered(agents) => return Ok(Self { controller, bus, agents }),
+                    FleetNews::Refused(why) => refused = Some(why),
+                    FleetNews::Report { .. } | FleetNews::Line(_) => {}
+                }
+            }
+            if now() > deadline {
+                controller.dismiss("too few agents came together");
+                controller.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
+                return Err(GatherError::TooFew { found: controller.joined(), wanted, waited: wait, refused });
+            }
+        }
+    }
+
+    /// In their order.
+    pub fn agents(&self) -> &[AgentFacts] {
+        &self.agents
+    }
+
+    /// Threads of all agents.
+    pub fn workers(&self) -> u32 {
+        self.agents.iter().map(|agent| agent.workers).sum()
+    }
+
+    /// Hands out the test, and carries from now on what the load and the agents tell each other. Returns how each agent is told. The fleet is
+    /// led until the second value is dropped. `on_line` gets what the test prints.
+    ///
+    /// # Errors
+    /// There can be no thread.
+    pub fn lead(
+        mut self,
+        test: &str,
+        load: LoadHandle,
+        policy: LossPolicy,
+        on_line: impl Fn(String) + Send + 'static,
+    ) -> std::io::Result<(Vec<AgentPost>, LedFleet)> {
+        self.controller.assign(test);
+        let (sender, orders) = sync_channel(1024);
+        let nudge = self.bus.nudge();
+        let posts = (0..self.agents.len()).map(|agent| post(agent, sender.clone(), nudge.clone())).collect();
+        let thread = std::thread::Builder::new().name("fleet".to_owned());
+        let thread = thread.spawn(move || lead(&mut self.controller, &mut self.bus, &orders, &load, policy, &on_line))?;
+        Ok((posts, LedFleet { orders: sender, nudge, thread: Some(thread) }))
+    }
+}
+
+/// Tells one agent.
+pub type AgentPost = Box<dyn Fn(AgentCommand)>;
+
+fn post(agent: usize, orders: SyncSender<Order>, nudge: Nudge) -> AgentPost {
+    Box::new(move |command| {
+        // The thread outlives the load; should it be gone, its agents were dismissed.
+        let _ = orders.send(Order::Tell { agent, command });
+        nudge.nudge();
+    })
+}
+
+enum Order {
+    Tell { agent: usize, command: AgentCommand },
+    End,
+}
+
+/// A fleet at work.
+pub struct LedFleet {
+    orders: SyncSender<Order>,
+    nudge: Nudge,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for LedFleet {
+    fn drop(&mut self) {
+        let _ = self.orders.send(Order::End);
+        self.nudge.nudge();
+        // One that panicked has said so.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn lead(
+    controller: &mut Controller,
+    bus: &mut NatsBus,
+    orders: &Receiver<Order>,
+    load: &LoadHandle,
+    policy: LossPolicy,
+    on_line: &dyn Fn(String),
+) {
+    loop {
+        for order in orders.try_iter() {
+            match order {
+                Order::Tell { agent, command } => controller.tell(agent, &command),
+                Order::End => {
+                    controller.dismiss("the run is over");
+                    controller.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
+                    return;
+                }
+            }
+        }
+        exchange(controller, bus, TURN, now);
+        for news in controller.take_news() {
+            match news {
+                FleetNews::Report { agent, report } => {
+                    if let (AgentReport::Lost(why), LossPolicy::Stop) = (&report, policy) {
+                        load.send(LoadControl::Stop(StopReason::Failure(why.clone())));
+                    }
+                    load.report(agent, report);
+                }
+                FleetNews::Line(text) => on_line(text),
+                FleetNews::Gathered(_) | FleetNews::Refused(_) => {}
+            }
+        }
+    }
+}

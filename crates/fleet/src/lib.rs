@@ -1,0 +1,37 @@
+//! One test over many machines: a controller leads agents over a bus, and what they measure becomes one run.
+//!
+//! Read [`Controller`] and [`Agent`] first. Both are plain state: packets in, packets out, with the time as an argument, so that simulations
+//! have hundreds of them on virtual time. Then:
+//!
+//! - `link` carries messages once and in order over a bus that may lose, double and reorder; `packet` and `message` are what travels.
+//! - `offset` compares clocks, `rows` divides what feeders give out.
+//! - [`Bus`] is the way between them; [`NatsBus`] is the real one. `lead` and `serve` are the threads on its two ends.
+//!
+//! Deliberately absent: what a test is and how it makes requests, the load tree, and what becomes of snapshots. The first is given by whoever
+//! starts an agent, the others are the engine's and the session's, which see agents as they see workers.
+
+mod agent;
+mod bus;
+mod controller;
+mod facts;
+mod lead;
+mod link;
+mod message;
+mod nats;
+mod offset;
+mod packet;
+mod rows;
+mod serve;
+mod subjects;
+
+pub use agent::{Agent, AgentTask, SILENCE_MAX_NS};
+pub use bus::{Bus, BusError, Participant, exchange};
+pub use controller::{Controller, FleetNews};
+pub use facts::AgentFacts;
+pub use lead::{AgentPost, GatherError, GatheredFleet, LedFleet, LossPolicy};
+pub use message::Assignment;
+pub use nats::{NatsBus, without_password};
+pub use packet::version;
+pub use rows::RowRequest;
+pub use serve::{AgentLink, RunTest, serve};
+pub use subjects::Outgoing;

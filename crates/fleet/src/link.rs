@@ -1,0 +1,144 @@
+//! Messages between a controller and one agent, each once and in order, over a bus that may lose, double, delay and reorder.
+//!
+//! A message is cut into numbered parts; whoever receives says up to which number it has all, and what is not acknowledged in time is sent again
+//! (selective repeat, as in Tanenbaum and Wetherall, Computer Networks, 5th ed. 2011, 3.4.3). No I/O and no clock: what is to be sent comes out
+//! of [`Link::due`].
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use metrics::Nanos;
+
+use crate::packet::{PART_MAX, Part};
+
+/// Parts on their way at once, in one direction.
+const WINDOW: usize = 32;
+/// A part that is not acknowledged for so long is sent again.
+pub(crate) const RESEND_NS: Nanos = 200_000_000;
+
+/// One end of the way between two.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    /// Not acknowledged yet, from number `first` on.
+    outgoing: VecDeque<OutgoingPart>,
+    first: u64,
+    /// All parts below this have arrived here.
+    received: u64,
+    /// Parts that came before one below them.
+    early: BTreeMap<u64, Part>,
+    /// What has arrived of a message that goes on.
+    begun: Vec<u8>,
+    acknowledge: bool,
+}
+
+#[derive(Debug)]
+struct OutgoingPart {
+    bytes: Bytes,
+    goes_on: bool,
+    sent: Option<Nanos>,
+}
+
+impl Link {
+    pub(crate) fn send(&mut self, message: impl Into<Bytes>) {
+        let mut rest: Bytes = message.into();
+        loop {
+            let bytes = rest.split_to(rest.len().min(PART_MAX));
+            let goes_on = !rest.is_empty();
+            self.outgoing.push_back(OutgoingPart { bytes, goes_on, sent: None });
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Takes a part, and returns the messages that it completes.
+    pub(crate) fn receive(&mut self, part: Part) -> Vec<Vec<u8>> {
+        while self.first < part.received && self.outgoing.pop_front().is_some() {
+            self.first += 1;
+        }
+        let Some(number) = part.number else { return Vec::new() };
+        self.acknowledge = true;
+        if number >= self.received && number < self.received + WINDOW as u64 {
+            self.early.insert(number, part);
+        }
+        let mut messages = Vec::new();
+        while let Some(next) = self.early.remove(&self.received) {
+            self.received += 1;
+            self.begun.extend_from_slice(&next.bytes);
+            if !next.goes_on {
+                messages.push(std::mem::take(&mut self.begun));
+            }
+        }
+        messages
+    }
+
+    /// What is to be sent now.
+    pub(crate) fn due(&mut self, now: Nanos) -> Vec<Part> {
+        let (first, received) = (self.first, self.received);
+        let is_due = |part: &&mut OutgoingPart| part.sent.is_none_or(|sent| now >= sent + RESEND_NS);
+        let mut parts = Vec::new();
+        for (number, part) in (first..).zip(self.outgoing.iter_mut().take(WINDOW)).filter(|(_, part)| is_due(&part)) {
+            part.sent = Some(now);
+            parts.push(Part { number: Some(number), received, goes_on: part.goes_on, bytes: part.bytes.clone() });
+        }
+        if std::mem::take(&mut self.acknowledge) && parts.is_empty() {
+            parts.push(Part { number: None, received, goes_on: false, bytes: Bytes::new() });
+        }
+        parts
+    }
+
+    /// Everything that was sent has arrived.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
+    /// Carries what two ends have to send over a way that loses a third, doubles a third, and delivers in any order.
+    fn carried(seed: u64, messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (mut near, mut far) = (Link::default(), Link::default());
+        let (mut there, mut back, mut arrived) = (Vec::new(), Vec::new(), Vec::new());
+        messages.iter().for_each(|message| near.send(message.clone()));
+        for step in 0..10_000 {
+            let now = step * 50_000_000;
+            for (from, way) in [(&mut near, &mut there), (&mut far, &mut back)] {
+                for part in from.due(now) {
+                    (0..random.next_u64() % 3).for_each(|_| way.push(part.clone()));
+                }
+            }
+            for (to, way) in [(&mut far, &mut there), (&mut near, &mut back)] {
+                for _ in 0..2 {
+                    if !way.is_empty() {
+                        let chosen = (random.next_u64() % way.len() as u64) as usize;
+                        arrived.extend(to.receive(way.swap_remove(chosen)));
+                    }
+                }
+            }
+            if near.is_settled() {
+                break;
+            }
+        }
+        assert!(near.is_settled(), "seed {seed}: all is acknowledged in the end");
+        arrived
+    }
+
+    #[test]
+    fn every_message_arrives_once_and_in_order_whatever_the_bus_does() {
+        let messages: Vec<Vec<u8>> = (0u8..60).map(|number| vec![number; usize::from(number)]).collect();
+        for seed in 0..50 {
+            assert_eq!(carried(seed, &messages), messages, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_message_beyond_one_part_is_put_together() {
+        let message: Vec<u8> = (0..3 * PART_MAX + 5).map(|index| (index % 251) as u8).collect();
+        assert!(carried(1, &[message.clone(), vec![], vec![1]]) == [message, vec![], vec![1]]);
+    }
+}

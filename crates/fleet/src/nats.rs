@@ -1,0 +1,162 @@
+//! The real bus: a NATS server. A thread of its own keeps the connection, and makes it again when it breaks.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use async_nats::{Client, ConnectOptions, Subscriber};
+use bytes::Bytes;
+use futures_util::{StreamExt, future, stream};
+use tokio::sync::mpsc;
+
+use crate::bus::{Bus, BusError};
+use crate::subjects::Outgoing;
+
+/// Packets that wait on either side. One that finds no room is lost, and comes again.
+const QUEUE: usize = 4_096;
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// A connection to a NATS server.
+pub struct NatsBus {
+    outgoing: mpsc::Sender<Outgoing>,
+    arrived: Receiver<Arrival>,
+    nudge: SyncSender<Arrival>,
+}
+
+enum Arrival {
+    Packet(Bytes),
+    /// There is something to do beside the bus.
+    Nudge,
+}
+
+/// Ends a wait in [`Bus::take`].
+#[derive(Clone)]
+pub struct Nudge(SyncSender<Arrival>);
+
+impl Nudge {
+    pub fn nudge(&self) {
+        // Whoever is to be woken has something to do already where there is no room.
+        let _ = self.0.try_send(Arrival::Nudge);
+    }
+}
+
+impl NatsBus {
+    /// Connects to `address` (`nats://` or `tls://`, with `user:password@` where the server asks for it) and listens to these subjects.
+    ///
+    /// # Errors
+    /// [`BusError`]: there is no server, or it refuses.
+    pub fn connect(address: &str, subjects: Vec<String>) -> Result<Self, BusError> {
+        let (outgoing, to_publish) = mpsc::channel(QUEUE);
+        let (nudge, arrived) = sync_channel(QUEUE);
+        let (told, connected) = sync_channel(1);
+        let (server, packets) = (address.to_owned(), nudge.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        std::thread::Builder::new().name("nats".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                match open(&server, subjects).await {
+                    Ok((client, subscriptions)) => {
+                        let _ = told.send(Ok(()));
+                        carry(client, subscriptions, to_publish, packets).await;
+                    }
+                    Err(problem) => _ = told.send(Err(problem)),
+                }
+            });
+        })?;
+        let refused = |problem: String| BusError::Connect { address: without_password(address), problem };
+        match connected.recv() {
+            Ok(Ok(())) => Ok(Self { outgoing, arrived, nudge }),
+            Ok(Err(problem)) => Err(refused(problem)),
+            Err(_) => Err(refused("its thread ended".to_owned())),
+        }
+    }
+
+    pub fn nudge(&self) -> Nudge {
+        Nudge(self.nudge.clone())
+    }
+}
+
+impl Bus for NatsBus {
+    fn publish(&mut self, packet: Outgoing) {
+        // Full while the server is away: the packet is lost, as any may be.
+        let _ = self.outgoing.try_send(packet);
+    }
+
+    fn take(&mut self, wait: Duration) -> Option<Vec<u8>> {
+        match self.arrived.recv_timeout(wait) {
+            Ok(Arrival::Packet(bytes)) => Some(bytes.into()),
+            Ok(Arrival::Nudge) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+}
+
+async fn open(address: &str, subjects: Vec<String>) -> Result<(Client, Vec<Subscriber>), String> {
+    let options = ConnectOptions::new().name("loadstone").connection_timeout(CONNECT_MAX).max_reconnects(None);
+    let options = options.reconnect_delay_callback(|tries| Duration::from_millis((tries as u64 * 50).min(500)));
+    let client = options.connect(address).await.map_err(|error| sentence(&error))?;
+    let mut subscriptions = Vec::new();
+    for subject in subjects {
+        subscriptions.push(client.subscribe(subject).await.map_err(|error| sentence(&error))?);
+    }
+    client.flush().await.map_err(|error| sentence(&error))?;
+    Ok((client, subscriptions))
+}
+
+/// Until the bus is dropped.
+async fn carry(client: Client, subscriptions: Vec<Subscriber>, mut to_publish: mpsc::Receiver<Outgoing>, packets: SyncSender<Arrival>) {
+    let publish = async {
+        while let Some(Outgoing { subject, bytes }) = to_publish.recv().await {
+            // What is lost comes again.
+            let _ = client.publish(subject, bytes.into()).await;
+        }
+        let _ = client.flush().await;
+    };
+    let listen = stream::select_all(subscriptions).for_each(|message| {
+        let _ = packets.try_send(Arrival::Packet(message.payload));
+        future::ready(())
+    });
+    tokio::select! {
+        () = publish => {}
+        () = async { listen.await; future::pending::<()>().await } => {}
+    }
+}
+
+/// The error and its causes.
+fn sentence(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !said.contains(&text) {
+            said += &format!(": {text}");
+        }
+        cause = error.source();
+    }
+    said
+}
+
+/// An address as it may be shown.
+pub fn without_password(address: &str) -> String {
+    match (address.find("://"), address.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme + 3 < at => format!("{}{}", &address[..scheme + 3], &address[at + 1..]),
+        _ => address.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        assert_eq!(without_password("nats://joe:s3cret@10.0.0.1:4222"), "nats://10.0.0.1:4222");
+        assert_eq!(without_password("nats://10.0.0.1:4222"), "nats://10.0.0.1:4222");
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named() {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("nats://{}", socket.local_addr().unwrap());
+        drop(socket);
+        let error = NatsBus::connect(&address, Vec::new()).err().unwrap().to_string();
+        assert!(error.contains(&address) && error.contains("is it running"), "{error}");
+    }
+}

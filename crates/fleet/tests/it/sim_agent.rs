@@ -1,0 +1,273 @@
+//! An agent of a simulation: the real protocol, and in the place of workers the real arrivals, rows and recorders, with answers that take a time
+//! that only the arrival's number decides.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::{AgentCommand, AgentReport, ArrivalShare, Arrivals, Due, WorkerShare};
+use fleet::{Agent, AgentFacts, AgentTask, Assignment, RowRequest, exchange};
+use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot};
+use plan::{LoadProfile, TestPlan};
+
+use crate::sim_bus::{MS, SimBus, SimPort};
+
+const S: Nanos = 1_000 * MS;
+
+/// What really happened, beside what was told.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// `(leaf, number)` of every arrival that ended, as often as it did.
+    pub(crate) arrivals: Vec<(u32, u64)>,
+    pub(crate) rows: Vec<u64>,
+    /// By agent: samples in the seconds that it handed over.
+    pub(crate) handed_over: BTreeMap<u32, u64>,
+    /// Agents that ended as they were told.
+    pub(crate) done: BTreeSet<u32>,
+}
+
+pub(crate) struct SimAgent {
+    pub(crate) agent: Agent,
+    pub(crate) port: SimPort,
+    /// Its clock minus the simulation's.
+    ahead: Nanos,
+    pub(crate) frozen_until: Nanos,
+    pub(crate) crashed: bool,
+    load: Option<SimLoad>,
+    plan: Rc<TestPlan>,
+    ledger: Rc<RefCell<Ledger>>,
+}
+
+impl SimAgent {
+    pub(crate) fn new(bus: &Rc<RefCell<SimBus>>, number: u32, workers: u32, plan: &Rc<TestPlan>, ledger: &Rc<RefCell<Ledger>>) -> Self {
+        let name = format!("a{number:04}");
+        let facts = AgentFacts { name: name.clone(), hostname: "sim".to_owned(), cores: 1, workers };
+        let agent = Agent::new(name, facts);
+        let port = SimPort::new(bus, vec![agent.subject()]);
+        // Machines that were started at other times.
+        let ahead = Nanos::from(number) * 7_919 * MS + 13;
+        let (plan, ledger) = (Rc::clone(plan), Rc::clone(ledger));
+        Self { agent, port, ahead, frozen_until: 0, crashed: false, load: None, plan, ledger }
+    }
+
+    /// It makes load.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.load.is_some()
+    }
+
+    pub(crate) fn step(&mut self, now: Nanos) {
+        if self.crashed || now < self.frozen_until {
+            return;
+        }
+        let local = now + self.ahead;
+        exchange(&mut self.agent, &mut self.port, Duration::ZERO, || local);
+        for task in self.agent.take_tasks() {
+            self.task(task);
+        }
+        let Some(load) = &mut self.load else { return };
+        for report in load.step(local) {
+            match &report {
+                AgentReport::Snapshot(snapshot) => {
+                    let count: u64 = snapshot.series.iter().map(|series| series.count).sum();
+                    *self.ledger.borrow_mut().handed_over.entry(load.number).or_default() += count;
+                }
+                AgentReport::Done => _ = self.ledger.borrow_mut().done.insert(load.number),
+                _ => {}
+            }
+            let is_end = matches!(report, AgentReport::Done);
+            self.agent.report(report);
+            if is_end {
+                self.load = None;
+                return;
+            }
+        }
+        if let Some(request) = load.rows_wanted() {
+            self.agent.ask_rows(request);
+        }
+    }
+
+    fn task(&mut self, task: AgentTask) {
+        match (task, &mut self.load) {
+            (AgentTask::Prepare(assignment), load) => {
+                *load = Some(SimLoad::new(&assignment, &self.plan, &self.ledger));
+                self.agent.report(AgentReport::Ready);
+            }
+            (AgentTask::Command(command), Some(load)) => load.command(&command),
+            (AgentTask::Rows { from, to, .. }, Some(load)) => load.give_rows(from..to),
+            (AgentTask::Leave(_), load) => *load = None,
+            _ => {}
+        }
+    }
+}
+
+/// Load as workers would make it.
+struct SimLoad {
+    number: u32,
+    share: WorkerShare,
+    plan: Rc<TestPlan>,
+    ledger: Rc<RefCell<Ledger>>,
+    zero: Option<Nanos>,
+    recorders: Vec<(Recorder, SeriesId)>,
+    leaves: BTreeMap<u32, SimLeaf>,
+    /// Iterations under way, by their end: `(leaf, worker, due, number)`.
+    under_way: BTreeMap<(Nanos, u32, u64), (usize, Nanos)>,
+    slice: u32,
+    stopped: bool,
+    finishing: bool,
+    rows: Range<u64>,
+    rows_needed: u64,
+    asking: bool,
+    exhausted: bool,
+}
+
+struct SimLeaf {
+    at: Nanos,
+    arrivals: Vec<std::iter::Peekable<Arrivals>>,
+    ended: bool,
+}
+
+/// How long the iteration of this number takes.
+fn takes(leaf: u32, number: u64) -> Nanos {
+    let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(u64::from(leaf)) >> 33;
+    MS + mixed % (400 * MS)
+}
+
+impl SimLoad {
+    fn new(assignment: &Assignment, plan: &Rc<TestPlan>, ledger: &Rc<RefCell<Ledger>>) -> Self {
+        let share = assignment.share();
+        let key = SeriesKey::new(SeriesKind::Iteration, "s", "s");
+        let recorders = (0..share.here).map(|worker| {
+            let mut recorder = Recorder::new(share.first + worker, 100);
+            let series = recorder.series(&key);
+            (recorder, series)
+        });
+        Self {
+            number: assignment.agent,
+            share,
+            plan: Rc::clone(plan),
+            ledger: Rc::clone(ledger),
+            zero: None,
+            recorders: recorders.collect(),
+            leaves: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            slice: 0,
+            stopped: false,
+            finishing: false,
+            rows: 0..0,
+            rows_needed: 0,
+            asking: false,
+            exhausted: false,
+        }
+    }
+
+    fn command(&mut self, command: &AgentCommand) {
+        match *command {
+            AgentCommand::Start { zero } => self.zero = Some(zero.origin_ns()),
+            AgentCommand::Begin { leaf, at } => {
+                let leaves = self.plan.leaves();
+                let LoadProfile::Open { stages } = &leaves[leaf as usize].profile else { panic!("open load only") };
+                let share = |worker| ArrivalShare { index: u64::from(self.share.first + worker), of: u64::from(self.share.of) };
+                let arrivals = (0..self.share.here).map(|worker| Arrivals::new(stages, 11, share(worker)).peekable()).collect();
+                self.leaves.insert(leaf, SimLeaf { at, arrivals, ended: false });
+            }
+            AgentCommand::Stop => self.stopped = true,
+            AgentCommand::Halt => {
+                self.stopped = true;
+                self.under_way.clear();
+            }
+            AgentCommand::Scale { .. } => {}
+            AgentCommand::Finish => self.finishing = true,
+        }
+    }
+
+    fn rows_wanted(&mut self) -> Option<RowRequest> {
+        let asks = self.rows_needed > 0 && self.rows.is_empty() && !self.asking && !self.exhausted;
+        self.asking |= asks;
+        asks.then_some(RowRequest { feeder: 0, rows: 100_000, ends: true })
+    }
+
+    fn give_rows(&mut self, rows: Range<u64>) {
+        self.asking = false;
+        self.exhausted = rows.is_empty();
+        self.rows = rows;
+    }
+
+    fn step(&mut self, local: Nanos) -> Vec<AgentReport> {
+        let mut reports = Vec::new();
+        let Some(zero) = self.zero else {
+            return if self.finishing { vec![AgentReport::Done] } else { reports };
+        };
+        let now = local.saturating_sub(zero);
+        while Nanos::from(self.slice + 1) * S <= now {
+            let end = Nanos::from(self.slice + 1) * S;
+            self.work_until(end);
+            reports.push(self.second(end));
+        }
+        self.work_until(now);
+        while self.rows_needed > 0
+            && let Some(row) = self.rows.next()
+        {
+            self.rows_needed -= 1;
+            self.ledger.borrow_mut().rows.push(row);
+        }
+        let stopped = self.stopped;
+        for (number, leaf) in self.leaves.iter_mut().filter(|(_, leaf)| !leaf.ended) {
+            let is_over = stopped || leaf.arrivals.iter_mut().all(|arrivals| arrivals.peek().is_none());
+            if is_over && !self.under_way.keys().any(|(_, of, _)| of == number) && self.rows_needed == 0 {
+                leaf.ended = true;
+                reports.push(AgentReport::LeafEnded { leaf: *number, threw: false });
+            }
+        }
+        if self.finishing {
+            reports.push(self.second(now));
+            reports.push(AgentReport::Done);
+        }
+        reports
+    }
+
+    fn work_until(&mut self, to: Nanos) {
+        for (number, leaf) in self.leaves.iter_mut().filter(|_| !self.stopped) {
+            for (worker, arrivals) in leaf.arrivals.iter_mut().enumerate() {
+                while let Some(Due { offset_ns, sequence, .. }) = arrivals.next_if(|due| leaf.at + due.offset_ns < to) {
+                    let due = leaf.at + offset_ns;
+                    let counts = self.recorders[worker].0.leaf(*number);
+                    counts.arrivals_due += 1;
+                    counts.started += 1;
+                    self.rows_needed += 1;
+                    self.under_way.insert((due + takes(*number, sequence), *number, sequence), (worker, due));
+                }
+            }
+        }
+        while let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 < to) {
+            let ((ended, leaf, sequence), (worker, due)) = entry.remove_entry();
+            let (recorder, series) = &mut self.recorders[worker];
+            recorder.leaf(leaf).ended += 1;
+            let sample = Sample {
+                scheduled: due,
+                started: due,
+                ended,
+                phases: Phases::default(),
+                outcome: Outcome::Passed,
+                status: 200,
+                bytes_sent: 1,
+                bytes_received: 2,
+                retried: 0,
+                trace: None,
+            };
+            recorder.record(*series, &sample);
+            self.ledger.borrow_mut().arrivals.push((leaf, sequence));
+        }
+    }
+
+    fn second(&mut self, end: Nanos) -> AgentReport {
+        let (number, start) = (self.slice, Nanos::from(self.slice) * S);
+        self.slice += 1;
+        let mut parts = self.recorders.iter_mut().map(|(recorder, _)| recorder.drain(number, start, end));
+        let mut merged: Snapshot = parts.next().expect("an agent has a worker");
+        parts.for_each(|part| merged.merge(part));
+        merged.pack();
+        AgentReport::Snapshot(Box::new(merged))
+    }
+}

@@ -1,0 +1,168 @@
+//! A whole run on virtual time: the real controller and load tree, agents, a bus, and what goes wrong when.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::{AgentCommand, LoadControl, LoadEnding, LoadEvent, SteppedLoad};
+use fleet::{Controller, FleetNews, exchange};
+use metrics::clock::{Clock, Monotonic};
+use metrics::{Nanos, Snapshot};
+use plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
+
+use crate::sim_agent::{Ledger, SimAgent};
+use crate::sim_bus::{MS, SimBus, SimPort, Weather};
+
+const S: Nanos = 1_000 * MS;
+const STEP: Nanos = 10 * MS;
+const LEAD: Nanos = 500 * MS;
+
+/// What goes wrong, counted from the start of the simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// An agent is gone for good.
+    Crash {
+        agent: usize,
+        at: Nanos,
+    },
+    /// It stands still for so long.
+    Freeze {
+        agent: usize,
+        at: Nanos,
+        lasts: Nanos,
+    },
+    /// It can neither send nor hear for so long.
+    Partition {
+        agent: usize,
+        at: Nanos,
+        lasts: Nanos,
+    },
+    /// The bus is away for so long.
+    BusDown {
+        at: Nanos,
+        lasts: Nanos,
+    },
+    ControllerKilled {
+        at: Nanos,
+    },
+}
+
+/// A run to be simulated.
+#[derive(Debug, Clone)]
+pub(crate) struct Simulated {
+    pub(crate) seed: u64,
+    /// Workers of each agent.
+    pub(crate) agents: Vec<u32>,
+    pub(crate) weather: Weather,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    /// `None`: it did not end within two minutes, or its controller was killed.
+    pub(crate) ending: Option<LoadEnding>,
+    pub(crate) seconds: Vec<Snapshot>,
+    pub(crate) ledger: Ledger,
+    /// Time from the controller's end until no agent made load any more.
+    pub(crate) agents_stopped_after: Option<Nanos>,
+    pub(crate) lost: Vec<u32>,
+}
+
+/// Five seconds of even arrivals, then four of a Poisson ramp.
+pub(crate) fn plan() -> TestPlan {
+    let leaf = |from, to, seconds, timing| {
+        let stages = vec![OpenStage::Rate { from, to, duration_ns: seconds * S, timing }];
+        Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::Open { stages }))
+    };
+    TestPlan::new("t", ["s"], Load::Sequence(vec![leaf(60.0, 60.0, 5, Timing::Even), leaf(20.0, 100.0, 4, Timing::Poisson)]))
+}
+
+/// Runs it to its end.
+pub(crate) fn simulate(asked: &Simulated) -> Outcome {
+    let plan = Rc::new(plan());
+    let bus = SimBus::new(asked.seed, asked.weather);
+    let ledger = Rc::new(RefCell::new(Ledger::default()));
+    let mut controller = Controller::new("run".to_owned(), asked.agents.len());
+    let mut port = SimPort::new(&bus, controller.subjects().to_vec());
+    let numbered = (0..).zip(&asked.agents);
+    let mut agents: Vec<SimAgent> = numbered.map(|(number, workers)| SimAgent::new(&bus, number, *workers, &plan, &ledger)).collect();
+    let orders: Rc<RefCell<Vec<(usize, AgentCommand)>>> = Rc::default();
+    let mut seconds: Vec<Snapshot> = Vec::new();
+    let mut on_event = |event: LoadEvent| {
+        if let LoadEvent::Snapshot(snapshot) | LoadEvent::LastSnapshot(snapshot) = event {
+            seconds.push(*snapshot);
+        }
+        None::<LoadControl>
+    };
+    let mut events = Some(&mut on_event as &mut dyn FnMut(LoadEvent) -> Option<LoadControl>);
+    let (clock, mut started_at) = (Clock::virtual_time(), None);
+    let mut load: Option<SteppedLoad<'_>> = None;
+    let (mut ending, mut killed_at, mut stopped_after) = (None, None, None);
+    for step in 0..12_000u64 {
+        let now = S + step * STEP;
+        bus.borrow_mut().now = now;
+        for fault in &asked.faults {
+            let reached = |at: Nanos| at / STEP == step;
+            match *fault {
+                Fault::Crash { agent, at } if reached(at) => agents[agent].crashed = true,
+                Fault::Freeze { agent, at, lasts } if reached(at) => agents[agent].frozen_until = now + lasts,
+                Fault::Partition { agent, at, lasts } if reached(at) => agents[agent].port.cut(now + lasts),
+                Fault::BusDown { at, lasts } if reached(at) => bus.borrow_mut().down_until = now + lasts,
+                Fault::ControllerKilled { at } if reached(at) && ending.is_none() => killed_at = Some(now),
+                _ => {}
+            }
+        }
+        // In another order each time: nothing may hang on who is first.
+        let shift = step as usize % agents.len().max(1);
+        (0..agents.len()).for_each(|number| {
+            let count = agents.len();
+            agents[(number + shift) % count].step(now);
+        });
+        if killed_at.is_none() && ending.is_none() {
+            exchange(&mut controller, &mut port, Duration::ZERO, || now);
+            if let Some(started) = started_at {
+                clock.advance_to(now - started);
+            }
+            for news in controller.take_news() {
+                match news {
+                    FleetNews::Gathered(facts) => {
+                        controller.assign("");
+                        let posts = (0..facts.len()).map(|agent| post(agent, &orders)).collect();
+                        load = events.take().map(|events| SteppedLoad::new(&plan, posts, clock.clone(), LEAD, events));
+                    }
+                    FleetNews::Report { agent, report } => load.as_mut().expect("reports follow the assignment").report(agent, report),
+                    FleetNews::Line(_) | FleetNews::Refused(_) => {}
+                }
+            }
+            if let Some(load) = load.as_mut().filter(|_| step % 50 == 0) {
+                load.tick();
+            }
+            for (agent, command) in orders.borrow_mut().drain(..) {
+                let command = match command {
+                    AgentCommand::Start { .. } => AgentCommand::Start { zero: Monotonic::with_origin(*started_at.get_or_insert(now)) },
+                    other => other,
+                };
+                controller.tell(agent, &command);
+            }
+            if load.as_ref().is_some_and(SteppedLoad::is_over) {
+                ending = load.take().map(SteppedLoad::end);
+            }
+        }
+        let ended = killed_at.or(ending.is_some().then_some(now));
+        if let Some(ended) = ended
+            && !agents.iter().any(|agent| agent.is_at_work() && !agent.crashed)
+        {
+            stopped_after = Some(now - ended);
+            break;
+        }
+    }
+    drop(load);
+    let lost = seconds.iter().flat_map(|second| &second.agents).filter(|agent| agent.lost).map(|agent| agent.agent).collect();
+    let ledger = std::mem::take(&mut *ledger.borrow_mut());
+    Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost }
+}
+
+fn post(agent: usize, orders: &Rc<RefCell<Vec<(usize, AgentCommand)>>>) -> Box<dyn Fn(AgentCommand)> {
+    let orders = Rc::clone(orders);
+    Box::new(move |command| orders.borrow_mut().push((agent, command)))
+}
