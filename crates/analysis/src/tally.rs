@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use metrics::{
-    ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot, TaggedSlice, Tags,
+    AgentSlice, ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot,
+    TaggedSlice, Tags,
 };
 
 use crate::flows::FlowTally;
@@ -41,6 +42,7 @@ pub struct RunTally {
     connections_opened: u64,
     retransmits: u64,
     syn_retransmits: u64,
+    agents: Vec<AgentSlice>,
 }
 
 /// One series over the whole run.
@@ -155,6 +157,7 @@ impl RunTally {
             self.syn_retransmits += worker.syn_retransmits;
             self.worker(worker.worker).push(worker);
         }
+        slice.agents.iter().for_each(|agent| self.push_agent(agent));
         slice.errors.iter().for_each(|error| self.push_error(error));
         let load_end = slice.marks.iter().find(|mark| mark.kind == MarkKind::LoadEnded);
         self.load_end = self.load_end.or(load_end.map(|mark| mark.at));
@@ -338,6 +341,20 @@ impl RunTally {
 
     pub fn connections_opened(&self) -> u64 {
         self.connections_opened
+    }
+
+    /// A fleet's agents, each with the furthest that its clock may have been off; none where there is no fleet.
+    pub fn agents(&self) -> &[AgentSlice] {
+        &self.agents
+    }
+
+    fn push_agent(&mut self, slice: &AgentSlice) {
+        let Some(mine) = self.agents.iter_mut().find(|mine| mine.agent == slice.agent) else { return self.agents.push(slice.clone()) };
+        let lost = mine.lost || slice.lost;
+        if slice.skew_max_ns() > mine.skew_max_ns() {
+            *mine = slice.clone();
+        }
+        mine.lost = lost;
     }
 
     /// TCP segments that the machine retransmitted.

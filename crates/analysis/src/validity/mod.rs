@@ -2,6 +2,7 @@
 //!
 //! Read [`judge`] first. Formulas, limits and why they stand where they stand: docs/validity.md.
 
+mod agents;
 mod check;
 mod clock_drift;
 mod connecting;
@@ -69,7 +70,9 @@ const CHECKS: &[(Subject, Check)] = &[
 
 /// Applies every check; the worst grade is the verdict.
 pub(crate) fn judge(input: &CheckInput<'_>) -> Validity {
-    let checks: Vec<ValidityCheck> = CHECKS.iter().map(|(_, check)| check(input)).collect();
+    let mut checks: Vec<ValidityCheck> = CHECKS.iter().map(|(_, check)| check(input)).collect();
+    // Last, as most runs have none.
+    checks.extend(agents::check(input));
     let grade = checks.iter().filter_map(|check| check.grade).max().unwrap_or(Grade::Valid);
     Validity { grade, checks }
 }

@@ -1,7 +1,7 @@
 //! Every check against runs that break it by a known amount, and against runs that do not.
 
 use analysis::{Grade, ValidityCheck, conclude};
-use metrics::{LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
+use metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
 use plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
 use run_directory::Run;
 
@@ -67,6 +67,43 @@ fn a_healthy_run_is_valid_in_every_check() {
         assert!(check.grade.is_none_or(|grade| grade == Valid), "{}: {}", check.id, check.evidence);
     }
     assert_eq!((validity.grade, validity.checks.len()), (Valid, 21));
+}
+
+#[test]
+fn agents_that_are_lost_or_whose_clocks_drift_apart_are_told() {
+    let run = |agents: Vec<AgentSlice>| {
+        let mut run = run_with(made::plan(made::open(100.0, 60)), healthy);
+        run.slices[30].agents = agents;
+        run
+    };
+    let agent = |agent, skew_ns, lost| AgentSlice { agent, skew_ns, bound_ns: 100_000, lost };
+    let ms = MS as i64;
+    for (agents, grade) in [
+        (vec![agent(0, ms, false), agent(1, -49 * ms, false)], Valid),
+        (vec![agent(0, ms, false), agent(1, -51 * ms, false)], Suspect),
+        (vec![agent(0, 501 * ms, false)], Invalid),
+        (vec![agent(0, 0, false), agent(1, 0, true)], Suspect),
+    ] {
+        assert_grade(&run(agents), "agents", Some(grade));
+    }
+    assert!(check_of(&run(vec![agent(0, 0, false), agent(1, 0, true)]), "agents").evidence.starts_with("agent 2 was lost, of 2"));
+}
+
+/// What a lost agent would have made is missing, and those that stayed are not blamed for it.
+#[test]
+fn load_that_is_missing_with_an_agent_is_no_limit_of_the_generator() {
+    let half_from_30 = |second| {
+        let arrivals = if second < 30 { 100 } else { 50 };
+        (0..arrivals)
+            .fold(Slice::new(second).arrivals(arrivals), |slice, n| slice.request("A", 50_000, 9 * MS + n * 20_000, Outcome::Passed))
+    };
+    let mut run = run_with(made::plan(made::open(100.0, 60)), half_from_30);
+    assert_grade(&run, "offered-rate", Some(Invalid));
+    run.slices[30].agents = vec![AgentSlice { agent: 1, lost: true, ..AgentSlice::default() }];
+    assert_grade(&run, "offered-rate", Some(Valid));
+    assert_grade(&run, "agents", Some(Suspect));
+    let evidence = check_of(&run, "agents").evidence;
+    assert!(evidence.contains("1,49") && evidence.contains("arrivals were not made"), "{evidence}");
 }
 
 #[test]
