@@ -33,6 +33,7 @@ mod user;
 
 pub use compile::Program;
 pub use data::collection::Collected;
+pub use data::feeder::CallLeases;
 pub use error::{ScriptError, SourcePlace, StackFrame};
 pub use factory::ScriptUsers;
 pub use globals::console::ConsoleLevel;

@@ -40,12 +40,9 @@ struct TestDescription {
 pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     let program = Arc::new(compile::compile(path, &module::sources(&user::sources()), user::options())?);
     let inputs = Arc::new(inputs.clone());
-    let world = World {
-        program: Arc::clone(&program),
-        folder: program.folder.clone(),
-        store: Store::new(inputs.seed.unwrap_or(1)),
-        turn_ns_max: TURN_NS_MAX,
-    };
+    let planned = Store::new(inputs.seed.unwrap_or(1));
+    let world =
+        World { program: Arc::clone(&program), folder: program.folder.clone(), store: Arc::clone(&planned), turn_ns_max: TURN_NS_MAX };
     let (realm, scope, (declarations, addresses)) =
         Realm::new(Rc::new(world), Rc::new(|_, _| {}), |ctx, native| install_for_planning(ctx, native, &inputs))?;
     let name = test_name(path);
@@ -86,6 +83,9 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         store,
         stubs: stubs.into(),
         warned_unawaited: AtomicBool::new(false),
+        data_files: planned.files_read(),
+        has_shared_values: !planned.shared().is_empty(),
+        has_collections: !planned.collections().is_empty(),
         turn_ns_max: TURN_NS_MAX,
     })
 }

@@ -1,6 +1,7 @@
 //! A test file that has been read: what every worker, and the realm of its stubs, is made from.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -11,7 +12,8 @@ use stub::ProxySpec;
 
 use crate::compile::Program;
 use crate::data::collection::Collected;
-use crate::data::store::Store;
+use crate::data::feeder::CallLeases;
+use crate::data::store::{SetUpListener, Store};
 use crate::error::ScriptError;
 use crate::knobs::Knob;
 use crate::parameters::Inputs;
@@ -37,6 +39,10 @@ pub struct Loaded {
     pub(crate) stubs: Arc<[DeclaredStub]>,
     /// The run has said that a step was not awaited.
     pub(crate) warned_unawaited: AtomicBool,
+    /// Files that were read as the test was evaluated, and what it declared then.
+    pub(crate) data_files: Vec<PathBuf>,
+    pub(crate) has_shared_values: bool,
+    pub(crate) has_collections: bool,
     /// Longest turn of JavaScript. Nanoseconds.
     pub(crate) turn_ns_max: Nanos,
 }
@@ -55,6 +61,53 @@ impl Loaded {
         self.program.digest()
     }
 
+    /// Makes it one of several machines' that share feeders and a set-up: rows come from `leases`, and `on_set_up` gets what the set-up returned
+    /// as JSON where it ran here. To be called once, before any load.
+    pub fn share(&self, leases: Arc<dyn CallLeases>, on_set_up: impl Fn(&str) + Send + Sync + 'static) {
+        self.store.share(leases, SetUpListener(Box::new(on_set_up)));
+    }
+
+    /// What the set-up returned on another machine.
+    pub fn keep_set_up(&self, json: String) {
+        self.store.keep_set_up(json, false);
+    }
+
+    /// What of it other machines could not share, as its script calls it: `shared(…)`, …
+    pub fn not_shareable(&self) -> Option<&'static str> {
+        let is_declared = |list: &[serde_json::Value]| !list.is_empty();
+        match () {
+            () if is_declared(&self.plan.stubs) => Some("stubs"),
+            () if !self.plan.flows.is_empty() => Some("flow(…)"),
+            () if !self.proxies.is_empty() => Some("proxy.tcp(…)"),
+            () if self.has_shared_values => Some("shared(…)"),
+            () if self.has_collections => Some("collect(…)"),
+            () => None,
+        }
+    }
+
+    /// Every file that another machine needs to load it: modules, and what says where they are; data, certificates, and whatever file the text
+    /// of a module names.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files: BTreeSet<PathBuf> = self.data_files.iter().cloned().collect();
+        files.extend(self.network.roots.iter().cloned());
+        files.extend(self.network.identity.iter().flat_map(|(certificate, key)| [certificate.clone(), key.clone()]));
+        for source in self.program.modules.values().filter_map(|module| module.source.as_ref()) {
+            let module = self.program.folder.join(&*source.file);
+            files.extend(described_by(&module, &self.program.folder));
+            let folders = [Some(self.program.folder.as_path()), module.parent()];
+            for text in source.text.split(['"', '\'', '`']).filter(|text| text.len() < 256 && text.contains('.')) {
+                files.extend(folders.iter().flatten().map(|folder| folder.join(text)).filter(|file| file.is_file()));
+            }
+            files.insert(module);
+        }
+        files.iter().filter_map(|file| file.canonicalize().ok()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The test file.
+    pub fn entry(&self) -> PathBuf {
+        self.program.folder.join(&self.program.entry)
+    }
+
     /// The test file's folder: what its paths are relative to.
     pub fn folder(&self) -> &Path {
         &self.program.folder
@@ -69,4 +122,16 @@ impl Loaded {
             turn_ns_max: self.turn_ns_max,
         }
     }
+}
+
+/// The package.json and tsconfig.json files that say how a module finds others: of its package, and of the test's folder.
+fn described_by(module: &Path, folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for above in module.ancestors().skip(1) {
+        found.extend(["package.json", "tsconfig.json"].map(|name| above.join(name)).into_iter().filter(|file| file.is_file()));
+        if above == folder || above.parent().is_none_or(|parent| parent.ends_with("node_modules")) {
+            break;
+        }
+    }
+    found
 }

@@ -54,6 +54,10 @@ struct CollectionDraft {
 }
 
 impl Collections {
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+
     pub(crate) fn declare(&self, path: &Path) -> Arc<Collection> {
         let mut known = lock(&self.0);
         let made = || Arc::new(Collection { path: path.to_owned(), draft: Mutex::default() });

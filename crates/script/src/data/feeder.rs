@@ -3,7 +3,9 @@
 //! Read [`Feeder`]. One atomic counter numbers the calls of all workers; a strategy turns a call's number into a row. So no row is given
 //! out twice by mistake, and random rows repeat with the seed whichever worker asks.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::draws::{DrawStream, Draws, mix};
 
@@ -35,13 +37,35 @@ impl Strategy {
     }
 }
 
+/// Where the numbers of calls come from when they are common to several machines: blocks of them, each number once. Waits for the answer.
+pub trait CallLeases: Send + Sync {
+    /// The next numbers of a feeder; none when it is exhausted. `ends`: its `rows` are given out only once.
+    fn lease(&self, feeder: u64, rows: u64, ends: bool) -> Range<u64>;
+}
+
+/// How calls are numbered.
+enum Calls {
+    /// So far, by this process alone. It may pass the number of rows: calls beyond it find the feeder exhausted.
+    Own(AtomicU64),
+    Leased {
+        number: u64,
+        leases: Arc<dyn CallLeases>,
+        block: Mutex<Range<u64>>,
+    },
+}
+
+impl std::fmt::Debug for Calls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Calls::Own(_)) { "Own" } else { "Leased" })
+    }
+}
+
 /// A position in a list of rows, common to all workers.
 #[derive(Debug)]
 pub(crate) struct Feeder {
     strategy: Strategy,
     rows: u64,
-    /// Calls so far. It may pass the number of rows: calls beyond it find the feeder exhausted.
-    calls: AtomicU64,
+    calls: Calls,
     /// Draws of `Random`: a key that differs from feeder to feeder.
     key: u64,
     /// Row of each call of `Shuffle`.
@@ -61,13 +85,28 @@ impl Feeder {
             Vec::new()
         };
         let key = Draws::new(seed, DrawStream::Shuffle { feeder: number }).bits();
-        Self { strategy, rows: rows as u64, calls: AtomicU64::new(0), key, order, told: AtomicBool::new(false) }
+        Self { strategy, rows: rows as u64, calls: Calls::Own(AtomicU64::new(0)), key, order, told: AtomicBool::new(false) }
+    }
+
+    /// The same with calls that are numbered over several machines, where feeders of one test have equal numbers.
+    pub(crate) fn leased(self, number: u64, leases: &Arc<dyn CallLeases>) -> Self {
+        Self { calls: Calls::Leased { number, leases: Arc::clone(leases), block: Mutex::default() }, ..self }
     }
 
     /// The row of the next call; `None` when every row has been given out.
     pub(crate) fn take(&self) -> Option<u64> {
-        // Relaxed: the counter orders nothing but itself, and the rows never change.
-        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let call = match &self.calls {
+            // Relaxed: the counter orders nothing but itself, and the rows never change.
+            Calls::Own(calls) => calls.fetch_add(1, Ordering::Relaxed),
+            Calls::Leased { number, leases, block } => {
+                // Held while the answer is waited for: the others on this machine need it, too.
+                let mut block = block.lock().unwrap_or_else(PoisonError::into_inner);
+                if block.is_empty() {
+                    *block = leases.lease(*number, self.rows, self.ends());
+                }
+                block.next()?
+            }
+        };
         match self.strategy {
             Strategy::Number => Some(call),
             Strategy::Circular => call.checked_rem(self.rows),
@@ -79,7 +118,19 @@ impl Feeder {
 
     /// Rows left to give out; `None` where rows are given out again.
     pub(crate) fn remaining(&self) -> Option<u64> {
-        matches!(self.strategy, Strategy::Shuffle | Strategy::Queue).then(|| self.rows.saturating_sub(self.calls.load(Ordering::Relaxed)))
+        self.ends().then(|| match &self.calls {
+            Calls::Own(calls) => self.rows.saturating_sub(calls.load(Ordering::Relaxed)),
+            // Those that this machine holds: what is left elsewhere is not known here.
+            Calls::Leased { block, .. } => {
+                let block = block.lock().unwrap_or_else(PoisonError::into_inner);
+                block.end - block.start
+            }
+        })
+    }
+
+    /// Every row is given out once.
+    fn ends(&self) -> bool {
+        matches!(self.strategy, Strategy::Shuffle | Strategy::Queue)
     }
 
     /// True for the first caller only, on whichever worker: exhaustion is told once.
@@ -173,5 +224,37 @@ mod tests {
         for strategy in [Strategy::Circular, Strategy::Random, Strategy::Shuffle, Strategy::Queue] {
             assert_eq!(Feeder::new(strategy, 0, 1, 0).take(), None, "{strategy:?} of nothing");
         }
+    }
+
+    /// Numbers in blocks of three, as long as there are rows.
+    struct Threes(AtomicU64);
+
+    impl CallLeases for Threes {
+        fn lease(&self, _: u64, rows: u64, ends: bool) -> Range<u64> {
+            let from = self.0.fetch_add(3, Ordering::Relaxed);
+            let to = if ends { (from + 3).min(rows) } else { from + 3 };
+            from.min(to)..to
+        }
+    }
+
+    #[test]
+    fn two_machines_give_out_every_row_once() {
+        for strategy in [Strategy::Queue, Strategy::Shuffle] {
+            let leases: Arc<dyn CallLeases> = Arc::new(Threes(AtomicU64::new(0)));
+            let machines = [(); 2].map(|()| Feeder::new(strategy, 100, 1, 7).leased(7, &leases));
+            let mut rows: Vec<u64> = (0..200).filter_map(|call| machines[call % 2].take()).collect();
+            let in_order = rows.clone();
+            rows.sort_unstable();
+            assert!(rows.iter().copied().eq(0..100), "{strategy:?}: {rows:?}");
+            assert_ne!(in_order, rows, "{strategy:?}: blocks alternate");
+        }
+    }
+
+    #[test]
+    fn rows_that_repeat_go_on_over_machines() {
+        let leases: Arc<dyn CallLeases> = Arc::new(Threes(AtomicU64::new(0)));
+        let machines = [(); 2].map(|()| Feeder::new(Strategy::Circular, 4, 1, 0).leased(0, &leases));
+        let rows: Vec<_> = (0..8).filter_map(|call| machines[call % 2].take()).collect();
+        assert_eq!(rows, [0, 3, 1, 0, 2, 1, 2, 1]);
     }
 }

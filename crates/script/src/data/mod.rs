@@ -6,7 +6,7 @@
 pub(crate) mod bindings;
 pub(crate) mod collection;
 pub(crate) mod draws;
-mod feeder;
+pub(crate) mod feeder;
 pub(crate) mod files;
 mod protos;
 mod rows;

@@ -43,6 +43,10 @@ enum SharedContent {
 }
 
 impl SharedValues {
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.values).is_empty()
+    }
+
     /// The value of that name; the first caller's `initial` (JSON text) is its first value.
     pub(crate) fn declare(&self, name: &str, initial: &str) -> Arc<SharedValue> {
         let mut values = lock(&self.values);

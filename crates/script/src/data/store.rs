@@ -13,7 +13,7 @@ use prost_reflect::DescriptorPool;
 use thiserror::Error;
 
 use super::collection::Collections;
-use super::feeder::{Feeder, Strategy};
+use super::feeder::{CallLeases, Feeder, Strategy};
 use super::files::FileBytes;
 use super::protos::{self, ProtoError, ProtoSource};
 use super::rows::{CsvOptions, DataError, Rows};
@@ -44,7 +44,6 @@ pub(crate) struct FeederKey {
 }
 
 /// Files, feeders and values that all realms of a process share.
-#[derive(Debug)]
 pub(crate) struct Store {
     seed: u64,
     mark: RunMark,
@@ -58,7 +57,14 @@ pub(crate) struct Store {
     collections: Collections,
     /// What the set-up returned, as JSON.
     set_up: OnceLock<String>,
+    /// How feeders are numbered where this is one of several machines.
+    leases: OnceLock<Arc<dyn CallLeases>>,
+    /// Who is told what the set-up returned.
+    on_set_up: OnceLock<SetUpListener>,
 }
+
+/// Gets what the set-up returned, as JSON.
+pub(crate) struct SetUpListener(pub(crate) Box<dyn Fn(&str) + Send + Sync>);
 
 /// A template file that cannot be used.
 #[derive(Debug, Error)]
@@ -67,6 +73,12 @@ pub(crate) enum TemplateFileError {
     File(#[from] DataError),
     #[error(transparent)]
     TextTemplate(#[from] TemplateError),
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("seed", &self.seed).finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -84,6 +96,8 @@ impl Store {
             shared: SharedValues::default(),
             collections: Collections::default(),
             set_up: OnceLock::new(),
+            leases: OnceLock::new(),
+            on_set_up: OnceLock::new(),
         })
     }
 
@@ -103,9 +117,29 @@ impl Store {
         &self.collections
     }
 
-    /// It is known before any load begins, and is never another one.
-    pub(crate) fn set_up(&self) -> &OnceLock<String> {
-        &self.set_up
+    /// What the set-up returned. It is known before any load begins, and is never another one.
+    pub(crate) fn set_up(&self) -> Option<&str> {
+        self.set_up.get().map(String::as_str)
+    }
+
+    /// Keeps what the set-up returned. `here`: it ran in this process.
+    pub(crate) fn keep_set_up(&self, json: String, here: bool) {
+        if let Some(SetUpListener(tell)) = self.on_set_up.get().filter(|_| here) {
+            tell(&json);
+        }
+        // It runs once.
+        let _ = self.set_up.set(json);
+    }
+
+    /// Makes it one of several machines' that share feeders and a set-up. To be called once, before any load.
+    pub(crate) fn share(&self, leases: Arc<dyn CallLeases>, on_set_up: SetUpListener) {
+        let _ = (self.leases.set(leases), self.on_set_up.set(on_set_up));
+    }
+
+    /// Files that were read.
+    pub(crate) fn files_read(&self) -> Vec<PathBuf> {
+        let rows = self.rows.keys().into_iter().map(|(path, _)| path);
+        rows.chain(self.templates.keys()).chain(self.files.keys()).collect()
     }
 
     /// A number that no other realm of this process has.
@@ -122,8 +156,13 @@ impl Store {
     }
 
     pub(crate) fn feeder(&self, key: &FeederKey) -> Arc<Feeder> {
-        let made =
-            self.feeders.get(key, |key| Ok::<_, std::convert::Infallible>(Feeder::new(key.strategy, key.rows, self.seed, key.order)));
+        let made = self.feeders.get(key, |key| {
+            let feeder = Feeder::new(key.strategy, key.rows, self.seed, key.order);
+            Ok::<_, std::convert::Infallible>(match self.leases.get() {
+                Some(leases) => feeder.leased(key.order, leases),
+                None => feeder,
+            })
+        });
         match made {
             Ok(feeder) => feeder,
             Err(never) => match never {},
@@ -159,6 +198,10 @@ impl<K, V> Default for KeptData<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V> KeptData<K, V> {
+    fn keys(&self) -> Vec<K> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
     /// Made under the lock, so that a large file is read once even when all workers start together.
     fn get<E>(&self, key: &K, make: impl FnOnce(&K) -> Result<V, E>) -> Result<Arc<V>, E> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -22,13 +22,12 @@ impl Capability for SetUpValue {
 
 fn keep(ctx: Ctx<'_>, json: String) {
     if let Some(home) = ctx.userdata::<RealmHome>() {
-        // It runs once.
-        let _ = home.worker.loaded.store.set_up().set(json);
+        home.worker.loaded.store.keep_set_up(json, true);
     }
 }
 
 fn value(ctx: Ctx<'_>) -> rquickjs::Result<String> {
-    let kept = ctx.userdata::<RealmHome>().and_then(|home| home.worker.loaded.store.set_up().get().cloned());
+    let kept = ctx.userdata::<RealmHome>().and_then(|home| home.worker.loaded.store.set_up().map(str::to_owned));
     kept.ok_or_else(|| missing(&ctx))
 }
 
