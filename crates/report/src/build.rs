@@ -138,6 +138,7 @@ impl ViewBuilder {
             file: self.info.file.clone(),
             target: self.plan.target.clone(),
             started: self.info.started.clone(),
+            commit: words::commit(&self.info),
             state,
             state_detail: state_detail.to_owned(),
             duration_seconds: summary.totals.duration_seconds,
@@ -218,7 +219,7 @@ impl RunState {
 }
 
 fn parameter(parameter: &Parameter) -> (String, String, String, String) {
-    let value = if parameter.secret { Parameter::MASK.to_owned() } else { parameter.value.clone() };
+    let value = words::parameter(parameter).to_owned();
     let origin = match parameter.origin {
         ParameterOrigin::Default => "default",
         ParameterOrigin::File => "file",

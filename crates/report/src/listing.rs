@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::json::pretty;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, grade_sign, tame};
 use crate::view::RunState;
+use crate::words;
 
 /// One run in a list. Also the schema of `loadstone runs --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,6 +35,14 @@ pub struct RunRow {
     /// What its first finding says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
+    /// Commit of the sources, where it is known, and whether they differed from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dirty: bool,
+    /// Name and value, secrets masked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
 }
 
 impl RunRow {
@@ -60,6 +69,9 @@ impl RunRow {
             tags: entry.info.tags.clone(),
             note: entry.note.clone(),
             finding: summary.and_then(|summary| summary.verdict.findings.findings.first()).map(|first| first.claim.clone()),
+            commit: entry.info.commit.clone(),
+            dirty: entry.info.dirty,
+            parameters: entry.parameters.iter().map(|parameter| (parameter.name.clone(), words::parameter(parameter).to_owned())).collect(),
         }
     }
 }

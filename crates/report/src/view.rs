@@ -27,6 +27,9 @@ pub struct TestView {
     pub target: Option<String>,
     /// RFC 3339.
     pub started: String,
+    /// Of the sources: `39dbcdc0…`, and whether they differed from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     pub state: RunState,
     /// Why it ended early; empty otherwise.
     pub state_detail: String,

@@ -2,8 +2,8 @@
 
 use analysis::{CheckRow, FlowRow, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
 use metrics::SeriesKey;
-use plan::{IterationSplit, Load, LoadProfile, OpenStage, RunRole, ScenarioRun, TestPlan, Timing};
-use run_directory::HostFacts;
+use plan::{IterationSplit, Load, LoadProfile, OpenStage, Parameter, RunRole, ScenarioRun, TestPlan, Timing};
+use run_directory::{HostFacts, RunInfo};
 use units::duration;
 
 /// One line per leaf of the load: `Buy a ticket: 4 arrivals/s for 1m`. What follows something begins with `then`, what runs beside
@@ -15,6 +15,17 @@ pub fn load(plan: &TestPlan) -> Vec<String> {
         describe(&Load::Run(tear_down.clone()), plan, "at the end ", &mut lines);
     }
     lines
+}
+
+/// The value of a parameter as it may be shown.
+pub(crate) fn parameter(parameter: &Parameter) -> &str {
+    if parameter.secret { Parameter::MASK } else { &parameter.value }
+}
+
+/// Of the sources: `39dbcdc0…, with changes that were not committed`.
+pub(crate) fn commit(info: &RunInfo) -> Option<String> {
+    let more = if info.dirty { ", with changes that were not committed" } else { "" };
+    info.commit.as_ref().map(|commit| format!("{commit}{more}"))
 }
 
 /// What was sent again; `None`: nothing.

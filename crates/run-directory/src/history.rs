@@ -11,8 +11,9 @@ use crate::{Reader, RunEnd, RunError, RunInfo, disk, files, parts};
 pub struct HistoryEntry {
     pub directory: PathBuf,
     pub info: RunInfo,
-    /// Name of the test.
+    /// Name of the test, and what it was run with, as it may be shown.
     pub test: String,
+    pub parameters: Vec<plan::Parameter>,
     /// `None`: still running, or killed.
     pub end: Option<RunEnd>,
     /// `summary.json` as it lies there: `analysis::Summary`. `None` until it is concluded.
@@ -156,7 +157,8 @@ fn entry(directory: PathBuf) -> Result<HistoryEntry, RunError> {
     let summary = disk::read_whole(&path)?.map(|bytes| parse(&path, &bytes)).transpose()?;
     let written = disk::modified(&parts::newest(&directory)?);
     let note = reader.note().map(str::to_owned);
-    Ok(HistoryEntry { info: reader.info().clone(), test: reader.plan().name.clone(), end, summary, note, written, directory })
+    let (test, parameters) = (reader.plan().name.clone(), reader.plan().parameters.clone());
+    Ok(HistoryEntry { info: reader.info().clone(), test, parameters, end, summary, note, written, directory })
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub struct RunInfo {
     /// Commit of the sources beside which the run was made, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// They differed from that commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dirty: bool,
     pub workers: u32,
     pub host: HostFacts,
     #[serde(default)]

@@ -1,17 +1,31 @@
-//! The commit of the sources beside which a run is made. Git itself is not asked: it may not be installed.
+//! The commit of the sources beside which a run is made. It is read without git, which may not be installed; only git knows whether the sources differ.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Variables in which build servers tell it; the first that is set wins.
 const VARIABLES: [&str; 4] = ["LOADSTONE_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT"];
 /// Characters that are kept: a commit's digest has forty.
 const LENGTH_MAX: usize = 64;
 
-/// Told by the environment, or the one that is checked out around the current folder.
-pub(crate) fn known() -> Option<String> {
+/// Told by the environment, or the one that is checked out around the current folder; and whether what lies in that folder differs from it.
+pub(crate) fn known() -> (Option<String>, bool) {
     let told = VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.trim().is_empty());
-    let told = told.map(|value| value.trim().chars().take(LENGTH_MAX).collect());
-    told.or_else(|| checked_out(&std::env::current_dir().ok()?))
+    if let Some(told) = told {
+        return (Some(told.trim().chars().take(LENGTH_MAX).collect()), false);
+    }
+    let Ok(folder) = std::env::current_dir() else { return (None, false) };
+    let commit = checked_out(&folder);
+    let dirty = commit.is_some() && differs(&folder);
+    (commit, dirty)
+}
+
+/// Whether a file that git tracks below the folder differs from the commit. Without git, nobody knows.
+fn differs(folder: &Path) -> bool {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(folder).args(["--no-optional-locks", "status", "--porcelain", "--untracked-files=no", "--", "."]);
+    git.stdin(Stdio::null()).stderr(Stdio::null());
+    git.output().is_ok_and(|output| output.status.success() && !output.stdout.is_empty())
 }
 
 /// Of the repository around a folder; `None` where there is none, or one without a commit.
@@ -68,5 +82,30 @@ mod tests {
         assert_eq!(of("second").as_deref(), Some(A));
         write("shop/.git/HEAD", &format!("{B}\n"));
         assert_eq!(of("shop").as_deref(), Some(B), "detached");
+    }
+
+    #[test]
+    fn only_a_tracked_file_that_changed_makes_the_sources_differ() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |words: &[&str]| {
+            let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
+            let mut git = Command::new("git");
+            let ended = git.arg("-C").arg(folder.path()).args(identity).args(words).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            assert!(ended.is_ok_and(|status| status.success()), "git {words:?}");
+        };
+        let write = |path: &str, text: &str| {
+            std::fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
+            std::fs::write(folder.path().join(path), text).unwrap();
+        };
+        assert!(!differs(folder.path()), "no repository");
+        git(&["init", "--quiet"]);
+        write("tests/shop.load.ts", "a");
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "--message", "first"]);
+        write("runs/x/run.json", "{}");
+        assert!(!differs(folder.path()), "what git does not track is no change");
+        write("tests/shop.load.ts", "b");
+        assert!(differs(folder.path()) && differs(&folder.path().join("tests")));
+        assert!(!differs(&folder.path().join("runs")), "elsewhere");
     }
 }

@@ -161,6 +161,7 @@ impl Session {
 
     /// Its format and id are the run directory's to give.
     fn info(&self) -> RunInfo {
+        let (commit, dirty) = commit::known();
         RunInfo {
             format: 0,
             id: String::new(),
@@ -168,7 +169,8 @@ impl Session {
             started: now(),
             file: self.file.clone(),
             script: self.script.clone(),
-            commit: commit::known(),
+            commit,
+            dirty,
             workers: self.workers,
             host: machine::facts(),
             tags: self.tags.clone(),

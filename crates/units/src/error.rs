@@ -13,4 +13,6 @@ pub enum UnitError {
     Rate { text: String },
     #[error("\"{text}\" is not a share: expected a percentage from 0% to 100%, such as \"1%\", or a number from 0 to 1, such as 0.01")]
     Share { text: String },
+    #[error("\"{text}\" is not a size: expected a number and a unit, such as \"500MB\", \"2GB\" or \"1.5TB\"")]
+    Size { text: String },
 }

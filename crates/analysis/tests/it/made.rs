@@ -30,6 +30,7 @@ pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
         file: None,
         script: None,
         commit: None,
+        dirty: false,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: Vec::new(),

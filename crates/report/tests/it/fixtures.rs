@@ -58,6 +58,7 @@ pub(crate) fn info() -> RunInfo {
         file: Some("tickets.load.ts".to_owned()),
         script: None,
         commit: None,
+        dirty: false,
         workers: 2,
         host: HostFacts {
             hostname: "host-1".to_owned(),

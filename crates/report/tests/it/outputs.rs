@@ -144,11 +144,14 @@ fn every_outcome_is_documented() {
 }
 
 fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> HistoryEntry {
-    let info = run_directory::RunInfo { id: id.to_owned(), ..fixtures::info() };
+    let dirty = summary.is_none();
+    let commit = dirty.then(|| "39dbcdc0123456789abcdef0123456789abcdef0".to_owned());
+    let info = run_directory::RunInfo { id: id.to_owned(), commit, dirty, ..fixtures::info() };
     HistoryEntry {
         directory: format!("runs/{id}").into(),
         info,
         test: "tickets".to_owned(),
+        parameters: fixtures::plan().parameters,
         end,
         summary: summary.map(|summary| serde_json::to_value(summary).expect("a summary is JSON")),
         note: summary.is_none().then(|| "killed by hand".to_owned()),

@@ -122,6 +122,7 @@ mod tests {
                 ..RunInfo::default()
             },
             test: test.to_owned(),
+            parameters: Vec::new(),
             end: has_ended.then_some(RunEnd::Completed),
             summary: None,
             note: None,
