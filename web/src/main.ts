@@ -1,10 +1,10 @@
-// The entry point: reads the embedded JSON, chooses the feed (one run, two of them, or the history), mounts the app.
+// The entry point: reads the embedded JSON, chooses what to draw (one run, an answer from several, or the history), mounts the app.
 
 import "./style/base.css";
 import { mount } from "svelte";
 import { screen } from "./state/screen.svelte";
+import Answer from "./answers/Answer.svelte";
 import App from "./App.svelte";
-import ComparisonApp from "./comparison/ComparisonApp.svelte";
 import HistoryApp from "./history/HistoryApp.svelte";
 import { feedOf } from "./feed/embedded";
 
@@ -13,7 +13,7 @@ const target = document.getElementById("page") as HTMLElement;
 screen.watch();
 try {
   const source = feedOf(document.getElementById("loadstone-view")?.textContent ?? "");
-  if ("comparison" in source) mount(ComparisonApp, { target, props: { comparison: source.comparison } });
+  if ("answer" in source) mount(Answer, { target, props: { source } });
   else if ("feed" in source) mount(HistoryApp, { target, props: { source } });
   else mount(App, { target, props: { feed: source } });
 } catch (error) {

@@ -18,6 +18,8 @@ export interface TestView {
   file: string | null;
   target: string | null;
   started: string;
+  /** Of the sources, and whether they differed from it. */
+  commit?: string;
   state: RunState;
   state_detail: string;
   duration_seconds: number;

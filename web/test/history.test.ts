@@ -4,8 +4,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Queued, RunRow, TestFile } from "../src/feed/history.ts";
+import type { AnswerSource } from "../src/answers/views.ts";
+import type { AnswerRow, Queued, RunRow, TestFile } from "../src/feed/history.ts";
 import type { ReportView } from "../src/view.ts";
+import { COMPARISON, EXPERIMENT, TREND } from "./answers.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
 const TOKEN = "0123456789abcdef";
@@ -32,14 +34,18 @@ const TESTS: TestFile[] = [
       { name: "mode", kind: { choice: { options: ["one", "many"] } }, help: null, default: "one", secret: false },
       { name: "apiKey", kind: "string", help: null, default: "•••", secret: true },
     ],
+    knobs: [{ name: "pool", values: ["5", "10"] }], objectives: ["p95 < 300ms"],
   },
-  { file: "broken.load.ts", name: "broken.load.ts", error: "broken.load.ts:3:7: expected `;`", load: [], parameters: [] },
+  { file: "broken.load.ts", name: "broken.load.ts", error: "broken.load.ts:3:7: expected `;`", load: [], parameters: [], knobs: [], objectives: [] },
 ];
 
 class HistoryServer {
   runs = Object.values(views).map(rowOf);
   queue: Queued[] = [];
   tests = TESTS;
+  answers: AnswerRow[] = [];
+  /** What is said of several runs, by its path. */
+  pages: Record<string, AnswerSource> = {};
   changes: [method: string, path: string, body: unknown][] = [];
   private server: Server = createServer((request, response) => void this.answer(request, response));
 
@@ -61,7 +67,8 @@ class HistoryServer {
     }
     if (request.method !== "GET") return this.change(request, response, path);
     const id = /^\/api\/runs\/(.+)$/.exec(path)?.[1];
-    const found = id ? views[id] : { "/api/runs": this.runs, "/api/tests": this.tests, "/api/queue": this.queue }[path];
+    const lists = { "/api/runs": this.runs, "/api/tests": this.tests, "/api/queue": this.queue, "/api/answers": this.answers };
+    const found = id ? views[id] : { ...lists, ...this.pages }[path];
     if (!found) return void response.writeHead(404).end("There is no such run.");
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(found));
   }
@@ -73,7 +80,7 @@ class HistoryServer {
     const body = text ? JSON.parse(text) : null;
     this.changes.push([request.method!, path, body]);
     if (path === "/api/queue") {
-      this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, live: null, problem: null }];
+      this.queue = [{ id: "q1", file: body.file, name: "Webhooks", state: "running", parameters: body.parameters, work: body.work, live: null, problem: null }];
     }
     if (request.method === "DELETE") this.runs = this.runs.filter((run) => path !== `/api/runs/${run.id}`);
     response.writeHead(204).end();
@@ -109,7 +116,7 @@ test("a run is started from the form with another delay", async () => {
   await page.getByLabel("delay").fill("2s");
   expect(await page.getByText("1 value changed").count()).toBe(1);
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  await expect.poll(() => server.changes).toEqual([["POST", "/api/queue", { file: "webhooks.load.ts", parameters: { delay: "2s" } }]]);
+  await expect.poll(() => server.changes).toEqual([["POST", "/api/queue", { file: "webhooks.load.ts", parameters: { delay: "2s" }, work: { kind: "run" } }]]);
   await expect.poll(() => page.getByText("is running with delay = 2s").count()).toBe(1);
 });
 
@@ -124,7 +131,7 @@ test("the page leads with the queue and the last runs, and a list that is long i
   const [run] = server.runs;
   server.runs = Array.from({ length: 12 }, (_, i) => ({ ...run!, id: `run-${i}`, test: `Run ${i}` }));
   server.tests = Array.from({ length: 9 }, (_, i) => ({ ...TESTS[0]!, file: `${i}.load.ts`, name: `Test ${i}` }));
-  server.queue = [{ id: "q1", file: "0.load.ts", name: "Test 0", state: "waiting", parameters: {}, live: null, problem: null }];
+  server.queue = [{ id: "q1", file: "0.load.ts", name: "Test 0", state: "waiting", parameters: {}, work: { kind: "run" }, live: null, problem: null }];
   await page.reload();
   await page.waitForSelector("[data-run]");
   expect(await page.locator("h2").allInnerTexts()).toEqual(["Queue", "Runs", "Tests"]);
@@ -145,16 +152,85 @@ test("the history is searched by words and tags", async () => {
 });
 
 test("two runs are overlaid on the same charts", async () => {
+  const [mine, theirs] = ["Tickets: a morning's load", "Demo shop"].map((name) => server.runs.find((run) => run.test === name)!);
+  server.pages[`/api/comparisons/${theirs!.id}/${mine!.id}`] = { feed: "comparison", answer: COMPARISON };
   await page.getByRole("checkbox", { name: /Overlay Tickets/ }).check();
   await page.getByRole("checkbox", { name: /Overlay Demo shop/ }).check();
   await page.getByRole("link", { name: "Overlay these two" }).click();
   await page.waitForSelector("#charts canvas");
   expect(await page.locator("h1").innerText()).toBe("Tickets: a morning's load");
   expect(await page.locator('[data-panel="response"] .legend').innerText()).toContain("p99, other run");
-  expect(await page.getByRole("region", { name: "The two runs" }).innerText()).toContain("Demo shop");
+  const table = page.getByRole("region", { name: "The two runs" });
+  expect(await table.innerText()).toContain("Demo shop");
+  await expect.poll(() => table.getByRole("row", { name: /^p95/ }).first().innerText()).toContain("+12.0 %");
+  expect(await table.getByRole("row", { name: /^p95/ }).first().innerText()).toContain("+8.30 % to +16.0 %");
   if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-overlay.png", fullPage: true });
   await page.getByRole("link", { name: "All runs" }).click();
   await expect.poll(() => page.locator("h1").innerText()).toBe("Tests and runs");
+});
+
+test("an experiment is started from its form, watched, and read", async () => {
+  await page.getByRole("button", { name: "Run …" }).click();
+  await page.getByText("Experiment", { exact: true }).click();
+  expect(await page.getByText("turned through 5, 10; put back to 5 in the end").count()).toBe(1);
+  await page.getByRole("textbox", { name: /^block/ }).fill("20s");
+  await page.getByRole("button", { name: "Start the experiment" }).click();
+  const work = { kind: "experiment", knob: "pool", block: "20s", rounds: "", effect: "", measure: "" };
+  await expect.poll(() => server.changes).toEqual([["POST", "/api/queue", { file: "webhooks.load.ts", parameters: {}, work }]]);
+
+  server.queue[0]!.progress = { text: "Round 2: pool 10", done: 0.25, left_seconds: 90, answer: "experiments/x" };
+  const said = { about: "pool: 5, 10", changed_ms: 1.8e12, word: "BETTER", tone: "good", headline: "p95 halves" } as const;
+  server.answers = [{ id: "experiments/x", kind: "experiment", test: "Webhooks", ...said }];
+  server.pages["/api/answers/experiments/x"] = { feed: "experiment", answer: EXPERIMENT };
+  await expect.poll(() => page.getByText("Round 2: pool 10; about 1 min 30 s left").count(), { timeout: 20_000 }).toBe(1);
+  expect(await page.locator("progress").getAttribute("value")).toBe("0.25");
+  if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-experiment.png", fullPage: true });
+  await page.getByRole("link", { name: "So far" }).click();
+  await expect.poll(() => page.getByTestId("proof").count()).toBe(1);
+  expect(await page.getByTestId("course").first().locator("a").first().getAttribute("href")).toBe("#/answers/experiments%2Fx/runs/block-0");
+  await page.getByRole("link", { name: "All runs" }).click();
+  await page.locator("[data-answer]").getByRole("link").click();
+  await expect.poll(() => page.getByTestId("proof").count()).toBe(1);
+});
+
+test("a search takes the test's thresholds for objectives unless others are given", async () => {
+  await page.getByRole("button", { name: "Run …" }).click();
+  await page.getByText("Capacity", { exact: true }).click();
+  expect(await page.getByLabel("objective").inputValue()).toBe("p95 < 300ms");
+  await page.getByLabel("objective").fill("p99 < 1s\n\nfailures < 1%");
+  await page.getByLabel("budget").fill("5m");
+  if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-search.png", fullPage: true });
+  await page.getByRole("button", { name: "Start the search" }).click();
+  const work = { kind: "capacity", objectives: ["p99 < 1s", "failures < 1%"], first: "", most: "", precision: "", probe: "", budget: "5m" };
+  await expect.poll(() => server.changes.map(([, , body]) => (body as { work: unknown }).work)).toEqual([work]);
+});
+
+test("one click on a step of a trend compares its two sides", async () => {
+  server.pages["/api/trends/Webhooks"] = { feed: "trend", answer: TREND };
+  server.pages["/api/comparisons/run-13/run-14"] = { feed: "comparison", answer: COMPARISON };
+  await page.getByRole("link", { name: "Trend" }).first().click();
+  await page.getByTestId("series").first().waitFor();
+  await page.getByRole("link", { name: "Compare its two sides" }).waitFor();
+  await page.getByTestId("series").first().getByRole("link", { name: /^Compare the two sides/ }).locator("circle").click();
+  await expect.poll(() => page.evaluate(() => location.hash)).toBe("#/comparisons/run-13/run-14");
+  await expect.poll(() => page.getByTestId("verdict").innerText()).toBe("Worse");
+});
+
+test("the list of runs has their commits, and columns for the parameters in which they differ", async () => {
+  const [first, second] = server.runs;
+  server.runs = [
+    { ...first!, commit: "39dbcdc0123456789", dirty: true, parameters: [["rate", "40"], ["target", "x"]] },
+    { ...second!, commit: "c021bae0123456789", parameters: [["rate", "20"], ["target", "x"]] },
+  ];
+  await page.reload();
+  await page.waitForSelector("[data-run]");
+  expect(await page.locator("[data-run]").first().innerText()).toContain("39dbcdc*");
+  expect(await page.locator("thead").first().innerText()).toContain("rate");
+  expect(await page.locator("thead").first().innerText()).not.toContain("target");
+  if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-runs.png", fullPage: true });
+  for (const box of await page.getByRole("checkbox").all()) await box.check();
+  const compare = await page.getByRole("link", { name: "Compare these two" }).getAttribute("href");
+  expect(compare).toBe(`#/comparisons/${second!.id}/${first!.id}`);
 });
 
 test("a note is kept, and a run is deleted only after a confirmation", async () => {

@@ -47,8 +47,8 @@ pub use comparison::{
 };
 pub use conclude::conclude;
 pub use experiment::{
-    BlockRecord, EXPERIMENT_EFFECT, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, KnobScale, KnobTrial,
-    NextBlock, Sensitivity, SensitivityMetric, TrialSettings, TrialValue, names_knob,
+    BlockNumber, BlockRecord, EXPERIMENT_EFFECT, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, KnobScale,
+    KnobTrial, NextBlock, Sensitivity, SensitivityMetric, TrialSettings, TrialValue, names_knob,
 };
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};

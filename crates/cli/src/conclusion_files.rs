@@ -54,6 +54,11 @@ impl ConclusionFiles {
     }
 }
 
+/// Where a flag named a file.
+pub(crate) fn write_if_asked(path: Option<&Path>, render: impl FnOnce() -> String) -> anyhow::Result<()> {
+    path.map_or(Ok(()), |path| std::fs::write(path, render()).with_context(|| format!("cannot write {}", path.display())))
+}
+
 pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut file =

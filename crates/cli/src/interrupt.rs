@@ -1,6 +1,6 @@
 //! Ctrl-C: once to stop gracefully, twice to stop now.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
@@ -64,72 +64,76 @@ impl Subscriber for InterruptHandler {
     }
 }
 
-/// Ctrl-C over several runs, one after the other: it ends the one that goes on, and whoever starts the next one can ask.
-pub(crate) struct RepeatedInterrupt {
-    state: Arc<InterruptState>,
+/// Ctrl-C for a whole series of runs: the first stops the run under way gracefully, further ones at once; between runs it is remembered.
+#[derive(Clone)]
+pub(crate) struct Interrupts {
+    heard: Arc<AtomicU32>,
+    /// Of the run under way.
+    controller: Arc<Mutex<Option<LoadHandle>>>,
 }
 
-#[derive(Default)]
-struct InterruptState {
-    asked: AtomicBool,
-    /// Of the run that goes on.
-    controller: Mutex<Option<LoadHandle>>,
-}
-
-/// Lets it end one of the runs.
-pub(crate) struct RepeatedHandler {
-    state: Arc<InterruptState>,
-}
-
-impl RepeatedInterrupt {
+impl Interrupts {
+    /// Listens on threads of its own until the process ends. `with_stdin`: the end of standard input counts, too; a program that starts a series holds it
+    /// open, so that it ends with that program.
+    ///
     /// # Errors
     /// When the handler cannot be installed.
-    pub(crate) fn start() -> Result<Self, InterruptError> {
-        let state = Arc::new(InterruptState::default());
-        let shared = Arc::clone(&state);
+    pub(crate) fn listen(with_stdin: bool) -> Result<Self, InterruptError> {
+        let interrupts = Self { heard: Arc::default(), controller: Arc::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let (mut interrupt, mut terminate) = {
+            let _entered = runtime.enter();
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        };
+        let listener = interrupts.clone();
         std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
             runtime.block_on(async {
-                let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
-                    return;
-                };
                 loop {
                     tokio::select! {
                         received = interrupt.recv() => if received.is_none() { return },
                         received = terminate.recv() => if received.is_none() { return },
                     }
-                    let before = shared.asked.swap(true, Ordering::SeqCst);
-                    if let Some(controller) = &*shared.controller.lock().unwrap_or_else(PoisonError::into_inner) {
-                        controller.send(if before { LoadControl::Halt(StopReason::User) } else { LoadControl::Stop(StopReason::User) });
-                    }
+                    listener.hear();
                 }
             });
         })?;
-        Ok(Self { state })
+        if with_stdin {
+            let listener = interrupts.clone();
+            std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+                // What is written to it is ignored, and a failure to read ends it, too.
+                let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+                listener.hear();
+            })?;
+        }
+        Ok(interrupts)
     }
 
-    pub(crate) fn is_asked(&self) -> bool {
-        self.state.asked.load(Ordering::SeqCst)
+    pub(crate) fn heard(&self) -> bool {
+        self.heard.load(Ordering::Acquire) > 0
     }
 
-    /// For the next run.
-    pub(crate) fn handler(&self) -> RepeatedHandler {
-        RepeatedHandler { state: Arc::clone(&self.state) }
+    fn hear(&self) {
+        self.heard.fetch_add(1, Ordering::AcqRel);
+        self.tell();
+    }
+
+    fn tell(&self) {
+        let order = match self.heard.load(Ordering::Acquire) {
+            0 => return,
+            1 => LoadControl::Stop(StopReason::User),
+            _ => LoadControl::Halt(StopReason::User),
+        };
+        if let Some(controller) = self.controller.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            controller.send(order);
+        }
     }
 }
 
-impl Subscriber for RepeatedHandler {
-    fn take(&mut self, event: &RunEvent<'_>, requests: &mut RunRequests) -> Result<(), SubscriberError> {
-        let mut current = self.state.controller.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            RunEvent::Started { controller, .. } => {
-                *current = Some((*controller).clone());
-                if self.state.asked.load(Ordering::SeqCst) {
-                    requests.control(LoadControl::Stop(StopReason::User));
-                }
-            }
-            RunEvent::Finished { .. } => *current = None,
-            _ => {}
+impl Subscriber for Interrupts {
+    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        if let RunEvent::Started { controller, .. } = event {
+            *self.controller.lock().unwrap_or_else(PoisonError::into_inner) = Some((*controller).clone());
+            self.tell();
         }
         Ok(())
     }

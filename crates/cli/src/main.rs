@@ -3,6 +3,7 @@
 //! Read `commands` first (a file each), then `command_run` (a run with all that is shown of it). Deliberately absent: anything
 //! measured or concluded, and the run itself (`session`); that is in the library crates.
 
+mod answers;
 mod capacity;
 mod command_line;
 mod command_run;
@@ -18,11 +19,13 @@ mod gate;
 mod interrupt;
 mod live_page;
 mod objective;
+mod run_trend;
 mod script_run;
 mod series;
 mod stdin_guard;
 mod terminal_progress;
 mod ui;
+mod watched;
 
 use std::process::ExitCode;
 

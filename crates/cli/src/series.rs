@@ -1,116 +1,166 @@
 //! Runs of one test, one after the other in one process, which Ctrl-C ends together. Read [`Series`].
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
 
+use engine::WorkerContext;
 use plan::TestPlan;
-use run_directory::{Reader, Run};
-use session::{FinishedRun, LoadControl, LoadEnding, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
-use tokio::signal::unix::{SignalKind, signal};
+use protocol::{Network, NetworkOptions, WorkerPosition};
+use script::Loaded;
+use secrets::Secrets;
+use session::{FinishedRun, FixedRequest, FixedRequestUsers, LoadEnding, PrintedLines, Session, SessionError, Subscriber};
+use stub::TcpProxy;
 
-use crate::interrupt::InterruptError;
-use crate::script_run::ScriptRun;
+use crate::exit;
+use crate::flags::NetworkArgs;
+use crate::interrupt::Interrupts;
+use crate::script_run::{ScriptRun, start_proxies};
+
+/// Whatever makes the load.
+pub(crate) enum RunSource<'a> {
+    /// Read anew for every run, so that its data begins where it began.
+    Script(ScriptRun<'a>),
+    Url(Box<UrlRun<'a>>),
+}
+
+/// A URL without a script.
+pub(crate) struct UrlRun<'a> {
+    pub(crate) request: FixedRequest,
+    pub(crate) plan: TestPlan,
+    pub(crate) workers: u32,
+    pub(crate) network: &'a NetworkArgs,
+}
 
 /// Runs that follow each other.
 pub(crate) struct Series<'a> {
-    pub(crate) script: ScriptRun<'a>,
+    pub(crate) source: &'a RunSource<'a>,
     /// Where their directories are made.
-    pub(crate) folder: std::path::PathBuf,
+    pub(crate) folder: PathBuf,
     pub(crate) interrupts: Interrupts,
 }
 
+/// The target could not be reached; without secrets.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct TargetUnreachable(String);
+
 /// One run of a series.
 pub(crate) struct SeriesRun {
-    pub(crate) run: Run,
+    pub(crate) directory: PathBuf,
     pub(crate) ending: LoadEnding,
 }
 
+impl RunSource<'_> {
+    /// The plan as the test has it, and the digest of its script.
+    pub(crate) fn plan(&self) -> anyhow::Result<(TestPlan, Option<String>)> {
+        match self {
+            RunSource::Script(script) => {
+                let loaded = script.load()?;
+                let digest = loaded.digest();
+                Ok((loaded.plan, Some(digest)))
+            }
+            RunSource::Url(url) => Ok((url.plan.clone(), None)),
+        }
+    }
+
+    /// The proxies that the test declares; they serve until they are dropped.
+    pub(crate) fn proxies(&self) -> anyhow::Result<Vec<TcpProxy>> {
+        match self {
+            RunSource::Script(script) => Ok(start_proxies(&script.load()?)?),
+            RunSource::Url(_) => Ok(Vec::new()),
+        }
+    }
+}
+
 impl Series<'_> {
-    /// One more run. `seed`: of its draws. `change`: what is different from the test as it stands.
+    /// One more run. `seed`: of its draws, if not the test's. `change`: what is different from the test as it stands.
     ///
     /// # Errors
-    /// Whatever keeps it from beginning or breaks it: the file, the target, a subscriber.
+    /// [`TargetUnreachable`], and whatever else keeps it from beginning or breaks it: the file, a subscriber. No secret is in what it says.
     pub(crate) fn run(
         &mut self,
-        seed: u64,
+        seed: Option<u64>,
         tags: &[String],
         change: impl FnOnce(&mut TestPlan),
         subscribers: &mut [&mut dyn Subscriber],
     ) -> anyhow::Result<SeriesRun> {
-        let mut script = ScriptRun { tags, ..self.script.clone() };
-        script.inputs.seed = Some(seed);
-        let mut loaded = script.load()?;
-        change(&mut loaded.plan);
-        let prepared = script.prepare(loaded, self.folder.clone())?;
         let mut all: Vec<&mut dyn Subscriber> = subscribers.iter_mut().map(|subscriber| &mut **subscriber as &mut dyn Subscriber).collect();
         all.push(&mut self.interrupts);
-        let FinishedRun { directory, ending, failure } = prepared.run(&mut all)?;
-        if let Some(failure) = failure {
-            return Err(failure.into());
-        }
-        Ok(SeriesRun { run: Reader::open(&directory).and_then(Reader::run)?, ending })
-    }
-}
-
-/// Ctrl-C for a whole series: the first stops the run under way gracefully, further ones at once; between runs it is remembered.
-#[derive(Clone)]
-pub(crate) struct Interrupts {
-    heard: Arc<AtomicU32>,
-    /// Of the run under way.
-    controller: Arc<Mutex<Option<LoadHandle>>>,
-}
-
-impl Interrupts {
-    /// Listens on a thread of its own until the process ends.
-    ///
-    /// # Errors
-    /// When the handler cannot be installed.
-    pub(crate) fn listen() -> Result<Self, InterruptError> {
-        let interrupts = Self { heard: Arc::default(), controller: Arc::default() };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut terminate) = {
-            let _entered = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        let folder = self.folder.clone();
+        let (secrets, finished) = match self.source {
+            RunSource::Script(script) => of_script(ScriptRun { tags, ..script.clone() }, seed, change, folder, &mut all)?,
+            RunSource::Url(url) => of_url(url, tags, change, folder, &mut all),
         };
-        let listener = interrupts.clone();
-        std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                loop {
-                    tokio::select! {
-                        received = interrupt.recv() => if received.is_none() { return },
-                        received = terminate.recv() => if received.is_none() { return },
-                    }
-                    listener.heard.fetch_add(1, Ordering::AcqRel);
-                    listener.tell();
-                }
-            });
-        })?;
-        Ok(interrupts)
-    }
-
-    pub(crate) fn heard(&self) -> bool {
-        self.heard.load(Ordering::Acquire) > 0
-    }
-
-    fn tell(&self) {
-        let order = match self.heard.load(Ordering::Acquire) {
-            0 => return,
-            1 => LoadControl::Stop(StopReason::User),
-            _ => LoadControl::Halt(StopReason::User),
+        let hidden = |error: SessionError| match error {
+            SessionError::Unreachable(problem) => TargetUnreachable(secrets.hide(&problem.to_string()).into_owned()).into(),
+            error => exit::hiding(&secrets, error.into()),
         };
-        if let Some(controller) = self.controller.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            controller.send(order);
+        let FinishedRun { directory, ending, failure } = finished.map_err(hidden)?;
+        match failure {
+            Some(failure) => Err(hidden(failure)),
+            None => Ok(SeriesRun { directory, ending }),
         }
     }
 }
 
-impl Subscriber for Interrupts {
-    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
-        if let RunEvent::Started { controller, .. } = event {
-            *self.controller.lock().unwrap_or_else(PoisonError::into_inner) = Some((*controller).clone());
-            self.tell();
-        }
-        Ok(())
+type Ended = (Secrets, Result<FinishedRun, SessionError>);
+
+fn of_script(
+    mut script: ScriptRun<'_>,
+    seed: Option<u64>,
+    change: impl FnOnce(&mut TestPlan),
+    folder: PathBuf,
+    subscribers: &mut [&mut dyn Subscriber],
+) -> anyhow::Result<Ended> {
+    script.inputs.seed = seed.or(script.inputs.seed);
+    let mut loaded: Loaded = script.load()?;
+    change(&mut loaded.plan);
+    let secrets = loaded.plan.all_secrets();
+    Ok((secrets, script.prepare(loaded, folder)?.run(subscribers)))
+}
+
+fn of_url(
+    url: &UrlRun<'_>,
+    tags: &[String],
+    change: impl FnOnce(&mut TestPlan),
+    folder: PathBuf,
+    subscribers: &mut [&mut dyn Subscriber],
+) -> Ended {
+    let mut plan = url.plan.clone();
+    change(&mut plan);
+    let mut network = NetworkOptions::default();
+    url.network.apply(&mut network, plan.options.seed);
+    let (secrets, options) = (plan.all_secrets(), plan.options.clone());
+    let session = Session {
+        plan,
+        network: network.clone(),
+        observers: Vec::new(),
+        stubs: None,
+        file: None,
+        script: None,
+        workers: url.workers,
+        tags: tags.to_vec(),
+        folder,
+        printed: PrintedLines::new(),
+        finds_early: false,
+    };
+    (secrets, session.run(users_of(&url.request, &network, &options), subscribers))
+}
+
+/// Makes the users of a fixed request on each worker.
+pub(crate) fn users_of<'a>(
+    request: &'a FixedRequest,
+    network: &'a NetworkOptions,
+    options: &'a plan::RunOptions,
+) -> impl Fn(&WorkerContext) -> Result<FixedRequestUsers, String> + Send + Sync + 'a {
+    move |context: &WorkerContext| {
+        let position = WorkerPosition { worker: context.index, workers: context.workers };
+        let network =
+            Network::new(context.clock.clone(), NetworkOptions { position, ..network.clone() }).map_err(|error| error.to_string())?;
+        FixedRequestUsers::new(context, network, request, options)
     }
+}
+
+/// Name of a run by its directory.
+pub(crate) fn name_of(directory: &Path) -> String {
+    directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 //!
 //! The page itself is built from `web/` and committed as assets/report.html; here only its data is put in.
 
-use analysis::RunComparison;
+use serde::Serialize;
 
 use crate::view::ReportView;
 
@@ -17,7 +17,7 @@ pub fn html(view: &ReportView) -> String {
 }
 
 /// What a server puts into the page in place of a view: where views come from, and what lets the reader steer the run.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct LiveSource<'a> {
     pub(crate) feed: &'static str,
     pub(crate) events: &'a str,
@@ -28,20 +28,21 @@ pub(crate) struct LiveSource<'a> {
     pub(crate) home: Option<&'a str>,
 }
 
-/// Two runs side by side.
-#[derive(serde::Serialize)]
-struct ComparisonSource<'a> {
-    feed: &'static str,
-    comparison: &'a RunComparison,
+/// What is said of several runs, as the page reads it.
+#[derive(Debug, Serialize)]
+pub struct AnswerSource<'a, T> {
+    /// `comparison`, `experiment`, `capacity` or `trend`.
+    pub feed: &'a str,
+    pub answer: &'a T,
 }
 
-/// The page of a comparison: opens from disk, offline.
-pub(crate) fn comparison_page(comparison: &RunComparison) -> String {
-    page(&embeddable(&ComparisonSource { feed: "comparison", comparison }))
+/// The page of a comparison, an experiment, a capacity or a trend: opens from disk, offline. `feed`: which of them.
+pub(crate) fn answer_page(feed: &str, answer: &impl Serialize) -> String {
+    page(&embeddable(&AnswerSource { feed, answer }))
 }
 
 /// The same for the history of a folder.
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct HistorySource<'a> {
     feed: &'static str,
     api: &'a str,
@@ -75,7 +76,7 @@ fn page(json: &str) -> String {
 
 /// JSON that cannot end the script element or start a comment in it. `<` occurs only inside JSON strings, where its escape means the same;
 /// U+2028 and U+2029 end a line in older JavaScript.
-fn embeddable<T: serde::Serialize>(value: &T) -> String {
+fn embeddable<T: Serialize>(value: &T) -> String {
     // Only maps with keys that are not strings can fail, and no type here has one.
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")

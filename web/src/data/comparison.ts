@@ -59,12 +59,7 @@ export interface RunComparison {
   gates?: { gate: { label: string }; state: "held" | "failed" | "undecided"; detail: string }[];
 }
 
-export interface ComparisonSource {
-  feed: "comparison";
-  comparison: RunComparison;
-}
-
-const NAMES: Record<string, string> = { p999: "p99.9", cpu_per_request: "CPU per request", value: "mean" };
+const NAMES: Record<string, string> = { rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean" };
 
 export const metricName = (row: ComparedRow): string => NAMES[row.metric] ?? row.metric;
 
@@ -114,6 +109,17 @@ export function shownSubjects(comparison: RunComparison): ComparedSubject[] {
   const tells = (subject: ComparedSubject) => subject.rows.some((row) => row.verdict === "better" || row.verdict === "worse");
   return [...shown.filter(tells), ...shown.filter((subject) => !tells(subject))];
 }
+
+/** What stands beside two runs that lie over each other: of each request, group and flow a few rows, and only what both measured. */
+export function overlaid(comparison: RunComparison): { subject: ComparedSubject; rows: ComparedRow[] }[] {
+  const wanted = ["rate", "failures", "p50", "p95", "p99"];
+  const rows = (subject: ComparedSubject) => subject.rows.filter((row) => wanted.includes(row.metric) && (row.baseline !== null || row.candidate !== null));
+  const ordered = comparison.subjects.filter((subject) => subject.kind !== "signal" && subject.kind !== "target" && subject.kind !== "scenario");
+  return ordered.map((subject) => ({ subject, rows: rows(subject) })).filter((one) => one.rows.length > 0);
+}
+
+/** `+3.10 % to +7.20 %`; an end that the samples do not carry is open. */
+export const intervalOf = (row: ComparedRow): string => (row.low === null && row.high === null ? NONE : `${signed(row, row.low)} to ${signed(row, row.high)}`);
 
 export const movedSignals = (comparison: RunComparison): ComparedSubject[] =>
   comparison.subjects.filter((subject) => subject.kind === "signal" && subject.rows[0]?.verdict === "moved");

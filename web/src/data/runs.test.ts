@@ -1,9 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { Parameter, RunRow } from "../feed/history";
-import { addressFrom, hashOf } from "../history/address";
 import type { ReportView } from "../view";
 import { overlay } from "./overlay";
-import { chosen, missing, search, tagsOf } from "./runs";
+import { chosen, commitOf, differingParameters, missing, search, tagsOf } from "./runs";
 
 const run = (id: string, test: string, tags: string[], note = "") => ({ id, test, tags, note, state: "completed", validity: "valid" }) as unknown as RunRow;
 const runs = [run("1", "Tickets", ["nightly", "main"]), run("2", "Webhooks", ["Main"], "with 16 workers"), run("3", "Tickets", [])];
@@ -32,12 +31,6 @@ test("a value is missing where there is no default, or where it was cleared", ()
   expect(missing(parameters, { target: "http://x", rate: "4", note: "", key: "", word: "w" })).toEqual([]);
 });
 
-test("addresses lead back to where they came from", () => {
-  expect(addressFrom(hashOf("2026 a/b", "c"))).toEqual({ run: "2026 a/b", other: "c" });
-  expect(addressFrom(hashOf("a"))).toEqual({ run: "a", other: null });
-  expect(addressFrom("#/")).toEqual({ run: null, other: null });
-});
-
 test("an overlay keeps both runs on one axis, whatever their steps", () => {
   const view = (seconds: number[], step: number, values: number[]) => {
     const columns = [{ id: "rate/requests", label: "requests", values }, { id: "rate/failures", label: "failed", values }];
@@ -53,4 +46,20 @@ test("an overlay keeps both runs on one axis, whatever their steps", () => {
   ]);
   const shorter = overlay(view([0, 1, 2], 1, [1, 2, 3]), view([0], 1, [9])).timeline.panels[0]!.columns.at(-1)!;
   expect(shorter.values).toEqual([9, null, null]);
+});
+
+describe("a list of runs", () => {
+  const run = (id: string, parameters: [string, string][], more = {}) => ({ id, test: "Shop", tags: [], parameters, ...more }) as unknown as RunRow;
+
+  it("has columns for the parameters in which its runs differ", () => {
+    const runs = [run("a", [["rate", "10"], ["target", "x"]]), run("b", [["rate", "20"], ["target", "x"]]), run("c", [])];
+    expect(differingParameters(runs)).toEqual(["rate"]);
+    expect(differingParameters(runs.slice(1))).toEqual([]);
+  });
+
+  it("names the commit, and is searched by it", () => {
+    const runs = [run("a", [], { commit: "39dbcdc0123", dirty: true }), run("b", [])];
+    expect(runs.map(commitOf)).toEqual(["39dbcdc*", ""]);
+    expect(search(runs, "39dbc").map(({ id }) => id)).toEqual(["a"]);
+  });
 });

@@ -2,12 +2,12 @@
 
 import type { Parameter, RunRow } from "../feed/history";
 
-/** Every word must occur in the run's test, id, note, state, grade or tags; a word that begins with `#` must be one of its tags. */
+/** Every word must occur in the run's test, id, note, state, grade, commit or tags; a word that begins with `#` must be one of its tags. */
 export function search(runs: readonly RunRow[], text: string): RunRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return runs.filter((run) => {
     const tags = run.tags.map((tag) => tag.toLowerCase());
-    const prose = `${run.test} ${run.id} ${run.note ?? ""} ${run.state} ${run.validity ?? ""} ${tags.join(" ")}`.toLowerCase();
+    const prose = `${run.test} ${run.id} ${run.note ?? ""} ${run.state} ${run.validity ?? ""} ${run.commit ?? ""} ${tags.join(" ")}`.toLowerCase();
     return words.every((word) => (word.startsWith("#") ? tags.includes(word.slice(1)) : prose.includes(word)));
   });
 }
@@ -15,6 +15,16 @@ export function search(runs: readonly RunRow[], text: string): RunRow[] {
 export function tagsOf(runs: readonly RunRow[]): string[] {
   return [...new Set(runs.flatMap((run) => run.tags))].toSorted((a, b) => a.localeCompare(b, "en"));
 }
+
+/** Parameters in which runs that are listed together differ: columns of their list. The first few; more would leave no room. */
+export function differingParameters(runs: readonly RunRow[], most = 3): string[] {
+  const values = new Map<string, Set<string>>();
+  for (const [name, value] of runs.flatMap((run) => run.parameters ?? [])) values.set(name, (values.get(name) ?? new Set()).add(value));
+  return [...values].filter(([, seen]) => seen.size > 1).map(([name]) => name).slice(0, most);
+}
+
+/** `39dbcdc`, with a star where the sources differed from the commit. */
+export const commitOf = (run: Pick<RunRow, "commit" | "dirty">): string => (run.commit ? run.commit.slice(0, 7) + (run.dirty ? "*" : "") : "");
 
 /** Names of the parameters that need a value but have none. */
 export function missing(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): string[] {

@@ -1,14 +1,14 @@
 // What the server put into the page: one view, or a description of where views come from. Read `feedOf` first.
 
-import type { ComparisonSource } from "../data/comparison";
+import type { AnswerSource } from "../answers/views";
 import type { ReportView } from "../view";
 import type { Feed } from "./feed";
 import type { HistorySource } from "./history";
 import { liveFeed, type LiveSource } from "./live";
 import { checked, readJson, UnreadableView } from "./read";
 
-/** What the page's embedded JSON asks for: one run to draw, a comparison of two, or a history to choose from. */
-export function feedOf(text: string): Feed | HistorySource | ComparisonSource {
+/** What the page's embedded JSON asks for: one run to draw, an answer that rests on several, or a history to choose from. */
+export function feedOf(text: string): Feed | HistorySource | AnswerSource {
   const embedded = parse(text);
   if ("feed" in embedded) return embedded.feed === "live" ? liveFeed(embedded) : embedded;
   const view = checked(embedded);
@@ -22,9 +22,9 @@ export function feedOf(text: string): Feed | HistorySource | ComparisonSource {
   };
 }
 
-function parse(text: string): ReportView | LiveSource | HistorySource | ComparisonSource {
+function parse(text: string): ReportView | LiveSource | HistorySource | AnswerSource {
   try {
-    return readJson(text) as ReportView | LiveSource | HistorySource | ComparisonSource;
+    return readJson(text) as ReportView | LiveSource | HistorySource | AnswerSource;
   } catch {
     throw new UnreadableView("This page contains no run: its data is missing or damaged. Recreate it with `loadstone report`.");
   }

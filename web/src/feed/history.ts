@@ -1,6 +1,8 @@
 // The history of a folder, as `loadstone ui` serves it: its tests, the queue of runs, the runs that are over. Read `HistoryClient` first. Paths are
 // below `api`; every request that changes something carries the token.
 
+import type { AnswerSource } from "../answers/views";
+import type { Tone } from "../format/words";
 import type { Grade, ReportView, RunState } from "../view";
 import { checked, readJson } from "./read";
 
@@ -32,6 +34,10 @@ export interface RunRow {
   note?: string;
   /** What the first finding says. */
   finding?: string;
+  /** Commit of the sources, and whether they differed from it. */
+  commit?: string;
+  dirty?: boolean;
+  parameters?: [name: string, value: string][];
 }
 
 /** `plan::ParameterKind`. */
@@ -56,6 +62,29 @@ export interface TestFile {
   error: string | null;
   load: string[];
   parameters: Parameter[];
+  /** What an experiment can turn. */
+  knobs: { name: string; values: string[] }[];
+  /** What a search takes for objectives unless others are given. */
+  objectives: string[];
+}
+
+/** What is to be done with a test. Of every text, an empty one is the default. */
+export type Work =
+  | { kind: "run" }
+  | { kind: "experiment"; knob: string; block: string; rounds: string; effect: string; measure: string }
+  | { kind: "capacity"; objectives: string[]; first: string; most: string; precision: string; probe: string; budget: string };
+
+/** `GET answers`, the latest first: experiments and searches. */
+export interface AnswerRow {
+  /** Path of its folder below that of the runs. */
+  id: string;
+  kind: "experiment" | "capacity";
+  test: string;
+  about: string;
+  changed_ms: number;
+  word: string;
+  tone: Tone;
+  headline: string;
 }
 
 /** `GET queue`, in order. */
@@ -65,6 +94,9 @@ export interface Queued {
   name: string;
   state: "waiting" | "running" | "failed";
   parameters: Record<string, string>;
+  work: Work;
+  /** How far an experiment or a search is; `answer`: its id among the answers. */
+  progress?: { text: string; done: number; left_seconds: number; answer: string };
   /** Path of the live page, once it runs. */
   live: string | null;
   /** Why a failed one did not start. */
@@ -84,10 +116,14 @@ export class HistoryClient {
   runs = () => this.get<RunRow[]>("runs");
   tests = () => this.get<TestFile[]>("tests");
   queue = () => this.get<Queued[]>("queue");
-  /** `GET runs/ID`: the whole view. */
-  view = async (id: string) => checked(await this.get<ReportView>(`runs/${encodeURIComponent(id)}`));
+  answers = () => this.get<AnswerRow[]>("answers");
+  /** `GET runs/ID`, or `GET answers/ID/runs/ID` within an answer: the whole view. */
+  view = async (id: string, within: string | null = null) =>
+    checked(await this.get<ReportView>(`${within ? `answers/${encodeURIComponent(within)}/` : ""}runs/${encodeURIComponent(id)}`));
+  /** `GET answers/ID`, `GET trends/TEST`, `GET comparisons/BASELINE/CANDIDATE`. */
+  answer = (path: string) => this.get<AnswerSource>(path);
   /** `POST queue`. Only parameters that differ from their defaults are sent. */
-  start = (file: string, parameters: Record<string, string>) => this.change("POST", "queue", { file, parameters });
+  start = (file: string, parameters: Record<string, string>, work: Work) => this.change("POST", "queue", { file, parameters, work });
   /** `DELETE queue/ID`: removes what is waiting or failed, stops what is running. */
   cancel = (id: string) => this.change("DELETE", `queue/${encodeURIComponent(id)}`);
   /** `PATCH runs/ID`. */

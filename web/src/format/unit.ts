@@ -58,9 +58,9 @@ export function clock(atSeconds: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
-/** An RFC 3339 instant for people, in the reader's time zone. */
-export function instant(rfc3339: string): string {
-  const date = new Date(rfc3339);
-  if (Number.isNaN(date.getTime())) return rfc3339;
+/** An instant for people, in the reader's time zone: RFC 3339, or milliseconds since 1970. */
+export function instant(at: string | number): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return String(at);
   return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }

@@ -1,16 +1,39 @@
-// Addresses within the history: `#/`, `#/runs/ID`, `#/runs/ID/with/ID`.
+// Addresses within the history: `#/`, `#/runs/ID`, `#/runs/ID/with/ID`, and those of answers, which are the paths of the server's own:
+// `#/answers/ID`, `#/answers/ID/runs/RUN`, `#/trends/TEST`, `#/comparisons/ID/ID`.
 
-/** The run that is shown, and the one laid over it. `null` for both: the list of tests and runs. */
-export interface RunAddress {
-  run: string | null;
-  other: string | null;
-}
+import type { Links } from "../answers/views";
 
-export function addressFrom(hash: string): RunAddress {
+export type HistoryAddress =
+  | { page: "home" }
+  /** A run, the one laid over it, and the answer for which it was made. */
+  | { page: "run"; run: string; other: string | null; within: string | null }
+  /** `path`: what is asked of the server. */
+  | { page: "answer"; path: string };
+
+const part = (text: string | undefined) => (text ? decodeURIComponent(text) : null);
+
+export function addressFrom(hash: string): HistoryAddress {
   const [, run, other] = /^#\/runs\/([^/]+)(?:\/with\/([^/]+))?$/.exec(hash) ?? [];
-  return { run: run ? decodeURIComponent(run) : null, other: other ? decodeURIComponent(other) : null };
+  if (run) return { page: "run", run: decodeURIComponent(run), other: part(other), within: null };
+  const [, within, block] = /^#\/answers\/([^/]+)\/runs\/([^/]+)$/.exec(hash) ?? [];
+  if (within && block) return { page: "run", run: decodeURIComponent(block), other: null, within: decodeURIComponent(within) };
+  const [, path] = /^#\/(answers\/[^/]+|trends\/[^/]+|comparisons\/[^/]+\/[^/]+)$/.exec(hash) ?? [];
+  return path ? { page: "answer", path } : { page: "home" };
 }
 
 export function hashOf(run: string, other: string | null = null): string {
   return `#/runs/${encodeURIComponent(run)}${other ? `/with/${encodeURIComponent(other)}` : ""}`;
+}
+
+export const answerHash = (id: string): string => `#/answers/${encodeURIComponent(id)}`;
+export const trendHash = (test: string): string => `#/trends/${encodeURIComponent(test)}`;
+export const comparisonHash = (baseline: string, candidate: string): string =>
+  `#/comparisons/${encodeURIComponent(baseline)}/${encodeURIComponent(candidate)}`;
+
+/** Where the runs of an answer are. */
+export function linksOf(path: string): Links {
+  return {
+    run: (id) => (path.startsWith("answers/") ? `#/${path}/runs/${encodeURIComponent(id)}` : hashOf(id)),
+    compare: comparisonHash,
+  };
 }

@@ -255,7 +255,7 @@ mod tests {
     /// A block with this mean, of which the generator may have added a part.
     fn block(mean: f64, doubt: f64) -> Block {
         let times = TimeStats { count: 100, mean: Some(mean), mean_doubt: Some(doubt), ..TimeStats::default() };
-        let record = BlockRecord { round: 0, value: String::new(), run: String::new(), grade: Grade::Valid };
+        let record = BlockRecord { round: 0, value: String::new(), run: String::new(), grade: Grade::Valid, numbers: Vec::new() };
         Block { record, subjects: vec![BlockSubject::of(key(), (100, 0), 10.0, &times)] }
     }
 

@@ -18,7 +18,9 @@ mod trial;
 mod truth;
 mod warm_up;
 
-pub use model::{BlockRecord, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, Sensitivity, SensitivityMetric};
+pub use model::{
+    BlockNumber, BlockRecord, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, Sensitivity, SensitivityMetric,
+};
 pub use proof::names_knob;
 pub use settings::{KnobScale, TrialSettings, TrialValue};
 pub use trial::{KnobTrial, NextBlock};

@@ -61,6 +61,20 @@ pub struct BlockRecord {
     /// Id of its run.
     pub run: String,
     pub grade: Grade,
+    /// What decides, as it was in this block. None while the first round goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<BlockNumber>,
+}
+
+/// A number of one block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockNumber {
+    pub kind: SubjectKind,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    pub metric: ComparedMetric,
+    pub value: Option<f64>,
 }
 
 /// One value held against the first.

@@ -7,7 +7,7 @@ use run_directory::Run;
 
 use super::block::{self, Block, SubjectKey};
 use super::contrast::{self, Deciding};
-use super::model::{BlockRecord, Experiment, ExperimentStop, KnobContrast};
+use super::model::{BlockNumber, BlockRecord, Experiment, ExperimentStop, KnobContrast};
 use super::settings::TrialSettings;
 use super::{proof, sensitivity, warm_up};
 use crate::{ComparedMetric, Grade, RowVerdict, SubjectKind};
@@ -60,7 +60,7 @@ impl KnobTrial {
     pub fn add(&mut self, run: Run, grade: Grade) {
         let Some(next) = self.next() else { return };
         let value = self.settings.values[next.value].label.clone();
-        let record = BlockRecord { round: next.round, value, run: run.info.id.clone(), grade };
+        let record = BlockRecord { round: next.round, value, run: run.info.id.clone(), grade, numbers: Vec::new() };
         match self.warm_up {
             Some(warm_up) => self.blocks.push((next, Block::of(record, run, warm_up.seconds, self.settings.block_seconds))),
             None => {
@@ -134,11 +134,21 @@ impl KnobTrial {
             blocks: self
                 .blocks
                 .iter()
-                .map(|(_, block)| &block.record)
-                .chain(self.opening.iter().map(|(record, _)| record))
-                .cloned()
+                .map(|(_, block)| self.recorded(block))
+                .chain(self.opening.iter().map(|(record, _)| record.clone()))
                 .collect(),
         }
+    }
+
+    fn recorded(&self, block: &Block) -> BlockRecord {
+        let number = |(key, metric): &(SubjectKey, ComparedMetric)| BlockNumber {
+            kind: key.kind,
+            name: key.name().to_owned(),
+            group: key.series.as_ref().map_or_else(String::new, |key| key.group.to_string()),
+            metric: *metric,
+            value: block.number(key, *metric),
+        };
+        BlockRecord { numbers: self.deciding.0.iter().map(number).collect(), ..block.record.clone() }
     }
 
     fn remarks(&self, left_out: usize) -> Vec<String> {

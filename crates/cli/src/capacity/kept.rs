@@ -34,6 +34,17 @@ impl KeptSearch {
     }
 }
 
+/// The answer as a page, once the search has ended.
+pub(crate) fn write_page(folder: &Path, capacity: &Capacity) -> anyhow::Result<()> {
+    Writer::conclusion(folder, files::REPORT, report::capacity::html(capacity).as_bytes())?;
+    Ok(())
+}
+
+/// The answer of a search; `None`: the folder is not one of a search.
+pub(crate) fn answer(folder: &Path) -> anyhow::Result<Option<Capacity>> {
+    Ok(KeptSearch::read(folder)?.map(|kept| kept.capacity))
+}
+
 fn stem(test: &str) -> String {
     let slug: String = test.chars().map(|c| if c.is_alphanumeric() || c == '.' || c == '_' { c } else { '-' }).take(60).collect();
     format!("capacity-{}", slug.trim_matches(['-', '.']))

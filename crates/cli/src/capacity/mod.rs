@@ -8,6 +8,6 @@ mod load;
 mod probe;
 mod search;
 
+pub(crate) use kept::answer;
 pub(crate) use load::TestLoad;
-pub(crate) use probe::ProbeSource;
 pub(crate) use search::{CapacityRequest, CapacitySearch};

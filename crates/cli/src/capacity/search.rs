@@ -8,34 +8,33 @@ use analysis::{Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityS
 use metrics::clock::Monotonic;
 use plan::Threshold;
 use report::terminal::ColorChoice;
-use session::Subscriber;
 
 use super::kept::{self, KeptSearch};
 use super::load::TestLoad;
-use super::probe::{ProbeEnd, ProbeSetting, ProbeSource};
+use super::probe::{ProbeEnd, ProbeSetting};
 use crate::exit::{Exit, UsageError};
-use crate::flags::NetworkArgs;
-use crate::interrupt::RepeatedInterrupt;
+use crate::interrupt::Interrupts;
+use crate::series::{RunSource, Series, name_of};
 use crate::terminal_progress::TerminalProgress;
+use crate::watched::{ProgressLines, WatchedArgs, WorkProgress};
 
 /// The longest that is waited for a system to drain. Seconds.
 const DRAIN_MAX_S: f64 = 60.0;
 
 /// What is asked of a search.
 pub(crate) struct CapacityRequest<'a> {
-    pub(crate) source: ProbeSource<'a>,
-    pub(crate) network: &'a NetworkArgs,
+    pub(crate) source: RunSource<'a>,
     pub(crate) objectives: Vec<Threshold>,
     pub(crate) settings: CapacitySettings,
     pub(crate) load: TestLoad,
     /// Name of the test, and digest of its script.
     pub(crate) test: String,
     pub(crate) script: Option<String>,
-    pub(crate) workers: u32,
     pub(crate) tags: Vec<String>,
     pub(crate) runs: PathBuf,
     pub(crate) quiet: bool,
     pub(crate) color: ColorChoice,
+    pub(crate) watched: WatchedArgs,
 }
 
 /// A search under way.
@@ -77,44 +76,44 @@ impl<'a> CapacitySearch<'a> {
 
     /// Runs until it ends. What was learnt is in the folder after every probe.
     pub(crate) fn run(&mut self) -> anyhow::Result<(Capacity, Exit)> {
-        let interrupt = RepeatedInterrupt::start()?;
+        let interrupts = Interrupts::listen(self.request.watched.is_watched())?;
+        let mut lines = self.request.watched.lines()?;
+        let _proxies = self.request.source.proxies()?;
         self.announce();
         loop {
             let (load, seconds, reason) = match next_step(&self.request.settings, &self.probes) {
                 CapacityStep::Probe { load, seconds, reason } => (load, seconds, reason),
                 CapacityStep::End(end) => return self.ended(Some(end)),
             };
-            self.tell(load, seconds, reason);
-            let setting = ProbeSetting {
-                source: &self.request.source,
-                network: self.request.network,
-                objectives: &self.request.objectives,
-                workers: self.request.workers,
-                tags: &self.request.tags,
-                folder: &self.folder,
-            };
-            let quiet = self.request.quiet || !std::io::stderr().is_terminal();
-            let mut terminal = TerminalProgress::new(quiet, self.request.color);
-            let mut handler = interrupt.handler();
-            let mut subscribers: [&mut dyn Subscriber; 2] = [&mut terminal, &mut handler];
-            match setting.run((load, self.request.load.at(load, seconds)), seconds, &mut subscribers)? {
+            self.tell(load, seconds, reason, &mut lines);
+            match self.probe(load, seconds, &interrupts)? {
                 ProbeEnd::Done(mut probe) => {
                     self.say(&format!("  {}", report::capacity::probe_line(self.request.settings.unit, &probe)));
-                    probe.cost_seconds += self.drain(&probe, &interrupt);
+                    probe.cost_seconds += self.drain(&probe, &interrupts);
                     self.probes.push(*probe);
                     self.keep(None)?;
                 }
                 ProbeEnd::Interrupted => return self.ended(None),
                 ProbeEnd::Stopped(exit) => return Ok((self.result(None), exit)),
             }
-            if interrupt.is_asked() {
+            if interrupts.heard() {
                 return self.ended(None);
             }
         }
     }
 
+    fn probe(&self, load: f64, seconds: f64, interrupts: &Interrupts) -> anyhow::Result<ProbeEnd> {
+        let CapacityRequest { source, objectives, tags, .. } = &self.request;
+        let mut series = Series { source, folder: self.folder.clone(), interrupts: interrupts.clone() };
+        let quiet = self.request.quiet || !std::io::stderr().is_terminal();
+        let mut terminal = TerminalProgress::new(quiet, self.request.color);
+        let setting = ProbeSetting { objectives, tags };
+        setting.run(&mut series, (load, self.request.load.at(load, seconds)), seconds, &mut [&mut terminal])
+    }
+
     fn ended(&self, end: Option<CapacityEnd>) -> anyhow::Result<(Capacity, Exit)> {
         let capacity = self.keep(end)?;
+        kept::write_page(&self.folder, &capacity)?;
         let exit = match (end, capacity.verdict) {
             (None, _) => Exit::Interrupted,
             (_, CapacityVerdict::CannotTell) => Exit::Invalid,
@@ -136,11 +135,11 @@ impl<'a> CapacitySearch<'a> {
     }
 
     /// Waits until what the load left behind is done, and some more. Returns the seconds that it took.
-    fn drain(&self, probe: &CapacityProbe, interrupt: &RepeatedInterrupt) -> f64 {
+    fn drain(&self, probe: &CapacityProbe, interrupts: &Interrupts) -> f64 {
         let left = if probe.lean == ProbeLean::Holds { 0.0 } else { probe.reading.backlog / probe.reading.throughput.max(1e-9) };
         let wait = self.request.settings.pause_seconds + left.min(DRAIN_MAX_S);
         let clock = Monotonic::start();
-        while (clock.now() as f64) < wait * 1e9 && !interrupt.is_asked() {
+        while (clock.now() as f64) < wait * 1e9 && !interrupts.heard() {
             std::thread::sleep(Duration::from_millis(50));
         }
         clock.now() as f64 / 1e9
@@ -148,32 +147,36 @@ impl<'a> CapacitySearch<'a> {
 
     fn announce(&self) {
         let settings = &self.request.settings;
-        let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
+        let (spent, left) = self.spent_and_left();
         self.say(&format!(
             "Searching for the highest load at which {} {}: about {}, at most {}.{}",
             self.request.labels().join(" and "),
             if self.request.objectives.len() == 1 { "holds" } else { "hold" },
-            units::seconds((settings.usual_seconds() - spent).max(settings.probe_seconds).round()),
+            units::seconds(left.round()),
             units::seconds((settings.budget_seconds - spent).max(0.0).round()),
             if self.probes.is_empty() { String::new() } else { format!(" {} so far.", units::counted(self.probes.len() as u64, "probe")) }
         ));
         self.say(&format!("Every probe is a run in {}; Ctrl-C keeps what was learnt, --resume goes on.\n", self.folder.display()));
     }
 
-    fn tell(&self, load: f64, seconds: f64, reason: ProbeReason) {
-        let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
+    fn tell(&self, load: f64, seconds: f64, reason: ProbeReason, lines: &mut ProgressLines) {
+        let (spent, left) = self.spent_and_left();
         let why = match reason {
             ProbeReason::Ladder => "bracketing",
             ProbeReason::Narrow => "narrowing",
             ProbeReason::Confirm => "confirming",
         };
-        self.say(&format!(
-            "Probe {}, {why}: {} for {}; at most {} left",
-            self.probes.len() + 1,
-            self.request.settings.unit.words(load),
-            units::seconds(seconds),
-            units::seconds((self.request.settings.budget_seconds - spent).round())
-        ));
+        let words = self.request.settings.unit.words(load);
+        let what = format!("Probe {}, {why}: {words} for {}", self.probes.len() + 1, units::seconds(seconds));
+        self.say(&format!("{what}; at most {} left", units::seconds((self.request.settings.budget_seconds - spent).round())));
+        lines.tell(&WorkProgress::of(what, (spent, left), &name_of(&self.folder)));
+    }
+
+    /// Seconds; what is left is what a search usually takes, and at least a probe.
+    fn spent_and_left(&self) -> (f64, f64) {
+        let settings = &self.request.settings;
+        let spent: f64 = self.probes.iter().map(|probe| probe.cost_seconds).sum();
+        (spent, (settings.usual_seconds() - spent).max(settings.probe_seconds))
     }
 
     /// A convenience; a closed standard error is no reason to stop.

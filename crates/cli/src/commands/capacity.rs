@@ -14,13 +14,16 @@ use stub::demo::{DemoOptions, DemoShop};
 
 use super::demo::TEST as DEMO_TEST;
 use super::run::UrlArgs;
-use crate::capacity::{CapacityRequest, CapacitySearch, ProbeSource, TestLoad};
+use crate::capacity::{CapacityRequest, CapacitySearch, TestLoad};
 use crate::command_run::{check_network, scratch_folder};
-use crate::conclusion_files::{append, short_path};
+use crate::conclusion_files::{append, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs, inputs};
 use crate::objective;
+use crate::script_run::ScriptRun;
+use crate::series::{RunSource, UrlRun};
+use crate::watched::WatchedArgs;
 
 /// Times the test's own load that is asked for at most, unless `--most` says otherwise.
 const MOST: f64 = 64.0;
@@ -93,6 +96,11 @@ pub(crate) struct CapacityArgs {
     /// Also write it as Markdown here. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Also write it as a page here, with the probes as a ladder.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    watched: WatchedArgs,
 }
 
 impl CapacityArgs {
@@ -110,18 +118,33 @@ impl CapacityArgs {
             if let Some(flag) = self.url.first_given() {
                 return Err(UsageError(format!("{flag} is for a URL without a script; {what} defines its own load")).into());
             }
-            ProbeSource::Script { path: Path::new(what), shown: what, inputs: Inputs { seed: self.seed, ..inputs(&self.params.params)? } }
+            self.of_script(Path::new(what), what, Inputs { seed: self.seed, ..inputs(&self.params.params)? })
         };
         self.search(source, &SearchPace::USUAL, context)
     }
 
-    fn of_url(&self, what: &str) -> anyhow::Result<ProbeSource<'_>> {
+    /// Whether it can be made with this test.
+    pub(crate) fn check(&self, plan: &plan::TestPlan) -> anyhow::Result<()> {
+        let objectives = self.objectives(&plan.thresholds)?;
+        self.settings(&TestLoad::of(plan)?, &objectives, &SearchPace::USUAL)?;
+        Ok(())
+    }
+
+    fn of_url(&self, what: &str) -> anyhow::Result<RunSource<'_>> {
         if let Some(flag) = self.url.length_given() {
             return Err(UsageError(format!("{flag}: a search decides how long its probes last, see --probe and --budget")).into());
         }
         let request = self.url.request(what)?;
         let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
-        Ok(ProbeSource::Url { request: Box::new(request), plan: Box::new(plan) })
+        Ok(RunSource::Url(Box::new(UrlRun { request, plan, workers: self.workers(), network: &self.network })))
+    }
+
+    fn of_script<'a>(&'a self, path: &'a Path, shown: &'a str, inputs: Inputs) -> RunSource<'a> {
+        RunSource::Script(ScriptRun { path, shown, inputs, workers: self.workers(), tags: &[], network: &self.network })
+    }
+
+    fn workers(&self) -> u32 {
+        self.workers.unwrap_or_else(session::cores).max(1)
     }
 
     /// What a run that is over says.
@@ -146,10 +169,10 @@ impl CapacityArgs {
         std::fs::write(&file, DEMO_TEST).with_context(|| format!("cannot write {}", file.display()))?;
         let parameters = vec![("target".to_owned(), shop.url())];
         let inputs = Inputs { parameters, check_observer: Some(session::check_observer), ..Inputs::default() };
-        self.search(ProbeSource::Script { path: &file, shown: "demo.load.ts", inputs }, &SearchPace::DEMO, context)
+        self.search(self.of_script(&file, "demo.load.ts", inputs), &SearchPace::DEMO, context)
     }
 
-    fn search(&self, source: ProbeSource<'_>, pace: &SearchPace, context: &CommandContext) -> anyhow::Result<Exit> {
+    fn search(&self, source: RunSource<'_>, pace: &SearchPace, context: &CommandContext) -> anyhow::Result<Exit> {
         let (plan, script) = source.plan()?;
         let load = TestLoad::of(&plan)?;
         let objectives = self.objectives(&plan.thresholds)?;
@@ -159,17 +182,16 @@ impl CapacityArgs {
         check_network(&options)?;
         let request = CapacityRequest {
             source,
-            network: &self.network,
             objectives,
             settings,
             load,
             test: plan.name.clone(),
             script,
-            workers: self.workers.unwrap_or_else(session::cores).max(1),
             tags: self.tags.clone(),
             runs: self.folder.runs.clone(),
             quiet: self.quiet,
             color: context.color,
+            watched: self.watched.clone(),
         };
         let mut search = if self.resume { CapacitySearch::resume(request)? } else { CapacitySearch::begin(request)? };
         let (capacity, exit) = search.run()?;
@@ -187,9 +209,8 @@ impl CapacityArgs {
         };
         out.write_all(text.as_bytes())?;
         let markdown = report::capacity::markdown(capacity);
-        if let Some(path) = &self.markdown {
-            std::fs::write(path, &markdown).with_context(|| format!("cannot write {}", path.display()))?;
-        }
+        write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
+        write_if_asked(self.html.as_deref(), || report::capacity::html(capacity))?;
         match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
             Some(path) => append(Path::new(&path), &markdown),
             None => Ok(()),

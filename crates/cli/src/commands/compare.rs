@@ -1,13 +1,13 @@
 //! `loadstone compare`: is it better than before?
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::Args;
 use report::terminal::Style;
 
 use crate::comparison::{self, ConcludedRun};
+use crate::conclusion_files::write_if_asked;
 use crate::context::CommandContext;
 use crate::exit::Exit;
 use crate::flags::{self, ComparisonArgs, RunsFolderArgs};
@@ -62,12 +62,8 @@ impl CompareArgs {
         };
         out.write_all(text.as_bytes())?;
         comparison::write_markdown(&compared, self.markdown.as_deref())?;
-        write(self.junit.as_deref(), || report::comparison::junit(&compared))?;
-        write(self.html.as_deref(), || report::comparison::html(&compared))?;
+        write_if_asked(self.junit.as_deref(), || report::comparison::junit(&compared))?;
+        write_if_asked(self.html.as_deref(), || report::comparison::html(&compared))?;
         Ok(comparison::exit_of(&compared))
     }
-}
-
-fn write(path: Option<&Path>, render: impl FnOnce() -> String) -> anyhow::Result<()> {
-    path.map_or(Ok(()), |path| std::fs::write(path, render()).with_context(|| format!("cannot write {}", path.display())))
 }

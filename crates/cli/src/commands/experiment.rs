@@ -8,17 +8,18 @@ use anyhow::Context;
 use clap::Args;
 use report::terminal::Style;
 use script::{Inputs, Knob, Loaded};
-use session::SessionError;
 use stub::demo::{DemoOptions, DemoShop};
 
 use crate::command_run::scratch_folder;
-use crate::conclusion_files::short_path;
+use crate::conclusion_files::{short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{self, Exit, UsageError};
 use crate::experiment::{self, ExperimentEnd, ExperimentRun};
 use crate::flags::{self, NetworkArgs, ParameterArgs};
 use crate::gate;
 use crate::script_run::ScriptRun;
+use crate::series::TargetUnreachable;
+use crate::watched::WatchedArgs;
 
 /// In place of a file: the built-in shop.
 const DEMO: &str = "demo";
@@ -58,7 +59,7 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "RUN", default_value = "latest", requires = "finding")]
     run: String,
     /// Only put the knob to its first value: after an experiment that could not do so itself.
-    #[arg(long, conflicts_with_all = ["finding", "json", "markdown"])]
+    #[arg(long, conflicts_with_all = ["finding", "json", "markdown", "html"])]
     put_back: bool,
     #[command(flatten)]
     params: ParameterArgs,
@@ -78,9 +79,14 @@ pub(crate) struct ExperimentArgs {
     /// Also write it as Markdown here.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Also write it as a page here, with the blocks in time.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// No progress; only the result.
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    watched: WatchedArgs,
 }
 
 impl ExperimentArgs {
@@ -104,6 +110,16 @@ impl ExperimentArgs {
             );
         }
         self.perform_file(context, &file, "experiment.load.ts", inputs)
+    }
+
+    /// Whether it can be made with this test.
+    pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
+        self.chosen(loaded, None)?;
+        let block_seconds = self.block_seconds()?;
+        loaded.plan.steady_load(block_seconds * 1_000_000_000).map_err(|problem| UsageError(problem.to_string()))?;
+        self.effect()?;
+        self.measure()?;
+        Ok(())
     }
 
     fn perform_file(&self, context: &CommandContext, path: &Path, shown: &str, inputs: Inputs) -> anyhow::Result<Exit> {
@@ -141,6 +157,7 @@ impl ExperimentArgs {
             finding: about.as_ref().map(|(_, finding)| finding.clone()),
             runs: self.folder.runs.clone(),
             quiet: self.quiet || self.json,
+            watched: self.watched.clone(),
         };
         let ExperimentEnd { experiment, record, failure } = experiment.perform()?;
         if let (Some((run, _)), Some(proof)) = (&about, &experiment.proof) {
@@ -148,7 +165,7 @@ impl ExperimentArgs {
         }
         self.show(&experiment, record.directory(), context)?;
         match failure {
-            Some(failure) if failure.chain().any(|cause| matches!(cause.downcast_ref(), Some(SessionError::Unreachable(_)))) => {
+            Some(failure) if failure.is::<TargetUnreachable>() => {
                 writeln!(std::io::stderr(), "error: {failure:#}")?;
                 Ok(Exit::Unreachable)
             }
@@ -244,10 +261,8 @@ impl ExperimentArgs {
             let style = Style::detect(context.color, out.is_terminal());
             write!(out, "{}\nRecord  {}\n", report::experiment::terminal(experiment, &style), short_path(directory))?;
         }
-        if let Some(path) = &self.markdown {
-            std::fs::write(path, report::experiment::markdown(experiment)).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(())
+        write_if_asked(self.markdown.as_deref(), || report::experiment::markdown(experiment))?;
+        write_if_asked(self.html.as_deref(), || report::experiment::html(experiment))
     }
 }
 

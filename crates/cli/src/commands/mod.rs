@@ -1,11 +1,11 @@
 //! The commands, a file each with its flags. A new one is a file and its lines here.
 
-mod capacity;
+pub(crate) mod capacity;
 mod compare;
 mod completions;
 mod demo;
 mod doctor;
-mod experiment;
+pub(crate) mod experiment;
 mod export;
 mod init;
 mod inspect;

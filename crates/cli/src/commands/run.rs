@@ -5,15 +5,15 @@ mod url_load;
 use std::path::Path;
 
 use clap::Args;
-use engine::WorkerContext;
-use protocol::{Network, NetworkOptions, WorkerPosition};
-use session::{FixedRequestUsers, PrintedLines, Session};
+use protocol::NetworkOptions;
+use session::{PrintedLines, Session};
 
 use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
 use crate::script_run::ScriptRun;
+use crate::series::users_of;
 pub(super) use url_load::UrlArgs;
 
 #[derive(Debug, Args)]
@@ -78,12 +78,7 @@ impl RunArgs {
             finds_early: self.output.live,
         };
         let run = CommandRun { output: &self.output, stops_with_stdin: self.stop_with_stdin, color: context.color, summarize: None };
-        run.perform(session, |context: &WorkerContext| {
-            let position = WorkerPosition { worker: context.index, workers: context.workers };
-            let network =
-                Network::new(context.clock.clone(), NetworkOptions { position, ..network.clone() }).map_err(|error| error.to_string())?;
-            FixedRequestUsers::new(context, network, &request, &options)
-        })
+        run.perform(session, users_of(&request, &network, &options))
     }
 
     fn run_script(&self, context: &CommandContext) -> anyhow::Result<Exit> {

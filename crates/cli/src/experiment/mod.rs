@@ -10,5 +10,5 @@ mod run;
 mod shell;
 mod turn;
 
-pub(crate) use record::proofs;
+pub(crate) use record::{answer, folder, proofs};
 pub(crate) use run::{ExperimentEnd, ExperimentRun, put_back};

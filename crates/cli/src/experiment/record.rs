@@ -24,6 +24,17 @@ pub(crate) fn proofs(run: &Path) -> anyhow::Result<Vec<FindingProof>> {
     }
 }
 
+/// Folder of all experiments, in that of the runs.
+pub(crate) fn folder(runs: &Path) -> PathBuf {
+    runs.join(FOLDER)
+}
+
+/// What an experiment's folder says; `None`: it is none.
+pub(crate) fn answer(folder: &Path) -> anyhow::Result<Option<Experiment>> {
+    let Some(bytes) = run_directory::Reader::conclusion(folder, FILE)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).with_context(|| format!("cannot read {}", folder.join(FILE).display()))
+}
+
 pub(crate) struct ExperimentRecord {
     directory: PathBuf,
 }
@@ -45,6 +56,17 @@ impl ExperimentRecord {
 
     pub(crate) fn id(&self) -> String {
         self.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// Path below the folder of runs.
+    pub(crate) fn answer(&self) -> String {
+        format!("{FOLDER}/{}", self.id())
+    }
+
+    /// The page, once it is over.
+    pub(crate) fn write_page(&self, experiment: &Experiment) -> anyhow::Result<()> {
+        run_directory::Writer::conclusion(&self.directory, files::REPORT, report::experiment::html(experiment).as_bytes())?;
+        Ok(())
     }
 
     /// What is known so far, in place of what was.

@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use analysis::{ExperimentStop, Finding, Grade, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
 use metrics::clock::Monotonic;
 use plan::TestPlan;
+use run_directory::Reader;
 use script::{Knob, KnobChange, Loaded};
-use session::{LoadEnding, SessionError, StopReason};
+use session::{LoadEnding, StopReason};
 
 use super::guardian::Guardian;
 use super::progress::{ExperimentProgress, rough};
 use super::record::ExperimentRecord;
 use super::turn::TurnedKnob;
 use crate::exit::{SetUpError, UsageError};
+use crate::interrupt::Interrupts;
 use crate::script_run::{self, ScriptRun};
-use crate::series::{Interrupts, Series};
+use crate::series::{RunSource, Series, SeriesRun, TargetUnreachable};
+use crate::watched::{ProgressLines, WatchedArgs, WorkProgress};
 
 /// An experiment as it is asked for.
 pub(crate) struct ExperimentRun<'a> {
@@ -32,6 +35,7 @@ pub(crate) struct ExperimentRun<'a> {
     pub(crate) quiet: bool,
     /// Arguments of this binary that put the knob back, should this process be killed.
     pub(crate) puts_back: Option<Vec<String>>,
+    pub(crate) watched: WatchedArgs,
 }
 
 /// How it went.
@@ -52,17 +56,20 @@ impl ExperimentRun<'_> {
         let duration_ns = self.block_seconds * 1_000_000_000;
         self.loaded.plan.steady_load(duration_ns).map_err(|problem| UsageError(problem.to_string()))?;
         let secrets = self.loaded.plan.all_secrets();
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Interrupts::listen(self.watched.is_watched())?;
         let proxies = script_run::start_proxies(&self.loaded)?;
         let record = ExperimentRecord::create(&self.runs, &self.loaded.plan.name, &self.knob.name)?;
         let guardian = self.puts_back.as_ref().map(|arguments| Guardian::start(arguments)).transpose()?;
         let mut turned = TurnedKnob::new(self.knob.clone(), self.loaded.folder().to_owned(), proxies, secrets)?;
-        let series = Series { script: self.script.clone(), folder: record.directory().to_owned(), interrupts: interrupts.clone() };
+        let source = RunSource::Script(self.script.clone());
+        let series = Series { source: &source, folder: record.directory().to_owned(), interrupts: interrupts.clone() };
         let mut blocks = Blocks {
             asked: &self,
             trial: KnobTrial::new(self.settings()),
             series,
             progress: ExperimentProgress::new(self.quiet, self.block_seconds),
+            lines: self.watched.lines()?,
+            answer: record.answer(),
             interrupts,
         };
         let ended = blocks.run(&mut turned, &record);
@@ -76,6 +83,7 @@ impl ExperimentRun<'_> {
         };
         let experiment = blocks.trial.experiment(stop);
         record.write(&experiment)?;
+        record.write_page(&experiment)?;
         let failure = match (ended, restored) {
             (Ok(()), restored) => restored.map_err(|problem| problem.context(self.not_put_back())).err(),
             (Err(problem), Ok(())) => Some(problem),
@@ -124,6 +132,9 @@ struct Blocks<'a> {
     trial: KnobTrial,
     series: Series<'a>,
     progress: ExperimentProgress,
+    lines: ProgressLines,
+    /// Path of the record below the folder of runs.
+    answer: String,
     interrupts: Interrupts,
 }
 
@@ -139,6 +150,7 @@ impl Blocks<'_> {
         while let Some(next) = self.trial.next() {
             let label = knob.values[next.value].label.as_str();
             self.progress.block(next, (&knob.name, label));
+            self.watched(next, label, (clock.now() as f64 / 1e9, ran));
             let interrupts = self.interrupts.clone();
             turned.turn(next.value, &|| interrupts.heard())?;
             if self.interrupts.heard() {
@@ -153,6 +165,18 @@ impl Blocks<'_> {
         Ok(())
     }
 
+    /// Tells whoever watches. `so_far`: seconds, and blocks.
+    fn watched(&mut self, next: NextBlock, label: &str, so_far: (f64, u32)) {
+        let (seconds, ran) = so_far;
+        let values = self.asked.knob.values.len();
+        let each = if ran == 0 { (self.asked.block_seconds + 1) as f64 } else { seconds / f64::from(ran) };
+        // Within a round, its other blocks are still to come.
+        let rounds = if next.round == 0 { self.asked.rounds_max } else { self.trial.rounds_left() };
+        let left = (rounds * values) as f64 - f64::from(ran % values as u32);
+        let text = format!("Round {}: {} {label}", next.round + 1, self.asked.knob.name);
+        self.lines.tell(&WorkProgress::of(text, (seconds, left.max(1.0) * each), &self.answer));
+    }
+
     /// Whether it ran to its end.
     fn block(&mut self, next: NextBlock, label: &str) -> anyhow::Result<bool> {
         let asked = self.asked;
@@ -165,11 +189,12 @@ impl Blocks<'_> {
                 plan.load = load;
             }
         };
-        let ran = self.series.run(seed, &tags, steady, &mut [&mut self.progress]).map_err(|problem| match problem.downcast_ref() {
-            Some(SessionError::Unreachable(_)) => problem.context(format!("with {} {label}", asked.knob.name)),
-            _ => problem,
+        let ran = self.series.run(Some(seed), &tags, steady, &mut [&mut self.progress]);
+        let SeriesRun { directory, ending } = ran.map_err(|problem| match problem.is::<TargetUnreachable>() {
+            true => problem.context(format!("with {} {label}", asked.knob.name)),
+            false => problem,
         })?;
-        match ran.ending {
+        match ending {
             LoadEnding::Completed => {}
             LoadEnding::Stopped(StopReason::User) => return Ok(false),
             LoadEnding::Stopped(StopReason::Threshold(threshold)) => {
@@ -183,11 +208,12 @@ impl Blocks<'_> {
             LoadEnding::Stopped(StopReason::Failure(problem)) => anyhow::bail!(problem),
             LoadEnding::Broke(problem) => anyhow::bail!(problem),
         }
-        let grade = analysis::conclude(&ran.run).verdict.validity.grade;
+        let run = Reader::open(&directory).and_then(Reader::run)?;
+        let grade = analysis::conclude(&run).verdict.validity.grade;
         if grade == Grade::Invalid {
             self.progress.line(&format!("round {}  the measurement with {label} is INVALID; the round does not count", next.round + 1));
         }
-        self.trial.add(ran.run, grade);
+        self.trial.add(run, grade);
         Ok(true)
     }
 

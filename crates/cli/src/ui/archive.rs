@@ -34,6 +34,8 @@ pub(crate) enum ArchiveError {
     Run(#[from] RunError),
     #[error("{0}")]
     Wrong(String),
+    #[error("{0}")]
+    Missing(String),
     #[error("the run is still in progress: stop it first")]
     GoingOn,
 }
@@ -70,9 +72,9 @@ impl RunArchive {
         Ok(rows)
     }
 
-    /// The whole view of a run, as JSON.
-    pub(crate) fn view(&self, name: &str) -> Result<Bytes, ArchiveError> {
-        let directory = History::of(&self.folder)?.named(name)?;
+    /// The whole view of a run, as JSON. `within`: the folder of the experiment or the search that made it.
+    pub(crate) fn view(&self, name: &str, within: Option<&Path>) -> Result<Bytes, ArchiveError> {
+        let directory = History::of(within.unwrap_or(&self.folder))?.named(name)?;
         let changed = changed(&directory);
         {
             let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);

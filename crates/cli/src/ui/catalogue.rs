@@ -23,6 +23,17 @@ pub(crate) struct TestFile {
     /// The load in words.
     pub(crate) load: Vec<String>,
     pub(crate) parameters: Vec<ParameterField>,
+    /// What an experiment can turn.
+    pub(crate) knobs: Vec<KnobField>,
+    /// What a search takes for objectives unless others are given.
+    pub(crate) objectives: Vec<String>,
+}
+
+/// A knob as its form shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct KnobField {
+    pub(crate) name: String,
+    pub(crate) values: Vec<String>,
 }
 
 /// A parameter as its form shows it.
@@ -48,6 +59,9 @@ pub(crate) enum CatalogueError {
     /// In the words of the command line, without the excerpt of the source: place, message, remedy.
     #[error("{}", in_words(.0))]
     Script(#[from] ScriptError),
+    /// The command will not do with the test what the form asks for.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// A file as it was last seen: changed when any of these differ.
@@ -151,13 +165,18 @@ impl TestCatalogue {
         };
         match script::load(path, &inputs) {
             Err(problem) => {
-                TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load: Vec::new(), parameters: Vec::new() }
+                let (load, parameters, knobs, objectives) = Default::default();
+                TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load, parameters, knobs, objectives }
             }
             Ok(loaded) => {
                 self.hide(&loaded.plan.secrets);
                 let plan = loaded.plan.hiding(&loaded.plan.all_secrets());
                 let load = report::load_in_words(&plan);
-                TestFile { file, name: plan.name, error: None, load, parameters: plan.parameters.into_iter().map(field).collect() }
+                let knobs = loaded.knobs.iter().map(knob).collect();
+                let usable = plan.thresholds.iter().filter(|threshold| analysis::objective_problem(threshold).is_none());
+                let objectives = usable.map(|threshold| threshold.label.clone()).collect();
+                let parameters = plan.parameters.into_iter().map(field).collect();
+                TestFile { file, name: plan.name, error: None, load, parameters, knobs, objectives }
             }
         }
     }
@@ -165,6 +184,10 @@ impl TestCatalogue {
 
 fn same(a: &Path, b: &Path) -> bool {
     a.file_name() == b.file_name() && a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+fn knob(knob: &script::Knob) -> KnobField {
+    KnobField { name: knob.name.clone(), values: knob.values.iter().map(|value| value.label.clone()).collect() }
 }
 
 fn field(parameter: plan::Parameter) -> ParameterField {

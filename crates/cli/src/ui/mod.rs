@@ -4,12 +4,14 @@
 //! [`queue::RunQueue`] runs them one at a time as processes of this same binary (`run_process`), [`archive::RunArchive`] has the finished
 //! runs, and `relay` passes the live page of a running test through, so that one address and one token serve for everything.
 
+mod answers;
 mod archive;
 mod catalogue;
 mod queue;
 mod relay;
 mod routes;
 mod run_process;
+mod work;
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
@@ -21,6 +23,7 @@ use report::access::{Loopback, Token};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Exit, UsageError};
+use answers::AnswerArchive;
 use archive::RunArchive;
 use catalogue::TestCatalogue;
 use queue::RunQueue;
@@ -45,6 +48,7 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
         loopback: Loopback(address.ip().is_loopback()),
         catalogue: Arc::new(TestCatalogue::new(folder, runs)),
         archive: Arc::new(RunArchive::new(runs)),
+        answers: Arc::new(AnswerArchive::new(runs)),
         queue: Arc::clone(&queue),
     };
     let mut stderr = std::io::stderr();

@@ -5,11 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use metrics::clock::Monotonic;
 use rustix::process::{Pid, Signal, kill_process};
 use secrets::MASK;
 use serde::Serialize;
 
-use super::run_process::{LaunchOptions, LivePageAddress, RunOrder, RunProcess, announced, broke, listen, start, told};
+use super::run_process::{Announced, LaunchOptions, LivePageAddress, RunOrder, RunProcess, broke, hear, listen, start, told};
+use super::work::OrderedWork;
+use crate::watched::WorkProgress;
 
 /// The most runs that may wait.
 const WAITING_MAX: usize = 100;
@@ -29,7 +32,11 @@ pub(crate) struct QueueRow {
     name: String,
     state: &'static str,
     parameters: BTreeMap<String, String>,
+    work: OrderedWork,
     live: Option<String>,
+    /// How far an experiment or a search is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<WorkProgress>,
     /// Why it failed.
     problem: Option<String>,
 }
@@ -47,10 +54,17 @@ enum RunPhase {
     /// `pid` is `None` once the process is about to be reaped: its number may then belong to another one.
     Running {
         pid: Option<Pid>,
-        live: Option<LivePageAddress>,
+        said: Option<HeardLast>,
         stopped: bool,
     },
     Failed(String),
+}
+
+/// What a process said last, and a clock that runs since then.
+#[derive(Debug)]
+struct HeardLast {
+    what: Announced,
+    since: Monotonic,
 }
 
 #[derive(Debug, Default)]
@@ -109,8 +123,8 @@ impl RunQueue {
     /// Where the live page of a run is served, once it runs.
     pub(crate) fn live(&self, id: &str) -> Option<LivePageAddress> {
         self.state().entries.iter().find(|entry| entry.id == id).and_then(|entry| match &entry.phase {
-            RunPhase::Running { live, .. } => live.clone(),
-            RunPhase::Waiting | RunPhase::Failed(_) => None,
+            RunPhase::Running { said: Some(HeardLast { what: Announced::Page(page), .. }), .. } => Some(page.clone()),
+            _ => None,
         })
     }
 
@@ -155,7 +169,7 @@ impl RunQueue {
                 return None;
             }
             if let Some(entry) = state.entries.iter_mut().find(|entry| matches!(entry.phase, RunPhase::Waiting)) {
-                entry.phase = RunPhase::Running { pid: None, live: None, stopped: false };
+                entry.phase = RunPhase::Running { pid: None, said: None, stopped: false };
                 return Some(entry.id.clone());
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -164,22 +178,21 @@ impl RunQueue {
 
     /// One run from start to end. Returns why it failed, if it did.
     fn perform(&self, id: &str) -> Option<String> {
-        let RunProcess { mut child, announcement } = match self.start(id) {
+        let RunProcess { mut child, announcements } = match self.start(id) {
             Ok(Some(process)) => process,
             Ok(None) => return None,
             Err(problem) => return Some(format!("cannot start {}: {problem}", self.launch.binary.display())),
         };
         let said = std::thread::scope(|scope| {
             scope.spawn(|| {
-                let page = announced(announcement);
-                self.running(id, |_, live, _| *live = page);
+                hear(announcements, |what| self.running(id, |_, said, _| *said = Some(HeardLast { what, since: Monotonic::start() })));
             });
             child.stderr.take().map(listen)
         });
         let (mut came_about, mut stopped_by_us) = (false, false);
-        self.running(id, |pid, live, stopped| {
+        self.running(id, |pid, said, stopped| {
             *pid = None;
-            (came_about, stopped_by_us) = (live.is_some(), *stopped);
+            (came_about, stopped_by_us) = (said.is_some(), *stopped);
         });
         let status = match child.wait() {
             Ok(status) => status,
@@ -207,11 +220,11 @@ impl RunQueue {
         Ok(Some(process))
     }
 
-    fn running(&self, id: &str, change: impl FnOnce(&mut Option<Pid>, &mut Option<LivePageAddress>, &mut bool)) {
+    fn running(&self, id: &str, change: impl FnOnce(&mut Option<Pid>, &mut Option<HeardLast>, &mut bool)) {
         let mut state = self.state();
         let entry = state.entries.iter_mut().find(|entry| entry.id == id);
-        if let Some(RunPhase::Running { pid, live, stopped }) = entry.map(|entry| &mut entry.phase) {
-            change(pid, live, stopped);
+        if let Some(RunPhase::Running { pid, said, stopped }) = entry.map(|entry| &mut entry.phase) {
+            change(pid, said, stopped);
         }
     }
 }
@@ -232,17 +245,23 @@ fn failed(entry: &QueueEntry) -> bool {
 
 fn shown(entry: &QueueEntry) -> QueueRow {
     let QueueEntry { id, order, phase } = entry;
-    let (state, live, problem) = match phase {
+    let (state, said, problem) = match phase {
         RunPhase::Waiting => ("waiting", None, None),
-        RunPhase::Running { live, .. } => ("running", live.as_ref().map(|_| format!("/live/{id}")), None),
+        RunPhase::Running { said, .. } => ("running", said.as_ref(), None),
         RunPhase::Failed(problem) => ("failed", None, Some(problem.clone())),
+    };
+    let (live, progress) = match said {
+        Some(HeardLast { what: Announced::Page(_), .. }) => (Some(format!("/live/{id}")), None),
+        Some(HeardLast { what: Announced::Progress(progress), since }) => (None, Some(progress.after(since.now() as f64 / 1e9))),
+        None => (None, None),
     };
     let seen = |(name, value): (&String, &String)| {
         let value = if order.secret.contains(name) { MASK } else { value };
         (name.clone(), value.to_owned())
     };
     let parameters = order.parameters.iter().map(seen).collect();
-    QueueRow { id: id.clone(), file: order.file.clone(), name: order.name.clone(), state, parameters, live, problem }
+    let (id, file, name, work) = (id.clone(), order.file.clone(), order.name.clone(), order.work.clone());
+    QueueRow { id, file, name, state, parameters, work, live, progress, problem }
 }
 
 #[cfg(test)]
@@ -251,7 +270,14 @@ mod tests {
 
     fn order(file: &str) -> RunOrder {
         let parameters = [("rate", "2"), ("key", "s3cret")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        RunOrder { file: file.to_owned(), path: file.into(), name: file.to_owned(), parameters, secret: vec!["key".to_owned()] }
+        RunOrder {
+            file: file.to_owned(),
+            path: file.into(),
+            name: file.to_owned(),
+            parameters,
+            secret: vec!["key".to_owned()],
+            work: OrderedWork::Run,
+        }
     }
 
     fn queue(binary: &str) -> RunQueue {

@@ -17,11 +17,13 @@ use report::access::{Loopback, Token, guard};
 use run_directory::RunError;
 use serde::Deserialize;
 
+use super::answers::AnswerArchive;
 use super::archive::{ArchiveError, RunArchive, RunEdit};
 use super::catalogue::{CatalogueError, TestCatalogue};
 use super::queue::RunQueue;
 use super::relay;
 use super::run_process::RunOrder;
+use super::work::OrderedWork;
 
 /// Largest request body: a form, a note. Bytes.
 const BODY_MAX: usize = 256 << 10;
@@ -34,6 +36,7 @@ pub(crate) struct UiState {
     pub(crate) loopback: Loopback,
     pub(crate) catalogue: Arc<TestCatalogue>,
     pub(crate) archive: Arc<RunArchive>,
+    pub(crate) answers: Arc<AnswerArchive>,
     pub(crate) queue: Arc<RunQueue>,
 }
 
@@ -45,6 +48,11 @@ pub(crate) async fn serve(listener: TcpListener, shared: UiState) -> std::io::Re
         .route("/queue/{id}", delete(cancel))
         .route("/runs", get(runs))
         .route("/runs/{name}", get(run).patch(describe).delete(remove))
+        .route("/answers", get(answers))
+        .route("/answers/{id}", get(answer))
+        .route("/answers/{id}/runs/{name}", get(run_of_answer))
+        .route("/trends/{test}", get(trend))
+        .route("/comparisons/{baseline}/{candidate}", get(comparison))
         .layer(middleware::from_fn_with_state(shared.clone(), only_with_token));
     let router = Router::new()
         .route("/", get(page))
@@ -70,7 +78,7 @@ impl IntoResponse for ErrorResponse {
 impl From<ArchiveError> for ErrorResponse {
     fn from(error: ArchiveError) -> Self {
         let status = match &error {
-            ArchiveError::Run(RunError::NotFound { .. }) => StatusCode::NOT_FOUND,
+            ArchiveError::Run(RunError::NotFound { .. }) | ArchiveError::Missing(_) => StatusCode::NOT_FOUND,
             ArchiveError::Run(_) => StatusCode::INTERNAL_SERVER_ERROR,
             ArchiveError::Wrong(_) => StatusCode::BAD_REQUEST,
             ArchiveError::GoingOn => StatusCode::CONFLICT,
@@ -127,9 +135,11 @@ async fn queue(State(shared): State<UiState>) -> Response {
 struct OrderForm {
     file: String,
     parameters: BTreeMap<String, String>,
+    #[serde(default)]
+    work: OrderedWork,
 }
 
-/// Queues a run once its test has accepted the parameters, so that what is wrong with them is said at once, in the test's own words.
+/// Queues a run once its test has accepted what the form says, so that what is wrong with it is said at once, in the words of the test or the command.
 async fn order(State(shared): State<UiState>, body: Bytes) -> Result<StatusCode, ErrorResponse> {
     let form: OrderForm = read(&body)?;
     let catalogue = Arc::clone(&shared.catalogue);
@@ -145,8 +155,9 @@ fn take(catalogue: &TestCatalogue, form: OrderForm) -> Result<RunOrder, Catalogu
     inputs.parameters = form.parameters.clone().into_iter().collect();
     let loaded = script::load(&path, &inputs)?;
     catalogue.hide(&loaded.plan.secrets);
+    form.work.check(&form.file, &loaded).map_err(CatalogueError::Refused)?;
     let secret = loaded.plan.parameters.into_iter().filter(|parameter| parameter.secret).map(|parameter| parameter.name).collect();
-    Ok(RunOrder { file: form.file, path, name: test.name, parameters: form.parameters, secret })
+    Ok(RunOrder { file: form.file, path, name: test.name, parameters: form.parameters, secret, work: form.work })
 }
 
 async fn cancel(State(shared): State<UiState>, Path(id): Path<String>) -> Result<StatusCode, ErrorResponse> {
@@ -163,8 +174,36 @@ async fn runs(State(shared): State<UiState>) -> Result<Response, ErrorResponse> 
 }
 
 async fn run(State(shared): State<UiState>, Path(name): Path<String>) -> Result<Response, ErrorResponse> {
-    let view = aside(move || shared.archive.view(&name)).await??;
-    Ok(([(header::CONTENT_TYPE, "application/json")], view).into_response())
+    Ok(as_json(aside(move || shared.archive.view(&name, None)).await??))
+}
+
+/// A run that an experiment or a search made.
+async fn run_of_answer(State(shared): State<UiState>, Path((id, name)): Path<(String, String)>) -> Result<Response, ErrorResponse> {
+    let view = aside(move || {
+        let folder = shared.answers.folder(&id).ok_or_else(|| ArchiveError::Missing(format!("there is no {id}")))?;
+        shared.archive.view(&name, Some(&folder))
+    });
+    Ok(as_json(view.await??))
+}
+
+async fn answers(State(shared): State<UiState>) -> Result<Response, ErrorResponse> {
+    Ok(Json(aside(move || shared.answers.rows()).await?).into_response())
+}
+
+async fn answer(State(shared): State<UiState>, Path(id): Path<String>) -> Result<Response, ErrorResponse> {
+    Ok(as_json(aside(move || shared.answers.page(&id)).await??))
+}
+
+async fn trend(State(shared): State<UiState>, Path(test): Path<String>) -> Result<Response, ErrorResponse> {
+    Ok(as_json(aside(move || shared.answers.trend(&test)).await??))
+}
+
+async fn comparison(State(shared): State<UiState>, Path((baseline, candidate)): Path<(String, String)>) -> Result<Response, ErrorResponse> {
+    Ok(as_json(aside(move || shared.answers.comparison(&baseline, &candidate)).await??))
+}
+
+fn as_json(body: impl Into<axum::body::Body>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body.into()).into_response()
 }
 
 async fn describe(State(shared): State<UiState>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, ErrorResponse> {

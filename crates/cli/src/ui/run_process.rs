@@ -11,7 +11,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use plan::Parameter;
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use super::work::OrderedWork;
 use crate::exit::Exit;
+use crate::watched::WorkProgress;
 
 /// The most lines of a run's standard error that are kept, to say why it failed.
 const LINES_MAX: usize = 40;
@@ -35,6 +37,7 @@ pub(super) struct RunOrder {
     pub(super) parameters: BTreeMap<String, String>,
     /// Names of the secret parameters.
     pub(super) secret: Vec<String>,
+    pub(super) work: OrderedWork,
 }
 
 /// Where the page of a running test is served, and what steers it.
@@ -45,28 +48,34 @@ pub(super) struct LivePageAddress {
     pub(super) token: String,
 }
 
+/// What a process says of itself while it goes on.
+#[derive(Debug, Clone)]
+pub(super) enum Announced {
+    /// A run: where its page is.
+    Page(LivePageAddress),
+    /// An experiment or a search: how far it is.
+    Progress(WorkProgress),
+}
+
 /// A run that goes on.
 pub(super) struct RunProcess {
     pub(super) child: Child,
-    /// What it says of its live page. Only Loadstone writes to it: scripts print to standard error.
-    pub(super) announcement: PipeReader,
+    /// What it says of itself. Only Loadstone writes to it: scripts print to standard error.
+    pub(super) announcements: PipeReader,
 }
 
 /// Starts the run that was ordered.
 pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result<RunProcess> {
-    let (announcement, announcing) = std::io::pipe()?;
+    let (announcements, announcing) = std::io::pipe()?;
     // The run inherits this end, and finds it by its number. Nothing else is started meanwhile.
     fcntl_setfd(&announcing, FdFlags::empty())?;
+    let pipe = format!("/dev/fd/{}", announcing.as_raw_fd());
     let mut command = Command::new(&launch.binary);
-    command.arg("run").arg(&order.path).arg("--runs").arg(&launch.runs).args([
-        "--live",
-        "--quiet",
-        "--color",
-        "never",
-        "--stop-with-stdin",
-        "--live-address",
-        &format!("/dev/fd/{}", announcing.as_raw_fd()),
-    ]);
+    command.arg(order.work.command()).arg(&order.path).arg("--runs").arg(&launch.runs).args(["--quiet", "--color", "never"]);
+    match order.work {
+        OrderedWork::Run => command.args(["--live", "--stop-with-stdin", "--live-address", &pipe]),
+        OrderedWork::Experiment { .. } | OrderedWork::Capacity { .. } => command.args(order.work.flags()).args(["--progress-to", &pipe]),
+    };
     for (name, value) in &order.parameters {
         if order.secret.contains(name) {
             // Other users of the machine can read a command line, and not an environment.
@@ -79,14 +88,17 @@ pub(super) fn start(launch: &LaunchOptions, order: &RunOrder) -> std::io::Result
     // Its standard input is open as long as this process lives: a run does not outlive who waits for it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn()?;
-    Ok(RunProcess { child, announcement })
+    Ok(RunProcess { child, announcements })
 }
 
-/// Waits for the run to say where its live page is; `None` when it ends before, or names another machine.
-pub(super) fn announced(announcement: PipeReader) -> Option<LivePageAddress> {
-    let mut line = String::new();
-    BufReader::new(announcement.take(LINE_BYTES_MAX)).read_line(&mut line).ok()?;
-    LivePageAddress::of_url(&line)
+/// Reads what the process says of itself to its end. A page on another machine is none.
+pub(super) fn hear(announcements: PipeReader, mut take: impl FnMut(Announced)) {
+    each_line(announcements, |line| {
+        let progress = serde_json::from_str(&line).map(Announced::Progress).ok();
+        if let Some(said) = progress.or_else(|| LivePageAddress::of_url(&line).map(Announced::Page)) {
+            take(said);
+        }
+    });
 }
 
 /// Reads what a run says on standard error to its end, and returns the last lines.

@@ -154,6 +154,62 @@ fn a_run_from_a_form_is_recorded_noted_and_deleted() {
     assert_eq!(ui.change("DELETE", &run, &Value::Null).0, 404);
 }
 
+/// A test with a knob that notes each turn in `turned.txt`.
+fn turns(target: &str) -> String {
+    format!(
+        r#"import {{ test, scenario, arrivals, knob }} from "loadstone";
+knob("size", {{ values: [4, 8], apply: (size) => ({{ command: `echo ${{size}} >> turned.txt` }}) }});
+const visit = scenario("Visit", async (user) => {{ await user.get("/"); }});
+export default test({{ name: "Turns", target: "{target}", load: visit.run(arrivals(20).for("1m")) }});
+"#
+    )
+}
+
+#[test]
+fn an_experiment_from_a_form_tells_how_far_it_is_and_a_stop_keeps_what_was_learnt() {
+    let folder = Folder::new().file("turns.load.ts", &turns(server::nginx()));
+    let ui = Ui::of(&folder);
+    assert_eq!(ui.get("/api/tests")[0]["knobs"], json!([{ "name": "size", "values": ["4", "8"] }]));
+    let order = |work: Value| ui.change("POST", "/api/queue", &json!({ "file": "turns.load.ts", "parameters": {}, "work": work }));
+    for (work, said) in [
+        (json!({ "kind": "experiment", "knob": "siez" }), "knob: there is no knob \"siez\""),
+        (json!({ "kind": "experiment", "knob": "size", "block": "1s" }), "block: 1s is not a whole number of seconds"),
+        (json!({ "kind": "experiment", "knob": "size", "rounds": "many" }), "'rounds"),
+        (json!({ "kind": "capacity" }), "what must hold?"),
+        (json!({ "kind": "capacity", "objectives": ["p99 > 1s"] }), "objective 'p99 > 1s': "),
+    ] {
+        let (status, body) = order(work);
+        assert!(status == 400 && body.contains(said) && !body.contains("--r"), "{status}: {body}");
+    }
+    assert_eq!(order(json!({ "kind": "experiment", "knob": "size", "block": "4s" })).0, 202);
+    let row = |queue: &[Value]| queue.first().map_or(Value::Null, |row| row["progress"].clone());
+    let queue = ui.queue_until("the second round to begin", |queue| row(queue)["text"] == "Round 2: size 8");
+    let progress = row(&queue);
+    assert!(progress["left_seconds"].as_f64().is_some_and(|left| left > 1.0), "{progress}");
+    let id = progress["answer"].as_str().expect("where it is read").to_owned();
+    assert_eq!(ui.change("DELETE", "/api/queue/q1", &Value::Null).0, 202);
+    ui.queue_until("the experiment to end", <[Value]>::is_empty);
+
+    let answers = ui.get("/api/answers");
+    assert_eq!(
+        (answers[0]["id"].as_str(), answers[0]["kind"].as_str(), answers.as_array().map(Vec::len)),
+        (Some(id.as_str()), Some("experiment"), Some(1))
+    );
+    let path = format!("/api/answers/{}", id.replace('/', "%2F"));
+    let source = ui.get(&path);
+    assert!(source["answer"]["how"].as_str().unwrap().contains("interrupted"), "{source}");
+    let block = source["answer"]["blocks"][0]["run"].as_str().expect("the first block's run");
+    assert_eq!(ui.get(&format!("{path}/runs/{block}"))["test"]["tags"][0], "size=4");
+    for (wrong, status) in
+        [("/api/answers/..%2F..", 404), ("/api/answers/..%2F../runs/x", 404), ("/api/trends/Turns", 404), ("/api/comparisons/a/b", 404)]
+    {
+        assert_eq!(ui.ask_with("GET", wrong, &format!("Host: {}\r\n", ui.address), "").0, status, "{wrong}");
+    }
+    let turned = std::fs::read_to_string(folder.path().join("turned.txt")).unwrap();
+    assert_eq!(turned.lines().last(), Some("4"), "put back");
+    assert!(folder.path().join("runs").join(&id).join("report.html").is_file());
+}
+
 #[test]
 fn changes_need_the_token_and_names_that_mean_this_machine() {
     let folder = Folder::new().file("visits.load.ts", &visits(server::nginx(), "1s"));

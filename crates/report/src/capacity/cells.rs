@@ -25,7 +25,7 @@ pub(super) fn lean(probe: &CapacityProbe) -> (&'static str, &'static str, Paint)
 
 /// `212 ms (198 ms to 230 ms)`.
 pub(super) fn reading(reading: &ObjectiveReading) -> String {
-    let value = |value: f64| if reading.is_time { units::seconds(value) } else { in_base_unit(reading, value) };
+    let value = |value: f64| value_of(reading, value);
     let Some(measured) = reading.measured else { return units::NONE.to_owned() };
     match (reading.low, reading.high) {
         (Some(low), Some(high)) => format!("{} ({} to {})", value(measured), value(low), value(high)),
@@ -34,9 +34,15 @@ pub(super) fn reading(reading: &ObjectiveReading) -> String {
     }
 }
 
-/// Of what is no time: a share where the bound is one.
-fn in_base_unit(reading: &ObjectiveReading, value: f64) -> String {
-    if reading.bound <= 1.0 { units::share(value) } else { units::number(value) }
+/// As the objective's values are written. What is no time is a share where the bound is one.
+pub(super) fn value_of(reading: &ObjectiveReading, value: f64) -> String {
+    if reading.is_time {
+        units::seconds(value)
+    } else if reading.bound <= 1.0 {
+        units::share(value)
+    } else {
+        units::number(value)
+    }
 }
 
 /// `✓ 160/s holds; p99 < 300ms: 212 ms (198 ms to 230 ms)`, while a search goes on. Of several objectives, the one that is nearest to giving way.

@@ -6,6 +6,7 @@ mod cells;
 mod markdown;
 mod ramp;
 mod terminal;
+mod view;
 
 use analysis::Capacity;
 
@@ -13,8 +14,14 @@ pub use cells::probe_line;
 pub use markdown::markdown;
 pub use ramp::{ramp, ramp_json};
 pub use terminal::terminal;
+pub use view::CapacityView;
 
 /// The capacity as JSON, ending in a line break. Every field is in docs/capacity.md.
 pub fn json(capacity: &Capacity) -> String {
     crate::json::pretty(capacity)
+}
+
+/// The capacity as a page: one file, which opens from disk.
+pub fn html(capacity: &Capacity) -> String {
+    crate::html::answer_page("capacity", &CapacityView::of(capacity))
 }

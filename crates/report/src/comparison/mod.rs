@@ -20,5 +20,5 @@ pub fn json(comparison: &RunComparison) -> String {
 
 /// The comparison as a page: one file, which opens from disk.
 pub fn html(comparison: &RunComparison) -> String {
-    crate::html::comparison_page(comparison)
+    crate::html::answer_page("comparison", comparison)
 }

@@ -26,8 +26,11 @@ pub(super) fn proof(state: ProofState) -> (&'static str, Paint) {
 }
 
 pub(super) fn value(row: &ExperimentRow, value: Option<f64>) -> String {
-    let Some(value) = value else { return units::NONE.to_owned() };
-    match row.metric {
+    value.map_or_else(|| units::NONE.to_owned(), |value| number(row.metric, value))
+}
+
+pub(super) fn number(metric: ComparedMetric, value: f64) -> String {
+    match metric {
         ComparedMetric::Rate => units::rate(value),
         ComparedMetric::Failures => units::share(value),
         _ => units::seconds(value),

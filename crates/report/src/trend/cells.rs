@@ -26,8 +26,7 @@ pub(super) fn by_run(trend: &RunTrend) -> Vec<RunSteps<'_>> {
 
 /// `2026-11-20T18-30-05-shop [v1.4], commit 39dbcdc (before: c021bae)`.
 pub(super) fn place(of: &RunSteps<'_>) -> String {
-    let tags = if of.run.tags.is_empty() { String::new() } else { format!(" [{}]", of.run.tags.join(", ")) };
-    let short = |commit: &str| commit.chars().take(7).collect::<String>();
+    let tags = tags(of.run);
     let commit = match (&of.run.commit, &of.before.commit) {
         (Some(new), Some(old)) if new == old => format!(", commit {} as before", short(new)),
         (Some(new), Some(old)) => format!(", commit {} (before: {})", short(new), short(old)),
@@ -35,6 +34,20 @@ pub(super) fn place(of: &RunSteps<'_>) -> String {
         (None, _) => String::new(),
     };
     format!("{}{tags}{commit}", of.run.id)
+}
+
+/// `2026-11-20T18-30-05-shop [v1.4], commit 39dbcdc`.
+pub(super) fn run(run: &TrendRun) -> String {
+    let commit = run.commit.as_ref().map_or_else(String::new, |commit| format!(", commit {}", short(commit)));
+    format!("{}{}{commit}", run.id, tags(run))
+}
+
+fn tags(run: &TrendRun) -> String {
+    if run.tags.is_empty() { String::new() } else { format!(" [{}]", run.tags.join(", ")) }
+}
+
+fn short(commit: &str) -> String {
+    commit.chars().take(7).collect()
 }
 
 /// `p95 of "Buy" rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms`.

@@ -1,5 +1,6 @@
 //! Renderers on hand-made runs and summaries.
 
+mod answers;
 mod comparison;
 mod exchange;
 mod fixtures;

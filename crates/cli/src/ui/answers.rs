@@ -1,0 +1,112 @@
+//! What experiments and searches in the folder of runs say, and what is said of several runs. Read [`AnswerArchive`].
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use report::capacity::CapacityView;
+use report::experiment::ExperimentView;
+use report::trend::TrendView;
+use report::{AnswerSource, Tone};
+use run_directory::History;
+use serde::Serialize;
+
+use super::archive::ArchiveError;
+use crate::answers::{AnswerFolder, FoundAnswer};
+use crate::comparison::ConcludedRun;
+use crate::run_trend::TestHistory;
+
+/// The most runs of which a trend is made.
+const TREND_RUNS_MAX: usize = 200;
+
+/// An experiment or a search as the page lists it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct AnswerRow {
+    /// Path of its folder below that of the runs.
+    pub(crate) id: String,
+    kind: &'static str,
+    test: String,
+    /// The knob with its values, or what must hold.
+    about: String,
+    /// Milliseconds since 1970 in which it last changed.
+    changed_ms: u64,
+    word: String,
+    tone: Tone,
+    headline: String,
+}
+
+/// The folder of runs, as far as it holds more than runs.
+pub(crate) struct AnswerArchive {
+    runs: PathBuf,
+}
+
+impl AnswerArchive {
+    pub(crate) fn new(runs: &Path) -> Self {
+        Self { runs: runs.to_owned() }
+    }
+
+    /// The latest first. What cannot be read is left out.
+    pub(crate) fn rows(&self) -> Vec<AnswerRow> {
+        let mut rows: Vec<AnswerRow> = AnswerFolder::all(&self.runs).into_iter().filter_map(row).collect();
+        rows.sort_by(|a, b| b.changed_ms.cmp(&a.changed_ms).then_with(|| a.id.cmp(&b.id)));
+        rows
+    }
+
+    /// The folder of an experiment or a search, if that is what it is.
+    pub(crate) fn folder(&self, id: &str) -> Option<PathBuf> {
+        self.named(id).map(|folder| folder.directory)
+    }
+
+    /// What the page draws, as JSON.
+    pub(crate) fn page(&self, id: &str) -> Result<Vec<u8>, ArchiveError> {
+        let missing = || ArchiveError::Missing(format!("there is no experiment and no search {id} in {}", self.runs.display()));
+        let read = self.named(id).ok_or_else(missing)?.read();
+        match read.map_err(|problem| ArchiveError::Wrong(format!("{problem:#}")))?.ok_or_else(missing)? {
+            FoundAnswer::Experiment(experiment) => json("experiment", &ExperimentView::of(&experiment)),
+            FoundAnswer::Capacity(capacity) => json("capacity", &CapacityView::of(&capacity)),
+        }
+    }
+
+    /// The trend of a test, as JSON.
+    pub(crate) fn trend(&self, test: &str) -> Result<Vec<u8>, ArchiveError> {
+        let history =
+            TestHistory::read(&self.runs, Some(test), TREND_RUNS_MAX).map_err(|problem| ArchiveError::Missing(problem.to_string()))?;
+        json("trend", &TrendView::of(&history.trend()))
+    }
+
+    /// Two runs side by side, as JSON.
+    pub(crate) fn comparison(&self, baseline: &str, candidate: &str) -> Result<Vec<u8>, ArchiveError> {
+        let history = History::of(&self.runs)?;
+        let read = |name: &str| {
+            let run = ConcludedRun::read(&history.named(name)?);
+            run.map_err(|problem| ArchiveError::Wrong(format!("{problem:#}")))
+        };
+        let compared = read(baseline)?.compare_with(&read(candidate)?, analysis::EFFECT, &[]);
+        json("comparison", &compared)
+    }
+
+    fn named(&self, id: &str) -> Option<AnswerFolder> {
+        AnswerFolder::all(&self.runs).into_iter().find(|folder| folder.id == id)
+    }
+}
+
+fn row(folder: AnswerFolder) -> Option<AnswerRow> {
+    let answer = folder.read().ok()??;
+    let changed = std::fs::metadata(&folder.directory).and_then(|facts| facts.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let changed_ms = changed.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let id = folder.id;
+    Some(match answer {
+        FoundAnswer::Experiment(of) => {
+            let ExperimentView { test, knob, values, word, tone, headline, .. } = ExperimentView::of(&of);
+            let about = format!("{knob}: {}", values.join(", "));
+            AnswerRow { id, kind: "experiment", test, about, changed_ms, word, tone, headline }
+        }
+        FoundAnswer::Capacity(of) => {
+            let CapacityView { test, word, tone, headline, .. } = CapacityView::of(&of);
+            AnswerRow { id, kind: "capacity", test, about: of.objectives.join(" and "), changed_ms, word, tone, headline }
+        }
+    })
+}
+
+fn json(feed: &str, answer: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
+    serde_json::to_vec(&AnswerSource { feed, answer }).map_err(|problem| ArchiveError::Wrong(problem.to_string()))
+}

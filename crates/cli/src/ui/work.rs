@@ -1,0 +1,121 @@
+//! What a form of the page starts: a run, an experiment, a search. Read [`OrderedWork`].
+
+use clap::{Args, Parser};
+use script::Loaded;
+use serde::{Deserialize, Serialize};
+
+use crate::commands::capacity::CapacityArgs;
+use crate::commands::experiment::ExperimentArgs;
+
+/// As the page sends it. Of every text, an empty one is the default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum OrderedWork {
+    #[default]
+    Run,
+    Experiment {
+        knob: String,
+        #[serde(default)]
+        block: String,
+        #[serde(default)]
+        rounds: String,
+        #[serde(default)]
+        effect: String,
+        #[serde(default)]
+        measure: String,
+    },
+    Capacity {
+        #[serde(default)]
+        objectives: Vec<String>,
+        #[serde(default)]
+        first: String,
+        #[serde(default)]
+        most: String,
+        #[serde(default)]
+        precision: String,
+        #[serde(default)]
+        probe: String,
+        #[serde(default)]
+        budget: String,
+    },
+}
+
+impl OrderedWork {
+    /// The command that does it.
+    pub(crate) fn command(&self) -> &'static str {
+        match self {
+            OrderedWork::Run => "run",
+            OrderedWork::Experiment { .. } => "experiment",
+            OrderedWork::Capacity { .. } => "capacity",
+        }
+    }
+
+    /// Its flags.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let mut flags = Vec::new();
+        let mut give = |flag: &str, text: &str| {
+            if !text.trim().is_empty() {
+                flags.push(format!("--{flag}={}", text.trim()));
+            }
+        };
+        match self {
+            OrderedWork::Run => {}
+            OrderedWork::Experiment { knob, block, rounds, effect, measure } => {
+                let fields = [("knob", knob), ("block", block), ("rounds", rounds), ("effect", effect), ("measure", measure)];
+                fields.iter().for_each(|(flag, text)| give(flag, text));
+            }
+            OrderedWork::Capacity { objectives, first, most, precision, probe, budget } => {
+                objectives.iter().for_each(|text| give("objective", text));
+                let fields = [("first", first), ("most", most), ("precision", precision), ("probe", probe), ("budget", budget)];
+                fields.iter().for_each(|(flag, text)| give(flag, text));
+            }
+        }
+        flags
+    }
+}
+
+impl OrderedWork {
+    /// Whether its command would do this with the test; else why not, in words for a form.
+    pub(crate) fn check(&self, file: &str, loaded: &Loaded) -> Result<(), String> {
+        let checked = match self {
+            OrderedWork::Run => Ok(()),
+            OrderedWork::Experiment { .. } => self.read::<ExperimentArgs>(file)?.check(loaded),
+            OrderedWork::Capacity { .. } => self.read::<CapacityArgs>(file)?.check(&loaded.plan),
+        };
+        checked.map_err(|problem| for_a_form(&format!("{problem:#}")))
+    }
+
+    fn read<A: Args>(&self, file: &str) -> Result<A, String> {
+        let words = [file.to_owned()].into_iter().chain(self.flags());
+        let read = CommandWords::try_parse_from(words).map(|words| words.arguments);
+        read.map_err(|problem| for_a_form(problem.to_string().lines().next().unwrap_or_default()))
+    }
+}
+
+/// The words of one command.
+#[derive(Parser)]
+#[command(no_binary_name = true)]
+struct CommandWords<A: Args> {
+    #[command(flatten)]
+    arguments: A,
+}
+
+/// A form has fields where a command has flags.
+fn for_a_form(problem: &str) -> String {
+    problem.trim_start_matches("error: ").trim_start_matches("--").replace("'--", "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_empty_is_not_passed_on() {
+        let read = |text: &str| serde_json::from_str::<OrderedWork>(text);
+        let search = read(r#"{"kind":"capacity","objectives":["p99 < 300ms"," "],"probe":"30s","budget":""}"#).unwrap();
+        assert_eq!((search.command(), search.flags()), ("capacity", vec!["--objective=p99 < 300ms".to_owned(), "--probe=30s".to_owned()]));
+        let turned = read(r#"{"kind":"experiment","knob":"-x"}"#).unwrap();
+        assert_eq!(turned.flags(), ["--knob=-x"], "no value can be taken for a flag");
+        assert!(read(r#"{"kind":"capacity","runs":"/"}"#).is_err() && read(r#"{"kind":"stub"}"#).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! How far an experiment or a search is, for the program that started it. Read [`WorkProgress`].
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+/// What is told, a line of JSON each time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WorkProgress {
+    /// What is going on: `round 3: pool 8`.
+    pub(crate) text: String,
+    /// Share of the whole, as far as is known.
+    pub(crate) done: f64,
+    /// How long it probably still takes.
+    pub(crate) left_seconds: f64,
+    /// Path below the folder of runs of what is known so far.
+    pub(crate) answer: String,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct WatchedArgs {
+    /// Where the program that started this one reads how far it is. When that program ends, this one is stopped as by Ctrl-C.
+    #[arg(long, value_name = "FILE", hide = true)]
+    progress_to: Option<PathBuf>,
+}
+
+/// Where it is told; nowhere without somebody who watches.
+#[derive(Debug, Default)]
+pub(crate) struct ProgressLines(Option<File>);
+
+impl WatchedArgs {
+    pub(crate) fn is_watched(&self) -> bool {
+        self.progress_to.is_some()
+    }
+
+    /// # Errors
+    /// When the file cannot be opened.
+    pub(crate) fn lines(&self) -> std::io::Result<ProgressLines> {
+        let open = |path: &PathBuf| OpenOptions::new().append(true).open(path);
+        Ok(ProgressLines(self.progress_to.as_ref().map(open).transpose()?))
+    }
+}
+
+impl ProgressLines {
+    /// Ignores errors: what is measured does not depend on who watches.
+    pub(crate) fn tell(&mut self, progress: &WorkProgress) {
+        if let (Some(file), Ok(line)) = (&mut self.0, serde_json::to_string(progress)) {
+            let _ = writeln!(file, "{line}");
+        }
+    }
+}
+
+impl WorkProgress {
+    /// `spent` and `left`: seconds.
+    pub(crate) fn of(text: String, (spent, left): (f64, f64), answer: &str) -> Self {
+        let whole = spent + left;
+        Self { text, done: if whole > 0.0 { spent / whole } else { 0.0 }, left_seconds: left, answer: answer.to_owned() }
+    }
+    /// The same so many seconds later.
+    pub(crate) fn after(&self, seconds: f64) -> Self {
+        // It is not over before it says so.
+        let left_seconds = (self.left_seconds - seconds).max(1.0);
+        let whole = self.left_seconds / (1.0 - self.done).max(1e-9);
+        Self { done: if whole > 0.0 { (1.0 - left_seconds / whole).clamp(0.0, 1.0) } else { self.done }, left_seconds, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_between_two_lines() {
+        let told = WorkProgress::of("Round 2".to_owned(), (30.0, 90.0), "experiments/x");
+        assert_eq!(told.done, 0.25);
+        let later = told.after(30.0);
+        assert_eq!((later.left_seconds, later.done), (60.0, 0.5));
+        let late = told.after(500.0);
+        assert!(late.left_seconds == 1.0 && late.done < 1.0, "not over before it says so");
+    }
+}

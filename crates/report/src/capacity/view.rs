@@ -1,0 +1,123 @@
+//! The capacity as a page draws it: every text written, every value in its place.
+
+use analysis::{Capacity, CapacityProbe, ObjectiveReading};
+use serde::Serialize;
+
+use super::cells;
+use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CapacityView {
+    pub test: String,
+    pub word: String,
+    pub tone: Tone,
+    pub headline: String,
+    /// What must hold, what gives way, what limits: each with its title.
+    pub facts: Vec<(String, String)>,
+    /// The run in which the limit was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_run: Option<String>,
+    /// How many probes, and what they cost.
+    pub cost: String,
+    /// Of the loads, which are drawn in logarithms.
+    pub loads: Vec<AxisTick>,
+    /// Where the capacity lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Interval>,
+    /// In the order in which they were made.
+    pub probes: Vec<ProbeView>,
+    pub objectives: Vec<ObjectiveView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProbeView {
+    pub load: String,
+    /// Share of the width.
+    pub x: f64,
+    pub word: String,
+    pub tone: Tone,
+    pub length: String,
+    pub run: String,
+    /// What was measured, one for each objective.
+    pub measured: Vec<String>,
+    pub findings: Vec<String>,
+}
+
+/// One objective over the load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ObjectiveView {
+    pub title: String,
+    pub ticks: Vec<AxisTick>,
+    /// Where it gives way.
+    pub bound: f64,
+    pub marks: Vec<ObjectiveMark>,
+}
+
+/// What one probe says of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ObjectiveMark {
+    pub x: f64,
+    #[serde(flatten)]
+    pub interval: Interval,
+    pub tone: Tone,
+    pub text: String,
+}
+
+impl CapacityView {
+    pub fn of(capacity: &Capacity) -> Self {
+        let (_, word, paint) = cells::word(capacity.verdict);
+        let interval = capacity.capacity;
+        let loads = capacity.probes.iter().map(|probe| probe.load).chain(interval.iter().flat_map(|of| [of.low, of.high]));
+        let axis = PlotAxis::in_logarithms(loads);
+        let facts = std::iter::once(("must hold".to_owned(), capacity.objectives.join(" and ")));
+        Self {
+            test: capacity.test.clone(),
+            word: word.to_owned(),
+            tone: paint.into(),
+            headline: capacity.headline.clone(),
+            facts: facts.chain(cells::limits(capacity).into_iter().map(|(title, text)| (title.to_owned(), text))).collect(),
+            limit_run: capacity.limit_run.clone(),
+            cost: cells::cost(capacity),
+            loads: axis.ticks(|load| capacity.unit.words(load)),
+            answer: interval.map(|of| axis.interval(Some(of.low), of.value, Some(of.high))),
+            probes: capacity.probes.iter().map(|one| probe(capacity, &axis, one)).collect(),
+            objectives: (0..capacity.objectives.len()).filter_map(|which| objective(capacity, &axis, which)).collect(),
+        }
+    }
+}
+
+fn probe(capacity: &Capacity, axis: &PlotAxis, of: &CapacityProbe) -> ProbeView {
+    let (_, word, paint) = cells::lean(of);
+    ProbeView {
+        load: capacity.unit.words(of.load),
+        x: axis.place(of.load),
+        word: word.to_owned(),
+        tone: paint.into(),
+        length: units::seconds(of.seconds),
+        run: of.run.clone(),
+        measured: of.reading.objectives.iter().map(cells::reading).collect(),
+        findings: of.findings.clone(),
+    }
+}
+
+/// `None`: no probe measured anything of it.
+fn objective(capacity: &Capacity, loads: &PlotAxis, which: usize) -> Option<ObjectiveView> {
+    let read = || capacity.probes.iter().filter_map(|probe| Some((probe, probe.reading.objectives.get(which)?)));
+    let (_, first) = read().next()?;
+    let values = read().flat_map(|(_, of)| [of.measured, of.low, of.high]).flatten().chain([first.bound]);
+    // Times grow steeply with the load; shares of failures begin at none.
+    let axis = if first.is_time { PlotAxis::in_logarithms(values) } else { PlotAxis::around(values, 0.0) };
+    let mark = |(probe, of): (&CapacityProbe, &ObjectiveReading)| {
+        let (_, word, paint) = cells::lean(probe);
+        let text = format!("{} {word}: {}", capacity.unit.words(probe.load), cells::reading(of));
+        let interval =
+            if of.is_time { axis.interval(of.low, of.measured?, of.high) } else { axis.interval(of.measured, of.measured?, of.measured) };
+        Some(ObjectiveMark { x: loads.place(probe.load), interval, tone: paint.into(), text })
+    };
+    Some(ObjectiveView {
+        title: first.objective.clone(),
+        ticks: axis.ticks(|value| cells::value_of(first, value)),
+        bound: axis.place(first.bound),
+        marks: read().filter_map(mark).collect(),
+    })
+}

@@ -1,0 +1,163 @@
+//! Where values stand on an axis, as shares of its length, so that a page only draws. Read [`PlotAxis`].
+
+use serde::Serialize;
+
+use crate::terminal::Paint;
+
+/// Room beyond the outermost values, as a share of what they span.
+const MARGIN: f64 = 0.08;
+/// About how many marks an axis gets.
+const TICKS: f64 = 4.0;
+/// Marks above which an axis in logarithms keeps powers of ten only.
+const TICKS_MAX: usize = 6;
+
+/// A mark beside an axis. `at`: share of its length, from the lower end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AxisTick {
+    pub at: f64,
+    pub text: String,
+}
+
+/// What a word or a mark means, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tone {
+    Good,
+    Warn,
+    Bad,
+    None,
+}
+
+impl From<Paint> for Tone {
+    fn from(paint: Paint) -> Self {
+        match paint {
+            Paint::Good => Tone::Good,
+            Paint::Doubt => Tone::Warn,
+            Paint::Bad => Tone::Bad,
+            Paint::Bold | Paint::Dim => Tone::None,
+        }
+    }
+}
+
+/// The part of an axis between two values. An end that the samples do not carry reaches the edge.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    pub low: f64,
+    pub at: f64,
+    pub high: f64,
+}
+
+/// An axis from one value to another, linear or in logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PlotAxis {
+    low: f64,
+    high: f64,
+    is_log: bool,
+}
+
+impl PlotAxis {
+    /// Around all that is given; `floor`: what the axis never goes below.
+    pub(crate) fn around(values: impl Iterator<Item = f64>, floor: f64) -> Self {
+        let (low, high) = ends(values);
+        let by = if high > low { (high - low) * MARGIN } else { (high.abs() * MARGIN).max(1e-9) };
+        Self { low: (low - by).max(floor), high: high + by, is_log: false }
+    }
+
+    /// In logarithms; what is not above 0 has no place on it.
+    pub(crate) fn in_logarithms(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = ends(values.filter(|value| *value > 0.0).map(f64::ln));
+        let by = ((high - low) * MARGIN).max(0.05);
+        Self { low: low - by, high: high + by, is_log: true }
+    }
+
+    /// Of ratios: as far below 1 as above, and at least to `widest`.
+    pub(crate) fn of_ratios(values: impl Iterator<Item = f64>, widest: f64) -> Self {
+        let far = values.filter(|value| *value > 0.0).map(|value| value.ln().abs()).fold(widest.ln(), f64::max);
+        Self { low: -far, high: far, is_log: true }
+    }
+
+    /// Where a value stands, 0 to 1; what lies beyond stands at the edge.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        let value = if self.is_log { value.max(f64::MIN_POSITIVE).ln() } else { value };
+        ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+
+    pub(crate) fn interval(&self, low: Option<f64>, at: f64, high: Option<f64>) -> Interval {
+        Interval { low: low.map_or(0.0, |low| self.place(low)), at: self.place(at), high: high.map_or(1.0, |high| self.place(high)) }
+    }
+
+    /// Round values, as `write` writes them.
+    pub(crate) fn ticks(&self, write: impl Fn(f64) -> String) -> Vec<AxisTick> {
+        let values = if self.is_log { self.powers() } else { self.steps(self.low, self.high) };
+        values.into_iter().map(|value| AxisTick { at: self.place(value), text: write(value) }).collect()
+    }
+
+    fn steps(&self, low: f64, high: f64) -> Vec<f64> {
+        let rough = (high - low) / TICKS;
+        let scale = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|by| by * scale).find(|step| *step >= rough).unwrap_or(rough);
+        let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+        // Multiples are divided by a whole number where they can be: 3 × 0.1 is no round number.
+        (first..=last).map(|count| if step < 1.0 { count as f64 / (1.0 / step).round() } else { count as f64 * step }).collect()
+    }
+
+    /// 1, 2 and 5 of each power of ten; in a narrow range ordinary steps.
+    fn powers(&self) -> Vec<f64> {
+        let (low, high) = (self.low.exp(), self.high.exp());
+        let exponents = || low.log10().floor() as i32..=high.log10().ceil() as i32;
+        let of =
+            |digits: &'static [f64]| exponents().flat_map(move |exponent| digits.iter().map(move |digit| digit * 10f64.powi(exponent)));
+        let within = |values: Vec<f64>| -> Vec<f64> { values.into_iter().filter(|value| (low..=high).contains(value)).collect() };
+        let fine = within(of(&[1.0, 2.0, 5.0]).collect());
+        match fine.len() {
+            0..=2 => self.steps(low, high),
+            count if count > TICKS_MAX => within(of(&[1.0]).collect()),
+            _ => fine,
+        }
+    }
+}
+
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    if low <= high { (low, high) } else { (0.0, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(axis: PlotAxis) -> Vec<String> {
+        axis.ticks(|value| format!("{value}")).into_iter().map(|tick| tick.text).collect()
+    }
+
+    #[test]
+    fn marks_are_round_and_within() {
+        assert_eq!(texts(PlotAxis::around([0.038, 0.043].into_iter(), 0.0)), ["0.038", "0.04", "0.042"]);
+        assert_eq!(texts(PlotAxis::around([0.0, 100.0].into_iter(), 0.0)), ["0", "50", "100"]);
+        assert_eq!(texts(PlotAxis::in_logarithms([28.0, 230.0].into_iter())), ["50", "100", "200"]);
+        assert_eq!(texts(PlotAxis::in_logarithms([0.001, 2000.0].into_iter())), ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]);
+        assert_eq!(texts(PlotAxis::in_logarithms([104.0, 117.0].into_iter())), ["100", "110", "120"]);
+    }
+
+    #[test]
+    fn a_ratio_and_its_reciprocal_are_as_far_from_the_middle() {
+        let axis = PlotAxis::of_ratios([1.93, 0.7].into_iter(), 1.5);
+        assert_eq!((axis.place(1.0), axis.place(9.0), axis.place(0.0)), (0.5, 1.0, 0.0));
+        assert!((axis.place(1.2) + axis.place(1.0 / 1.2) - 1.0).abs() < 1e-12);
+        let open = axis.interval(None, 1.2, Some(1.93));
+        assert!(open.low == 0.0 && open.low < open.at && open.at < open.high);
+    }
+
+    #[test]
+    fn values_that_are_alike_or_missing_still_make_an_axis() {
+        for axis in [
+            PlotAxis::around([5.0, 5.0].into_iter(), 0.0),
+            PlotAxis::around([].into_iter(), 0.0),
+            PlotAxis::in_logarithms([0.0].into_iter()),
+        ] {
+            assert!(axis.place(5.0).is_finite() && !axis.ticks(|value| value.to_string()).is_empty(), "{axis:?}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// The pages of a trend, a capacity and an experiment, in a real browser.
+
+import { mkdirSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { AnswerSource } from "../src/answers/views.ts";
+import { ANSWERS, CAPACITY, EXPERIMENT, TREND } from "./answers.ts";
+import { launch, type Look, pageWith } from "./browser.ts";
+
+let browser: Browser;
+beforeAll(async () => { browser = await launch(); });
+afterAll(() => browser.close());
+
+async function shown(source: AnswerSource, look: Look = {}): Promise<Page> {
+  const viewport = { width: look.width ?? 1280, height: look.height ?? 900 };
+  const page = await browser.newPage({ viewport, colorScheme: look.dark ? "dark" : "light" });
+  page.on("pageerror", (error) => { throw error; });
+  await page.setContent(pageWith(JSON.stringify(source)));
+  await page.getByTestId("verdict").waitFor();
+  return page;
+}
+
+it("a trend shows each number with its steps, and how to compare their two sides", async () => {
+  const page = await shown({ feed: "trend", answer: TREND });
+  expect(await page.getByTestId("verdict").innerText()).toContain("rose by 12.1 %");
+  expect(await page.getByTestId("change").innerText()).toContain("loadstone compare run-13 run-14");
+  expect(await page.getByTestId("series").count()).toBe(4);
+  const first = page.getByTestId("series").first();
+  expect(await first.locator("circle.point").count()).toBe(24);
+  expect(await first.locator("g.mark.bad").count()).toBe(1);
+  // The level stands higher behind the step.
+  const [before, after] = await first.locator("line.level").evaluateAll((lines) => lines.map((line) => line.getBoundingClientRect().top));
+  expect(after).toBeLessThan(before!);
+  await page.close();
+});
+
+it("a capacity shows the answer, its probes in their order, and the bound between them", async () => {
+  const page = await shown({ feed: "capacity", answer: CAPACITY });
+  expect(await page.getByTestId("verdict").innerText()).toBe("FOUND");
+  expect(await page.getByText("limited by").count()).toBe(1);
+  expect(await page.getByTestId("probe").locator("th").allInnerTexts()).toEqual(CAPACITY.probes.map((probe) => expect.stringContaining(probe.load)));
+  const picture = page.getByTestId("objective");
+  const bound = (await picture.locator("line.bound").boundingBox())!.y;
+  for (const [tone, above] of [["bad", true], ["good", false]] as const) {
+    const middle = (dots: Element[]) => dots.map((dot) => dot.getBoundingClientRect()).map((box) => box.top + box.height / 2);
+    const tops = await picture.locator(`g.mark.${tone} circle`).evaluateAll(middle);
+    expect(tops.every((top) => top < bound === above), tone).toBe(true);
+  }
+  await page.close();
+});
+
+it("an experiment shows what is proved, the blocks in time, and each ratio with its interval", async () => {
+  const page = await shown({ feed: "experiment", answer: EXPERIMENT });
+  expect(await page.getByTestId("proof").innerText()).toContain("PROVED");
+  expect(await page.getByTestId("course").count()).toBe(2);
+  expect(await page.getByTestId("course").first().locator("circle.dot").count()).toBe(8);
+  expect(await page.getByTestId("contrast").locator("tbody tr").count()).toBe(4);
+  expect(await page.getByTestId("contrast").locator("td.ratio svg").count()).toBe(4);
+  expect(await page.getByText("10 round trips").count()).toBe(1);
+  await page.close();
+});
+
+it.each(ANSWERS.map((source) => [source.feed, source] as const))("a %s fits a phone", async (_, source) => {
+  const page = await shown(source, { width: 360, height: 740 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  await page.close();
+});
+
+it.skipIf(!process.env.LOADSTONE_SHOTS)("pictures", async () => {
+  mkdirSync("shots", { recursive: true });
+  for (const source of ANSWERS) {
+    for (const [name, look] of [["light", {}], ["dark", { dark: true }], ["phone", { width: 360, height: 740 }]] as const) {
+      const page = await shown(source, look);
+      await page.screenshot({ path: `shots/${source.feed}-${name}.png`, fullPage: true });
+      await page.close();
+    }
+  }
+});
