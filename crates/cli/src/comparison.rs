@@ -111,14 +111,16 @@ pub(crate) fn find(runs: &Path, asked: &str, test: Option<&str>, before: Option<
     if Path::new(asked).join(run_directory::files::RUN).is_file() {
         return flags::find(runs, asked);
     }
-    let history = History::of(runs).map_err(|error| UsageError(error.to_string()))?;
+    // Runs of a search or an experiment follow each other in its own folder.
+    let own = before.and_then(Path::parent).filter(|_| asked == "last").unwrap_or(runs);
+    let history = History::of(own).map_err(|error| UsageError(error.to_string()))?;
     let entries: Vec<HistoryEntry> = history.entries().filter_map(Result::ok).collect();
     let is_judged = |entry: &HistoryEntry| before.is_some_and(|before| entry.directory.file_name() == before.file_name());
     let fits = |entry: &&HistoryEntry| !is_judged(entry) && test.is_none_or(|test| entry.test == test);
     let found = if asked == "last" {
         let earlier = entries.iter().position(is_judged).map_or(0, |index| index + 1);
         let last = entries[earlier..].iter().filter(fits).find(|entry| entry.end == Some(RunEnd::Completed));
-        Some(last.ok_or_else(|| UsageError(format!("there is no earlier complete run of this test in {}", runs.display())))?)
+        Some(last.ok_or_else(|| UsageError(format!("there is no earlier complete run of this test in {}", own.display())))?)
     } else {
         let tagged = |entry: &&HistoryEntry| !is_judged(entry) && entry.info.tags.iter().any(|tag| tag == asked);
         entries.iter().filter(tagged).find(fits).or_else(|| entries.iter().find(tagged))

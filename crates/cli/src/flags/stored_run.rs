@@ -6,6 +6,7 @@ use analysis::Summary;
 use clap::Args;
 use run_directory::{History, Reader, Run};
 
+use crate::answers;
 use crate::exit::UsageError;
 
 #[derive(Debug, Args)]
@@ -43,11 +44,14 @@ impl StoredRunArgs {
     }
 }
 
-/// The directory of the run that is meant, which may lie outside the folder.
+/// The directory of the run that is meant, which may lie outside the folder, or in that of an experiment or a search.
 pub(crate) fn find(runs: &Path, asked: &str) -> Result<PathBuf, UsageError> {
     let path = Path::new(asked);
     if path.join(run_directory::files::RUN).is_file() {
         return Ok(path.to_owned());
     }
-    History::of(runs).and_then(|history| history.find(asked)).map_err(|error| UsageError(error.to_string()))
+    match History::of(runs).and_then(|history| history.find(asked)) {
+        Ok(directory) => Ok(directory),
+        Err(unknown) => answers::run_of_any(runs, asked).ok_or_else(|| UsageError(unknown.to_string())),
+    }
 }

@@ -22,9 +22,22 @@ fn a_search_that_may_ask_for_no_more_says_at_least() {
     let run = kept.join(capacity["probes"][0]["run"].as_str().unwrap());
     folder.run(&["show", run.to_str().unwrap()]).code(0).says("mean < 2s");
     folder.run(&["runs"]).code(0).says("No runs yet");
+    folder.run(&["show", capacity["probes"][0]["run"].as_str().unwrap()]).code(0).says("mean < 2s");
+    folder.run(&["compare", "last", run.to_str().unwrap()]).code(2).says("there is no earlier complete run of this test in");
+    let page = std::fs::read_to_string(kept.join("report.html")).unwrap();
+    assert!(page.contains(r#"{"feed":"capacity","answer":{"#), "the answer is in its page");
     // It goes on only with what it was begun with; then nothing is left to do.
     folder.run(&[&search[..], &["--resume", "--objective", "p95 < 1s"]].concat()).code(2).says("other objectives");
     folder.run(&[&search[..], &objectives, &["--resume"]].concat()).code(0).says("at least 20/s");
+    // It goes whole, once it is certain that it is over.
+    folder.run(&["runs", "prune", "--keep-size", "1kB"]).code(0);
+    assert!(kept.is_dir(), "it may still go on");
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    std::fs::File::open(&kept).and_then(|folder| folder.set_modified(hour_ago)).unwrap();
+    folder.run(&["runs", "prune", "--keep-size", "1GB"]).code(0);
+    assert!(kept.is_dir(), "it fits");
+    folder.run(&["runs", "prune", "--keep-size", "1kB"]).code(0);
+    assert!(!kept.is_dir());
 }
 
 #[test]
@@ -88,7 +101,10 @@ fn runs_of_a_test_make_a_trend_and_old_ones_go() {
     let values = trend["series"][0]["values"].as_array().unwrap();
     assert!(values.iter().all(|value| value.as_f64().is_some_and(|seconds| seconds > 0.0)), "{trend}");
 
+    folder.run(&["trend", "--html", "trend.html"]).code(0);
+    assert!(std::fs::read_to_string(folder.path().join("trend.html")).unwrap().contains(r#"{"feed":"trend","answer":{"#));
     folder.run(&["runs", "prune"]).code(2).says("what may go?");
+    folder.run(&["runs", "prune", "--keep-size", "much"]).code(2).says("is not a size");
     let listed = folder.run(&["runs", "prune", "--keep", "1", "--dry-run"]);
     assert_eq!(listed.code(0).stdout.lines().count(), 2, "neither the newest nor the one with a tag");
     assert_eq!(folder.runs().len(), 4);

@@ -1,33 +1,41 @@
-//! `loadstone runs prune`: deletes runs that nobody needs any more.
+//! `loadstone runs prune`: deletes runs, experiments and searches that nobody needs any more.
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use anyhow::Context;
 use clap::Args;
 use metrics::clock::wall_ns;
 use run_directory::{History, HistoryEntry};
 
+use crate::answers::{AnswerFolder, FoundAnswer};
 use crate::exit::{Exit, UsageError};
 use crate::flags::RunsFolderArgs;
 
-/// A run without an end that was written so lately still goes on.
+/// What has no end and was written so lately still goes on.
 const GOES_ON: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs with a tag and runs that still go on stay. Given both, --keep and --older-than must both allow it.
+Experiments and searches go whole, with the runs that they made. What has a tag and what still goes on stays. Of --keep, --older-than and --keep-size
+all that are given must allow it.
 
 Examples:
   loadstone runs prune --keep 50 --dry-run
-  loadstone runs prune --keep 20 --older-than 30d")]
+  loadstone runs prune --keep 20 --older-than 30d
+  loadstone runs prune --keep-size 2GB")]
 pub(crate) struct PruneArgs {
-    /// Keep the newest N runs of each test.
+    /// Keep the newest N runs of each test, and the newest N experiments and searches.
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
     /// Delete only what ended longer ago than this: 30d, 12h.
     #[arg(long, value_name = "DURATION")]
     older_than: Option<String>,
+    /// Keep the newest that fit into so much: 2GB, 500MB.
+    #[arg(long, value_name = "SIZE")]
+    keep_size: Option<String>,
     /// Also delete runs with a tag.
     #[arg(long)]
     tagged: bool,
@@ -42,34 +50,57 @@ pub(crate) struct PruneArgs {
 struct Retention {
     keep: usize,
     older_than: Duration,
+    /// Bytes.
+    keep_size: u64,
     tagged: bool,
     now: SystemTime,
 }
 
+/// A run, an experiment or a search.
+#[derive(Debug)]
+struct Prunable {
+    id: String,
+    directory: PathBuf,
+    /// What it is counted with.
+    family: String,
+    has_tag: bool,
+    has_ended: bool,
+    written: Option<SystemTime>,
+    bytes: u64,
+}
+
 impl PruneArgs {
     pub(crate) fn perform(&self) -> anyhow::Result<Exit> {
-        if self.keep.is_none() && self.older_than.is_none() {
-            return Err(UsageError("what may go? Give --keep 50, --older-than 30d, or both".to_owned()).into());
+        if self.keep.is_none() && self.older_than.is_none() && self.keep_size.is_none() {
+            return Err(
+                UsageError("what may go? Give --keep 50, --older-than 30d or --keep-size 2GB, or several of them".to_owned()).into()
+            );
         }
         let older_than = match &self.older_than {
             Some(text) => age(text).map_err(|problem| UsageError(format!("--older-than: {problem}")))?,
             None => Duration::ZERO,
         };
-        let retention =
-            Retention { keep: self.keep.unwrap_or(0), older_than, tagged: self.tagged, now: UNIX_EPOCH + Duration::from_nanos(wall_ns()) };
-        let mut history = History::of(&self.folder.runs).map_err(|error| UsageError(error.to_string()))?;
-        let entries: Vec<HistoryEntry> = history.entries().filter_map(Result::ok).collect();
-        let names: Vec<String> = retention.chosen(&entries).iter().map(|entry| entry.info.id.clone()).collect();
+        let keep_size = match &self.keep_size {
+            Some(text) => units::size::parse(text).map_err(|problem| UsageError(format!("--keep-size: {problem}")))?,
+            None => 0,
+        };
+        let now = UNIX_EPOCH + Duration::from_nanos(wall_ns());
+        let retention = Retention { keep: self.keep.unwrap_or(0), older_than, keep_size, tagged: self.tagged, now };
+        let all = found(&self.folder.runs)?;
+        let chosen = retention.chosen(&all);
         let mut out = std::io::stdout();
-        for name in &names {
+        for kept in &chosen {
             if !self.dry_run {
-                history.remove(name)?;
+                std::fs::remove_dir_all(&kept.directory).with_context(|| format!("cannot delete {}", kept.directory.display()))?;
             }
-            writeln!(out, "{name}")?;
+            writeln!(out, "{}", kept.id)?;
         }
+        let gone: u64 = chosen.iter().map(|kept| kept.bytes).sum();
+        let left = all.iter().map(|kept| kept.bytes).sum::<u64>() - gone;
         let verb = if self.dry_run { "would be deleted" } else { "deleted" };
-        let kept = entries.len() - names.len();
-        writeln!(std::io::stderr(), "{} {verb}, {kept} kept", units::counted(names.len() as u64, "run"))?;
+        let (gone, left) = (units::bytes(gone), units::bytes(left));
+        let (count, rest) = (chosen.len(), all.len() - chosen.len());
+        writeln!(std::io::stderr(), "{count} {verb} ({gone}), {rest} kept ({left})")?;
         Ok(Exit::Passed)
     }
 }
@@ -83,72 +114,125 @@ fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// All that lies in the folder, the newest first.
+fn found(runs: &Path) -> anyhow::Result<Vec<Prunable>> {
+    let history = History::of(runs).map_err(|error| UsageError(error.to_string()))?;
+    let mut all: Vec<Prunable> = history.entries().filter_map(Result::ok).map(of_run).collect();
+    all.extend(AnswerFolder::all(runs).into_iter().map(of_answer));
+    // Runs came from the newest on, and stay in that order where the clock is too coarse.
+    all.sort_by_key(|prunable| std::cmp::Reverse(prunable.written));
+    Ok(all)
+}
+
+fn of_run(entry: HistoryEntry) -> Prunable {
+    Prunable {
+        id: entry.info.id,
+        family: format!("run {}", entry.test),
+        has_tag: !entry.info.tags.is_empty(),
+        has_ended: entry.end.is_some(),
+        written: entry.written,
+        bytes: size(&entry.directory),
+        directory: entry.directory,
+    }
+}
+
+/// Whether one has ended is not written down: one that was written lately may still go on.
+fn of_answer(folder: AnswerFolder) -> Prunable {
+    let family = match folder.read() {
+        Ok(Some(answer @ FoundAnswer::Experiment(_))) => format!("experiment {}", answer.test()),
+        Ok(Some(answer @ FoundAnswer::Capacity(_))) => format!("capacity {}", answer.test()),
+        // Something that cannot be read is nobody's newest.
+        Ok(None) | Err(_) => String::new(),
+    };
+    let written = std::fs::metadata(&folder.directory).and_then(|facts| facts.modified()).ok();
+    let bytes = size(&folder.directory);
+    Prunable { id: folder.id, family, has_tag: false, has_ended: false, written, bytes, directory: folder.directory }
+}
+
+/// Of all files below. What went away in between counts nothing.
+fn size(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(facts) if facts.is_dir() => size(&entry.path()),
+        Ok(facts) => facts.len(),
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
+}
+
 impl Retention {
-    /// `entries`: the newest first.
-    fn chosen<'a>(&self, entries: &'a [HistoryEntry]) -> Vec<&'a HistoryEntry> {
-        let mut seen: HashMap<&str, usize> = HashMap::new();
+    /// `all`: the newest first.
+    fn chosen<'a>(&self, all: &'a [Prunable]) -> Vec<&'a Prunable> {
+        let mut newer_of: HashMap<&str, usize> = HashMap::new();
+        let mut bytes = 0;
         let mut chosen = Vec::new();
-        for entry in entries {
-            let newer = seen.entry(&entry.test).or_default();
+        for kept in all {
+            let newer = newer_of.entry(&kept.family).or_default();
             let is_beyond = *newer >= self.keep;
             *newer += 1;
-            if is_beyond && self.may_go(entry) {
-                chosen.push(entry);
+            bytes += kept.bytes;
+            if is_beyond && bytes > self.keep_size && self.may_go(kept) {
+                chosen.push(kept);
             }
         }
         chosen
     }
 
-    fn may_go(&self, entry: &HistoryEntry) -> bool {
+    fn may_go(&self, kept: &Prunable) -> bool {
         // A file from the future, or one that cannot be looked at, is not known to be old.
-        let age = entry.written.and_then(|written| self.now.duration_since(written).ok()).unwrap_or_default();
-        let goes_on = entry.end.is_none() && age < GOES_ON;
-        !goes_on && age >= self.older_than && (self.tagged || entry.info.tags.is_empty())
+        let age = kept.written.and_then(|written| self.now.duration_since(written).ok()).unwrap_or_default();
+        let goes_on = !kept.has_ended && age < GOES_ON;
+        !goes_on && age >= self.older_than && (self.tagged || !kept.has_tag)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use run_directory::{RunEnd, RunInfo};
-
     use super::*;
 
-    fn entry(test: &str, hours_ago: u64, tags: &[&str], has_ended: bool) -> HistoryEntry {
-        HistoryEntry {
-            directory: test.into(),
-            info: RunInfo {
-                id: format!("{test}-{hours_ago}"),
-                tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-                ..RunInfo::default()
-            },
-            test: test.to_owned(),
-            parameters: Vec::new(),
-            end: has_ended.then_some(RunEnd::Completed),
-            summary: None,
-            note: None,
+    fn kept(family: &str, hours_ago: u64, has_tag: bool, has_ended: bool) -> Prunable {
+        Prunable {
+            id: format!("{family}-{hours_ago}"),
+            directory: family.into(),
+            family: family.to_owned(),
+            has_tag,
+            has_ended,
             written: Some(UNIX_EPOCH + Duration::from_secs(1_000_000 - 3600 * hours_ago)),
+            bytes: 100,
         }
+    }
+
+    fn all() -> [Prunable; 7] {
+        [
+            kept("shop", 0, false, false),
+            kept("shop", 1, false, true),
+            kept("pay", 2, false, true),
+            kept("shop", 30, true, true),
+            kept("shop", 40, false, true),
+            kept("pay", 50, false, true),
+            kept("shop", 60, false, true),
+        ]
+    }
+
+    fn chosen(keep: usize, hours: u64, keep_size: u64, tagged: bool) -> Vec<String> {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let retention = Retention { keep, older_than: Duration::from_secs(3600 * hours), keep_size, tagged, now };
+        retention.chosen(&all()).iter().map(|kept| kept.id.clone()).collect()
     }
 
     #[test]
     fn only_what_every_rule_allows_goes() {
-        let entries = [
-            entry("shop", 0, &[], false),
-            entry("shop", 1, &[], true),
-            entry("pay", 2, &[], true),
-            entry("shop", 30, &["main"], true),
-            entry("shop", 40, &[], true),
-            entry("pay", 50, &[], true),
-            entry("shop", 60, &[], true),
-        ];
-        let chosen = |keep: usize, hours: u64, tagged: bool| {
-            let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
-            let retention = Retention { keep, older_than: Duration::from_secs(3600 * hours), tagged, now };
-            retention.chosen(&entries).iter().map(|entry| entry.info.id.clone()).collect::<Vec<_>>()
-        };
-        assert_eq!(chosen(2, 0, false), ["shop-40", "shop-60"], "of each test, and none with a tag");
-        assert_eq!(chosen(1, 45, false), ["pay-50", "shop-60"]);
-        assert_eq!(chosen(0, 0, true), ["shop-1", "pay-2", "shop-30", "shop-40", "pay-50", "shop-60"], "not the one that goes on");
+        assert_eq!(chosen(2, 0, 0, false), ["shop-40", "shop-60"], "of each test, and none with a tag");
+        assert_eq!(chosen(1, 45, 0, false), ["pay-50", "shop-60"]);
+        assert_eq!(chosen(0, 0, 0, true), ["shop-1", "pay-2", "shop-30", "shop-40", "pay-50", "shop-60"], "not the one that goes on");
+    }
+
+    #[test]
+    fn the_newest_that_fit_stay_whatever_their_test() {
+        assert_eq!(chosen(0, 0, 500, false), ["pay-50", "shop-60"], "what stays for its tag takes room, too");
+        assert_eq!(chosen(0, 0, 499, false), ["shop-40", "pay-50", "shop-60"]);
+        assert_eq!(chosen(0, 55, 500, false), ["shop-60"]);
+        assert!(chosen(0, 0, 700, true).is_empty());
     }
 
     #[test]
