@@ -1,8 +1,9 @@
 //! Two runs of one test: is it better? Definitions, and how often it is right: docs/compare.md.
 //!
-//! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` tells what should be the same and is not; `times`, `target` and `own` make the rows; `change`
-//! has the interval of a ratio, `discovery` says which of many rows stand out, `row` what may be said of one; `gate` holds a comparison against what a team
-//! allows. Deliberately absent: what differs from run to run without any change (another placement in memory, a noisy neighbour). Two runs tell of these two.
+//! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` tells what should be the same and is not; `times`, `target` and `own` make the
+//! rows; `change` has the interval of a ratio, `discovery` says which of many rows stand out, `row` what may be said of one; `gate` holds a comparison
+//! against what a team allows. Deliberately absent: what differs from run to run without any change (another placement in memory, a noisy neighbour). Two
+//! runs tell of these two.
 
 mod blocks;
 mod change;

@@ -8,7 +8,7 @@ use report::terminal::Style;
 use url::Url;
 
 use crate::context::CommandContext;
-use crate::doctor::{AskedLoad, examine, read_machine};
+use crate::doctor::{IntendedLoad, examine, read_machine};
 use crate::exit::{Exit, UsageError};
 use crate::flags::RunsFolderArgs;
 
@@ -42,7 +42,7 @@ impl DoctorArgs {
         let rate = self.rate.as_deref().map(units::rate::parse).transpose().map_err(|problem| UsageError(format!("--rate: {problem}")))?;
         let target = self.target.as_deref().map(Url::parse).transpose();
         let target = target.map_err(|problem| UsageError(format!("{}: {problem}", self.target.as_deref().unwrap_or_default())))?;
-        let lines = examine(&read_machine(target.as_ref(), &self.folder.runs), AskedLoad { rate, users: self.users });
+        let lines = examine(&read_machine(target.as_ref(), &self.folder.runs), IntendedLoad { rate, users: self.users });
         let mut out = std::io::stdout();
         let style = Style::detect(context.color, out.is_terminal());
         let text = if self.json { report::doctor_json(&lines) } else { report::doctor_table(&lines, &style) };

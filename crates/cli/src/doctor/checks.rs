@@ -7,7 +7,7 @@ use super::readings::MachineReadings;
 
 /// What `--rate`, `--users` and `--workers` say.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AskedLoad {
+pub(crate) struct IntendedLoad {
     /// Arrivals per second.
     pub(crate) rate: Option<f64>,
     /// Users at once.
@@ -35,7 +35,7 @@ const FAST_CLOCKS: [&str; 6] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page
 const DISK_MIN: u64 = 1 << 30;
 
 /// Every line, in the order in which they are shown.
-pub(crate) fn examine(readings: &MachineReadings, asked: AskedLoad) -> Vec<DoctorLine> {
+pub(crate) fn examine(readings: &MachineReadings, asked: IntendedLoad) -> Vec<DoctorLine> {
     let lines = [
         Some(descriptors(readings, asked)),
         ports(readings, asked),
@@ -60,18 +60,18 @@ fn line(name: &'static str, grade: DoctorGrade, found: impl Into<String>, means:
 }
 
 /// Users at once: those asked for; of open load, those that wait where each response takes a second (Little 1961).
-fn users(asked: AskedLoad) -> Option<u64> {
+fn users(asked: IntendedLoad) -> Option<u64> {
     asked.users.or(asked.rate.map(|rate| rate.ceil() as u64))
 }
 
-fn of_users(asked: AskedLoad, users: u64) -> String {
+fn of_users(asked: IntendedLoad, users: u64) -> String {
     match asked.rate.filter(|_| asked.users.is_none()) {
         Some(at) => format!("{} keep {} users waiting if each takes a second", rate(at), count(users)),
         None => format!("{} users need as many", count(users)),
     }
 }
 
-fn descriptors(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
+fn descriptors(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     let limit = readings.descriptors;
     // Each worker may have a table of its own.
     let room = limit.saturating_sub(SPARE).saturating_mul(u64::from(readings.cores.1.max(1)));
@@ -88,7 +88,7 @@ fn descriptors(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
     line("descriptors", DoctorGrade::TooLittle, found, means).raised_by(raise)
 }
 
-fn ports(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
+fn ports(readings: &MachineReadings, asked: IntendedLoad) -> Option<DoctorLine> {
     let (first, last) = readings.ports?;
     let room = u64::from(last.saturating_sub(first)) + 1;
     let found = format!("{} ({first} to {last})", count(room));
@@ -109,7 +109,7 @@ fn ports(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
     })
 }
 
-fn tracked(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
+fn tracked(readings: &MachineReadings, asked: IntendedLoad) -> Option<DoctorLine> {
     let (now, most) = readings.tracked?;
     let left = most.saturating_sub(now);
     let found = format!("{} of {} connections tracked", count(now), count(most));
@@ -122,7 +122,7 @@ fn tracked(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
     Some(line("conntrack", DoctorGrade::TooLittle, found, means).raised_by(raise))
 }
 
-fn cores(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
+fn cores(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     let (machine, usable) = readings.cores;
     let held = machine > usable;
     let found = if held { format!("{usable} of {machine}") } else { usable.to_string() };
@@ -141,7 +141,7 @@ fn cores(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
     }
 }
 
-fn cpu_limit(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
+fn cpu_limit(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     let Some(limit) = readings.cpu_limit else {
         return line("CPU limit", DoctorGrade::Good, "none", "no control group throttles the generator");
     };
@@ -163,7 +163,7 @@ fn cpu_limit(readings: &MachineReadings, asked: AskedLoad) -> DoctorLine {
     }
 }
 
-fn memory_left(readings: &MachineReadings, asked: AskedLoad) -> Option<DoctorLine> {
+fn memory_left(readings: &MachineReadings, asked: IntendedLoad) -> Option<DoctorLine> {
     let left = [readings.memory, readings.memory_limit].into_iter().flatten().min()?;
     let of_group = readings.memory_limit.is_some_and(|limit| readings.memory.is_none_or(|machine| limit < machine));
     let found = format!("{} free{}", memory(left), if of_group { " in the control group" } else { "" });

@@ -1,3 +1,5 @@
+//! Made-up machines, on both sides of each limit.
+
 use super::super::readings::Lookup;
 use super::*;
 
@@ -24,19 +26,19 @@ fn machine() -> MachineReadings {
     }
 }
 
-const NOTHING: AskedLoad = AskedLoad { rate: None, users: None };
+const NOTHING: IntendedLoad = IntendedLoad { rate: None, users: None };
 
-fn users_of(count: u64) -> AskedLoad {
-    AskedLoad { users: Some(count), ..NOTHING }
+fn users_of(count: u64) -> IntendedLoad {
+    IntendedLoad { users: Some(count), ..NOTHING }
 }
 
-fn rate_of(rate: f64) -> AskedLoad {
-    AskedLoad { rate: Some(rate), ..NOTHING }
+fn rate_of(rate: f64) -> IntendedLoad {
+    IntendedLoad { rate: Some(rate), ..NOTHING }
 }
 
 /// The line of this name, and its grade.
 #[track_caller]
-fn found(readings: &MachineReadings, asked: AskedLoad, name: &str) -> (DoctorGrade, String) {
+fn found(readings: &MachineReadings, asked: IntendedLoad, name: &str) -> (DoctorGrade, String) {
     let lines = examine(readings, asked);
     let line = lines.iter().find(|line| line.name == name).unwrap_or_else(|| panic!("{name} among {lines:?}"));
     let raise = line.raise.as_ref().map(|raise| format!(" -> {raise}")).unwrap_or_default();
@@ -45,7 +47,7 @@ fn found(readings: &MachineReadings, asked: AskedLoad, name: &str) -> (DoctorGra
 }
 
 #[track_caller]
-fn check(readings: &MachineReadings, asked: AskedLoad, name: &str, grade: DoctorGrade, said: &str) {
+fn check(readings: &MachineReadings, asked: IntendedLoad, name: &str, grade: DoctorGrade, said: &str) {
     let (got, text) = found(readings, asked, name);
     assert_eq!(got, grade, "{text}");
     assert!(text.contains(said), "{text}");

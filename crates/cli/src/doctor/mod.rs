@@ -7,5 +7,5 @@ mod checks;
 mod probe;
 mod readings;
 
-pub(crate) use checks::{AskedLoad, examine};
+pub(crate) use checks::{IntendedLoad, examine};
 pub(crate) use probe::read_machine;

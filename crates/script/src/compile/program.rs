@@ -6,8 +6,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::options::place_of_option;
-use super::source::{Positions, SourceText};
-use super::transpile::source_type;
+use super::source::{Positions, SourceText, source_type};
 use crate::error::SourcePlace;
 
 /// What a module is to the loader.

@@ -68,6 +68,10 @@ fn not_found(specifier: &str, reason: &str) -> Unresolved {
     let relative = specifier.starts_with('.') || specifier.starts_with('/');
     let help = if relative {
         "the path is taken from the folder of the importing file; .ts, .js, .mjs, .cjs, .json and index files are tried".to_owned()
+    } else if specifier.contains("://") {
+        "modules are not fetched over the network, so that every run runs the same code: save the file beside the test and import it by its path, or \
+         install the package (`npm install`)"
+            .to_owned()
     } else if reason.contains("not exported") {
         format!("the package's package.json allows no such import: {reason}")
     } else {

@@ -1,6 +1,9 @@
 //! SourceText text and the way back to it: offsets and generated positions → lines and columns of what the user wrote.
 
+use std::path::Path;
 use std::sync::Arc;
+
+use oxc_span::SourceType;
 
 use crate::error::SourcePlace;
 
@@ -55,6 +58,17 @@ fn floor_boundary(text: &str, mut at: usize) -> usize {
 fn word_width(line: &str, column: u32) -> u32 {
     let word = line.chars().skip(column.saturating_sub(1) as usize).take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').count();
     word.max(1) as u32
+}
+
+/// How a file is read, by its name.
+pub(super) fn source_type(path: &Path) -> SourceType {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("ts" | "mts") => SourceType::ts(),
+        Some("cts") => SourceType::ts().with_commonjs(true),
+        Some("mjs") => SourceType::mjs(),
+        Some("cjs") => SourceType::cjs(),
+        _ => SourceType::unambiguous(),
+    }
 }
 
 /// Where each piece of generated code came from.

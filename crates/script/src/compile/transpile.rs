@@ -11,14 +11,14 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_codegen::{Codegen, CodegenOptions};
 use oxc_parser::Parser;
 use oxc_semantic::SemanticBuilder;
-use oxc_span::{GetSpan, SourceType, Span};
+use oxc_span::{GetSpan, Span};
 use oxc_syntax::module_record::{ExportExportName, ModuleRecord};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use super::constants;
 use super::options;
 use super::program::ModuleForm;
-use super::source::{Positions, SourceText};
+use super::source::{Positions, SourceText, source_type};
 use crate::error::ScriptError;
 use crate::unknown_options::OptionsOfVerb;
 
@@ -112,16 +112,6 @@ fn exports_of(record: &ModuleRecord<'_>) -> (Vec<String>, Vec<String>) {
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
-}
-
-pub(super) fn source_type(path: &Path) -> SourceType {
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("ts" | "mts") => SourceType::ts(),
-        Some("cts") => SourceType::ts().with_commonjs(true),
-        Some("mjs") => SourceType::mjs(),
-        Some("cjs") => SourceType::cjs(),
-        _ => SourceType::unambiguous(),
-    }
 }
 
 fn syntax_error(source: &SourceText, message: &str, help: Option<&str>, label: Option<(usize, usize)>) -> ScriptError {

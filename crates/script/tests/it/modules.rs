@@ -73,6 +73,12 @@ fn what_cannot_be_imported_says_what_to_do() {
     for (line, place, message, help) in [
         ("import x from './gone';\nx;", "t.load.ts:1:15", "cannot find \"./gone\"", "folder of the importing file"),
         ("import x from 'lodash';\nx;", "t.load.ts:1:15", "cannot find \"lodash\"", "npm install lodash"),
+        (
+            "import x from 'https://esm.sh/lodash@4';\nx;",
+            "t.load.ts:1:15",
+            "cannot find \"https://esm.sh/lodash@4\"",
+            "not fetched over the network",
+        ),
         ("import fs from 'node:fs';\nfs;", "t.load.ts:1:16", "part of Node.js", "`csv`"),
         ("import { createHash } from 'crypto';\ncreateHash;", "t.load.ts:1:28", "part of Node.js", "`hash` and `hmac`"),
         ("import { arivals } from 'loadstone';\narivals;", "t.load.ts:1:10", "has no export `arivals`", "it exports"),
