@@ -28,10 +28,13 @@ pub(crate) struct OptionsOfVerb {
     pub(crate) options: &'static OptionSet,
 }
 
+/// Is called with what is said of the option, while the script that gave it is running.
+type ListenToMisuse = dyn Fn(&Ctx<'_>, &str);
+
 /// Hears of every option that does not exist: a script that catches what is thrown must not hide it. Kept as user data of realms in which
 /// users run.
 #[derive(JsLifetime)]
-pub(crate) struct UnknownOptionListener(pub(crate) Box<dyn Fn(&Ctx<'_>, &str)>);
+pub(crate) struct UnknownOptionListener(pub(crate) Box<ListenToMisuse>);
 
 /// What is said of an option that `what` does not take.
 pub(crate) fn unknown_option(what: &str, option: &str, known: &[impl AsRef<str>]) -> String {
