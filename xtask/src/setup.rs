@@ -44,6 +44,7 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),
     needed(&["nats-server"], Debian("nats-server"), "fleets"),
     needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),
+    needed(&["python3"], Debian("python3"), "the Python observer"),
     needed(&["javac"], Debian("default-jdk-headless"), "labs on the JVM"),
     needed(&["mvn"], Debian("maven"), "builds the labs on the JVM"),
 ];
@@ -63,6 +64,9 @@ const NPM_FOLDERS: &[&str] = &[
 
 const HTTPBIN: &str = "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin";
 const HTTPBIN_VERSION: &str = "v2.26.0";
+
+/// With the Python that its test runs: a folder of its own, as Debian's is not to be installed into.
+const PY_SPY_VERSION: &str = "0.4.2";
 
 const fn needed(names: &'static [&'static str], origin: ProgramOrigin, purpose: &'static str) -> NeededProgram {
     NeededProgram { names, origin, purpose }
@@ -108,6 +112,9 @@ pub(crate) fn list(workspace: &Workspace) -> Result<()> {
         lacking
             .push(format!("go-httpbin {HTTPBIN_VERSION} (end-to-end tests; built by `go install` into {})", workspace.tools().display()));
     }
+    if !py_spy_present(workspace) {
+        lacking.push(format!("py-spy {PY_SPY_VERSION} (the Python observer; by pip into {})", py_spy_folder(workspace).display()));
+    }
     let uninstalled = NPM_FOLDERS.iter().filter(|folder| !web::is_installed(workspace, folder));
     lacking.extend(uninstalled.map(|folder| format!("packages of {folder} (npm ci)")));
     lacking.iter().for_each(|what| eprintln!("missing: {what}"));
@@ -123,6 +130,7 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
         web::install(workspace, folder)?;
     }
     httpbin(workspace)?;
+    py_spy(workspace)?;
     process::run_aside(workspace.command("node").args(["labs/webhooks/start.mjs", "--install"]))?;
     eprintln!("everything the tests need is installed");
     Ok(())
@@ -178,6 +186,30 @@ fn httpbin(workspace: &Workspace) -> Result<()> {
     eprintln!("building go-httpbin {HTTPBIN_VERSION}");
     process::run_aside(Command::new("go").arg("install").arg(format!("{HTTPBIN}@{HTTPBIN_VERSION}")).env("GOBIN", &tools))?;
     fs::write(tools.join("go-httpbin.version"), HTTPBIN_VERSION)?;
+    Ok(())
+}
+
+fn py_spy_folder(workspace: &Workspace) -> PathBuf {
+    workspace.tools().join("python")
+}
+
+fn py_spy_present(workspace: &Workspace) -> bool {
+    let folder = py_spy_folder(workspace);
+    folder.join("bin/py-spy").is_file() && fs::read_to_string(folder.join("version")).is_ok_and(|version| version == PY_SPY_VERSION)
+}
+
+fn py_spy(workspace: &Workspace) -> Result<()> {
+    if py_spy_present(workspace) {
+        return Ok(());
+    }
+    let folder = py_spy_folder(workspace);
+    eprintln!("installing py-spy {PY_SPY_VERSION}");
+    if process::run_aside(Command::new("python3").args(["-m", "venv"]).arg(&folder)).is_err() {
+        apt(&["install", "--yes", "--no-install-recommends"], &["python3-venv"])?;
+        process::run_aside(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    process::run_aside(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &format!("py-spy=={PY_SPY_VERSION}")]))?;
+    fs::write(folder.join("version"), PY_SPY_VERSION)?;
     Ok(())
 }
 

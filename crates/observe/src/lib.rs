@@ -20,11 +20,13 @@ mod kinds;
 mod observation;
 mod observer;
 mod option;
+mod pace;
 mod pools;
 mod procfs;
 mod reader;
 mod reference;
 mod runtimes;
+mod stacks;
 
 pub use error::ObserveError;
 pub use kinds::process::processes_on;

@@ -104,7 +104,10 @@ mod tests {
         for (description, part) in [
             (json!(7), "got 7"),
             (json!({ "port": 1 }), "\"kind\""),
-            (json!({ "kind": "oracle" }), "no observer `observe.oracle`; known are: process, host, cgroup, postgres, mysql, redis, sql, "),
+            (
+                json!({ "kind": "oracle" }),
+                "no observer `observe.oracle`; known are: process, host, cgroup, node, jvm, go, python, postgres, ",
+            ),
             (json!({ "kind": "process" }), "port, pid or name"),
             (json!({ "kind": "process", "port": 1, "pid": 2 }), "one of port"),
             (json!({ "kind": "process", "port": 70000 }), "port: expected a whole number from 1 to 65535, got 70000"),

@@ -124,6 +124,29 @@ pub enum Role {
     // A language runtime.
     /// Seconds that a task is late because the event loop is busy.
     EventLoopDelay,
+    /// Share of the time in which the event loop had work.
+    EventLoopBusy,
+    /// Cores in use by the process of the event loop.
+    EventLoopCpu,
+    /// Work given to the runtime's own threads, waiting or served. Label `type`.
+    RuntimeWork,
+    /// How much of one type its threads do at a time. Label `type`.
+    RuntimeWorkMax,
+    /// Cores in use by function. Label `function` is what computes, `under` the system's own code that called it, innermost first.
+    FunctionCpu,
+    /// Threads at work by what they do: compute. Labels, as with the following: `threads` is what they are called, `at` the call in which they are,
+    /// `under` the system's own code that made it, innermost first.
+    ThreadsOnCpu,
+    /// … wait for a lock of the process.
+    ThreadsWaitingForLock,
+    /// … for a member of a pool, or a permit.
+    ThreadsWaitingForMember,
+    /// … for the network, a disk or another process.
+    ThreadsWaitingForIo,
+    /// … for time to pass.
+    ThreadsWaitingForTimer,
+    /// … for anything else: a condition, a channel, another thread.
+    ThreadsWaitingForOther,
     /// Share of the time spent collecting garbage.
     GarbageCollection,
     /// Heap in use after a collection, in bytes.
@@ -151,9 +174,13 @@ impl Role {
     /// What its seconds per second are a number of, which may be more than one; `None` where they are a share of something.
     pub(crate) fn counted_in(self) -> Option<&'static str> {
         match self {
-            Role::ProcessCpu | Role::GroupCpu | Role::MachineCpu | Role::MachineIdle | Role::MachineIoWait | Role::MachineSteal => {
-                Some("cores")
-            }
+            Role::ProcessCpu
+            | Role::EventLoopCpu
+            | Role::GroupCpu
+            | Role::MachineCpu
+            | Role::MachineIdle
+            | Role::MachineIoWait
+            | Role::MachineSteal => Some("cores"),
             Role::ProcessRunDelay | Role::PoolWaitTime | Role::PoolUseTime | Role::DiskQueue => Some("1"),
             _ => None,
         }

@@ -1,12 +1,16 @@
 //! All kinds of observers. Each is a file or folder here, and one line of [`KINDS`].
 
 mod cgroup;
+mod go;
 mod host;
 mod json;
+mod jvm;
 mod mysql;
+mod node;
 mod postgres;
 pub(crate) mod process;
 mod prometheus;
+mod python;
 mod redis_info;
 mod sql;
 mod statsd;
@@ -20,6 +24,10 @@ pub(crate) const KINDS: &[ObserverKind] = &[
     process::KIND,
     host::KIND,
     cgroup::KIND,
+    node::KIND,
+    jvm::KIND,
+    go::KIND,
+    python::KIND,
     postgres::KIND,
     mysql::KIND,
     redis_info::KIND,

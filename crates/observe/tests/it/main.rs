@@ -8,6 +8,7 @@ mod page;
 mod postgres;
 mod process;
 mod redis;
+mod runtimes;
 mod servers;
 mod traces;
 mod watching;

@@ -237,3 +237,110 @@ impl ServerProcess {
         format!("mysql://{user}@127.0.0.1:{}", self.port)
     }
 }
+
+/// What a server responds to a GET.
+pub(crate) fn http_get(port: u16, path: &str) -> String {
+    use std::io::{Read, Write};
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return String::new() };
+    let mut text = String::new();
+    let _ = stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: app\r\n\r\n").as_bytes());
+    let _ = stream.read_to_string(&mut text);
+    text.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned())
+}
+
+/// Waits for something that must happen.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let clock = metrics::clock::Monotonic::start();
+    while !holds() {
+        assert!(clock.now() < START_LIMIT.as_nanos() as u64, "{what}: never seen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The service of `runtimes/app.mjs`.
+pub(crate) fn node() -> ServerProcess {
+    // Inspectors of several tests must not want the same port.
+    node_with(&["--inspect-port=0"])
+}
+
+pub(crate) fn node_with(flags: &[&str]) -> ServerProcess {
+    three_times(|port| node_on(port, flags))
+}
+
+fn node_on(port: u16, flags: &[&str]) -> Result<ServerProcess, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, fifo) = (folder.path().join("log"), folder.path().join("fifo"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut child = Command::new("node")
+        .args(flags)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runtimes/app.mjs"))
+        .env("PORT", port.to_string())
+        .env("FIFO", &fifo)
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .expect("Node must be installed to run this test");
+    await_start(&mut child, &log, || http_get(port, "/").contains("meter"))?;
+    Ok(ServerProcess { child, port, folder })
+}
+
+/// A program that is called so and only sleeps.
+pub(crate) fn called(name: &str) -> Child {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join(name);
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    Command::new(program).arg("600").spawn().unwrap()
+}
+
+/// The service of `runtimes/App.java`.
+pub(crate) fn java() -> ServerProcess {
+    three_times(|port| {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let mut child = Command::new("java")
+            .arg("-XX:+UseSerialGC")
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runtimes/App.java"))
+            .arg(port.to_string())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .expect("a JDK must be installed to run this test");
+        await_start(&mut child, &log, || TcpStream::connect(("127.0.0.1", port)).is_ok())?;
+        Ok(ServerProcess { child, port, folder })
+    })
+}
+
+/// The service of `runtimes/goapp`.
+pub(crate) fn go() -> ServerProcess {
+    three_times(|port| {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, program) = (folder.path().join("log"), folder.path().join("app"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runtimes/goapp");
+        let built = Command::new("go").args(["build", "-o"]).arg(&program).arg(".").current_dir(source).output();
+        let built = built.expect("Go must be installed to run this test");
+        assert!(built.status.success(), "go build: {}", String::from_utf8_lossy(&built.stderr));
+        let mut child =
+            Command::new(program).arg(port.to_string()).stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+        await_start(&mut child, &log, || TcpStream::connect(("127.0.0.1", port)).is_ok())?;
+        Ok(ServerProcess { child, port, folder })
+    })
+}
+
+/// The service of `runtimes/app.py`.
+pub(crate) fn python() -> ServerProcess {
+    three_times(|port| {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        // `cargo xtask setup` puts py-spy beside this Python.
+        let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("python/bin/python");
+        let mut child = Command::new(tools)
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runtimes/app.py"))
+            .arg(port.to_string())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .expect("`cargo xtask setup` must have been run for this test");
+        await_start(&mut child, &log, || TcpStream::connect(("127.0.0.1", port)).is_ok())?;
+        Ok(ServerProcess { child, port, folder })
+    })
+}

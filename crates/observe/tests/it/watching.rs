@@ -67,8 +67,20 @@ impl Watch {
         self.until("a fresh batch", |watch| watch.batches.iter().filter(fresh).count() >= count);
     }
 
+    pub(crate) fn value_if(&self, signal: &str) -> Option<f64> {
+        self.latest.get(signal).copied()
+    }
+
     pub(crate) fn value(&self, signal: &str) -> f64 {
         *self.latest.get(signal).unwrap_or_else(|| panic!("no signal {signal} in {:?}", self.latest))
+    }
+
+    /// Growth per second of a counter between the last two batches of an observer that have it.
+    pub(crate) fn growth(&self, observer: &str, name: &str) -> Option<f64> {
+        let batches = self.batches.iter().rev().filter(|batch| &*batch.observer == observer);
+        let mut points = batches.flat_map(|batch| batch.points.iter().find(|(signal, _)| signal.name == name).map(|(_, point)| *point));
+        let (last, before) = (points.next()?, points.next()?);
+        last.growth_since(&before)
     }
 
     pub(crate) fn signal(&self, name: &str) -> &Signal {

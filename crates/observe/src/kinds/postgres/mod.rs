@@ -11,12 +11,12 @@ mod sessions;
 use metrics::{Role, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
-use crate::database::pace::{SAMPLE_HZ, SamplingPace};
 use crate::database::sessions::SessionSamples;
 use crate::description::ObserverDescription;
 use crate::error::ObserveError;
 use crate::kind::ObserverKind;
 use crate::option::ADDRESS;
+use crate::pace::{SAMPLE_HZ, SamplingPace};
 use crate::reader::{PendingRead, SignalReader};
 use connection::{PostgresConnection, PostgresError};
 

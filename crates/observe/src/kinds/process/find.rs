@@ -151,6 +151,20 @@ pub(crate) fn cores_allowed(pid: u32) -> Option<f64> {
     (cores > 0).then_some(cores as f64)
 }
 
+/// Whether a process handles a signal (proc_pid_status(5)). To one that does not, most are death.
+pub(crate) fn catches(pid: u32, signal: rustix::process::Signal) -> bool {
+    let status = read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
+    mask >> (signal.as_raw() - 1) & 1 == 1
+}
+
+/// File name of the program that a process runs; `None` where it may not be looked at.
+pub(crate) fn program(pid: u32) -> Option<String> {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some(path.file_name()?.to_string_lossy().trim_end_matches(" (deleted)").to_owned())
+}
+
 /// `0-3,8`.
 fn core_list(text: &str) -> impl Iterator<Item = u32> {
     text.trim()

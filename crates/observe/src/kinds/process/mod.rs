@@ -3,27 +3,24 @@
 //! Found anew for every reading, so a restart or a new worker is seen. Counters add up over all processes and keep what ended ones
 //! had used.
 
-mod find;
+pub(crate) mod find;
 mod process_total;
-mod sockets;
+pub(crate) mod sockets;
 mod threads;
-
-use std::fmt;
+pub(crate) mod which;
 
 use metrics::{Role, unit};
 
 use super::cgroup::CpuQuota;
 use crate::collector::{MetricSpec, SignalCollector};
-use crate::description::ObserverDescription;
-use crate::error::ObserveError;
 use crate::kind::ObserverKind;
-use crate::option::{ObserverOption, OptionValue};
 use crate::procfs::{pairs, read, ticks_per_second};
 use crate::reader::{PendingRead, SignalReader, at_once};
 use find::ProcessTable;
 use process_total::ProcessTotal;
 use sockets::{TcpSocket, TcpState};
 use threads::Threads;
+use which::{NoProcess, PID, PORT, Which};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "process",
@@ -32,18 +29,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     alternatives: ", by `pid`, or by the `name` of its command",
     tells: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
             `descriptors`, `sockets{state=…}`",
-    options: &[
-        ObserverOption {
-            name: "port",
-            takes: OptionValue::WholeNumber { max: u16::MAX as u32, default: None },
-            help: "the TCP port that it listens on",
-        },
-        ObserverOption {
-            name: "pid",
-            takes: OptionValue::WholeNumber { max: i32::MAX as u32, default: None },
-            help: "its number; without `port` and `pid`, `name` is the name of its command",
-        },
-    ],
+    options: &[PORT, PID],
     make: |description| Ok(Box::new(Process::new(Which::from_description(description)?))),
 };
 
@@ -75,38 +61,6 @@ const DESCRIPTORS_LIMIT: MetricSpec<'_> =
 const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("sockets", unit::COUNT, "TCP sockets by state");
 const ACCEPT_QUEUE: MetricSpec<'_> = MetricSpec::gauge("accept_queue", unit::COUNT, "Connections that wait to be accepted");
 
-/// Which processes: all that match, and their descendants.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Which {
-    /// Listening on this TCP port.
-    Port(u16),
-    Pid(u32),
-    /// Whose command is called so.
-    Name(String),
-}
-
-impl fmt::Display for Which {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Which::Port(port) => write!(f, "{port}"),
-            Which::Pid(pid) => write!(f, "{pid}"),
-            Which::Name(name) => f.write_str(name),
-        }
-    }
-}
-
-impl Which {
-    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
-        match (description.whole_number("port"), description.whole_number("pid"), description.text("name")) {
-            (Some(port), None, _) => Ok(Which::Port(port as u16)),
-            (None, Some(pid), _) => Ok(Which::Pid(pid)),
-            (None, None, Some(name)) => Ok(Which::Name(name.to_owned())),
-            (None, None, None) => Err(description.problem("give one of port, pid or name")),
-            (Some(_), Some(_), _) => Err(description.problem("give only one of port and pid")),
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Process {
     which: Which,
@@ -117,22 +71,9 @@ struct Process {
     written_bytes: ProcessTotal,
 }
 
-/// Why there is nothing to read.
-#[derive(Debug, thiserror::Error)]
-enum NoProcess {
-    #[error("no process that can be inspected listens on TCP port {0}")]
-    Listening(u16),
-    #[error("there is no process {0}")]
-    Numbered(u32),
-    #[error("there is no process called \"{0}\"")]
-    Named(String),
-}
-
 impl SignalReader for Process {
     fn default_name(&self, given: Option<&str>) -> Option<String> {
-        // The name of a command is how it is found, and not only what its signals are called.
-        let found_by_name = matches!(self.which, Which::Name(_));
-        (found_by_name || given.is_none()).then(|| format!("process:{}", self.which))
+        self.which.default_name(KIND.name, given)
     }
 
     fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
@@ -157,15 +98,7 @@ impl Process {
     fn look(&mut self, out: &mut SignalCollector) -> Result<(), NoProcess> {
         let sockets = sockets::tcp();
         let table = ProcessTable::read();
-        let roots = match &self.which {
-            Which::Pid(pid) => table.with_pid(*pid),
-            Which::Name(name) => table.with_name(name),
-            Which::Port(port) => table.listening_on(*port, &sockets),
-        };
-        let pids = table.with_descendants(&roots);
-        if pids.is_empty() {
-            return Err(self.nobody());
-        }
+        let pids = self.which.pids(&table, &sockets)?;
         let (mut own_pages, mut shared_pages, mut threads) = (0.0, 0.0_f64, 0.0);
         let mut cores = 0.0_f64;
         let mut fds_worst = None::<(f64, f64)>;
@@ -216,14 +149,6 @@ impl Process {
         }
         self.sockets(&sockets, &inodes, out);
         Ok(())
-    }
-
-    fn nobody(&self) -> NoProcess {
-        match &self.which {
-            Which::Port(port) => NoProcess::Listening(*port),
-            Which::Pid(pid) => NoProcess::Numbered(*pid),
-            Which::Name(name) => NoProcess::Named(name.clone()),
-        }
     }
 
     fn io(&mut self, pid: u32, identity: (u64, u64)) {

@@ -1,4 +1,4 @@
-//! How often a database is looked at: a sample of its sessions at a rate of its own, and now and then a report of all that was seen.
+//! How often something is sampled, and when what was seen is reported: sessions of a database, stacks of a runtime.
 
 use metrics::clock::Monotonic;
 use metrics::unit;
@@ -25,8 +25,8 @@ pub(crate) struct SamplingPace {
     spent_ns: u64,
 }
 
-/// One look at the database.
-pub(crate) struct DatabaseLook {
+/// One sample.
+pub(crate) struct SamplingLook {
     begin_ns: u64,
     /// Whether it ends with a report.
     pub(crate) is_report: bool,
@@ -50,16 +50,16 @@ impl SamplingPace {
         self.sample_ns.min(self.every_ns)
     }
 
-    pub(crate) fn begin(&self) -> DatabaseLook {
+    pub(crate) fn begin(&self) -> SamplingLook {
         let begin_ns = self.clock.now();
         // A report that would come due between two samples belongs to the nearer one.
         let slack_ns = self.sample_ns / 2;
         let is_report = self.reported_ns.is_none_or(|reported| begin_ns - reported + slack_ns >= self.every_ns);
-        DatabaseLook { begin_ns, is_report }
+        SamplingLook { begin_ns, is_report }
     }
 
     /// Ends a look that succeeded.
-    pub(crate) fn end(&mut self, look: &DatabaseLook, out: &mut SignalCollector) {
+    pub(crate) fn end(&mut self, look: &SamplingLook, out: &mut SignalCollector) {
         self.spent_ns += self.clock.now() - look.begin_ns;
         if look.is_report {
             self.reported_ns = Some(look.begin_ns);

@@ -1,0 +1,11 @@
+//! Why a Go service cannot be read.
+
+use crate::http::FetchError;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GoError {
+    #[error("{0}; does the service import net/http/pprof?")]
+    Fetch(#[from] FetchError),
+    #[error("the response is no profile of pprof")]
+    NotAProfile,
+}

@@ -1,0 +1,143 @@
+//! Go: what its goroutines wait for and where, which functions compute, whose locks are waited for, its collector, as `net/http/pprof` and `expvar` show
+//! them.
+
+mod error;
+mod goroutines;
+mod locks;
+mod memory;
+mod pprof;
+
+use tokio::task::JoinHandle;
+
+use crate::collector::SignalCollector;
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::http::{Address, FetchError, get};
+use crate::kind::ObserverKind;
+use crate::option::{ADDRESS, ObserverOption, OptionValue};
+use crate::pace::{SAMPLE_HZ, SamplingPace};
+use crate::reader::{PendingRead, SignalReader};
+use crate::stacks::functions::FunctionSamples;
+use crate::stacks::position::Position;
+use crate::stacks::threads::ThreadSamples;
+use error::GoError;
+use locks::Locks;
+use memory::GoMemory;
+use pprof::Profile;
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "go",
+    watches: "a service in Go",
+    example: "observe.go(\"http://127.0.0.1:6060\")",
+    alternatives: ", where `net/http/pprof` answers",
+    tells: "`threads{wait=…,at=…,under=…}` (goroutines at work by what they wait for, and where), `function_cpu{…}`, `lock_wait{…}` where the service has a \
+            mutex profile, `gc` where it has `expvar`",
+    options: &[
+        ADDRESS,
+        ObserverOption {
+            name: SAMPLE_HZ.name,
+            takes: OptionValue::WholeNumber { max: 20, default: Some(5) },
+            help: "how often a second all stacks are sampled",
+        },
+    ],
+    make: |description| Ok(Box::new(Go::from_description(description)?)),
+};
+
+/// Every so many reports the mutex profile is read, which is a total since the service began.
+const LOCKS_EVERY: u64 = 5;
+
+struct Go {
+    goroutines: Address,
+    cpu: Address,
+    locks_at: Address,
+    pace: SamplingPace,
+    reports: u64,
+    threads: ThreadSamples,
+    functions: FunctionSamples,
+    /// A second of CPU profile that is being made.
+    profile: Option<JoinHandle<Result<Vec<u8>, FetchError>>>,
+    locks: Locks,
+    memory: GoMemory,
+}
+
+impl SignalReader for Go {
+    fn period_ns(&self, _every_ns: u64) -> u64 {
+        self.pace.period_ns()
+    }
+
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+
+    fn finish<'a>(&'a mut self, _out: &'a mut SignalCollector) -> PendingRead<'a> {
+        // The service stops profiling when nobody waits for it.
+        self.profile.take().iter().for_each(JoinHandle::abort);
+        crate::reader::at_once(Ok::<(), GoError>(()))
+    }
+
+    fn reset(&mut self) {
+        self.profile.take().iter().for_each(JoinHandle::abort);
+        self.pace.reset();
+        self.threads.reset();
+        self.functions.reset();
+    }
+}
+
+impl Go {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        let base = description.required_text("url").trim_end_matches('/').trim_end_matches("/debug/pprof").to_owned();
+        let at = |path: &str| Address::parse(&format!("{base}{path}")).map_err(|problem| description.problem(problem.to_string()));
+        Ok(Self {
+            goroutines: at("/debug/pprof/goroutine")?,
+            cpu: at("/debug/pprof/profile?seconds=1")?,
+            locks_at: at("/debug/pprof/mutex")?,
+            memory: GoMemory::at(at("/debug/vars")?),
+            pace: SamplingPace::from_description(description),
+            reports: 0,
+            threads: ThreadSamples::of("goroutines"),
+            functions: FunctionSamples::default(),
+            profile: None,
+            locks: Locks::default(),
+        })
+    }
+
+    /// # Errors
+    /// When the service does not respond.
+    async fn look(&mut self, out: &mut SignalCollector) -> Result<(), GoError> {
+        let look = self.pace.begin();
+        goroutines::add_to(&mut self.threads, &get(&self.goroutines, "*/*").await?)?;
+        self.profile().await?;
+        if look.is_report {
+            self.threads.report(out);
+            self.functions.report(out);
+            if self.reports.is_multiple_of(LOCKS_EVERY) {
+                self.locks.put(&Profile::read(&get(&self.locks_at, "*/*").await?)?, out);
+            }
+            self.memory.put(out).await;
+            self.reports += 1;
+        }
+        self.pace.end(&look, out);
+        Ok(())
+    }
+
+    /// Takes the last second's profile and has the next one made. Another who profiles the service goes first: then there is none.
+    async fn profile(&mut self) -> Result<(), GoError> {
+        if self.profile.as_ref().is_some_and(|made| !made.is_finished()) {
+            return Ok(());
+        }
+        let made = match self.profile.take() {
+            Some(made) => made.await.ok(),
+            None => None,
+        };
+        let address = self.cpu.clone();
+        self.profile = Some(tokio::task::spawn_local(async move { get(&address, "*/*").await.map(|body| body.to_vec()) }));
+        let Some(Ok(body)) = made else { return Ok(()) };
+        let profile = Profile::read(&body)?;
+        let Some(cpu) = profile.value_index("cpu") else { return Ok(()) };
+        self.functions.looked(profile.seconds());
+        for stack in profile.stacks() {
+            self.functions.add(Position::computing(&stack.frames()), stack.value(cpu) / 1e9);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! A profile as pprof writes it (profile.proto of google/pprof), as far as it is read: stacks with their values.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use prost::Message;
+
+use super::error::GoError;
+use crate::stacks::position::Frame;
+
+/// Larger profiles are refused, unpacked. Bytes.
+const PROFILE_MAX: u64 = 64 << 20;
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Profile {
+    #[prost(message, repeated, tag = "1")]
+    sample_types: Vec<ValueType>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<StackSample>,
+    #[prost(message, repeated, tag = "4")]
+    locations: Vec<Location>,
+    #[prost(message, repeated, tag = "5")]
+    functions: Vec<Function>,
+    #[prost(string, repeated, tag = "6")]
+    strings: Vec<String>,
+    #[prost(int64, tag = "10")]
+    duration_ns: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ValueType {
+    #[prost(int64, tag = "1")]
+    kind: i64,
+    #[prost(int64, tag = "2")]
+    unit: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StackSample {
+    #[prost(uint64, repeated, tag = "1")]
+    locations: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    values: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Location {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    /// More than one where functions were inlined, the innermost first.
+    #[prost(message, repeated, tag = "4")]
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Line {
+    #[prost(uint64, tag = "1")]
+    function: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Function {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    name: i64,
+    #[prost(int64, tag = "4")]
+    file: i64,
+}
+
+/// One stack, innermost function first, as Go names them: `main.(*shop).buy`.
+pub(super) struct Stack<'a> {
+    pub(super) functions: Vec<GoFunction<'a>>,
+    values: &'a [i64],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GoFunction<'a> {
+    pub(super) name: &'a str,
+    file: &'a str,
+}
+
+impl Profile {
+    /// # Errors
+    /// When it is no profile, or too long.
+    pub(super) fn read(body: &[u8]) -> Result<Self, GoError> {
+        let mut plain = Vec::new();
+        if body.starts_with(&[0x1f, 0x8b]) {
+            GzDecoder::new(body).take(PROFILE_MAX).read_to_end(&mut plain).map_err(|_| GoError::NotAProfile)?;
+        } else {
+            plain.extend_from_slice(body);
+        }
+        Self::decode(plain.as_slice()).map_err(|_| GoError::NotAProfile)
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.duration_ns as f64 / 1e9
+    }
+
+    /// Which of a sample's values has this name, such as `cpu`.
+    pub(super) fn value_index(&self, name: &str) -> Option<usize> {
+        self.sample_types.iter().position(|kind| self.text(kind.kind) == name)
+    }
+
+    pub(super) fn stacks(&self) -> impl Iterator<Item = Stack<'_>> {
+        let functions: HashMap<u64, &Function> = self.functions.iter().map(|function| (function.id, function)).collect();
+        let locations: HashMap<u64, &Location> = self.locations.iter().map(|location| (location.id, location)).collect();
+        self.samples.iter().map(move |sample| {
+            let lines = sample.locations.iter().filter_map(|id| locations.get(id)).flat_map(|location| &location.lines);
+            let named = lines.filter_map(|line| functions.get(&line.function));
+            let named = named.map(|function| GoFunction { name: self.text(function.name), file: self.text(function.file) });
+            Stack { functions: named.collect(), values: &sample.values }
+        })
+    }
+
+    fn text(&self, index: i64) -> &str {
+        usize::try_from(index).ok().and_then(|index| self.strings.get(index)).map_or("", String::as_str)
+    }
+}
+
+impl Stack<'_> {
+    pub(super) fn value(&self, index: usize) -> f64 {
+        self.values.get(index).copied().unwrap_or(0) as f64
+    }
+
+    pub(super) fn frames(&self) -> Vec<Frame> {
+        self.functions.iter().map(|function| Frame { function: function.short(), is_own: function.is_own() }).collect()
+    }
+}
+
+/// Where the packages of the standard library begin. Paths of other packages begin with a host, which has a dot, or with the name of the service's module.
+const STANDARD: &[&str] = &[
+    "archive",
+    "bufio",
+    "bytes",
+    "cmp",
+    "compress",
+    "container",
+    "context",
+    "crypto",
+    "database",
+    "debug",
+    "embed",
+    "encoding",
+    "errors",
+    "expvar",
+    "flag",
+    "fmt",
+    "go",
+    "hash",
+    "html",
+    "image",
+    "index",
+    "internal",
+    "io",
+    "iter",
+    "log",
+    "maps",
+    "math",
+    "mime",
+    "net",
+    "os",
+    "path",
+    "plugin",
+    "reflect",
+    "regexp",
+    "runtime",
+    "slices",
+    "sort",
+    "strconv",
+    "strings",
+    "structs",
+    "sync",
+    "syscall",
+    "testing",
+    "text",
+    "time",
+    "unicode",
+    "unique",
+    "unsafe",
+    "vendor",
+    "weak",
+];
+
+impl GoFunction<'_> {
+    /// A module that was fetched has its version in the path of its files.
+    fn is_own(&self) -> bool {
+        let first = self.name.split(['/', '.']).next().unwrap_or_default();
+        let is_fetched = self.file.contains("/pkg/mod/") || self.file.contains("/vendor/") || self.file.contains('@');
+        !STANDARD.contains(&first) && !is_fetched
+    }
+
+    /// `sql.(*DB).conn` of `database/sql.(*DB).conn`; numbers of closures stay, as they tell them apart.
+    fn short(&self) -> String {
+        // A type's parameters hold paths of their own.
+        let name = self.name.split('[').next().unwrap_or(self.name);
+        let rest = if name.len() < self.name.len() { self.name.rsplit(']').next().unwrap_or_default() } else { "" };
+        format!("{}{rest}", name.rsplit('/').next().unwrap_or(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_the_services_own_are_known() {
+        let of = |name, file| GoFunction { name, file };
+        for (function, short, is_own) in [
+            (of("database/sql.(*DB).conn", "/usr/local/go/src/database/sql/sql.go"), "sql.(*DB).conn", false),
+            (of("main.(*shop).buy", "/srv/shop.go"), "main.(*shop).buy", true),
+            (of("example.com/shop/stock.take.func1", "/srv/stock/take.go"), "stock.take.func1", true),
+            (of("modernc.org/sqlite.(*conn).step", "/root/go/pkg/mod/modernc.org/sqlite@v1/sqlite.go"), "sqlite.(*conn).step", false),
+            (of("shop/cache.(*Of[example.com/a/b.T]).get", "shop/cache/of.go"), "cache.(*Of).get", true),
+        ] {
+            assert_eq!((function.short().as_str(), function.is_own()), (short, is_own), "{}", function.name);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A JVM's threads as `Thread.print` writes them: who waits for what, and where.
+
+use crate::stacks::position::Frame;
+use crate::stacks::threads::{Doing, ThreadSamples};
+
+/// Packages of the JDK, and of the libraries and frameworks that services stand on. All else is the system's own.
+const FOREIGN: &[&str] = &[
+    "java.",
+    "javax.",
+    "jdk.",
+    "sun.",
+    "com.sun.",
+    "jakarta.",
+    "kotlin.",
+    "kotlinx.",
+    "scala.",
+    "groovy.",
+    "org.codehaus.groovy.",
+    "clojure.",
+    "org.springframework.",
+    "org.apache.",
+    "org.eclipse.",
+    "org.hibernate.",
+    "org.postgresql.",
+    "org.mariadb.",
+    "org.h2.",
+    "org.jooq.",
+    "org.mybatis.",
+    "org.jboss.",
+    "org.xnio.",
+    "org.wildfly.",
+    "org.glassfish.",
+    "org.slf4j.",
+    "org.reactivestreams.",
+    "com.mysql.",
+    "com.zaxxer.",
+    "com.google.",
+    "com.fasterxml.",
+    "com.mongodb.",
+    "com.microsoft.",
+    "com.amazonaws.",
+    "com.mchange.",
+    "com.netflix.",
+    "software.amazon.",
+    "oracle.",
+    "io.netty.",
+    "io.undertow.",
+    "io.vertx.",
+    "io.micrometer.",
+    "io.opentelemetry.",
+    "io.grpc.",
+    "io.lettuce.",
+    "io.reactivex.",
+    "io.dropwizard.",
+    "io.quarkus.",
+    "io.helidon.",
+    "io.micronaut.",
+    "io.smallrye.",
+    "io.agroal.",
+    "io.ktor.",
+    "redis.clients.",
+    "reactor.",
+    "okhttp3.",
+    "okio.",
+    "akka.",
+    "play.api.",
+    "ch.qos.",
+    "net.bytebuddy.",
+];
+/// Where native code waits for the network, a disk or another process.
+const IO: &[&str] = &[
+    "sun.nio.ch.",
+    "sun.nio.fs.",
+    "java.net.Socket",
+    "java.net.PlainSocket",
+    "java.net.Inet",
+    "java.net.ServerSocket",
+    "java.io.FileInputStream",
+    "java.io.FileOutputStream",
+    "java.io.RandomAccessFile",
+    "java.io.FileDescriptor",
+    "java.lang.ProcessImpl",
+    "io.netty.channel.epoll.Native",
+];
+/// A call of a library that hands out members of a pool: what its class and its method are called.
+const POOLS: &[&str] = &["pool", "datasource", "semaphore", "connectionmanager", "bulkhead"];
+const HANDS_OUT: &[&str] = &["getconnection", "borrow", "acquire", "lease", "checkout", "take", "get"];
+
+/// One thread of a dump.
+#[derive(Debug, Default)]
+struct DumpedThread<'a> {
+    name: &'a str,
+    /// Such as `WAITING (parking)`; empty for threads of the JVM itself.
+    state: &'a str,
+    /// Class of what it is parked for.
+    parked_for: &'a str,
+    /// Functions with their package, innermost first.
+    frames: Vec<&'a str>,
+}
+
+/// Adds one sample.
+pub(super) fn add_to(samples: &mut ThreadSamples, dump: &str) {
+    samples.begin_sample();
+    let mut thread = DumpedThread::default();
+    for line in dump.lines() {
+        if let Some(rest) = line.strip_prefix('"') {
+            std::mem::take(&mut thread).add_to(samples);
+            // A name may hold quotes; what follows it does not.
+            thread.name = rest.rsplit_once("\" ").map_or(rest, |(name, _)| name);
+            continue;
+        }
+        let line = line.trim_start();
+        if let Some(state) = line.strip_prefix("java.lang.Thread.State: ") {
+            thread.state = state;
+        } else if let Some(frame) = line.strip_prefix("at ") {
+            thread.frames.push(frame.split('(').next().unwrap_or(frame));
+        } else if line.starts_with("- parking to wait for") && thread.parked_for.is_empty() {
+            thread.parked_for = line.rsplit_once("(a ").map_or("", |(_, class)| class.trim_end_matches(')'));
+        }
+    }
+    thread.add_to(samples);
+}
+
+impl DumpedThread<'_> {
+    fn add_to(self, samples: &mut ThreadSamples) {
+        if self.state.is_empty() || self.frames.is_empty() {
+            return;
+        }
+        let stack: Vec<Frame> = self.frames.iter().map(|frame| Frame { function: short(frame), is_own: is_own(frame) }).collect();
+        samples.add(self.doing(), self.name, &stack, 1.0);
+    }
+
+    fn doing(&self) -> Doing {
+        let word = self.state.split_whitespace().next().unwrap_or_default();
+        let is_io = self.frames[0].rsplit_once('.').is_some() && IO.iter().any(|start| self.frames[0].starts_with(start));
+        // The library's part of the stack: what the system's own code has called.
+        let library = || self.frames.iter().take_while(|frame| !is_own(frame));
+        match word {
+            "BLOCKED" => Doing::Lock,
+            "RUNNABLE" if is_io => Doing::Io,
+            "RUNNABLE" => Doing::Computes,
+            _ if self.state.contains("sleeping") => Doing::Timer,
+            _ if self.parked_for.contains("ReentrantLock") || self.parked_for.contains("ReentrantReadWriteLock") => Doing::Lock,
+            _ if self.parked_for.contains("Semaphore") || library().any(|frame| hands_out(frame)) => Doing::Member,
+            _ => Doing::Other,
+        }
+    }
+}
+
+fn hands_out(frame: &str) -> bool {
+    let lower = frame.to_ascii_lowercase();
+    let Some((class, method)) = lower.rsplit_once('.') else { return false };
+    let class = class.rsplit('.').next().unwrap_or(class);
+    // A pool of threads hands out work, not members.
+    !class.contains("thread")
+        && !class.contains("fork")
+        && POOLS.iter().any(|pool| class.contains(pool))
+        && HANDS_OUT.iter().any(|call| method.starts_with(call))
+}
+
+fn is_own(frame: &str) -> bool {
+    let plain = plain(frame);
+    // What the compiler made for a lambda says nothing that the lambda itself does not.
+    !frame.contains("$$") && !FOREIGN.iter().any(|package| plain.starts_with(package))
+}
+
+/// Without the class loader before the class (`app//shop.Shop.buy`), and without what a generated class has behind its own
+/// (`shop.Shop$$Lambda$14/0x0000.handle`): its numbers differ from run to run.
+fn plain(frame: &str) -> String {
+    let generated = frame.split_once("$$").map(|(class, rest)| format!("{class}.{}", rest.rsplit('.').next().unwrap_or_default()));
+    let frame = generated.as_deref().unwrap_or(frame);
+    frame.rsplit('/').next().unwrap_or(frame).to_owned()
+}
+
+/// `HikariPool.getConnection` of `com.zaxxer.hikari.pool.HikariPool.getConnection`.
+fn short(frame: &str) -> String {
+    let plain = plain(frame);
+    let mut parts = plain.rsplit('.');
+    let (method, class) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    if class.is_empty() { method.to_owned() } else { format!("{class}.{method}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::SignalCollector;
+
+    const DUMP: &str = r#"2026-11-22 21:00:00
+Full thread dump OpenJDK 64-Bit Server VM (17.0.13+11 mixed mode, sharing):
+
+"http-exec-1" #23 [77] prio=5 os_prio=0 cpu=12.30ms elapsed=1.20s tid=0x00007f nid=0x5 waiting on condition  [0x00007f]
+   java.lang.Thread.State: TIMED_WAITING (parking)
+	at jdk.internal.misc.Unsafe.park(java.base@17.0.13/Native Method)
+	- parking to wait for  <0x000000071a> (a java.util.concurrent.SynchronousQueue$TransferStack)
+	at java.util.concurrent.locks.LockSupport.parkNanos(java.base@17.0.13/LockSupport.java:252)
+	at com.zaxxer.hikari.util.ConcurrentBag.borrow(ConcurrentBag.java:151)
+	at com.zaxxer.hikari.pool.HikariPool.getConnection(HikariPool.java:180)
+	at com.zaxxer.hikari.HikariDataSource.getConnection(HikariDataSource.java:100)
+	at shop.PaymentDao.insert(PaymentDao.java:12)
+	at shop.Shop.buy(Shop.java:40)
+	at shop.Shop$$Lambda$14/0x0000.handle(Unknown Source)
+	at jdk.httpserver/com.sun.net.httpserver.Filter$Chain.doFilter(Filter.java:95)
+
+"http-exec-2" #24 prio=5 os_prio=0 cpu=1ms elapsed=1s tid=0x1 nid=0x6 runnable  [0x00007f]
+   java.lang.Thread.State: RUNNABLE
+	at sun.nio.ch.SocketDispatcher.read0(java.base@17.0.13/Native Method)
+	at org.postgresql.core.PGStream.receiveChar(PGStream.java:1)
+	at org.postgresql.jdbc.PgPreparedStatement.executeUpdate(PgPreparedStatement.java:1)
+	at shop.PaymentDao.insert(PaymentDao.java:15)
+
+"http-exec-3" #25 prio=5 os_prio=0 cpu=1ms elapsed=1s tid=0x1 nid=0x6 waiting for monitor entry  [0x00007f]
+   java.lang.Thread.State: BLOCKED (on object monitor)
+	at shop.Stock.take(Stock.java:9)
+	- waiting to lock <0x000000071b> (a shop.Stock)
+	at shop.Shop.buy(Shop.java:1)
+
+"http-exec-4" #26 prio=5 os_prio=0 cpu=1ms elapsed=1s tid=0x1 nid=0x6 waiting on condition  [0x00007f]
+   java.lang.Thread.State: WAITING (parking)
+	at jdk.internal.misc.Unsafe.park(java.base@17.0.13/Native Method)
+	- parking to wait for  <0x000000071a> (a java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject)
+	at java.util.concurrent.LinkedBlockingQueue.take(java.base@17.0.13/LinkedBlockingQueue.java:1)
+	at java.util.concurrent.ThreadPoolExecutor.getTask(java.base@17.0.13/ThreadPoolExecutor.java:1)
+	at java.lang.Thread.run(java.base@17.0.13/Thread.java:840)
+
+"http-exec-5" #27 prio=5 os_prio=0 cpu=1ms elapsed=1s tid=0x1 nid=0x6 waiting on condition  [0x00007f]
+   java.lang.Thread.State: WAITING (parking)
+	at jdk.internal.misc.Unsafe.park(java.base@17.0.13/Native Method)
+	- parking to wait for  <0x000000071a> (a java.util.concurrent.locks.ReentrantLock$NonfairSync)
+	at java.util.concurrent.locks.ReentrantLock.lock(java.base@17.0.13/ReentrantLock.java:1)
+	at shop.Shop.buy(Shop.java:1)
+
+"VM Thread" os_prio=0 cpu=20.00ms elapsed=9.0s tid=0x00007f nid=0x9 runnable
+
+JNI global refs: 10, weak refs: 0
+"#;
+
+    #[test]
+    fn threads_are_told_by_what_they_wait_for_below_the_systems_own_code() {
+        let mut samples = ThreadSamples::of("threads");
+        add_to(&mut samples, DUMP);
+        let mut out = SignalCollector::new("jvm");
+        samples.report(&mut out);
+        let told: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {}", signal.name, point.value)).collect();
+        let wanted = [
+            "jvm/threads{wait=lock,threads=http-exec,at=ReentrantLock.lock,under=Shop.buy} = 1",
+            "jvm/threads{wait=lock,threads=http-exec,at=Stock.take,under=Shop.buy} = 1",
+            "jvm/threads{wait=pool,threads=http-exec,at=HikariDataSource.getConnection,under=PaymentDao.insert ← Shop.buy} = 1",
+            "jvm/threads{wait=io,threads=http-exec,at=PgPreparedStatement.executeUpdate,under=PaymentDao.insert} = 1",
+            "jvm/samples = 1",
+        ];
+        assert_eq!(told, wanted);
+    }
+}

@@ -1,0 +1,116 @@
+//! The JVM: what its threads wait for and where, its collectors, as `jcmd` asks and `jstat` reads.
+//!
+//! Read [`dump`] first. All threads stand still while their stacks are written, for some milliseconds; no more than a fiftieth of the time is spent so.
+
+mod attach;
+mod counters;
+mod dump;
+mod error;
+
+use metrics::NoticeKind;
+use metrics::clock::Monotonic;
+
+use super::process::which::{PID, PORT, Which};
+use crate::collector::SignalCollector;
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ObserverOption, OptionValue};
+use crate::pace::{SAMPLE_HZ, SamplingPace};
+use crate::reader::{PendingRead, SignalReader};
+use crate::stacks::threads::ThreadSamples;
+use attach::Jvm;
+use error::JvmError;
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "jvm",
+    watches: "a service on the JVM",
+    example: "observe.jvm({ port: 8080 })",
+    alternatives: ", by `pid`, or by the `name` of its command",
+    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `gc`, `stopped`, `heap_old`",
+    options: &[
+        PORT,
+        PID,
+        ObserverOption {
+            name: SAMPLE_HZ.name,
+            takes: OptionValue::WholeNumber { max: 20, default: Some(4) },
+            help: "how often a second all stacks are sampled; less often where that would take more than 2 % of the time",
+        },
+    ],
+    make: |description| Ok(Box::new(Java::from_description(description)?)),
+};
+
+/// Part of the time that may go to dumps.
+const SHARE_MAX: f64 = 0.02;
+
+struct Java {
+    which: Which,
+    pace: SamplingPace,
+    clock: Monotonic,
+    /// No dump before then.
+    rests_until: u64,
+    jvm: Option<Jvm>,
+    /// Of which process it was said that it is one of several.
+    told_of: Option<u32>,
+    threads: ThreadSamples,
+}
+
+impl SignalReader for Java {
+    fn default_name(&self, given: Option<&str>) -> Option<String> {
+        self.which.default_name(KIND.name, given)
+    }
+
+    fn period_ns(&self, _every_ns: u64) -> u64 {
+        self.pace.period_ns()
+    }
+
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+
+    fn reset(&mut self) {
+        self.jvm = None;
+        self.pace.reset();
+        self.threads.reset();
+    }
+}
+
+impl Java {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        Ok(Self {
+            which: Which::from_description(description)?,
+            pace: SamplingPace::from_description(description),
+            clock: Monotonic::start(),
+            rests_until: 0,
+            jvm: None,
+            told_of: None,
+            threads: ThreadSamples::of("threads"),
+        })
+    }
+
+    /// # Errors
+    /// When there is no JVM that can be asked.
+    async fn look(&mut self, out: &mut SignalCollector) -> Result<(), JvmError> {
+        let look = self.pace.begin();
+        if self.jvm.is_none() {
+            let (pid, count) = self.which.runtime("a JVM", attach::is_jvm)?;
+            if count > 1 && self.told_of.replace(pid) != Some(pid) {
+                out.notice(NoticeKind::Remark, format!("looks into process {pid}, the busiest of {count} JVMs"));
+            }
+            self.jvm = Some(Jvm::attach(pid).await?);
+        }
+        let Some(jvm) = &self.jvm else { return Ok(()) };
+        let begin = self.clock.now();
+        if begin >= self.rests_until {
+            dump::add_to(&mut self.threads, &jvm.command("Thread.print").await?);
+            let took = self.clock.now() - begin;
+            self.rests_until = begin + (took as f64 / SHARE_MAX) as u64;
+        }
+        if look.is_report {
+            self.threads.report(out);
+            counters::read(jvm.pid, jvm.number_inside, out);
+        }
+        self.pace.end(&look, out);
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! Why a Node process cannot be looked into.
+
+use crate::http::FetchError;
+use crate::kinds::process::which::NoProcess;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NodeError {
+    #[error(transparent)]
+    Process(#[from] NoProcess),
+    #[error("process {0} does not listen to SIGUSR1: start it with --inspect=127.0.0.1:0, and without --disable-sigusr1")]
+    NoSignal(u32),
+    #[error("process {0} opened no inspector: is its port (9229 unless --inspect-port says otherwise) taken?")]
+    NoInspector(u32),
+    #[error("the inspector cannot be reached: {0}")]
+    Connect(std::io::Error),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error("the inspector's connection broke: {0}")]
+    WebSocket(#[from] tokio_tungstenite::tungstenite::Error),
+    #[error("the inspector closed the connection")]
+    Gone,
+    #[error("the inspector's message is not JSON: {0}")]
+    NotJson(serde_json::Error),
+    #[error("the inspector refused {method}: {problem}")]
+    Command { method: String, problem: String },
+    #[error("the meter failed in the process: {0}")]
+    Thrown(String),
+}

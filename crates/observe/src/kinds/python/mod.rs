@@ -1,0 +1,141 @@
+//! Python: what its threads wait for and where, and who has the interpreter's lock, by py-spy, which reads the process's memory from outside.
+//!
+//! Nothing runs in the process and it is not stopped (`--nonblocking`); a process whose stacks changed while they were read is left out of that sample.
+
+mod dump;
+mod spy;
+
+use futures_util::future::join_all;
+use metrics::unit;
+
+use super::process::find::{ProcessTable, program};
+use super::process::sockets;
+use super::process::which::{NoProcess, PID, PORT, Which};
+use crate::collector::{MetricSpec, SignalCollector};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ObserverOption, OptionValue};
+use crate::pace::{SAMPLE_HZ, SamplingPace};
+use crate::reader::{PendingRead, SignalReader};
+use crate::stacks::functions::FunctionSamples;
+use crate::stacks::threads::ThreadSamples;
+use dump::Sources;
+use spy::PythonError;
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "python",
+    watches: "a service in Python",
+    example: "observe.python({ port: 8080 })",
+    alternatives: ", by `pid`, or by the `name` of its command; with py-spy installed",
+    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `gil` (share of the time in which a thread had the \
+            interpreter's lock), `function_cpu{…}`",
+    options: &[
+        PORT,
+        PID,
+        ObserverOption {
+            name: SAMPLE_HZ.name,
+            takes: OptionValue::WholeNumber { max: 10, default: Some(2) },
+            help: "how often a second all stacks are sampled",
+        },
+    ],
+    make: |description| Ok(Box::new(Python::from_description(description)?)),
+};
+
+const GIL: MetricSpec<'_> =
+    MetricSpec::gauge("gil", unit::COUNT, "Processes in which a thread had the interpreter's lock, mean over the samples");
+const PROCESSES: MetricSpec<'_> =
+    MetricSpec::gauge("processes", unit::COUNT, "Python processes that were looked into, mean over the samples");
+
+/// Processes that are looked into; more cost too much.
+const PROCESSES_MAX: usize = 16;
+
+struct Python {
+    which: Which,
+    pace: SamplingPace,
+    samples: f64,
+    seen: f64,
+    held: f64,
+    threads: ThreadSamples,
+    functions: FunctionSamples,
+    sources: Sources,
+}
+
+impl SignalReader for Python {
+    fn default_name(&self, given: Option<&str>) -> Option<String> {
+        self.which.default_name(KIND.name, given)
+    }
+
+    fn period_ns(&self, _every_ns: u64) -> u64 {
+        self.pace.period_ns()
+    }
+
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+
+    fn reset(&mut self) {
+        self.pace.reset();
+        self.threads.reset();
+        self.functions.reset();
+        (self.samples, self.seen, self.held) = (0.0, 0.0, 0.0);
+    }
+}
+
+fn is_python(pid: u32) -> bool {
+    program(pid).is_some_and(|name| name.starts_with("python") || name == "uwsgi")
+}
+
+impl Python {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        Ok(Self {
+            which: Which::from_description(description)?,
+            pace: SamplingPace::from_description(description),
+            samples: 0.0,
+            seen: 0.0,
+            held: 0.0,
+            threads: ThreadSamples::of("threads"),
+            functions: FunctionSamples::default(),
+            sources: Sources::default(),
+        })
+    }
+
+    /// # Errors
+    /// When there is no Python process, or py-spy may look into none of them.
+    async fn look(&mut self, out: &mut SignalCollector) -> Result<(), PythonError> {
+        let look = self.pace.begin();
+        let pids = self.which.pids(&ProcessTable::read(), &sockets::tcp())?;
+        let found: Vec<u32> = pids.iter().copied().filter(|pid| is_python(*pid)).take(PROCESSES_MAX).collect();
+        if found.is_empty() {
+            let problem = |program| NoProcess::Other { pid: pids[0], runtime: "Python", program };
+            return Err(program(pids[0]).map_or(NoProcess::Rights(pids[0]), problem).into());
+        }
+        let (mut seen, mut problem) = (0.0, None);
+        self.threads.begin_sample();
+        for dumped in join_all(found.iter().map(|pid| spy::dump(*pid))).await {
+            match dumped {
+                Ok(threads) => {
+                    seen += 1.0;
+                    let held = dump::add_to(&mut self.threads, &mut self.functions, &threads, &mut self.sources);
+                    self.held += f64::from(u8::from(held));
+                }
+                Err(why) => problem = Some(why),
+            }
+        }
+        // One of several that changed while it was read is no failure.
+        if let Some(problem) = problem.filter(|_| seen == 0.0) {
+            return Err(problem);
+        }
+        self.functions.looked(1.0);
+        (self.samples, self.seen) = (self.samples + 1.0, self.seen + seen);
+        if look.is_report {
+            self.threads.report(out);
+            self.functions.report(out);
+            out.put(PROCESSES, self.seen / self.samples);
+            out.put(GIL, self.held / self.samples);
+            (self.samples, self.seen, self.held) = (0.0, 0.0, 0.0);
+        }
+        self.pace.end(&look, out);
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Running py-spy, which may hang with its process: it gets a few seconds.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::oneshot;
+
+use super::dump::PythonThread;
+use crate::kinds::process::which::NoProcess;
+use crate::procfs::read;
+
+const LIMIT: Duration = Duration::from_secs(4);
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PythonError {
+    #[error(transparent)]
+    Process(#[from] NoProcess),
+    #[error("py-spy is not installed: pip install py-spy")]
+    NoSpy,
+    #[error("py-spy does not start: {0}")]
+    Start(std::io::Error),
+    #[error("py-spy had no stacks of process {pid} for us: {problem}")]
+    Refused { pid: u32, problem: String },
+    #[error("py-spy did not end within {} s", LIMIT.as_secs())]
+    Hung,
+}
+
+/// The one beside the service's own Python, as in its virtual environment, or else the one on the path.
+fn spy_of(pid: u32) -> PathBuf {
+    let command = read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let beside = command.split('\0').next().and_then(|python| Path::new(python).parent()).map(|folder| folder.join("py-spy"));
+    beside.filter(|path| path.is_absolute() && path.is_file()).unwrap_or_else(|| PathBuf::from("py-spy"))
+}
+
+/// The threads of a process.
+///
+/// # Errors
+/// When py-spy is not there, may not look, or finds no Python.
+pub(super) async fn dump(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
+    let mut command = Command::new(spy_of(pid));
+    command.args(["dump", "--json", "--nonblocking", "--pid"]).arg(pid.to_string());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child =
+        child.map_err(|problem| if problem.kind() == ErrorKind::NotFound { PythonError::NoSpy } else { PythonError::Start(problem) })?;
+    let spy = Pid::from_child(&child);
+    let (sender, ended) = oneshot::channel();
+    // Nobody waits for it any more once the limit is over.
+    std::thread::spawn(move || drop(sender.send(child.wait_with_output())));
+    let Ok(output) = tokio::time::timeout(LIMIT, ended).await else {
+        // The thread has not seen its end yet, so the number is still its own.
+        let _ = kill_process(spy, Signal::KILL);
+        return Err(PythonError::Hung);
+    };
+    let output = output.map_err(|_| PythonError::Hung)?.map_err(PythonError::Start)?;
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        let text = String::from_utf8_lossy(&output.stderr);
+        PythonError::Refused { pid, problem: text.trim().lines().last().unwrap_or("it said nothing").chars().take(200).collect() }
+    })
+}

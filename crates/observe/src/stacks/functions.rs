@@ -1,0 +1,100 @@
+//! CPU time by function, over the samples of a profiler.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metrics::Role;
+
+use super::position::Position;
+use crate::collector::{MetricSpec, SignalCollector};
+
+/// Functions told apart over a run; later ones are `(other)`.
+const FUNCTIONS_MAX: usize = 150;
+/// Of one report, functions with less of a core than this are `(other)`, so that a long tail does not use the room up.
+const CORES_MIN: f64 = 0.01;
+
+const FUNCTION_CPU: MetricSpec<'_> =
+    MetricSpec::gauge("function_cpu", "cores", "Cores in use by function, by samples of the stack").role(Role::FunctionCpu);
+
+/// Seconds by function since the last report.
+#[derive(Debug, Default)]
+pub(crate) struct FunctionSamples {
+    /// Seconds that were looked at.
+    seconds: f64,
+    sums: BTreeMap<Position, f64>,
+    /// Everything reported once is reported again, as 0, so that its line goes down.
+    reported: BTreeSet<Position>,
+}
+
+impl FunctionSamples {
+    /// Forgets what was sampled before a gap: it says nothing about it.
+    pub(crate) fn reset(&mut self) {
+        self.seconds = 0.0;
+        self.sums.clear();
+    }
+
+    /// So many seconds more were looked at.
+    pub(crate) fn looked(&mut self, seconds: f64) {
+        self.seconds += seconds;
+    }
+
+    /// Of these, so many went to a function.
+    pub(crate) fn add(&mut self, function: Position, seconds: f64) {
+        *self.sums.entry(function).or_default() += seconds;
+    }
+
+    /// Reports cores in use, and begins anew. Nothing where nothing was looked at.
+    pub(crate) fn report(&mut self, out: &mut SignalCollector) {
+        if self.seconds <= 0.0 {
+            return;
+        }
+        let mut told = BTreeMap::<Position, f64>::new();
+        for (function, seconds) in std::mem::take(&mut self.sums) {
+            let cores = seconds / self.seconds;
+            let is_known = self.reported.contains(&function);
+            let has_room = cores >= CORES_MIN && self.reported.len() < FUNCTIONS_MAX;
+            let other = || Position { at: "(other)".to_owned(), under: String::new() };
+            *told.entry(if is_known || has_room { function.clone() } else { other() }).or_default() += cores;
+            if has_room {
+                self.reported.insert(function);
+            }
+        }
+        for function in self.reported.iter().filter(|function| !told.contains_key(*function)).cloned().collect::<Vec<_>>() {
+            told.insert(function, 0.0);
+        }
+        for (Position { at, under }, cores) in told {
+            let labels = [("function", at.as_str()), ("under", under.as_str())];
+            let known = if under.is_empty() { 1 } else { 2 };
+            out.put_labelled(FUNCTION_CPU, &labels[..known], cores);
+        }
+        self.seconds = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(at: &str) -> Position {
+        Position { at: at.to_owned(), under: "handle".to_owned() }
+    }
+
+    fn reported(samples: &mut FunctionSamples) -> Vec<(String, f64)> {
+        let mut out = SignalCollector::new("node");
+        samples.report(&mut out);
+        out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), point.value)).collect()
+    }
+
+    #[test]
+    fn seconds_become_cores_and_trifles_are_one() {
+        let mut samples = FunctionSamples::default();
+        samples.looked(2.0);
+        samples.add(function("login"), 1.5);
+        samples.add(function("a"), 0.01);
+        samples.add(function("b"), 0.01);
+        let login = "node/function_cpu{function=login,under=handle}".to_owned();
+        assert_eq!(reported(&mut samples), [("node/function_cpu{function=(other)}".to_owned(), 0.01), (login.clone(), 0.75)]);
+        assert_eq!(reported(&mut samples), []);
+        samples.looked(1.0);
+        assert_eq!(reported(&mut samples), [(login, 0.0)]);
+    }
+}

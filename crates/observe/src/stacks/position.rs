@@ -1,0 +1,91 @@
+//! Where a stack stands: in which call of a library, and below which function of the system's own.
+
+use crate::collector::label;
+
+/// Functions of its own code that a position names, the innermost first.
+const OWN_MAX: usize = 2;
+/// Characters of a position's halves.
+const LENGTH_MAX: usize = 110;
+
+/// One frame of a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// As people of that language write it.
+    pub(crate) function: String,
+    /// Whether it is the system's own code; otherwise the language's, a library's or a framework's.
+    pub(crate) is_own: bool,
+}
+
+/// A place in the code that says who waits where: `HikariPool.getConnection` below `PaymentDao.insert`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct Position {
+    /// What was called: the outermost call of a library, or a function of its own code.
+    pub(crate) at: String,
+    /// The functions of its own code above that, innermost first; empty where there is none.
+    pub(crate) under: String,
+}
+
+impl Position {
+    /// Of a stack, innermost frame first. `None` where none of it is the system's own: such a thread serves no request just now.
+    pub(crate) fn of(stack: &[Frame]) -> Option<Self> {
+        let first_own = stack.iter().position(|frame| frame.is_own)?;
+        let (at, callers) = match first_own.checked_sub(1) {
+            Some(outermost) => (&stack[outermost], &stack[first_own..]),
+            None => (&stack[0], &stack[1..]),
+        };
+        Some(Self { at: shortened(&at.function), under: own(callers, &at.function) })
+    }
+
+    /// The same of a stack whose CPU time counts: the innermost function is what computes, whosever it is.
+    pub(crate) fn computing(stack: &[Frame]) -> Self {
+        let Some((innermost, callers)) = stack.split_first() else { return Self::default() };
+        Self { at: shortened(&innermost.function), under: own(callers, &innermost.function) }
+    }
+}
+
+/// Recursion counts once.
+fn own(callers: &[Frame], at: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for frame in callers.iter().filter(|frame| frame.is_own) {
+        if names.len() < OWN_MAX && frame.function != at && !names.contains(&frame.function.as_str()) {
+            names.push(&frame.function);
+        }
+    }
+    shortened(&names.join(" ← "))
+}
+
+fn shortened(text: &str) -> String {
+    let clean = label(text);
+    if clean.chars().count() <= LENGTH_MAX {
+        return clean;
+    }
+    clean.chars().take(LENGTH_MAX - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(frames: &[(&str, bool)]) -> Vec<Frame> {
+        frames.iter().map(|(function, is_own)| Frame { function: (*function).to_owned(), is_own: *is_own }).collect()
+    }
+
+    #[test]
+    fn a_thread_stands_in_the_call_that_its_own_code_made() {
+        let pool = [("Unsafe.park", false), ("HikariPool.getConnection", false), ("PaymentDao.insert", true), ("Worker.run", false)];
+        let position = Position::of(&stack(&pool)).unwrap();
+        assert_eq!((position.at.as_str(), position.under.as_str()), ("HikariPool.getConnection", "PaymentDao.insert"));
+        let own = [("Shop.hash", true), ("Shop.hash", true), ("Shop.login", true), ("Filter.run", false), ("Main.handle", true)];
+        let position = Position::of(&stack(&own)).unwrap();
+        assert_eq!((position.at.as_str(), position.under.as_str()), ("Shop.hash", "Shop.login ← Main.handle"));
+        assert_eq!(Position::of(&stack(&[("Unsafe.park", false), ("Thread.run", false)])), None);
+    }
+
+    #[test]
+    fn what_computes_is_the_innermost_function() {
+        let position = Position::computing(&stack(&[("parse", false), ("decode", false), ("render", true), ("handle", true)]));
+        assert_eq!((position.at.as_str(), position.under.as_str()), ("parse", "render ← handle"));
+        let long = Position::computing(&stack(&[(&"x{".repeat(100), false)]));
+        assert!(long.at.chars().count() == LENGTH_MAX && !long.at.contains('{'));
+    }
+}

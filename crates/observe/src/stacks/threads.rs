@@ -1,0 +1,184 @@
+//! Threads that serve something, by what they wait for and where, averaged over samples.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metrics::{Role, unit};
+
+use super::position::{Frame, Position};
+use crate::collector::{MetricSpec, SignalCollector, label};
+
+/// Groups of threads of one position told apart over a run; later ones are `(other)`.
+const GROUPS_MAX: usize = 150;
+
+const HELP: &str = "Threads at work by what they wait for and where, mean over the samples";
+const SAMPLES: MetricSpec<'_> = MetricSpec::counter("samples", unit::COUNT, "Samples of all stacks that were taken");
+
+/// What a thread does at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doing {
+    Computes,
+    /// Waits for a lock of the process.
+    Lock,
+    /// … for a member of a pool or a permit.
+    Member,
+    /// … for the network, a disk or another process.
+    Io,
+    /// … for time to pass.
+    Timer,
+    /// … for anything else: a condition, a channel, another thread.
+    Other,
+}
+
+impl Doing {
+    fn role(self) -> Role {
+        match self {
+            Doing::Computes => Role::ThreadsOnCpu,
+            Doing::Lock => Role::ThreadsWaitingForLock,
+            Doing::Member => Role::ThreadsWaitingForMember,
+            Doing::Io => Role::ThreadsWaitingForIo,
+            Doing::Timer => Role::ThreadsWaitingForTimer,
+            Doing::Other => Role::ThreadsWaitingForOther,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Doing::Computes => "cpu",
+            Doing::Lock => "lock",
+            Doing::Member => "pool",
+            Doing::Io => "io",
+            Doing::Timer => "timer",
+            Doing::Other => "other",
+        }
+    }
+}
+
+/// Threads of one name in one position.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct ThreadGroup {
+    doing: Doing,
+    /// What the threads are called, without their numbers; empty where they have no names.
+    threads: String,
+    position: Position,
+}
+
+/// Sums over the samples since the last report.
+#[derive(Debug)]
+pub(crate) struct ThreadSamples {
+    /// What the runtime calls them.
+    word: &'static str,
+    samples: f64,
+    taken: f64,
+    sums: BTreeMap<ThreadGroup, f64>,
+    /// Everything reported once is reported again, as 0, so that its line goes down.
+    reported: BTreeSet<ThreadGroup>,
+}
+
+impl ThreadSamples {
+    /// `word`: what the runtime calls them, `threads` or `goroutines`.
+    pub(crate) fn of(word: &'static str) -> Self {
+        Self { word, samples: 0.0, taken: 0.0, sums: BTreeMap::new(), reported: BTreeSet::new() }
+    }
+
+    /// Forgets what was sampled before a gap: it says nothing about it.
+    pub(crate) fn reset(&mut self) {
+        self.samples = 0.0;
+        self.sums.clear();
+    }
+
+    /// Begins a sample, to which all that follows belongs.
+    pub(crate) fn begin_sample(&mut self) {
+        self.samples += 1.0;
+        self.taken += 1.0;
+    }
+
+    /// So many threads with one stack, innermost frame first. Those without a frame of the system's own are idle and left out.
+    pub(crate) fn add(&mut self, doing: Doing, name: &str, stack: &[Frame], count: f64) {
+        let Some(position) = Position::of(stack) else { return };
+        let group = self.known(ThreadGroup { doing, threads: family(name), position });
+        *self.sums.entry(group).or_default() += count;
+    }
+
+    fn known(&mut self, group: ThreadGroup) -> ThreadGroup {
+        if self.reported.contains(&group) {
+            return group;
+        }
+        if self.reported.len() >= GROUPS_MAX {
+            let position = Position { at: "(other)".to_owned(), under: String::new() };
+            return ThreadGroup { position, threads: String::new(), ..group };
+        }
+        self.reported.insert(group.clone());
+        group
+    }
+
+    /// Reports the means, and begins anew. Nothing where no sample was taken.
+    pub(crate) fn report(&mut self, out: &mut SignalCollector) {
+        if self.samples == 0.0 {
+            return;
+        }
+        self.reported.extend(self.sums.keys().cloned());
+        for group in &self.reported {
+            let mean = self.sums.get(group).copied().unwrap_or(0.0) / self.samples;
+            let Position { at, under } = &group.position;
+            let labels = [("wait", group.doing.name()), ("threads", &group.threads), ("at", at), ("under", under)];
+            let labels: Vec<(&str, &str)> = labels.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+            out.put_labelled(MetricSpec::gauge("threads", self.word, HELP).role(group.doing.role()), &labels, mean);
+        }
+        out.put(SAMPLES, self.taken);
+        self.reset();
+    }
+}
+
+/// `http-nio-8080-exec` of `http-nio-8080-exec-17`: threads of a pool differ by the number at their end.
+fn family(name: &str) -> String {
+    let trimmed = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let trimmed = if trimmed.len() < name.len() { trimmed.trim_end_matches(['-', '_', '#', ' ']) } else { name };
+    label(trimmed).chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(at: &str) -> Vec<Frame> {
+        let frame = |function: &str, is_own| Frame { function: function.to_owned(), is_own };
+        vec![frame("park", false), frame(at, false), frame("Dao.insert", true)]
+    }
+
+    fn reported(samples: &mut ThreadSamples) -> Vec<(String, Option<Role>, f64)> {
+        let mut out = SignalCollector::new("jvm");
+        samples.report(&mut out);
+        let points = out.finish(0).into_iter().filter(|(signal, _)| signal.metric() == "threads");
+        points.map(|(signal, point)| (signal.name.clone(), signal.role, point.value)).collect()
+    }
+
+    #[test]
+    fn threads_are_counted_by_where_they_wait_and_go_down_to_zero() {
+        let mut samples = ThreadSamples::of("threads");
+        for count in [3, 5] {
+            samples.begin_sample();
+            (0..count).for_each(|number| samples.add(Doing::Member, &format!("exec-{number}"), &stack("Pool.get"), 1.0));
+        }
+        let name = "jvm/threads{wait=pool,threads=exec,at=Pool.get,under=Dao.insert}".to_owned();
+        assert_eq!(reported(&mut samples), [(name.clone(), Some(Role::ThreadsWaitingForMember), 4.0)]);
+        assert_eq!(reported(&mut samples), []);
+        samples.begin_sample();
+        assert_eq!(reported(&mut samples), [(name, Some(Role::ThreadsWaitingForMember), 0.0)]);
+    }
+
+    #[test]
+    fn positions_have_a_bound() {
+        let mut samples = ThreadSamples::of("threads");
+        samples.begin_sample();
+        (0..GROUPS_MAX + 50).for_each(|number| samples.add(Doing::Lock, "", &stack(&format!("Lock.lock{number}")), 1.0));
+        let lines = reported(&mut samples);
+        assert_eq!(lines.len(), GROUPS_MAX + 1);
+        assert!(lines.contains(&("jvm/threads{wait=lock,at=(other)}".to_owned(), Some(Role::ThreadsWaitingForLock), 50.0)));
+    }
+
+    #[test]
+    fn numbers_at_the_end_of_a_name_tell_threads_of_one_pool_apart() {
+        assert_eq!((family("http-exec-12"), family("pool-2-thread-1")), ("http-exec".to_owned(), "pool-2-thread".to_owned()));
+        assert_eq!((family("main"), family("ThreadPoolExecutor-0_3")), ("main".to_owned(), "ThreadPoolExecutor-0".to_owned()));
+    }
+}
