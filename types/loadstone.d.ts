@@ -127,6 +127,11 @@ declare module "loadstone" {
      * `traceparent` among a request's own headers wins. Default: false.
      */
     traceparent?: boolean;
+    /**
+     * Ask gRPC servers, by server reflection, for services that no {@link proto} declares. Each core asks once for each service, when a user first calls
+     * it; that is no part of the call's time. Default: false.
+     */
+    grpcReflection?: boolean;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
@@ -605,7 +610,7 @@ declare module "loadstone" {
       message?: GrpcMethods[M]["request"],
       options?: GrpcOptions,
     ): Promise<GrpcResponse<GrpcMethods[M]["response"]>>;
-    grpc(method: string, message?: object, options?: GrpcOptions): Promise<GrpcResponse>;
+    grpc<M extends string>(method: M extends keyof GrpcMethods ? never : M, message?: object, options?: GrpcOptions): Promise<GrpcResponse>;
     /**
      * Begins a gRPC call that streams: from the server, from the client, or both ways. A message given here is the first that is sent; where only
      * the server streams, it is the only one.
@@ -614,7 +619,16 @@ declare module "loadstone" {
      * const prices = await user.grpcStream("shop.v1.Shop/Watch", { product: 7 });
      * for await (const price of prices.messages()) user.check("costs something", price.json("$.cents") > 0);
      */
-    grpcStream(method: keyof GrpcMethods | (string & {}), message?: object, options?: GrpcStreamOptions): Promise<GrpcStream>;
+    grpcStream<M extends keyof GrpcMethods>(
+      method: M,
+      message?: GrpcMethods[M]["request"],
+      options?: GrpcStreamOptions,
+    ): Promise<GrpcStream<GrpcMethods[M]["request"]>>;
+    grpcStream<M extends string>(
+      method: M extends keyof GrpcMethods ? never : M,
+      message?: object,
+      options?: GrpcStreamOptions,
+    ): Promise<GrpcStream>;
 
     /**
      * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
@@ -1022,7 +1036,8 @@ declare module "loadstone" {
   //
   // Messages are plain objects, by the JSON mapping of Protocol Buffers: fields in camel case (a request may use the names of the file, too),
   // 64-bit integers as text (a request takes numbers and `bigint`, too), bytes as base64 (a request takes a `Uint8Array`, too), enums by name,
-  // timestamps as `"2026-01-31T10:00:00Z"`. In a response, fields that are not set have their default.
+  // timestamps as `"2026-01-31T10:00:00Z"`. In a response, fields that are not set have their default. The service `grpc.health.v1.Health` is
+  // known without a file.
 
   /**
    * Reads the services of a `.proto` file, or of all such files in a folder and below it; `protoc` is not needed. Call it at the top level of the
@@ -1046,7 +1061,7 @@ declare module "loadstone" {
     readonly methods: readonly string[];
   }
 
-  /** Types of requests and responses by method; add yours by declaring this interface again within `declare module "loadstone"`. */
+  /** Types of requests and responses by method: `loadstone types shop.proto` writes a file that adds yours. */
   export interface GrpcMethods {}
 
   /** The name of a status. */
@@ -1122,7 +1137,7 @@ declare module "loadstone" {
    * A call that goes on. It is measured as one request from its start to its status; where the server streams, the time to its first message is
    * measured as `NAME first message`. A call that the script cancels, or that is open when the iteration ends, is no failure.
    */
-  export interface GrpcStream {
+  export interface GrpcStream<Request = object> {
     /** Whether the call goes on. */
     readonly open: boolean;
     /** Why it could not begin, broke or failed, in words; `undefined` while all is well. */
@@ -1136,7 +1151,7 @@ declare module "loadstone" {
     /** How many messages have come. */
     readonly received: number;
     /** Sends a message; resolves when the connection has taken it. */
-    send(message: object): Promise<void>;
+    send(message: Request): Promise<void>;
     /** Says that no message follows, behind those that are being sent. */
     end(): Promise<void>;
     /** Waits for a message, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */

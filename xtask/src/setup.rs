@@ -35,7 +35,7 @@ use ProgramOrigin::{Debian, Hand};
 const PROGRAMS: &[NeededProgram] = &[
     needed(&["node"], Hand("https://nodejs.org, 20 or later"), "the page, the examples, the labs, end-to-end tests"),
     needed(&["npm"], Hand("https://nodejs.org, 20 or later"), "the page, the script API's types"),
-    needed(&["go"], Hand("https://go.dev/doc/install, 1.24 or later"), "builds go-httpbin, for end-to-end tests"),
+    needed(&["go"], Hand("https://go.dev/doc/install, 1.24 or later"), "builds go-httpbin and grpc-go, for tests"),
     needed(&["cc"], Debian("gcc"), "compiles the C parts of dependencies"),
     needed(&["nginx"], Debian("nginx-light"), "end-to-end tests, examples, bench"),
     needed(&["initdb", "/usr/lib/postgresql/*/bin/initdb"], Debian("postgresql"), "the example shop, the labs, the PostgreSQL observer"),
@@ -61,6 +61,9 @@ const NPM_FOLDERS: &[&str] = &[
     "labs/tickets",
     "labs/webhooks",
 ];
+
+/// A gRPC server by grpc-go; its modules are pinned beside it.
+const GRPC_GO: &str = "crates/script/tests/grpc/go";
 
 const HTTPBIN: &str = "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin";
 const HTTPBIN_VERSION: &str = "v2.26.0";
@@ -115,6 +118,9 @@ pub(crate) fn list(workspace: &Workspace) -> Result<()> {
     if !py_spy_present(workspace) {
         lacking.push(format!("py-spy {PY_SPY_VERSION} (the Python observer; by pip into {})", py_spy_folder(workspace).display()));
     }
+    if !workspace.tools().join("grpc-go").is_file() {
+        lacking.push(format!("grpc-go (tests of gRPC; built by `go build` from {GRPC_GO})"));
+    }
     let uninstalled = NPM_FOLDERS.iter().filter(|folder| !web::is_installed(workspace, folder));
     lacking.extend(uninstalled.map(|folder| format!("packages of {folder} (npm ci)")));
     lacking.iter().for_each(|what| eprintln!("missing: {what}"));
@@ -131,6 +137,7 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
     }
     httpbin(workspace)?;
     py_spy(workspace)?;
+    grpc_go(workspace)?;
     process::run_aside(workspace.command("node").args(["labs/webhooks/start.mjs", "--install"]))?;
     eprintln!("everything the tests need is installed");
     Ok(())
@@ -211,6 +218,12 @@ fn py_spy(workspace: &Workspace) -> Result<()> {
     process::run_aside(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &format!("py-spy=={PY_SPY_VERSION}")]))?;
     fs::write(folder.join("version"), PY_SPY_VERSION)?;
     Ok(())
+}
+
+/// Go builds only what has changed, so this costs nothing the second time.
+fn grpc_go(workspace: &Workspace) -> Result<()> {
+    let program = workspace.tools().join("grpc-go");
+    process::run_aside(workspace.command("go").args(["build", "-C", GRPC_GO, "-o"]).arg(program).arg("."))
 }
 
 #[cfg(test)]

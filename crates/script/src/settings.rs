@@ -97,6 +97,8 @@ pub(crate) struct Settings {
     pub(crate) proxy: Option<String>,
     pub(crate) connections_per_second: Option<f64>,
     pub(crate) traceparent: bool,
+    /// Servers are asked for the services that no file declares.
+    pub(crate) grpc_reflection: bool,
     /// Indexed by the plan's scenario id.
     pub(crate) scenarios: Vec<ScenarioSettings>,
 }

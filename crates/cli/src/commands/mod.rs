@@ -16,6 +16,7 @@ mod show;
 mod stub;
 mod trend;
 mod try_;
+mod types;
 mod ui;
 
 use clap::Subcommand;
@@ -48,6 +49,8 @@ commands! {
     Try(try_::TryArgs),
     /// Write a first test with types for your editor.
     Init(init::InitArgs),
+    /// Write the types of gRPC services for your editor, from `.proto` files.
+    Types(types::TypesArgs),
     /// Show the resolved plan and parameters of a test as JSON. No load.
     Inspect(inspect::InspectArgs),
     /// Watch a load test find the planted bottleneck of a built-in shop.

@@ -106,6 +106,21 @@ fn help_is_there_for_every_command() {
 }
 
 #[test]
+fn types_of_services_are_written_for_the_editor() {
+    let folder = Folder::new()
+        .file(
+            "api/shop.proto",
+            "syntax = \"proto3\";\npackage shop;\nmessage Id { int64 id = 1; }\nservice Shop { rpc Get(Id) returns (Id); }\n",
+        )
+        .file("broken.proto", "syntax = \"proto3\";\nmessage A { int32 a = ; }\n");
+    folder.run(&["types", "api/shop.proto"]).code(0).says("shop.d.ts");
+    let types = std::fs::read_to_string(folder.path().join("shop.d.ts")).unwrap();
+    assert!(types.contains("\"shop.Shop/Get\": { request: shop.IdInput; response: shop.Id };"), "{types}");
+    folder.run(&["types", "broken.proto"]).code(2).says("broken.proto:2:23");
+    folder.run(&["types", "missing.proto"]).code(2).says("missing.proto: cannot be read");
+}
+
+#[test]
 fn completions_are_written_for_shells() {
     for (shell, mark) in [("bash", "complete -F"), ("zsh", "#compdef loadstone"), ("fish", "complete -c loadstone")] {
         Folder::new().run(&["completions", shell]).code(0).says(mark);

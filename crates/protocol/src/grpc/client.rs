@@ -3,39 +3,19 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::span::RequestLabel;
 
 use super::frame::{FrameReader, framed};
-use super::metadata;
-use super::status::{GrpcStatus, of_response};
+use super::request::GrpcRequest;
+use super::status::{GrpcStatus, check_content_type, of_response};
 use super::stream::{GrpcStreamOpening, open};
 use crate::failure::Failure;
-use crate::http::{BodyUse, Client, ClientOptions, Exchange, Headers, Origin, Request, Response, Versions};
+use crate::http::{Client, ClientOptions, Exchange, Origin, Response, Versions};
 use crate::network::Network;
-
-/// Room for the prefix of a message.
-const PREFIX_BYTES: u64 = 5;
 
 /// One virtual user's gRPC client: all its calls to one origin share a connection of HTTP/2, with TLS where the origin has it.
 #[derive(Debug)]
 pub struct GrpcClient {
     http: Client,
-}
-
-/// What is called, and with which metadata.
-#[derive(Debug, Clone)]
-pub struct GrpcRequest {
-    pub origin: Rc<Origin>,
-    /// `/package.Service/Method`.
-    pub path: Rc<str>,
-    pub metadata: Vec<(String, String)>,
-    /// Nanoseconds; the server is told. `None`: a stream lasts as long as it lasts.
-    pub timeout_ns: Option<u64>,
-    /// Messages go out compressed.
-    pub gzip: bool,
-    /// Counted after decompression.
-    pub message_bytes_max: u64,
-    pub label: RequestLabel,
 }
 
 /// A call with one message and one response, and what became of it.
@@ -55,23 +35,6 @@ pub struct GrpcReply {
     pub details: String,
     /// Encoded; always there where the status is OK.
     pub message: Option<Bytes>,
-}
-
-impl GrpcRequest {
-    /// As HTTP/2 sends it.
-    pub(super) fn over_http(&self, body: Bytes, timeout_ns: u64) -> Request {
-        Request {
-            origin: Rc::clone(&self.origin),
-            method: "POST".into(),
-            path: self.path.to_string(),
-            headers: metadata::lines(self),
-            body,
-            timeout_ns,
-            body_use: BodyUse::Keep,
-            body_bytes_max: self.message_bytes_max.saturating_add(PREFIX_BYTES),
-            label: self.label,
-        }
-    }
 }
 
 impl GrpcClient {
@@ -131,11 +94,4 @@ fn reply(response: &Response, message_bytes_max: u64) -> Result<GrpcReply, Failu
     }
     reader.finish()?;
     Ok(GrpcReply { status, details, message })
-}
-
-/// # Errors
-/// What came is not gRPC.
-pub(super) fn check_content_type(headers: &Headers) -> Result<(), Failure> {
-    let is_grpc = headers.get("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
-    if is_grpc { Ok(()) } else { Err(Failure::protocol("the response is not gRPC: its content-type is another")) }
 }

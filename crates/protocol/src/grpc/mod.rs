@@ -6,10 +6,11 @@
 
 mod client;
 mod frame;
-mod metadata;
+mod request;
 mod status;
 mod stream;
 
-pub use client::{GrpcClient, GrpcReply, GrpcRequest, UnaryCall};
+pub use client::{GrpcClient, GrpcReply, UnaryCall};
+pub use request::GrpcRequest;
 pub use status::{GrpcStatus, trailers_of};
 pub use stream::{GrpcReceiver, GrpcSender, GrpcStreamOpening, ReceivedGrpc};

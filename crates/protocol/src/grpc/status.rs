@@ -34,6 +34,7 @@ impl GrpcStatus {
     pub const OK: Self = Self(0);
     pub const CANCELLED: Self = Self(1);
     const UNKNOWN: Self = Self(2);
+    pub const UNIMPLEMENTED: Self = Self(12);
 
     /// All names, by code.
     pub const NAMES: &'static [&'static str] = &NAMES;
@@ -91,6 +92,13 @@ pub(super) fn of_response(http: u16, headers: &Headers, trailers: &Headers) -> R
         None if http == 200 => Err(Failure::protocol("the response ended without a grpc-status")),
         None => Ok((GrpcStatus::of_http(http), format!("HTTP status {http}, and no grpc-status"))),
     }
+}
+
+/// # Errors
+/// What came is not gRPC.
+pub(super) fn check_content_type(headers: &Headers) -> Result<(), Failure> {
+    let is_grpc = headers.get("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
+    if is_grpc { Ok(()) } else { Err(Failure::protocol("the response is not gRPC: its content-type is another")) }
 }
 
 /// `grpc-message` is percent-encoded UTF-8; what is encoded badly stays as it is.

@@ -8,9 +8,9 @@ use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
 use metrics::{Nanos, Outcome};
 
-use super::client::{GrpcRequest, check_content_type};
 use super::frame::{FrameReader, framed};
-use super::status::{GrpcStatus, of_response, trailers_of};
+use super::request::GrpcRequest;
+use super::status::{GrpcStatus, check_content_type, of_response, trailers_of};
 use crate::connect::within;
 use crate::failure::Failure;
 use crate::http::{Client, Exchange, Headers, OpenStream, StreamPermit, fields_bytes, fields_of, stream_failure};

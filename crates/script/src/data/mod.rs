@@ -8,7 +8,7 @@ pub(crate) mod collection;
 pub(crate) mod draws;
 pub(crate) mod feeder;
 pub(crate) mod files;
-mod protos;
+pub(crate) mod protos;
 mod rows;
 mod shared;
 pub(crate) mod store;

@@ -38,7 +38,7 @@ pub(crate) fn compile(source: &ProtoSource) -> Result<DescriptorPool, ProtoError
     let is_folder = fs::metadata(path).map_err(|error| unreadable(path, error))?.is_dir();
     let mut files = Vec::new();
     if is_folder {
-        collect(path, path, &mut files).map_err(|error| unreadable(path, error))?;
+        collect(path, &mut files).map_err(|error| unreadable(path, error))?;
     } else {
         files.push(path.clone());
     }
@@ -59,12 +59,12 @@ pub(crate) fn compile(source: &ProtoSource) -> Result<DescriptorPool, ProtoError
     Ok(compiler.descriptor_pool())
 }
 
-fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
-            collect(root, &path, files)?;
+            collect(&path, files)?;
         } else if path.extension().is_some_and(|ending| ending == "proto") && files.len() <= FILES_MAX {
             files.push(path);
         }

@@ -11,7 +11,7 @@ import { known, knownIn, name as nameOf, nanoseconds, perSecond, show, whole } f
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
   "retryIdleClose", "insecure", "roots", "clientCertificate", "serverName", "tlsResumption", "sources", "nameServers", "http2", "proxy",
-  "connectionsPerSecond", "traceparent"];
+  "connectionsPerSecond", "traceparent", "grpcReflection"];
 
 class Test {
   readonly kind = "test";
@@ -118,6 +118,7 @@ export function test(definition: any): Test {
     http2: http2(options.http2),
     proxy: options.proxy === undefined ? null : nameOf(options.proxy, "proxy"),
     traceparent: flag(options.traceparent, "traceparent"),
+    grpc_reflection: flag(options.grpcReflection, "grpcReflection"),
     connections_per_second: options.connectionsPerSecond === undefined ? null : connectionRate(options.connectionsPerSecond),
   };
   return new Test((file) => {

@@ -1,6 +1,7 @@
-//! `user.grpc` and `user.grpcStream` against a server of grpc-js, and what is said where a call does not fit its service.
+//! `user.grpc` and `user.grpcStream` against servers of grpc-js and grpc-go, and what is said where a call does not fit its service.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -16,18 +17,29 @@ const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
 const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
 const SHOP: &str = include_str!("../grpc/shop.proto");
 
-/// The server of `tests/grpc`, in a process of its own that ends with its standard input.
-struct Node {
+/// A server of `tests/grpc`, in a process of its own that ends with its standard input.
+struct Server {
     process: Child,
     output: BufReader<ChildStdout>,
     port: u16,
 }
 
-impl Node {
-    fn start() -> Self {
+impl Server {
+    /// That of grpc-js.
+    fn node() -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc");
-        let mut command = Command::new("node");
-        let mut process = command.arg("server.mjs").current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        Self::start(Command::new("node").arg("server.mjs").current_dir(folder))
+    }
+
+    /// That of grpc-go, from `tools` in the target folder.
+    fn go() -> Self {
+        let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools");
+        Self::start(&mut Command::new(tools.join("grpc-go")))
+    }
+
+    fn start(command: &mut Command) -> Self {
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut process = started.expect("the gRPC server is missing: `cargo xtask setup` installs it");
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
@@ -43,7 +55,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for Server {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
         let _ = self.process.wait();
@@ -52,8 +64,8 @@ impl Drop for Node {
 
 /// One server for the tests that do not listen to it.
 fn server() -> String {
-    static NODE: OnceLock<Node> = OnceLock::new();
-    format!("http://127.0.0.1:{}", NODE.get_or_init(Node::start).port)
+    static NODE: OnceLock<Server> = OnceLock::new();
+    format!("http://127.0.0.1:{}", NODE.get_or_init(Server::node).port)
 }
 
 fn test_of(body: &str) -> String {
@@ -64,11 +76,20 @@ fn test_of(body: &str) -> String {
     )
 }
 
+/// The same without the file of its services.
+fn reflecting(body: &str, options: &str) -> String {
+    test_of(body).replace("proto(\"shop.proto\");\n", "\n").replace("requestTimeout: \"10s\"", options)
+}
+
 /// Runs a scenario of this body once: how it ended, what it logged, what was measured.
 fn run_at(target: &str, body: &str) -> (IterationEnd, Vec<String>, Snapshot) {
+    run_test(target, &test_of(body))
+}
+
+fn run_test(target: &str, text: &str) -> (IterationEnd, Vec<String>, Snapshot) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let worker = TestWorker::open(&test_of(body), target, &[("shop.proto", SHOP)]);
+        let worker = TestWorker::open(text, target, &[("shop.proto", SHOP)]);
         let run = async {
             let end = worker.iterate(0).await;
             (end, worker.texts(), worker.drain())
@@ -162,7 +183,7 @@ fn another_status_than_ok_is_a_failure_by_name_unless_it_is_expected() {
 
 #[test]
 fn a_call_that_takes_too_long_is_a_timeout_and_the_server_is_told() {
-    let mut node = Node::start();
+    let mut node = Server::node();
     let target = format!("http://127.0.0.1:{}", node.port);
     let (end, lines, snapshot) = run_at(
         &target,
@@ -252,7 +273,7 @@ fn client_and_bidirectional_streams() {
 
 #[test]
 fn a_stream_that_the_script_leaves_is_cancelled_and_no_failure() {
-    let mut node = Node::start();
+    let mut node = Server::node();
     let target = format!("http://127.0.0.1:{}", node.port);
     let (end, lines, snapshot) = run_at(
         &target,
@@ -286,6 +307,82 @@ fn a_server_that_is_not_there_or_does_not_speak_grpc_is_told() {
     assert_eq!((end, &*lines[0]), (FAILED, "[false,null,null,false,false]"));
     assert_eq!(request(&snapshot, "Shop/GetProduct").outcomes, [(Outcome::Refused, 1)]);
     assert_eq!(request(&snapshot, "Shop/Chat").outcomes, [(Outcome::Refused, 1)]);
+}
+
+#[test]
+fn a_server_describes_its_services_where_the_test_asks_it_to() {
+    let body = r#"
+        const calls = [1, 2, 3].map((productId) => user.grpc("shop.v1.Shop/GetProduct", { productId }));
+        user.log(JSON.stringify((await Promise.all(calls)).map((r) => r.message.name)));
+        const prices = await user.grpcStream("shop.v1.Shop/Watch", { count: 2 });
+        await prices.closed;
+        user.log(String(prices.received));
+        await user.grpc("shop.v1.Shopp/GetProduct", {});
+    "#;
+    let (end, lines, snapshot) = run_test(&server(), &reflecting(body, "grpcReflection: true"));
+    assert_eq!(lines, [r#"["Product 1","Product 2","Product 3"]"#, "2"], "{:?}", snapshot.errors);
+    assert_eq!((end, request(&snapshot, "Shop/GetProduct").count), (IterationEnd::Threw(Outcome::Script), 3));
+    let told = &snapshot.errors[0].message;
+    assert!(told.contains("asking the server for \"shop.v1.Shopp\" by reflection"), "{told}");
+    let (_, _, snapshot) = run_test(&server(), &reflecting(body, ""));
+    let told = &snapshot.errors[0].message;
+    assert!(told.contains("declare it at the top level of the test: `proto(\"shop.proto\")`"), "{told}");
+}
+
+/// The interoperability service of the gRPC project (grpc/grpc, doc/interop-test-descriptions.md), known by reflection alone.
+#[test]
+fn grpc_go_agrees() {
+    let go = Server::go();
+    let body = r#"
+        const service = "grpc.testing.TestService";
+        const empty = await user.grpc(`${service}/EmptyCall`);
+        const large = await user.grpc(`${service}/UnaryCall`, { responseSize: 314159, payload: { body: new Uint8Array(271828) } }, { compression: "gzip" });
+        user.log(JSON.stringify([empty.status, empty.message, large.status, large.message.payload.body.length]));
+        const told = { responseStatus: { code: 2, message: "test status message ☺" } };
+        const failed = await user.grpc(`${service}/UnaryCall`, told, { expect: { status: "UNKNOWN" } });
+        user.log(JSON.stringify([failed.ok, failed.details]));
+        const upload = await user.grpcStream(`${service}/StreamingInputCall`);
+        for (const size of [27182, 8, 1828, 45904]) await upload.send({ payload: { body: new Uint8Array(size) } });
+        await upload.end();
+        user.log(JSON.stringify((await upload.receive()).json()));
+        const download = await user.grpcStream(`${service}/StreamingOutputCall`, { responseParameters: [31415, 9, 2653, 58979].map((size) => ({ size })) });
+        const sizes = [];
+        for await (const part of download.messages()) sizes.push(Math.floor(part.json("$.payload.body").replaceAll("=", "").length * 3 / 4));
+        user.log(JSON.stringify([sizes, (await download.closed).status]));
+        const both = await user.grpcStream(`${service}/FullDuplexCall`);
+        for (const size of [9, 3]) {
+          await both.send({ responseParameters: [{ size }] });
+          user.log(String((await both.receive()).json("$.payload.body").length));
+        }
+        await both.end();
+        user.log((await both.closed).status, (await user.grpc("grpc.health.v1.Health/Check")).message.status);
+        const unknown = await user.grpc(`${service}/UnimplementedCall`, {}, { expect: { status: "UNIMPLEMENTED" } });
+        const late = await user.grpcStream(`${service}/FullDuplexCall`, undefined, { timeout: "200ms", name: "Late", expect: { status: "DEADLINE_EXCEEDED" } });
+        await late.closed;
+        user.log(JSON.stringify([unknown.ok, late.open]));
+    "#;
+    let (_, lines, snapshot) = run_test(&format!("http://127.0.0.1:{}", go.port), &reflecting(body, "grpcReflection: true"));
+    let expected = [
+        // Base64 has four characters for three bytes.
+        &*format!(r#"["OK",{{}},"OK",{}]"#, 314_159_usize.div_ceil(3) * 4),
+        r#"[true,"test status message ☺"]"#,
+        r#"{"aggregatedPayloadSize":74922}"#,
+        r#"[[31415,9,2653,58979],"OK"]"#,
+        "12",
+        "4",
+        "OK SERVING",
+        "[true,false]",
+    ];
+    assert_eq!(lines, expected, "{:?}", snapshot.errors);
+}
+
+#[test]
+fn the_health_check_is_known_without_a_file() {
+    let (end, lines, snapshot) = run(r#"
+        const asked = (service) => user.grpc("grpc.health.v1.Health/Check", { service });
+        user.log((await asked("")).message.status, (await asked("shop.v1.Shop")).message.status);
+        "#);
+    assert_eq!((end, lines), (PASSED, vec!["SERVING NOT_SERVING".to_owned()]), "{:?}", snapshot.errors);
 }
 
 #[test]

@@ -5,26 +5,19 @@ use std::rc::Rc;
 use metrics::span::RequestLabel;
 use protocol::grpc::GrpcRequest;
 use protocol::http::{Origin, resolve};
-use rquickjs::{Ctx, Exception, Value};
+use rquickjs::{Ctx, Exception};
 
-use super::methods::{GrpcMethod, GrpcRealm};
 use super::options::{GrpcOptions, is_reserved};
 use super::state::GrpcUser;
 use crate::protocols::http::state::HttpScenario;
-use crate::protocols::options::text;
 use crate::runtime::user::UserState;
-
-/// The call that a script names.
-pub(super) fn method<'js>(ctx: &Ctx<'js>, realm: &GrpcRealm, written: &Value<'js>) -> rquickjs::Result<Rc<GrpcMethod>> {
-    realm.method(ctx, &text(ctx, written, "the name of the call")?)
-}
 
 /// Where a call goes, with which metadata. `timeout_ns`: what the server is told.
 pub(super) fn request(
     ctx: &Ctx<'_>,
     user: &UserState,
     client: &GrpcUser,
-    method: &GrpcMethod,
+    (path, shown): (&Rc<str>, &str),
     options: &GrpcOptions,
     timeout_ns: Option<u64>,
 ) -> rquickjs::Result<GrpcRequest> {
@@ -36,7 +29,7 @@ pub(super) fn request(
         }
         (None, Some(base)) => Rc::clone(&base.origin),
         (None, None) => {
-            let problem = format!("{}: there is no target to call: set `target`, such as \"http://127.0.0.1:50051\"", method.name);
+            let problem = format!("{}: there is no target to call: set `target`, such as \"http://127.0.0.1:50051\"", shown);
             return Err(Exception::throw_message(ctx, &problem));
         }
     };
@@ -53,11 +46,11 @@ pub(super) fn request(
         metadata.push(("authorization".to_owned(), value.to_owned()));
     }
     metadata.extend(options.metadata.iter().cloned());
-    let name = options.name.as_deref().unwrap_or(&method.name);
+    let name = options.name.as_deref().unwrap_or(shown);
     let label = if client.client.makes_traces() { RequestLabel::of(&user.scenario.name, name) } else { RequestLabel::default() };
     Ok(GrpcRequest {
         origin,
-        path: Rc::clone(&method.path),
+        path: Rc::clone(path),
         metadata,
         timeout_ns,
         gzip: options.gzip,

@@ -5,14 +5,17 @@ use std::rc::Rc;
 use protocol::grpc::{GrpcRequest, UnaryCall};
 use rquickjs::{Ctx, Exception, Value};
 
+use super::build;
 use super::codec::{Encoded, encode};
 use super::conclude::{IssuedCall, conclude};
-use super::methods::GrpcRealm;
+use super::lookup::{self, AskedCall};
+use super::methods::{GrpcMethod, GrpcRealm};
 use super::options::GrpcOptions;
 use super::state::GrpcUser;
-use super::{build, methods::GrpcMethod};
+use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
+use crate::runtime::user::UserState;
 use crate::runtime::verb::{Verb, VerbArguments};
 
 /// `user.grpc(method, message, options)`.
@@ -23,29 +26,28 @@ impl Verb for CallUnary {
     const ARGUMENTS: usize = 3;
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
-        call(ctx, user, &arguments.get(0), &arguments.get(1), &arguments.get(2))
+        user.state.check_running(ctx, "await every call")?;
+        let asked = AskedCall { name: arguments.get(0), message: arguments.get(1), options: arguments.get(2), group: user.group() };
+        lookup::with_method(ctx, &user.state, asked, GrpcOptions::of_call, call)
     }
 }
 
 fn call<'js>(
     ctx: &Ctx<'js>,
-    object: &UserObject,
-    method: &Value<'js>,
+    user: &Rc<UserState>,
+    method: Rc<GrpcMethod>,
     message: &Value<'js>,
-    given: &Value<'js>,
+    options: GrpcOptions,
+    group: Option<Rc<Group>>,
 ) -> rquickjs::Result<Value<'js>> {
-    let user = &object.state;
-    user.check_running(ctx, "await every call")?;
+    check_unary(ctx, &method)?;
     let realm = user.realm(ctx)?;
     let kept: &GrpcRealm = realm.parts.get();
-    let method = build::method(ctx, kept, method)?;
-    check_unary(ctx, &method)?;
-    let options = GrpcOptions::of_call(ctx, user, given)?;
     let Encoded { bytes, json } = encode(ctx, kept, &method, message)?;
     let timeout_ns = options.timeout_ns.unwrap_or(user.scenario.timeout_ns);
     let client = GrpcUser::of(user);
-    let request = build::request(ctx, user, &client, &method, &options, Some(timeout_ns))?;
-    let step = MeasuredStep::named(user, object.group(), options.name.as_deref().unwrap_or(&method.name)).with_tags(user, &options.tags);
+    let request = build::request(ctx, user, &client, (&method.path, &method.name), &options, Some(timeout_ns))?;
+    let step = MeasuredStep::named(user, group, options.name.as_deref().unwrap_or(&method.name)).with_tags(user, &options.tags);
     step.note_place(ctx, user);
     let followed = user.worker.sinks.exchanges.is_some().then(|| (request.clone(), json));
     let work = perform(step.in_flight(user), client, request, bytes, timeout_ns);

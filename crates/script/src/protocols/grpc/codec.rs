@@ -1,16 +1,12 @@
 //! Objects of a script to messages and back, by way of JSON as Protocol Buffers map it ("ProtoJSON Format").
 
-use std::collections::HashSet;
-
-use base64::Engine;
 use bytes::Bytes;
 use prost_reflect::prost::Message;
-use prost_reflect::{DynamicMessage, Kind, MessageDescriptor, SerializeOptions};
-use rquickjs::{Ctx, Exception, Function, IntoJs, Value};
+use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions};
+use rquickjs::{Ctx, Exception, Value};
 
 use super::methods::{GrpcMethod, GrpcRealm};
 use super::misfit::misfit;
-use crate::globals::bytes::bytes_of;
 
 /// A message that goes out: as bytes, and as the JSON that it was made of.
 pub(super) struct Encoded {
@@ -65,30 +61,4 @@ pub(super) fn decode(descriptor: &MessageDescriptor, message: Bytes) -> Result<S
     let options = SerializeOptions::new().skip_default_fields(false);
     message.serialize_with_options(&mut serde_json::Serializer::new(&mut json), &options).map_err(|error| wrong(&error))?;
     String::from_utf8(json).map_err(|error| wrong(&error))
-}
-
-/// Whether a message may hold bytes or 64-bit integers, at any depth.
-pub(super) fn needs_words(message: &MessageDescriptor) -> bool {
-    fn looks(message: &MessageDescriptor, seen: &mut HashSet<String>) -> bool {
-        seen.insert(message.full_name().to_owned())
-            && message.fields().any(|field| match field.kind() {
-                Kind::Bytes | Kind::Int64 | Kind::Uint64 | Kind::Sint64 | Kind::Fixed64 | Kind::Sfixed64 => true,
-                Kind::Message(inner) => looks(&inner, seen),
-                _ => false,
-            })
-    }
-    looks(message, &mut HashSet::new())
-}
-
-/// Puts what JSON has no words for into such as Protocol Buffers have: bytes as base64, big integers as text.
-pub(super) fn words<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
-    Function::new(ctx.clone(), |ctx: Ctx<'js>, _key: Value<'js>, value: Value<'js>| -> rquickjs::Result<Value<'js>> {
-        if let Some(big) = value.as_big_int() {
-            return big.clone().to_i64()?.to_string().into_js(&ctx);
-        }
-        match value.as_object().and_then(|_| bytes_of(&value)) {
-            Some(bytes) => base64::engine::general_purpose::STANDARD.encode(bytes).into_js(&ctx),
-            None => Ok(value),
-        }
-    })
 }

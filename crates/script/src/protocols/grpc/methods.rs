@@ -7,7 +7,8 @@ use std::rc::Rc;
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use rquickjs::{Ctx, Exception, Function, Persistent};
 
-use super::codec;
+use super::reflection::ReflectionTurn;
+use super::{known, words};
 use crate::data::bindings::protos::DeclaredServices;
 
 /// A call of a service.
@@ -32,7 +33,9 @@ impl GrpcMethod {
 
 /// The calls that the users of one realm can make.
 pub(super) struct GrpcRealm {
-    pools: Vec<DescriptorPool>,
+    /// Declared ones first, then those that servers have described.
+    pools: RefCell<Vec<DescriptorPool>>,
+    pub(super) reflection: ReflectionTurn,
     known: RefCell<HashMap<String, Rc<GrpcMethod>>>,
     /// `(key, value) => value`, for `JSON.stringify`.
     pub(super) words: Persistent<Function<'static>>,
@@ -41,8 +44,18 @@ pub(super) struct GrpcRealm {
 impl GrpcRealm {
     pub(super) fn new(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
         let pools = ctx.userdata::<DeclaredServices>().map(|declared| declared.0.borrow().clone()).unwrap_or_default();
-        let words = Persistent::save(ctx, codec::words(ctx)?);
-        Ok(Self { pools, known: RefCell::default(), words })
+        let words = Persistent::save(ctx, words::words(ctx)?);
+        Ok(Self { pools: RefCell::new(pools), reflection: ReflectionTurn::default(), known: RefCell::default(), words })
+    }
+
+    /// Whether the service of this call is known, so that there is nothing to ask a server for.
+    pub(super) fn knows_service(&self, name: &str) -> bool {
+        self.known.borrow().contains_key(name) || service_of(name).is_none_or(|service| self.service(service).is_some())
+    }
+
+    /// A server has described a service.
+    pub(super) fn learn(&self, pool: DescriptorPool) {
+        self.pools.borrow_mut().push(pool);
     }
 
     /// The call of this name, `package.Service/Method`.
@@ -60,19 +73,25 @@ impl GrpcRealm {
         Ok(method)
     }
 
-    fn services(&self) -> impl Iterator<Item = ServiceDescriptor> {
-        self.pools.iter().flat_map(DescriptorPool::services)
+    fn services(&self) -> Vec<ServiceDescriptor> {
+        self.pools.borrow().iter().chain([known::pool()]).flat_map(DescriptorPool::services).collect()
+    }
+
+    fn service(&self, name: &str) -> Option<ServiceDescriptor> {
+        self.pools.borrow().iter().chain([known::pool()]).find_map(|pool| pool.get_service_by_name(name))
     }
 
     fn find(&self, name: &str) -> Result<MethodDescriptor, String> {
-        if self.pools.is_empty() {
-            return Err(format!("no service is known for \"{name}\": declare it at the top level of the test: `proto(\"shop.proto\")`"));
-        }
         let Some((service, method)) = name.strip_prefix('/').unwrap_or(name).split_once('/') else {
             return Err(format!("\"{name}\" is not the name of a call: write \"package.Service/Method\""));
         };
-        let Some(found) = self.services().find(|known| known.full_name() == service) else {
-            let names: Vec<String> = self.services().map(|service| service.full_name().to_owned()).collect();
+        let Some(found) = self.service(service) else {
+            if self.pools.borrow().is_empty() {
+                return Err(format!(
+                    "no service is known for \"{name}\": declare it at the top level of the test: `proto(\"shop.proto\")`"
+                ));
+            }
+            let names: Vec<String> = self.services().iter().map(|service| service.full_name().to_owned()).collect();
             return Err(missing(&format!("there is no service \"{service}\""), service, &names, "the services are"));
         };
         let method_named = found.methods().find(|known| known.name() == method);
@@ -85,19 +104,25 @@ impl GrpcRealm {
     fn describe(&self, found: &MethodDescriptor) -> GrpcMethod {
         let service = found.parent_service();
         // Two versions of a service must not become one name.
-        let is_alone = self.services().filter(|other| other.name() == service.name()).all(|other| other.full_name() == service.full_name());
+        let is_alone =
+            self.services().iter().filter(|other| other.name() == service.name()).all(|other| other.full_name() == service.full_name());
         let shown = if is_alone { service.name() } else { service.full_name() };
         let input = found.input();
         GrpcMethod {
             path: format!("/{}/{}", service.full_name(), found.name()).into(),
             name: format!("{shown}/{}", found.name()),
-            input_needs_words: codec::needs_words(&input),
+            input_needs_words: words::needs_words(&input),
             output: found.output(),
             streams_requests: found.is_client_streaming(),
             streams_responses: found.is_server_streaming(),
             input,
         }
     }
+}
+
+/// `package.Service` of `package.Service/Method`.
+pub(super) fn service_of(name: &str) -> Option<&str> {
+    name.strip_prefix('/').unwrap_or(name).split_once('/').map(|(service, _)| service)
 }
 
 fn missing(problem: &str, written: &str, known: &[String], which: &str) -> String {

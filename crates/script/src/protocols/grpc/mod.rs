@@ -1,7 +1,8 @@
 //! gRPC: `user.grpc(…)` for calls with one message and one response, `user.grpcStream(…)` for the others, and what they give.
 //!
 //! Read `methods` (which calls there are), `codec` (objects to messages and back), `call` (a unary call) and `conclude` (its response is judged
-//! and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`). Deliberately absent: the format on
+//! and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or
+//! described by the server (`reflection`, by way of `lookup`). Deliberately absent: the format on
 //! the wire (`protocol::grpc`).
 
 mod build;
@@ -9,12 +10,16 @@ mod call;
 mod codec;
 mod conclude;
 mod expect;
+mod known;
+mod lookup;
 mod methods;
 mod misfit;
 mod options;
+mod reflection;
 mod response;
 mod state;
 mod stream;
+mod words;
 
 use metrics::Nanos;
 use rquickjs::{Class, Ctx, Value};
@@ -36,7 +41,7 @@ impl Capability for Grpc {
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
         verb::install::<call::CallUnary>(ctx, &natives.users)?;
-        verb::install::<stream::open::OpenStream>(ctx, &natives.users)?;
+        verb::install::<stream::open::OpenGrpcStream>(ctx, &natives.users)?;
         if let Some(prototype) = Class::<GrpcResponseObject>::prototype(ctx)? {
             natives.extractable(prototype)?;
         }

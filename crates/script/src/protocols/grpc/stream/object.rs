@@ -1,17 +1,13 @@
 //! The stream object of a script.
 
-use std::rc::{Rc, Weak};
-
 use protocol::grpc::GrpcStatus;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, JsLifetime, Object, Promise, Value};
 
-use super::running::{CallEnding, RunningCall};
+use super::running::StreamHandle;
 use super::steps;
-use crate::protocols::grpc::methods::GrpcMethod;
 use crate::protocols::http::response::fields;
-use crate::protocols::messages::channel::MessageChannel;
 use crate::protocols::messages::{closing, receive};
 
 /// A call of one user that goes on.
@@ -19,73 +15,66 @@ use crate::protocols::messages::{closing, receive};
 #[rquickjs::class(rename = "GrpcStream")]
 pub(crate) struct GrpcStreamObject {
     #[qjs(skip_trace)]
-    pub(super) channel: Rc<MessageChannel>,
-    /// Weak: the call ends when the channel lets go of it.
-    #[qjs(skip_trace)]
-    pub(super) call: Weak<RunningCall>,
-    #[qjs(skip_trace)]
-    pub(super) ending: Rc<CallEnding>,
-    #[qjs(skip_trace)]
-    pub(super) method: Rc<GrpcMethod>,
+    pub(super) stream: StreamHandle,
 }
 
 #[rquickjs::methods(rename_all = "camelCase")]
 impl GrpcStreamObject {
     #[qjs(get)]
     fn open(&self) -> bool {
-        self.channel.is_open()
+        self.stream.channel.is_open()
     }
 
     #[qjs(get)]
     fn error(&self) -> Option<String> {
-        self.channel.loss()
+        self.stream.channel.loss()
     }
 
     #[qjs(get)]
     fn status(&self) -> Option<&'static str> {
-        self.ending.status.get().map(GrpcStatus::name)
+        self.stream.ending.status.get().map(GrpcStatus::name)
     }
 
     #[qjs(get)]
     fn metadata<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-        fields(&ctx, Some(&self.ending.metadata.borrow()))
+        fields(&ctx, Some(&self.stream.ending.metadata.borrow()))
     }
 
     /// How many have been sent so far.
     #[qjs(get)]
     fn sent(&self) -> f64 {
-        self.ending.sent.get() as f64
+        self.stream.ending.sent.get() as f64
     }
 
     /// How many have come so far.
     #[qjs(get)]
     fn received(&self) -> f64 {
-        self.channel.number_next() as f64
+        self.stream.channel.number_next() as f64
     }
 
     #[qjs(get)]
     fn closed<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
-        steps::closed(&ctx, self)
+        steps::closed(&ctx, &self.stream)
     }
 
     fn send<'js>(&self, ctx: Ctx<'js>, message: Value<'js>) -> rquickjs::Result<Promise<'js>> {
-        steps::send(&ctx, self, &message)
+        steps::send(&ctx, &self.stream, &message)
     }
 
     fn end<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
-        steps::end(&ctx, self)
+        steps::end(&ctx, &self.stream)
     }
 
     fn receive<'js>(&self, ctx: Ctx<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        receive::receive(&ctx, &self.channel, options.0.as_ref())
+        receive::receive(&ctx, &self.stream.channel, options.0.as_ref())
     }
 
     /// For `messages`, which is TypeScript.
     fn next<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
-        receive::next(&ctx, &self.channel)
+        receive::next(&ctx, &self.stream.channel)
     }
 
     fn cancel<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
-        closing::close(&ctx, &self.channel, 1000, "")
+        closing::close(&ctx, &self.stream.channel, 1000, "")
     }
 }

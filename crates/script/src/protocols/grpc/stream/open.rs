@@ -8,14 +8,16 @@ use rquickjs::{Class, Ctx, Exception, Value};
 
 use super::follow::{FirstMessage, follow};
 use super::object::GrpcStreamObject;
-use super::running::{CallEnding, RunningCall};
+use super::running::{RunningCall, StreamEnding, StreamHandle};
 use crate::protocols::grpc::build;
 use crate::protocols::grpc::codec::encode;
+use crate::protocols::grpc::lookup::{self, AskedCall};
 use crate::protocols::grpc::methods::{GrpcMethod, GrpcRealm};
 use crate::protocols::grpc::options::GrpcOptions;
 use crate::protocols::grpc::state::GrpcUser;
 use crate::protocols::http::conclude::sample;
 use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, ChannelIdentity, MessageChannel};
+use crate::runtime::group::Group;
 use crate::runtime::object::UserObject;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
@@ -24,14 +26,16 @@ use crate::sinks::MessageDirection;
 use protocol::ws::Payload;
 
 /// `user.grpcStream(method, message, options)`.
-pub(in crate::protocols::grpc) struct OpenStream;
+pub(in crate::protocols::grpc) struct OpenGrpcStream;
 
-impl Verb for OpenStream {
+impl Verb for OpenGrpcStream {
     const NAME: &'static str = "grpcStream";
     const ARGUMENTS: usize = 3;
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
-        open(ctx, user, &arguments.get(0), &arguments.get(1), &arguments.get(2))
+        user.state.check_running(ctx, "open every stream")?;
+        let asked = AskedCall { name: arguments.get(0), message: arguments.get(1), options: arguments.get(2), group: user.group() };
+        lookup::with_method(ctx, &user.state, asked, GrpcOptions::of_stream, open)
     }
 }
 
@@ -54,29 +58,26 @@ struct Begun {
 
 fn open<'js>(
     ctx: &Ctx<'js>,
-    object: &UserObject,
-    method: &Value<'js>,
+    user: &Rc<UserState>,
+    method: Rc<GrpcMethod>,
     message: &Value<'js>,
-    given: &Value<'js>,
+    options: GrpcOptions,
+    group: Option<Rc<Group>>,
 ) -> rquickjs::Result<Value<'js>> {
-    let user = &object.state;
-    user.check_running(ctx, "open every stream")?;
     let realm = user.realm(ctx)?;
     let kept: &GrpcRealm = realm.parts.get();
-    let method = build::method(ctx, kept, method)?;
     if method.is_unary() {
         return Err(Exception::throw_type(ctx, &format!("{} has one message and one response: call it with `user.grpc(…)`", method.name)));
     }
-    let options = GrpcOptions::of_stream(ctx, user, given)?;
     // A method that takes one message gets one; the others may begin with none.
     let first_message = match message.is_undefined() || message.is_null() {
         true if method.streams_requests => None,
         _ => Some(encode(ctx, kept, &method, message)?),
     };
     let client = GrpcUser::of(user);
-    let request = build::request(ctx, user, &client, &method, &options, options.timeout_ns)?;
+    let request = build::request(ctx, user, &client, (&method.path, &method.name), &options, options.timeout_ns)?;
     let name = options.name.clone().unwrap_or_else(|| method.name.clone());
-    let step = MeasuredStep::named(user, object.group(), &name).with_tags(user, &options.tags);
+    let step = MeasuredStep::named(user, group, &name).with_tags(user, &options.tags);
     step.note_place(ctx, user);
     // Where only the client streams, the first message is the end.
     let first = method.streams_responses.then(|| step.beside(user, &format!("{name} first message")));
@@ -122,7 +123,7 @@ async fn begin(
 fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, beginning: Beginning, begun: Begun) -> rquickjs::Result<Value<'js>> {
     let Beginning { method, options, step, first, json } = beginning;
     let Begun { opening: GrpcStreamOpening { mut exchange, opened }, mut flight, first: first_flight } = begun;
-    let ending: Rc<CallEnding> = Rc::default();
+    let ending: Rc<StreamEnding> = Rc::default();
     let identity = ChannelIdentity {
         user: Rc::clone(user),
         name: step.name(user),
@@ -142,7 +143,7 @@ fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, beginning: Beginning, beg
             }
             step.record(user, &sample(&exchange, &[], step.due, failure.outcome), Some(&failure.message));
             let channel = MessageChannel::new(identity, Err(ChannelEnd::broken(failure.outcome, failure.message)));
-            let stream = GrpcStreamObject { channel, call: Weak::new(), ending, method };
+            let stream = GrpcStreamObject { stream: StreamHandle { channel, call: Weak::new(), ending, method } };
             return Class::instance(ctx.clone(), stream).map(Class::into_value);
         }
     };
@@ -165,6 +166,6 @@ fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, beginning: Beginning, beg
     }
     let first = first.zip(first_flight).map(|(step, flight)| FirstMessage { step, flight });
     channel.read_with(follow(Rc::clone(&channel), Rc::clone(&call), receiver, first));
-    let stream = GrpcStreamObject { channel, call: Rc::downgrade(&call), ending, method };
+    let stream = GrpcStreamObject { stream: StreamHandle { channel, call: Rc::downgrade(&call), ending, method } };
     Class::instance(ctx.clone(), stream).map(Class::into_value)
 }

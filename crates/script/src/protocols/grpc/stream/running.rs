@@ -1,7 +1,7 @@
 //! A call that goes on: measured from its start to its status.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use metrics::{FailureSample, Nanos, Outcome, Sample};
 use protocol::Failure;
@@ -11,7 +11,7 @@ use protocol::http::{Exchange, Headers};
 use crate::protocols::grpc::expect::GrpcExpectation;
 use crate::protocols::grpc::methods::GrpcMethod;
 use crate::protocols::http::conclude;
-use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel};
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
@@ -32,17 +32,26 @@ pub(super) struct RunningCall {
     pub(super) sender: tokio::sync::Mutex<GrpcSender>,
     /// When the first message came.
     pub(super) first_at: Cell<Nanos>,
-    pub(super) ending: Rc<CallEnding>,
+    pub(super) ending: Rc<StreamEnding>,
 }
 
 /// What the script can ask of a call, also once it is over.
 #[derive(Default)]
-pub(super) struct CallEnding {
+pub(super) struct StreamEnding {
     pub(super) status: Cell<Option<GrpcStatus>>,
     pub(super) details: RefCell<String>,
     pub(super) metadata: RefCell<Headers>,
     pub(super) trailers: RefCell<Headers>,
     pub(super) sent: Cell<u64>,
+}
+
+/// What the script's object holds of a call.
+pub(super) struct StreamHandle {
+    pub(super) channel: Rc<MessageChannel>,
+    /// Weak: the call ends when the channel lets go of it.
+    pub(super) call: Weak<RunningCall>,
+    pub(super) ending: Rc<StreamEnding>,
+    pub(super) method: Rc<GrpcMethod>,
 }
 
 /// What was received, for the record.

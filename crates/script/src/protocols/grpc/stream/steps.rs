@@ -10,7 +10,7 @@ use protocol::Failure;
 use protocol::ws::Payload;
 use rquickjs::{Ctx, Object, Promise, Value};
 
-use super::object::GrpcStreamObject;
+use super::running::StreamHandle;
 use crate::protocols::grpc::codec::{Encoded, encode};
 use crate::protocols::grpc::methods::GrpcRealm;
 use crate::protocols::http::response::fields;
@@ -19,7 +19,7 @@ use crate::protocols::messages::wait::{ChannelWait, WaitedFor};
 use crate::sinks::MessageDirection;
 
 /// `stream.send(message)`: resolves when the connection has taken it, whatever becomes of the call.
-pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject, message: &Value<'js>) -> rquickjs::Result<Promise<'js>> {
+pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &StreamHandle, message: &Value<'js>) -> rquickjs::Result<Promise<'js>> {
     let user = &stream.channel.identity.user;
     user.check_running(ctx, AWAIT)?;
     let realm = user.realm(ctx)?;
@@ -29,7 +29,7 @@ pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject, message: &Val
     let limit = user.worker.clock.sleep_until(began.saturating_add(user.scenario.timeout_ns));
     let work = async move {
         // The call is over: its own record says why.
-        let Some(call) = call.upgrade() else { return None };
+        let call = call.upgrade()?;
         let sending = async { call.sender.lock().await.send(&bytes).await };
         let mut sending = pin!(sending);
         let sent = poll_fn(|context| match sending.as_mut().poll(context) {
@@ -56,7 +56,7 @@ pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject, message: &Val
 }
 
 /// `stream.end()`: nothing more is sent; it waits for what is being sent.
-pub(super) fn end<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject) -> rquickjs::Result<Promise<'js>> {
+pub(super) fn end<'js>(ctx: &Ctx<'js>, stream: &StreamHandle) -> rquickjs::Result<Promise<'js>> {
     let user = &stream.channel.identity.user;
     user.check_running(ctx, AWAIT)?;
     let call = stream.call.clone();
@@ -69,7 +69,7 @@ pub(super) fn end<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject) -> rquickjs::R
 }
 
 /// `stream.closed`: how the call ended.
-pub(super) fn closed<'js>(ctx: &Ctx<'js>, stream: &GrpcStreamObject) -> rquickjs::Result<Promise<'js>> {
+pub(super) fn closed<'js>(ctx: &Ctx<'js>, stream: &StreamHandle) -> rquickjs::Result<Promise<'js>> {
     let wait = ChannelWait::new(&stream.channel, WaitedFor::End, false, Nanos::MAX);
     let work = async move {
         poll_fn(|context| wait.poll(context)).await;

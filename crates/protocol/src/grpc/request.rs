@@ -1,6 +1,47 @@
-//! The header fields of a call.
+//! A call as a request of HTTP/2.
 
-use super::client::GrpcRequest;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use metrics::span::RequestLabel;
+
+use crate::http::{BodyUse, Origin, Request};
+
+/// Room for the prefix of a message.
+const PREFIX_BYTES: u64 = 5;
+
+/// What is called, and with which metadata.
+#[derive(Debug, Clone)]
+pub struct GrpcRequest {
+    pub origin: Rc<Origin>,
+    /// `/package.Service/Method`.
+    pub path: Rc<str>,
+    pub metadata: Vec<(String, String)>,
+    /// Nanoseconds; the server is told. `None`: a stream lasts as long as it lasts.
+    pub timeout_ns: Option<u64>,
+    /// Messages go out compressed.
+    pub gzip: bool,
+    /// Counted after decompression.
+    pub message_bytes_max: u64,
+    pub label: RequestLabel,
+}
+
+impl GrpcRequest {
+    /// As HTTP/2 sends it.
+    pub(super) fn over_http(&self, body: Bytes, timeout_ns: u64) -> Request {
+        Request {
+            origin: Rc::clone(&self.origin),
+            method: "POST".into(),
+            path: self.path.to_string(),
+            headers: lines(self),
+            body,
+            timeout_ns,
+            body_use: BodyUse::Keep,
+            body_bytes_max: self.message_bytes_max.saturating_add(PREFIX_BYTES),
+            label: self.label,
+        }
+    }
+}
 
 /// A time limit as `grpc-timeout` says it: at most eight digits and a unit (specification, "Timeout"). Rounded up, so that the server does
 /// not give up before we do.
@@ -17,7 +58,7 @@ fn timeout(ns: u64) -> String {
 }
 
 /// The lines of a call's head; those given win.
-pub(super) fn lines(request: &GrpcRequest) -> Vec<(String, String)> {
+fn lines(request: &GrpcRequest) -> Vec<(String, String)> {
     let mut lines = Vec::with_capacity(7 + request.metadata.len());
     let mut add = |name: &str, value: &str| lines.push((name.to_owned(), value.to_owned()));
     // The specification has these three first.

@@ -1,0 +1,35 @@
+//! `loadstone types`: what `.proto` files declare, for the editor.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, UsageError};
+
+#[derive(Debug, Args)]
+pub(crate) struct TypesArgs {
+    /// A `.proto` file, or a folder of them.
+    #[arg(value_name = "PROTO")]
+    path: PathBuf,
+    /// Folder that imports start from; may be repeated.
+    #[arg(long = "import", value_name = "FOLDER")]
+    imports: Vec<PathBuf>,
+    /// File to write. Default: the name of PROTO with `.d.ts`, in this folder.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl TypesArgs {
+    /// Writes the file; one that exists already belongs to the same services, and is replaced.
+    pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        let types = script::grpc_types(&self.path, &self.imports).map_err(|error| UsageError(error.render()))?;
+        let named = || PathBuf::from(self.path.file_stem().unwrap_or(self.path.as_os_str())).with_extension("d.ts");
+        let file = self.out.clone().unwrap_or_else(named);
+        std::fs::write(&file, types).with_context(|| format!("cannot write {}", file.display()))?;
+        writeln!(std::io::stdout(), "  written  {}", file.display())?;
+        Ok(Exit::Passed)
+    }
+}

@@ -1,0 +1,124 @@
+//! Services as the server itself describes them (grpc/grpc, doc/server-reflection.md), in place of `.proto` files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use prost_reflect::prost::Message;
+use prost_reflect::prost_types::FileDescriptorProto;
+use prost_reflect::{DescriptorPool, DynamicMessage, Value};
+use protocol::grpc::{GrpcReceiver, GrpcRequest, GrpcSender, GrpcStatus, ReceivedGrpc};
+
+use super::known;
+use super::state::GrpcUser;
+
+/// The current name, and the one that older servers know.
+const PATHS: [&str; 2] =
+    ["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"];
+/// Most files that one service may need.
+const FILES_MAX: usize = 1_000;
+
+/// Why a server does not say what its service is.
+enum Undescribed {
+    /// It does not know reflection under this name.
+    Unknown,
+    Failed(String),
+}
+
+/// Everything that a service is made of. `request`: where to ask, with which metadata.
+///
+/// # Errors
+/// What went wrong, in words.
+pub(super) async fn describe(user: &GrpcUser, request: GrpcRequest, service: &str, timeout_ns: u64) -> Result<DescriptorPool, String> {
+    for path in PATHS {
+        let request = GrpcRequest { path: path.into(), timeout_ns: Some(timeout_ns), ..request.clone() };
+        match ask(user, &request, service, timeout_ns).await {
+            Ok(pool) => return Ok(pool),
+            Err(Undescribed::Unknown) => {}
+            Err(Undescribed::Failed(problem)) => return Err(format!("asking the server for \"{service}\" by reflection: {problem}")),
+        }
+    }
+    Err("the server does not offer reflection: declare its services with `proto(\"….proto\")`".to_owned())
+}
+
+async fn ask(user: &GrpcUser, request: &GrpcRequest, service: &str, timeout_ns: u64) -> Result<DescriptorPool, Undescribed> {
+    let opening = user.client.stream(request, timeout_ns).await;
+    let (mut sender, mut receiver) = opening.opened.map_err(|failure| Undescribed::Failed(failure.message))?;
+    let mut files: BTreeMap<String, FileDescriptorProto> = BTreeMap::new();
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    let mut question = ("file_containing_symbol", service.to_owned());
+    loop {
+        for file in exchange(&mut sender, &mut receiver, question).await? {
+            wanted.extend(file.dependency.iter().cloned());
+            files.insert(file.name().to_owned(), file);
+        }
+        // What every program knows (timestamps and their likes) servers leave out at times.
+        for known in wanted.iter().filter_map(|name| DescriptorPool::global().get_file_by_name(name)) {
+            files.entry(known.name().to_owned()).or_insert_with(|| known.file_descriptor_proto().clone());
+        }
+        wanted.retain(|name| !files.contains_key(name));
+        if files.len() > FILES_MAX {
+            return Err(Undescribed::Failed(format!("it is made of more than {FILES_MAX} files")));
+        }
+        match wanted.pop_first() {
+            Some(name) => question = ("file_by_filename", name),
+            None => break,
+        }
+    }
+    sender.end();
+    pool_of(&files).or_else(|_| pool_of(&with_all_imports(files)))
+}
+
+fn pool_of(files: &BTreeMap<String, FileDescriptorProto>) -> Result<DescriptorPool, Undescribed> {
+    let mut pool = DescriptorPool::new();
+    let added = pool.add_file_descriptor_protos(files.values().cloned());
+    added.map(|()| pool).map_err(|error| Undescribed::Failed(format!("its description cannot be read: {error}")))
+}
+
+/// Servers that make their files up as they run (grpc-js) leave imports out: every file then imports all others.
+fn with_all_imports(mut files: BTreeMap<String, FileDescriptorProto>) -> BTreeMap<String, FileDescriptorProto> {
+    if !files.values().any(|file| file.package() == "google.protobuf") {
+        files.extend(DescriptorPool::global().files().map(|file| (file.name().to_owned(), file.file_descriptor_proto().clone())));
+    }
+    let names: Vec<String> = files.keys().cloned().collect();
+    for (name, file) in &mut files {
+        let missing: Vec<String> = names.iter().filter(|other| *other != name && !file.dependency.contains(other)).cloned().collect();
+        file.dependency.extend(missing);
+    }
+    files
+}
+
+/// One question and its answer.
+async fn exchange(
+    sender: &mut GrpcSender,
+    receiver: &mut GrpcReceiver,
+    (kind, text): (&str, String),
+) -> Result<Vec<FileDescriptorProto>, Undescribed> {
+    let failed = |problem: String| Undescribed::Failed(problem);
+    let message = |name| known::pool().get_message_by_name(name).ok_or_else(|| failed(format!("{name} is not known")));
+    let mut question = DynamicMessage::new(message("grpc.reflection.v1.ServerReflectionRequest")?);
+    question.set_field_by_name(kind, Value::String(text));
+    // Where it fails, the receiver knows why.
+    let _ = sender.send(&question.encode_to_vec()).await;
+    let answer: Bytes = match receiver.next().await {
+        Ok(ReceivedGrpc::Message { message, .. }) => message,
+        Ok(ReceivedGrpc::End { status, .. }) if status == GrpcStatus::UNIMPLEMENTED => return Err(Undescribed::Unknown),
+        Ok(ReceivedGrpc::End { status, details, .. }) => return Err(failed(format!("status {status} {details}"))),
+        Err(failure) => return Err(failed(failure.message)),
+    };
+    let unreadable = |problem: &dyn std::fmt::Display| failed(format!("its answer cannot be read: {problem}"));
+    let answer =
+        DynamicMessage::decode(message("grpc.reflection.v1.ServerReflectionResponse")?, answer).map_err(|error| unreadable(&error))?;
+    if answer.has_field_by_name("error_response") {
+        let error = answer.get_field_by_name("error_response");
+        let told = error.as_deref().and_then(Value::as_message).and_then(|error| error.get_field_by_name("error_message"));
+        return Err(failed(told.as_deref().and_then(Value::as_str).unwrap_or("it is not known").to_owned()));
+    }
+    let files = answer.get_field_by_name("file_descriptor_response");
+    let files = files.as_deref().and_then(Value::as_message).and_then(|files| files.get_field_by_name("file_descriptor_proto"));
+    let files = files.as_deref().and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_bytes);
+    files.map(|file| FileDescriptorProto::decode(file.clone()).map_err(|error| unreadable(&error))).collect()
+}
+
+/// One question at a time of all users of a realm: the others find what the first has learnt.
+pub(super) type ReflectionTurn = Rc<tokio::sync::Mutex<()>>;
