@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 pub(crate) mod experiment;
 mod export;
+mod import;
 mod init;
 mod inspect;
 mod report;
@@ -51,6 +52,8 @@ commands! {
     Init(init::InitArgs),
     /// Write the types of gRPC services for your editor, from `.proto` files.
     Types(types::TypesArgs),
+    /// Write a test from a recording, an API's description, a collection, curl or a k6 script.
+    Import(import::ImportArgs),
     /// Show the resolved plan and parameters of a test as JSON. No load.
     Inspect(inspect::InspectArgs),
     /// Watch a load test find the planted bottleneck of a built-in shop.

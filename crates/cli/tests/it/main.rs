@@ -17,6 +17,7 @@ mod exchange;
 mod experiment;
 mod flows;
 mod harness;
+mod imports;
 mod labs;
 mod metrics;
 mod network;

@@ -1,0 +1,198 @@
+//! `loadstone import`: a test from what another tool recorded, described or ran.
+
+use std::io::{Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use import::{Choices, Format, ImportedTest, Input, NoteKind};
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, UsageError};
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// What the file is.
+    #[arg(value_name = "FORMAT", value_enum)]
+    format: FormatName,
+    /// The file; `-` reads standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where to write the test; `-` for standard output. Default: the file's name with .load.ts, in this folder.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace a test that is there already.
+    #[arg(long)]
+    force: bool,
+    /// How to say what was left out or changed, on standard error.
+    #[arg(long, value_enum, default_value = "text")]
+    report: ReportFormat,
+    /// Leave think times out (har).
+    #[arg(long)]
+    no_pauses: bool,
+    /// Leave styles, scripts, images and fonts out (har).
+    #[arg(long)]
+    no_assets: bool,
+    /// Keep requests to other hosts than the first (har).
+    #[arg(long)]
+    all_hosts: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormatName {
+    /// A recording of a browser or proxy (HAR 1.1, 1.2).
+    Har,
+    /// OpenAPI 3.0 or 3.1, JSON or YAML.
+    Openapi,
+    /// A Postman collection, v2.0 or v2.1.
+    Postman,
+    /// Command lines of curl.
+    Curl,
+    /// A k6 script.
+    K6,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum ReportFormat {
+    Text,
+    Json,
+}
+
+impl ImportArgs {
+    pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        let text = self.read()?;
+        let output = self.output();
+        let to_stdout = output.as_os_str() == "-";
+        if !to_stdout {
+            self.is_free(&output)?;
+        }
+        let folder = self.file.parent().map(Path::to_path_buf).unwrap_or_default();
+        let read = |path: &str| std::fs::read_to_string(folder.join(path)).ok();
+        let to = if to_stdout { Path::new("") } else { output.parent().unwrap_or(Path::new("")) };
+        let way = way(to, &folder)?;
+        let name = self.file.display().to_string();
+        let input = Input {
+            name: if name == "-" { "standard input" } else { &name },
+            text: &text,
+            folder: &way,
+            read: &read,
+            choices: Choices { pauses: !self.no_pauses, assets: !self.no_assets, all_hosts: self.all_hosts },
+        };
+        let imported = import::import(self.format.into(), &input).map_err(|error| UsageError(error.to_string()))?;
+        let mut written = Vec::new();
+        if to_stdout {
+            write!(std::io::stdout(), "{}", imported.text)?;
+        } else {
+            for (path, _) in &imported.modules {
+                self.is_free(&to.join(path))?;
+            }
+            write_file(&output, &imported.text)?;
+            written.push(output.display().to_string());
+            for (path, text) in &imported.modules {
+                let path = to.join(path);
+                write_file(&path, text)?;
+                written.push(path.display().to_string());
+            }
+        }
+        self.tell(&imported, &written)?;
+        Ok(Exit::Passed)
+    }
+
+    fn is_free(&self, path: &Path) -> anyhow::Result<()> {
+        if path.exists() && !self.force {
+            return Err(UsageError(format!("{} is there already: give --force, or another name with -o", path.display())).into());
+        }
+        Ok(())
+    }
+
+    fn read(&self) -> anyhow::Result<String> {
+        if self.file.as_os_str() == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+            return Ok(text);
+        }
+        std::fs::read_to_string(&self.file).map_err(|error| UsageError(format!("cannot read {}: {error}", self.file.display())).into())
+    }
+
+    fn output(&self) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| {
+            let name = self.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let stem = name.trim_end_matches(".postman_collection.json");
+            let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+            PathBuf::from(format!("{}.load.ts", if stem.is_empty() || stem == "-" { "imported" } else { stem }))
+        })
+    }
+
+    fn tell(&self, imported: &ImportedTest, written: &[String]) -> anyhow::Result<()> {
+        let mut err = std::io::stderr();
+        if self.report == ReportFormat::Json {
+            let report = serde_json::json!({ "written": written, "notes": imported.notes });
+            writeln!(err, "{}", serde_json::to_string_pretty(&report)?)?;
+            return Ok(());
+        }
+        for path in written {
+            writeln!(err, "  written  {path}")?;
+        }
+        for (kind, title) in [(NoteKind::LeftOut, "Left out"), (NoteKind::Changed, "To know")] {
+            let notes: Vec<_> = imported.notes.iter().filter(|note| note.kind == kind).collect();
+            if !notes.is_empty() {
+                writeln!(err, "\n{title}:")?;
+            }
+            for note in notes {
+                let line = note.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+                writeln!(err, "  {line}{}", note.text)?;
+            }
+        }
+        if let Some(test) = written.first() {
+            writeln!(err, "\nNext:\n  loadstone try {test}    # every request and response, once")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Har => Self::Har,
+            FormatName::Openapi => Self::OpenApi,
+            FormatName::Postman => Self::Postman,
+            FormatName::Curl => Self::Curl,
+            FormatName::K6 => Self::K6,
+        }
+    }
+}
+
+fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// From one folder to another, as paths in scripts have it; empty where they are the same.
+fn way(from: &Path, to: &Path) -> anyhow::Result<String> {
+    let whole = |path: &Path| {
+        std::path::absolute(if path.as_os_str().is_empty() { Path::new(".") } else { path }).context("there is no current folder")
+    };
+    let (from, to) = (whole(from)?, whole(to)?);
+    let plain = |path: &Path| {
+        path.components()
+            .filter(|part| *part != Component::CurDir)
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+    };
+    let (from, to) = (plain(&from), plain(&to));
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let mut way = vec!["..".to_owned(); from.len() - common];
+    way.extend(to[common..].iter().cloned());
+    Ok(way.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_leads_from_folder_to_folder() {
+        for (from, to, expected) in [("/a/b", "/a/b", ""), ("/a/b", "/a/b/c", "c"), ("/a/b", "/a/x/y", "../x/y"), ("/", "/a", "a")] {
+            assert_eq!(way(Path::new(from), Path::new(to)).unwrap(), expected, "{from} {to}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! HAR 1.1 and 1.2, as browsers and proxies record them.
+
+use std::collections::{HashMap, HashSet};
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::correlate::{Answered, correlate};
+use crate::error::ImportError;
+use crate::imported::{ImportedTest, Input, Note};
+use crate::json::{list, parse, text};
+use crate::sent::{hide, keeps, name_of, origin, relative, set_body, set_header};
+use crate::steps::{Action, Body, Journey, PlannedRequest, Step};
+use crate::write::write;
+
+/// A pause of so many seconds begins another step.
+const THINK_S: f64 = 1.0;
+
+/// One entry that is kept.
+struct Recorded {
+    exchange: Answered,
+    page: String,
+    begin: f64,
+    end: f64,
+    is_asset: bool,
+    url: String,
+}
+
+pub(crate) fn import(input: &Input<'_>) -> Result<ImportedTest, ImportError> {
+    let har = parse(input.name, input.text, "a HAR file, as the network panel of a browser saves it")?;
+    let error = |message: &str, help: &str| Err(ImportError::new(input.name, None, message, help));
+    let Some(log) = har.get("log") else {
+        return error("this is no HAR: it has no `log`", "give a HAR file, as the network panel of a browser saves it");
+    };
+    let version = text(log, "version");
+    if !matches!(version, "1.1" | "1.2" | "") {
+        return Err(ImportError::new(input.name, None, format!("HAR {version} is not known"), "export it as HAR 1.2"));
+    }
+    let mut notes = Vec::new();
+    let first = list(log, "entries").iter().find_map(|entry| origin(text(&entry["request"], "url")));
+    let Some(base) = first else {
+        return error("the recording holds no request", "record again, with the network panel open from the start");
+    };
+    let mut entries = entries(log, &base, input, &mut notes);
+    if entries.is_empty() {
+        return error("nothing of the recording is left", "keep more of it: --all-hosts, or no --no-assets");
+    }
+    let mut exchanges: Vec<Answered> = entries
+        .iter_mut()
+        .map(|entry| std::mem::replace(&mut entry.exchange, Answered { request: PlannedRequest::default(), answer: None }))
+        .collect();
+    notes.extend(correlate(&mut exchanges).into_iter().map(Note::changed));
+    for (entry, exchange) in entries.iter_mut().zip(exchanges) {
+        entry.exchange = exchange;
+    }
+    let title = list(log, "pages").first().map(|page| text(page, "title")).filter(|title| !title.is_empty() && !title.contains("://"));
+    let mut journey = Journey {
+        format: "har",
+        file: input.name.rsplit('/').next().unwrap_or(input.name).to_owned(),
+        title: title.unwrap_or("Recorded").to_owned(),
+        base: Some(base),
+        ..Journey::default()
+    };
+    earlier_cookies(log, &mut journey);
+    journey.steps = steps(log, entries, input.choices.pauses);
+    hide(&mut journey);
+    for parameter in &journey.parameters {
+        notes.push(Note::changed(format!("a credential became the secret parameter `{}`", parameter.name)));
+    }
+    Ok(ImportedTest { text: write(&journey), modules: Vec::new(), notes })
+}
+
+fn entries(log: &Value, base: &str, input: &Input<'_>, notes: &mut Vec<Note>) -> Vec<Recorded> {
+    let mut left: HashMap<&'static str, usize> = HashMap::new();
+    let mut kept = Vec::new();
+    let mut redirected: HashSet<String> = HashSet::new();
+    for entry in list(log, "entries") {
+        let (request, response) = (&entry["request"], &entry["response"]);
+        let (url, method) = (text(request, "url"), text(request, "method"));
+        let status = response.get("status").and_then(Value::as_u64).unwrap_or(0);
+        let kind = text(&response["content"], "mimeType");
+        let is_asset = is_asset(text(entry, "_resourceType"), kind, url);
+        let reason = if !url.starts_with("http") {
+            Some("requests that are no HTTP (data, WebSocket)")
+        } else if status == 0 {
+            Some("requests that got no answer")
+        } else if redirected.remove(url) {
+            Some("targets of redirects, which are followed by themselves")
+        } else if method == "OPTIONS" {
+            Some("preflights of the browser")
+        } else if is_asset && !input.choices.assets {
+            Some("static resources")
+        } else if origin(url).as_deref() != Some(base) && !input.choices.all_hosts {
+            Some("requests to other hosts: keep them with --all-hosts")
+        } else {
+            None
+        };
+        if (300..400).contains(&status)
+            && let Ok(target) = url::Url::parse(url).and_then(|from| from.join(text(response, "redirectURL")))
+            && !text(response, "redirectURL").is_empty()
+        {
+            redirected.insert(target.to_string());
+        }
+        if let Some(reason) = reason {
+            *left.entry(reason).or_default() += 1;
+            continue;
+        }
+        let begin = Timestamp::from_str(text(entry, "startedDateTime")).map_or(0.0, |at| at.as_millisecond() as f64 / 1000.0);
+        let length = entry.get("time").and_then(Value::as_f64).unwrap_or(0.0).max(0.0) / 1000.0;
+        let answer =
+            Some(text(&response["content"], "text")).filter(|body| !body.is_empty() && text(&response["content"], "encoding") != "base64");
+        kept.push(Recorded {
+            exchange: Answered { request: request_of(request, status, base), answer: answer.filter(|_| !is_asset).map(str::to_owned) },
+            page: text(entry, "pageref").to_owned(),
+            begin,
+            end: begin + length,
+            is_asset,
+            url: relative(url, Some(base)),
+        });
+    }
+    let mut left: Vec<_> = left.into_iter().collect();
+    left.sort_unstable();
+    notes.extend(left.into_iter().map(|(reason, count)| Note::left_out(format!("{count} {reason}"))));
+    kept
+}
+
+fn is_asset(resource: &str, kind: &str, url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    let by_name = [".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".woff", ".woff2", ".ttf", ".map"];
+    matches!(resource, "stylesheet" | "script" | "image" | "font" | "media" | "manifest")
+        || resource.is_empty()
+            && (kind.starts_with("image/")
+                || kind.starts_with("font/")
+                || kind.contains("css")
+                || kind.contains("javascript")
+                || by_name.iter().any(|end| path.ends_with(end)))
+}
+
+fn request_of(request: &Value, status: u64, base: &str) -> PlannedRequest {
+    let url = text(request, "url");
+    let mut made = PlannedRequest {
+        name: name_of(text(request, "method"), url),
+        method: text(request, "method").to_owned(),
+        url: relative(url, Some(base)),
+        ..PlannedRequest::default()
+    };
+    for header in list(request, "headers") {
+        let (name, content) = (text(header, "name"), text(header, "value"));
+        if keeps(name, content) {
+            set_header(&mut made, name, content);
+        }
+    }
+    if let Some(data) = request.get("postData") {
+        let fields = list(data, "params");
+        if text(data, "text").is_empty() && !fields.is_empty() {
+            let is_file = |field: &Value| !text(field, "fileName").is_empty();
+            made.headers.retain(|(name, _)| name != "content-type");
+            made.body = if text(data, "mimeType").starts_with("multipart/") {
+                let field = |field: &Value| {
+                    (text(field, "name").to_owned(), text(field, if is_file(field) { "fileName" } else { "value" }).to_owned(), false)
+                };
+                Body::Multipart(fields.iter().map(field).collect())
+            } else {
+                Body::Form(fields.iter().map(|field| (text(field, "name").to_owned(), text(field, "value").to_owned())).collect())
+            };
+        } else {
+            set_body(&mut made, text(data, "text"));
+        }
+    } else {
+        made.headers.retain(|(name, _)| name != "content-type");
+    }
+    made.status = (status >= 400).then_some(status as u16);
+    made
+}
+
+/// Cookies that were there before the recording began: nothing in it set them.
+fn earlier_cookies(log: &Value, journey: &mut Journey) {
+    let mut set: HashSet<String> = HashSet::new();
+    let mut found: Vec<String> = Vec::new();
+    for entry in list(log, "entries") {
+        for cookie in list(&entry["request"], "cookies") {
+            let name = text(cookie, "name").to_owned();
+            if !set.contains(&name) && !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        set.extend(list(&entry["response"], "cookies").iter().map(|cookie| text(cookie, "name").to_owned()));
+    }
+    for name in found {
+        let parameter = journey.parameter(&format!("{name} cookie"), "", true, "was there before the recording began: give it, or log in");
+        journey.cookies.push((name, parameter));
+    }
+}
+
+/// A function for each page, and for each stretch behind a pause.
+fn steps(log: &Value, entries: Vec<Recorded>, pauses: bool) -> Vec<Step> {
+    let titles: HashMap<&str, &str> = list(log, "pages").iter().map(|page| (text(page, "id"), text(page, "title"))).collect();
+    let mut steps: Vec<Step> = Vec::new();
+    let (mut page, mut end) = (String::new(), 0.0_f64);
+    for entry in entries {
+        let pause = if end > 0.0 && entry.begin > end { entry.begin - end } else { 0.0 };
+        let title = titles.get(entry.page.as_str()).copied().filter(|title| !title.is_empty() && !title.contains("://"));
+        if steps.is_empty() || entry.page != page || pause >= THINK_S && !entry.is_asset {
+            if let Some(last) = steps.last_mut().filter(|_| pauses) {
+                last.pause = (pause * 10.0).round() / 10.0;
+            }
+            let name = if entry.page == page { None } else { title };
+            let name = name.map_or_else(|| entry.exchange.request.name.clone(), |title| format!("Open {title}"));
+            steps.push(Step { name, is_group: true, actions: Vec::new(), pause: 0.0 });
+        }
+        page.clone_from(&entry.page);
+        end = end.max(entry.end);
+        let Some(step) = steps.last_mut() else { continue };
+        match (entry.is_asset, step.actions.last_mut()) {
+            (true, Some(Action::Assets(urls))) => urls.push(entry.url),
+            (true, _) => step.actions.push(Action::Assets(vec![entry.url])),
+            (false, _) => step.actions.push(Action::Request(Box::new(entry.exchange.request))),
+        }
+    }
+    steps
+}

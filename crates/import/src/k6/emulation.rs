@@ -1,0 +1,138 @@
+//! Small functions that a translated script may need, written below it.
+
+/// The events of k6's sockets, for both of its interfaces.
+const SOCKET: &str = r#"/** A socket of events, as k6 has them. The iteration goes on until it is closed. */
+class K6Socket {
+  readyState = 0;
+  binaryType = "";
+  status = 0;
+  error: string | undefined;
+  private socket: any;
+  private handlers: Record<string, any[]> = {};
+  readonly done: Promise<void>;
+  constructor(user: User, url: string, params?: any, begin?: (socket: any) => any, private asEvents = true) {
+    this.done = this.run(user, url, params, begin);
+    (user.state.sockets ??= []).push(this.done);
+  }
+  private async run(user: User, url: string, params: any, begin: any) {
+    await begin?.(this);
+    this.socket = await user.ws(url, { headers: params?.headers ?? {} });
+    this.error = this.socket.error;
+    this.status = this.socket.open ? 101 : 0;
+    this.readyState = this.socket.open ? 1 : 3;
+    await this.tell(this.socket.open ? "open" : "error", { error: this.error });
+    for await (const message of this.socket.messages()) await this.tell("message", this.asEvents ? { data: message.text } : message.text);
+    this.readyState = 3;
+    await this.tell("close", {});
+  }
+  private async tell(name: string, event: any) {
+    for (const handler of [...(this.handlers[name] ?? []), (this as any)[`on${name}`]]) await handler?.(event);
+  }
+  on(name: string, handler: any) { (this.handlers[name] ??= []).push(handler); }
+  addEventListener(name: string, handler: any) { this.on(name, handler); }
+  send(message: any) {
+    return this.socket?.send(message instanceof ArrayBuffer ? new Uint8Array(message) : typeof message === "object" ? message : String(message));
+  }
+  close(code = 1000) { return this.socket?.close(code); }
+  async ping() { if (await this.socket?.ping()) await this.tell("pong", {}); }
+  setTimeout(run: () => any, milliseconds: number) { return setTimeout(run, milliseconds); }
+  setInterval(run: () => any, milliseconds: number) {
+    const timer = setInterval(() => (this.readyState === 3 ? clearInterval(timer) : run()), milliseconds);
+    return timer;
+  }
+}
+"#;
+
+/// Name and source; those that are used are added, in this order.
+pub(super) const HELPERS: [(&str, &str); 9] = [
+    (
+        "k6Check",
+        r#"/** Makes each of these checks of a subject; whether all of them held. */
+function k6Check(user: User, subject: any, checks: Record<string, any>, options?: { tags?: Record<string, string> }): boolean {
+  const held = Object.entries(checks).map(([name, holds]) => {
+    return user.check(name, Boolean(typeof holds === "function" ? holds(subject) : holds), options);
+  });
+  return held.every((one) => one);
+}
+"#,
+    ),
+    (
+        "k6Payload",
+        r#"/** A body that is a text is sent as it is, an object as a form. */
+function k6Payload(body: any): any {
+  if (body === null || body === undefined) return {};
+  return typeof body === "string" || body instanceof Uint8Array ? { body } : { form: body };
+}
+"#,
+    ),
+    (
+        "k6Batch",
+        r#"/** Sends the requests of a list or an object at the same time. */
+async function k6Batch(user: User, requests: any): Promise<any> {
+  const send = (request: any) => {
+    if (typeof request === "string") return user.get(request);
+    const [method, url, body, params] = Array.isArray(request) ? request : [request.method ?? "GET", request.url, request.body, request.params];
+    return user.request(method, url, { ...k6Payload(body), ...params });
+  };
+  const responses = await Promise.all(Object.values(requests).map(send));
+  return Array.isArray(requests) ? responses : Object.fromEntries(Object.keys(requests).map((name, index) => [name, responses[index]]));
+}
+"#,
+    ),
+    (
+        "k6Cookies",
+        r#"/** The cookies of one request, beside those that the user keeps. */
+function k6Cookies(cookies: Record<string, any>): string {
+  return Object.entries(cookies).map(([name, cookie]) => `${name}=${typeof cookie === "object" ? cookie.value : cookie}`).join("; ");
+}
+"#,
+    ),
+    (
+        "k6InTurn",
+        r#"/** Takes steps for each item of a list, one item after another. */
+async function k6InTurn<T, R>(list: readonly T[], steps: (item: T, index: number) => Promise<R> | R): Promise<R[]> {
+  const results: R[] = [];
+  for (const [index, item] of list.entries()) results.push(await steps(item, index));
+  return results;
+}
+"#,
+    ),
+    (
+        "k6FindBetween",
+        r#"/** The text between two others; "" where they are not there. */
+function k6FindBetween(text: string, left: string, right: string): string {
+  const from = text.indexOf(left);
+  if (from < 0) return "";
+  const to = text.indexOf(right, from + left.length);
+  return to < 0 ? "" : text.slice(from + left.length, to);
+}
+"#,
+    ),
+    ("K6Socket", SOCKET),
+    (
+        "k6Connect",
+        r#"/** k6's `ws.connect`: ends when the socket is closed. */
+async function k6Connect(user: User, url: string, params: any, begin?: any): Promise<any> {
+  const socket = typeof params === "function" ? new K6Socket(user, url, undefined, params, false) : new K6Socket(user, url, params, begin, false);
+  await socket.done;
+  return socket;
+}
+"#,
+    ),
+    (
+        "k6Hasher",
+        r#"/** A hash that is given its text bit by bit. */
+function k6Hasher(name: any, key?: any) {
+  let text = "";
+  const encodings: Record<string, any> = { base64rawurl: "base64url", binary: "bytes" };
+  return {
+    update: (more: string) => void (text += more),
+    digest: (encoding: string): any => {
+      const as = encodings[encoding] ?? encoding;
+      return key === undefined ? hash(name, text, as) : hmac(name, key, text, as);
+    },
+  };
+}
+"#,
+    ),
+];

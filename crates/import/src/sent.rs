@@ -1,0 +1,212 @@
+//! What requests carry, as every source of steps tells it: which headers are worth keeping, how a body is read, what must not be written down.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::steps::{Action, Body, Journey, PlannedRequest, Step, value};
+
+/// Headers that a client adds by itself, or that only a browser sends.
+const BY_ITSELF: [&str; 21] = [
+    "host",
+    "connection",
+    "content-length",
+    "cookie",
+    "user-agent",
+    "origin",
+    "referer",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "pragma",
+    "dnt",
+    "te",
+    "priority",
+    "upgrade-insecure-requests",
+    "if-none-match",
+    "if-modified-since",
+    "transfer-encoding",
+    "expect",
+    "keep-alive",
+    "x-client-data",
+];
+
+/// Whether a header belongs into the test.
+pub(crate) fn keeps(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let any = name == "accept" && (value.starts_with("*/*") || value.starts_with("text/html") || value.starts_with("image/"));
+    !(any || name.starts_with(':') || name.starts_with("sec-") || name.starts_with("proxy-") || BY_ITSELF.contains(&name.as_str()))
+}
+
+/// Sets a header; credentials and the type of a body have options of their own.
+pub(crate) fn set_header(request: &mut PlannedRequest, name: &str, value: &str) {
+    if name.eq_ignore_ascii_case("authorization") {
+        if let Some(token) = value.strip_prefix("Bearer ") {
+            request.auth = Some((token.to_owned(), None));
+            return;
+        }
+        if let Some((user, password)) = value.strip_prefix("Basic ").and_then(basic) {
+            request.auth = Some((user, Some(password)));
+            return;
+        }
+    }
+    request.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+}
+
+fn basic(encoded: &str) -> Option<(String, String)> {
+    use base64::Engine as _;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded.trim()).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    text.split_once(':').map(|(user, password)| (user.to_owned(), password.to_owned()))
+}
+
+/// A body by its type. What becomes of it makes the header `content-type` needless.
+pub(crate) fn set_body(request: &mut PlannedRequest, text: &str) {
+    let kind =
+        request.headers.iter().find(|(name, _)| name == "content-type").map(|(_, value)| value.to_ascii_lowercase()).unwrap_or_default();
+    request.body = if text.is_empty() {
+        Body::None
+    } else if kind.contains("x-www-form-urlencoded") {
+        Body::Form(url::form_urlencoded::parse(text.as_bytes()).into_owned().collect())
+    } else if let Some(json) = (kind.is_empty() || kind.contains("json")).then(|| serde_json::from_str::<Value>(text).ok()).flatten() {
+        Body::Json(json)
+    } else {
+        Body::Text(text.to_owned())
+    };
+    let plain = matches!(request.body, Body::Form(_))
+        || matches!(request.body, Body::Json(_)) && (kind.is_empty() || kind.starts_with("application/json"));
+    if plain {
+        request.headers.retain(|(name, _)| name != "content-type");
+    }
+}
+
+/// Scheme, host and port.
+pub(crate) fn origin(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    url.host_str()?;
+    Some(url.origin().ascii_serialization()).filter(|origin| origin != "null")
+}
+
+/// The URL from the base on, where it begins with it.
+pub(crate) fn relative(url: &str, base: Option<&str>) -> String {
+    match base.and_then(|base| url.strip_prefix(base)) {
+        Some("") => "/".to_owned(),
+        Some(rest) if rest.starts_with('?') => format!("/{rest}"),
+        Some(rest) if rest.starts_with('/') => rest.split('#').next().unwrap_or(rest).to_owned(),
+        _ => url.split('#').next().unwrap_or(url).to_owned(),
+    }
+}
+
+/// `GET /api/orders/17/lines` is "Get orders lines".
+pub(crate) fn name_of(method: &str, url: &str) -> String {
+    let path = Url::parse(url).map_or_else(|_| url.split('?').next().unwrap_or("").to_owned(), |url| url.path().to_owned());
+    let mut words: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && !is_identifier(part)).collect();
+    let is_version = |word: &str| word.len() < 4 && word.starts_with('v') && word[1..].parse::<u32>().is_ok();
+    words.retain(|word| !matches!(*word, "api" | "rest") && !is_version(word));
+    let last = words.len().saturating_sub(2);
+    let mut letters = method.chars();
+    let verb = letters.next().map_or(String::new(), |c| c.to_uppercase().to_string() + &letters.as_str().to_lowercase());
+    if words.is_empty() {
+        return format!("{verb} start page");
+    }
+    let words: Vec<String> = words[last..].iter().map(|word| word.replace(['-', '_', '.'], " ")).collect();
+    format!("{verb} {}", words.join(" "))
+}
+
+/// Whether a part of a path stands for one thing among many.
+fn is_identifier(part: &str) -> bool {
+    let digits = part.chars().filter(char::is_ascii_digit).count();
+    part.chars().any(|c| c == '\u{E000}' || c == '%')
+        || digits == part.len()
+        || digits * 3 >= part.len() && part.len() >= 6
+        || part.len() > 24
+}
+
+/// Puts parameters in place of credentials that are written out, so that none stands in the test.
+pub(crate) fn hide(journey: &mut Journey) {
+    let mut hidden = Hidden(HashMap::new());
+    let mut steps = std::mem::take(&mut journey.steps);
+    for step in &mut steps {
+        hidden.step(journey, step);
+    }
+    journey.steps = steps;
+}
+
+/// Parameters by the values that they stand for.
+struct Hidden(HashMap<String, String>);
+
+impl Hidden {
+    fn step(&mut self, journey: &mut Journey, step: &mut Step) {
+        for action in &mut step.actions {
+            let Action::Request(request) = action else { continue };
+            for (name, text) in &mut request.headers {
+                if secrets::is_credential(name) {
+                    self.text(journey, name, text);
+                }
+            }
+            match &mut request.auth {
+                Some((_, Some(password))) => self.text(journey, "password", password),
+                Some((token, None)) => self.text(journey, "token", token),
+                None => {}
+            }
+            self.query(journey, &mut request.url);
+            match &mut request.body {
+                Body::Json(json) => self.json(journey, json),
+                Body::Form(fields) => fields
+                    .iter_mut()
+                    .filter(|(name, _)| secrets::is_credential(name))
+                    .for_each(|(name, text)| self.text(journey, name, text)),
+                Body::Multipart(fields) => {
+                    fields
+                        .iter_mut()
+                        .filter(|(name, _, file)| !file && secrets::is_credential(name))
+                        .for_each(|(name, text, _)| self.text(journey, name, text));
+                }
+                Body::None | Body::Text(_) => {}
+            }
+        }
+    }
+
+    fn text(&mut self, journey: &mut Journey, name: &str, text: &mut String) {
+        if text.is_empty() || text.contains('\u{E000}') {
+            return;
+        }
+        let known = self.0.get(text).cloned().unwrap_or_else(|| {
+            let taken = self.0.values().filter(|known| known.starts_with(&crate::text::camel_case(name))).count();
+            let wanted = if taken == 0 { name.to_owned() } else { format!("{name}{}", taken + 1) };
+            journey.parameter(&wanted, "", true, "not written down: give it with -p or in the environment")
+        });
+        self.0.insert(text.clone(), known.clone());
+        *text = value(&known);
+    }
+
+    fn query(&mut self, journey: &mut Journey, url: &mut String) {
+        let Some((path, query)) = url.split_once('?') else { return };
+        let pair = |pair: &str| match pair.split_once('=') {
+            Some((name, text)) if secrets::is_credential(name) => {
+                let mut text = text.to_owned();
+                self.text(journey, name, &mut text);
+                format!("{name}={text}")
+            }
+            _ => pair.to_owned(),
+        };
+        let query: Vec<String> = query.split('&').map(pair).collect();
+        *url = format!("{path}?{}", query.join("&"));
+    }
+
+    fn json(&mut self, journey: &mut Journey, json: &mut Value) {
+        match json {
+            Value::Object(entries) => {
+                for (name, inner) in entries {
+                    match inner {
+                        Value::String(text) if secrets::is_credential(name) => self.text(journey, name, text),
+                        inner => self.json(journey, inner),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.json(journey, item)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A journey as TypeScript. The one place that lays out a test.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::Value;
+
+use crate::steps::{Action, Body, Journey, PlannedRequest, Step, pieces};
+use crate::text::{camel_case, fresh, in_template, key, quoted, seconds};
+
+/// A test that does one iteration: how much of it, its author will say.
+pub(crate) fn write(journey: &Journey) -> String {
+    let mut uses = BTreeSet::from(["iterations", "scenario", "test"]);
+    let mut taken: HashSet<String> = journey.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+    taken.extend(["base", "user", "response", "journey", "iterations", "scenario", "test", "param", "file"].map(str::to_owned));
+    let names: Vec<String> = journey.steps.iter().map(|step| fresh(&mut taken, &camel_case(&step.name))).collect();
+    let mut steps = String::new();
+    for (step, name) in journey.steps.iter().zip(&names) {
+        steps.push_str(&function(step, name, &mut uses));
+    }
+    let mut text = String::new();
+    if let Some(base) = &journey.base {
+        uses.insert("param");
+        text.push_str(&format!("const base = param.url(\"base\", {{ default: {}, help: \"where the system is\" }});\n", quoted(base)));
+    }
+    for parameter in &journey.parameters {
+        uses.insert("param");
+        let secret = if parameter.secret { ", secret: true" } else { "" };
+        let help = if parameter.help.is_empty() { String::new() } else { format!(", help: {}", quoted(&parameter.help)) };
+        let (name, default) = (&parameter.name, quoted(&parameter.default));
+        text.push_str(&format!("const {name} = param.string({}, {{ default: {default}{secret}{help} }});\n", quoted(name)));
+    }
+    text.push_str(&steps);
+    text.push_str(&scenario(journey, &names));
+    let target = if journey.base.is_some() { "  target: base,\n" } else { "" };
+    text.push_str(&format!(
+        "\nexport default test({{\n{target}  load: journey.run(iterations(1)), // Say here how much load there is to be.\n}});\n"
+    ));
+    if steps.contains("user: User") {
+        uses.insert("User");
+    }
+    let names: Vec<String> = uses.iter().map(|name| if *name == "User" { "type User".to_owned() } else { (*name).to_owned() }).collect();
+    format!(
+        "// Imported from {}: loadstone import {}.\nimport {{ {} }} from \"loadstone\";\n\n{}",
+        journey.file,
+        journey.format,
+        names.join(", "),
+        text.trim_start()
+    )
+}
+
+fn scenario(journey: &Journey, names: &[String]) -> String {
+    let mut lines = String::new();
+    for (name, value) in &journey.cookies {
+        lines.push_str(&format!("  user.cookies.set({}, {value});\n", quoted(name)));
+    }
+    for (step, name) in journey.steps.iter().zip(names) {
+        lines.push_str(&format!("  await {name}(user);\n"));
+        if step.pause > 0.0 {
+            lines.push_str(&format!("  await user.pause({});\n", quoted(&seconds(step.pause))));
+        }
+    }
+    format!("\nconst journey = scenario({}, async (user) => {{\n{lines}}});\n", quoted(&journey.title))
+}
+
+fn function(step: &Step, name: &str, uses: &mut BTreeSet<&'static str>) -> String {
+    let indent = if step.is_group { "    " } else { "  " };
+    let mut lines = String::new();
+    for action in &step.actions {
+        match action {
+            Action::Comment(text) => {
+                for line in text.lines() {
+                    lines.push_str(&format!("{indent}// {line}\n"));
+                }
+            }
+            Action::Assets(urls) => {
+                let urls: String = urls.iter().map(|url| format!("{indent}    {},\n", text(url))).collect();
+                lines.push_str(&format!(
+                    "{indent}await user.group(\"Static resources\", (user) =>\n{indent}  \
+                     Promise.all([\n{urls}{indent}  ].map((url) => user.get(url))),\n{indent});\n"
+                ));
+            }
+            Action::Request(request) => lines.push_str(&self::request(request, indent, uses)),
+        }
+    }
+    let body =
+        if step.is_group { format!("  await user.group({}, async (user) => {{\n{lines}  }});\n", quoted(&step.name)) } else { lines };
+    format!("\nasync function {name}(user: User) {{\n{body}}}\n")
+}
+
+fn request(request: &PlannedRequest, indent: &str, uses: &mut BTreeSet<&'static str>) -> String {
+    let method = request.method.to_ascii_lowercase();
+    let known = matches!(method.as_str(), "get" | "head" | "options" | "post" | "put" | "patch" | "delete");
+    let called = if known { format!("user.{method}(") } else { format!("user.request({}, ", quoted(&request.method)) };
+    let options = options(request, uses);
+    let read = !request.extracted.is_empty() || !request.checks.is_empty();
+    let mut lines = String::new();
+    let (open, indent) = if read { (format!("{indent}{{\n"), format!("{indent}  ")) } else { (String::new(), indent.to_owned()) };
+    lines.push_str(&open);
+    let assigned = if read { "const response = " } else { "" };
+    let one = format!("{indent}{assigned}await {called}{}, {{ {} }});", text(&request.url), options.join(", "));
+    if one.chars().count() <= 140 && !one.contains('\n') {
+        lines.push_str(&one);
+        lines.push('\n');
+    } else {
+        lines.push_str(&format!("{indent}{assigned}await {called}{}, {{\n", text(&request.url)));
+        for option in options {
+            lines.push_str(&format!("{indent}  {},\n", option.replace('\n', &format!("\n{indent}  "))));
+        }
+        lines.push_str(&format!("{indent}}});\n"));
+    }
+    for (name, read) in &request.extracted {
+        lines.push_str(&format!("{indent}user.state.{name} = response{read};\n"));
+    }
+    for (name, holds) in &request.checks {
+        lines.push_str(&format!("{indent}user.check({}, {holds});\n", quoted(name)));
+    }
+    if read {
+        lines.push_str(&format!("{}}}\n", &indent[2..]));
+    }
+    lines
+}
+
+fn options(request: &PlannedRequest, uses: &mut BTreeSet<&'static str>) -> Vec<String> {
+    let mut options = vec![format!("name: {}", quoted(&request.name))];
+    let entries = |pairs: &[(String, String)]| {
+        pairs.iter().map(|(name, value)| format!("{}: {}", key(name), text(value))).collect::<Vec<_>>().join(", ")
+    };
+    if !request.headers.is_empty() {
+        options.push(format!("headers: {{ {} }}", entries(&request.headers)));
+    }
+    match &request.auth {
+        Some((user, Some(password))) => options.push(format!("auth: {{ username: {}, password: {} }}", text(user), text(password))),
+        Some((token, None)) => options.push(format!("auth: {{ bearer: {} }}", text(token))),
+        None => {}
+    }
+    match &request.body {
+        Body::None => {}
+        Body::Json(value) => options.push(format!("json: {}", json(value))),
+        Body::Form(fields) => options.push(format!("form: {{ {} }}", repeated(fields))),
+        Body::Multipart(fields) => {
+            let fields = fields.iter().map(|(name, value, is_file)| {
+                if *is_file {
+                    uses.insert("file");
+                    format!("{}: file({})", key(name), quoted(value))
+                } else {
+                    format!("{}: {}", key(name), text(value))
+                }
+            });
+            options.push(format!("multipart: {{ {} }}", fields.collect::<Vec<_>>().join(", ")));
+        }
+        Body::Text(body) => options.push(format!("body: {}", text(body))),
+    }
+    if let Some(status) = request.status {
+        options.push(format!("expect: {{ status: {status} }}"));
+    }
+    options
+}
+
+/// Fields of a form; those of one name are a list.
+fn repeated(fields: &[(String, String)]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in fields {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let entry = |name: &&str| {
+        let values: Vec<String> = fields.iter().filter(|(known, _)| known == *name).map(|(_, value)| text(value)).collect();
+        match &values[..] {
+            [one] => format!("{}: {one}", key(name)),
+            many => format!("{}: [{}]", key(name), many.join(", ")),
+        }
+    };
+    names.iter().map(entry).collect::<Vec<_>>().join(", ")
+}
+
+/// A text with the values in it.
+fn text(source: &str) -> String {
+    match &pieces(source)[..] {
+        [] => "\"\"".to_owned(),
+        [(literal, false)] => quoted(literal),
+        [(expression, true)] => expression.clone(),
+        many => {
+            let inner = many.iter().map(|(piece, is_value)| if *is_value { format!("${{{piece}}}") } else { in_template(piece) });
+            format!("`{}`", inner.collect::<String>())
+        }
+    }
+}
+
+/// JSON with the values in it; on several lines where it is long.
+fn json(value: &Value) -> String {
+    let short = inline(value);
+    if short.chars().count() <= 80 { short } else { spread(value, "") }
+}
+
+fn inline(value: &Value) -> String {
+    match value {
+        Value::String(string) => text(string),
+        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::Object(entries) if entries.is_empty() => "{}".to_owned(),
+        Value::Object(entries) => {
+            format!(
+                "{{ {} }}",
+                entries.iter().map(|(name, value)| format!("{}: {}", key(name), inline(value))).collect::<Vec<_>>().join(", ")
+            )
+        }
+        plain => plain.to_string(),
+    }
+}
+
+fn spread(value: &Value, indent: &str) -> String {
+    let deeper = format!("{indent}  ");
+    let nested = |value: &Value| {
+        let short = inline(value);
+        if short.chars().count() <= 80 { short } else { spread(value, &deeper) }
+    };
+    match value {
+        Value::Array(items) => {
+            format!("[\n{}{indent}]", items.iter().map(|item| format!("{deeper}{},\n", nested(item))).collect::<String>())
+        }
+        Value::Object(entries) => {
+            let lines = entries.iter().map(|(name, value)| format!("{deeper}{}: {},\n", key(name), nested(value)));
+            format!("{{\n{}{indent}}}", lines.collect::<String>())
+        }
+        plain => inline(plain),
+    }
+}
