@@ -16,6 +16,8 @@ pub(super) struct Variable {
     /// Of the constant that holds it, where it is not declared where it is used.
     constant: Option<String>,
     default: Default,
+    /// Whether several files may read it: a parameter is declared once.
+    is_shared: bool,
 }
 
 enum Default {
@@ -30,7 +32,8 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    pub(super) fn of(tree: &Tree<'_>) -> Self {
+    /// `shared` says which variables are declared in a file of their own.
+    pub(super) fn of(tree: &Tree<'_>, shared: &dyn Fn(&str) -> bool) -> Self {
         let mut uses: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
         for id in tree.all() {
             if let Some((object, name)) = tree.member(id)
@@ -46,9 +49,10 @@ impl Environment {
             let default =
                 places.iter().find_map(|&place| fallback(tree, place)).map_or(Default::Text(String::new()), |(_, default)| default);
             let parameter = fresh(&mut parameters, &camel_case(&name));
-            let in_place = places.len() == 1 && tree.around(places[0]).is_none();
+            let is_shared = shared(&name);
+            let in_place = !is_shared && places.len() == 1 && tree.around(places[0]).is_none();
             let constant = (!in_place).then(|| fresh(&mut taken, &parameter));
-            variables.insert(name, Variable { parameter, constant, default });
+            variables.insert(name, Variable { parameter, constant, default, is_shared });
         }
         Self { variables }
     }
@@ -59,11 +63,31 @@ impl Environment {
 
     /// Declarations of the parameters that stand at the top of the file.
     pub(super) fn declarations(&self, param: &str) -> Vec<String> {
-        let declared = self.variables.iter().filter_map(|(name, variable)| {
+        let declared = self.variables.iter().filter(|(_, variable)| !variable.is_shared).filter_map(|(name, variable)| {
             let constant = variable.constant.as_ref()?;
             Some(format!("const {constant} = {};", variable.declaration(name, param)))
         });
         declared.collect()
+    }
+
+    /// Declarations for the file of the shared ones, by variable.
+    pub(super) fn shared(&self) -> impl Iterator<Item = (String, String)> {
+        let shared = self.variables.iter().filter(|(_, variable)| variable.is_shared);
+        shared.map(|(name, variable)| {
+            (name.clone(), format!("export const {} = {};", variable.parameter, variable.declaration(name, "param")))
+        })
+    }
+
+    /// Takes the shared ones from their file.
+    pub(super) fn import(&self, from: &str) -> Option<String> {
+        let shared = self.variables.values().filter(|variable| variable.is_shared);
+        let names = shared.filter_map(|variable| {
+            let constant = variable.constant.as_ref()?;
+            let name = &variable.parameter;
+            Some(if name == constant { name.clone() } else { format!("{name} as {constant}") })
+        });
+        let names: Vec<String> = names.collect();
+        (!names.is_empty()).then(|| format!("import {{ {} }} from {};", names.join(", "), quoted(from)))
     }
 
     /// What a use of a variable is replaced by, and where; its default goes with it.
@@ -76,7 +100,7 @@ impl Environment {
 
     /// Whether a constant at the top of the file is needed for any of them.
     pub(super) fn is_empty(&self) -> bool {
-        self.variables.is_empty()
+        self.variables.values().all(|variable| variable.is_shared)
     }
 }
 

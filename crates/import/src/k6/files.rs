@@ -1,6 +1,6 @@
 //! The files of a script: itself, and those of the user's own that it imports.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use oxc_allocator::Allocator;
 use oxc_parser::Parser;
@@ -9,7 +9,7 @@ use oxc_span::SourceType;
 
 use super::library::rebased;
 use super::names::{LocalImport, Names};
-use super::state::{ModuleFacts, ScriptFile, State, TranslatedFile};
+use super::state::{ModuleFacts, PARAMETERS, ScriptFile, State, TranslatedFile};
 use super::tree::Tree;
 use super::values::ImportedValues;
 use crate::error::ImportError;
@@ -20,16 +20,24 @@ pub(super) struct Files<'i> {
     input: &'i Input<'i>,
     done: HashMap<String, ModuleFacts>,
     pub(super) modules: Vec<(String, String)>,
+    /// Declarations of the parameters that files of the user's own read, by variable.
+    shared: BTreeMap<String, String>,
 }
 
 impl<'i> Files<'i> {
     pub(super) fn new(input: &'i Input<'i>) -> Self {
-        Self { input, done: HashMap::new(), modules: Vec::new() }
+        Self { input, done: HashMap::new(), modules: Vec::new(), shared: BTreeMap::new() }
     }
 
     /// The script itself.
     pub(super) fn script(&mut self, input: &Input<'_>) -> Result<TranslatedFile, ImportError> {
-        translate(self, &ScriptFile { name: input.name, text: input.text, path: "", is_test: true })
+        let main = translate(self, &ScriptFile { name: input.name, text: input.text, path: "", is_test: true })?;
+        if !self.shared.is_empty() {
+            let declarations: Vec<&str> = self.shared.values().map(String::as_str).collect();
+            let text = format!("import {{ param }} from \"loadstone\";\n\n{}\n", declarations.join("\n"));
+            self.modules.push((rebased(self.input.folder, PARAMETERS), text));
+        }
+        Ok(main)
     }
 
     /// What a file exports, by its path from the folder of the script; translated where it uses k6.
@@ -77,8 +85,12 @@ fn translate(files: &mut Files<'_>, file: &ScriptFile<'_>) -> Result<TranslatedF
     }
     let mut notes = Vec::new();
     let folder = if file.is_test { files.input.folder } else { "" };
-    let state = State { tree: &tree, names: &names, imported: &imported, specifiers: &specifiers, folder };
+    let shared = files.shared.clone();
+    let state = State { tree: &tree, names: &names, imported: &imported, specifiers: &specifiers, folder, shared: &shared };
     let mut translated = state.translate(file, &mut notes)?;
+    for (name, declaration) in translated.shared.drain(..) {
+        files.shared.entry(name).or_insert(declaration);
+    }
     translated.notes = notes;
     Ok(translated)
 }

@@ -5,7 +5,7 @@ use oxc_semantic::NodeId;
 
 use super::edits::Pieces;
 use super::names::{K6Module, Names};
-use super::rewrite::Rewrite;
+use super::rewrite::{Rewrite, local_name};
 use super::tree::CallParts;
 use crate::text::quoted;
 
@@ -115,7 +115,7 @@ impl Rewrite<'_, '_> {
         let Some((place, (_, name))) = used.filter(|(_, (object, _))| *object == id) else {
             return self.problem(id, "names of the environment that are made while the test runs cannot become parameters");
         };
-        let param = self.loadstone("param");
+        let param = local_name(self.tree, self.names, "param");
         if let Some((span, value)) = self.environment.replacement(self.tree, place, &name, &param) {
             self.edits.replace(span, Pieces::from(value));
         }

@@ -11,9 +11,10 @@ use super::effects::Effects;
 use super::emulation::HELPERS;
 use super::environment::Environment;
 use super::kinds::Kinds;
+use super::library::rebased;
 use super::names::{K6Module, Names};
 use super::rewrite::{Rewrite, local_name};
-use super::state::{ModuleFacts, Omissions, ScriptFile, State, TranslatedFile};
+use super::state::{ModuleFacts, Omissions, PARAMETERS, ScriptFile, State, TranslatedFile};
 use super::steps::commented;
 use super::test::Test;
 use super::tree::Tree;
@@ -30,7 +31,7 @@ impl State<'_, '_> {
             .into_iter()
             .find(|name| !taken.contains(*name))
             .map_or_else(|| fresh(&mut taken, "user"), str::to_owned);
-        let environment = Environment::of(tree);
+        let environment = Environment::of(tree, &|name| self.is_shared(file, name));
         let kinds = Kinds::of(tree, self.names);
         let exported = self.exports();
         let options = exported.get("options").copied().filter(|_| file.is_test);
@@ -66,6 +67,11 @@ impl State<'_, '_> {
             }
             left_out.extend(more);
         }
+    }
+
+    /// Whether a variable of the environment has its parameter in the file of shared ones. From outside of the script's folder there is no way to it.
+    fn is_shared(&self, file: &ScriptFile<'_>, name: &str) -> bool {
+        if file.is_test { self.shared.contains_key(name) } else { !file.path.starts_with("..") }
     }
 
     /// Names at the top of the file that are exported, with the node that they stand for.
@@ -197,7 +203,7 @@ impl State<'_, '_> {
         notes.sort_by_key(|note| note.line);
         notes.dedup();
         let text = self.assembled(file, &mut rewrite, &tail);
-        Ok(TranslatedFile { text, notes: Vec::new(), module })
+        Ok(TranslatedFile { text, notes: Vec::new(), module, shared: rewrite.environment.shared().collect() })
     }
 
     fn comment_out(&self, rewrite: &mut Rewrite<'_, '_>, id: NodeId, reason: &str) {
@@ -258,6 +264,11 @@ impl State<'_, '_> {
                 .collect();
             text.push_str(&format!("import {{ {} }} from \"loadstone\";\n", names.join(", ")));
         }
+        let way = if file.is_test { rebased(self.folder, PARAMETERS) } else { from_within(file.path) };
+        if let Some(import) = rewrite.environment.import(&way) {
+            text.push_str(&import);
+            text.push('\n');
+        }
         text.push('\n');
         for declaration in &declarations {
             text.push_str(declaration);
@@ -276,6 +287,12 @@ impl State<'_, '_> {
         text.push_str(tail);
         without_blank_lines(&text)
     }
+}
+
+/// To the file of parameters, from a file of the user's own.
+fn from_within(path: &str) -> String {
+    let up = path.matches('/').count();
+    if up == 0 { PARAMETERS.to_owned() } else { format!("{}{}", "../".repeat(up), &PARAMETERS[2..]) }
 }
 
 fn contains_source(value: &Value) -> bool {

@@ -9,6 +9,9 @@ use super::tree::Tree;
 use super::values::{ImportedValues, Value, value};
 use crate::imported::Note;
 
+/// The file of parameters that several files read, beside the script.
+pub(super) const PARAMETERS: &str = "./parameters.loadstone.ts";
+
 /// A file to translate.
 pub(super) struct ScriptFile<'f> {
     /// For messages.
@@ -25,6 +28,8 @@ pub(super) struct TranslatedFile {
     pub(super) text: String,
     pub(super) notes: Vec<Note>,
     pub(super) module: ModuleFacts,
+    /// Parameters that are declared in a file of their own, by variable.
+    pub(super) shared: Vec<(String, String)>,
 }
 
 /// What others may import of a file.
@@ -46,6 +51,8 @@ pub(super) struct State<'t, 'a> {
     pub(super) imported: &'t ImportedValues,
     pub(super) specifiers: &'t HashMap<String, String>,
     pub(super) folder: &'t str,
+    /// Variables of the environment that files of the script's own read.
+    pub(super) shared: &'t BTreeMap<String, String>,
 }
 
 impl State<'_, '_> {

@@ -41,7 +41,7 @@ export function setup() {
 }
 
 export function buy(data) {
-  signIn(BASE_URL, data.who);
+  signIn(data.who);
   group("order", function () {
     const loaf = randomItem(loaves);
     const order = http.post(`${BASE_URL}/post`, JSON.stringify({ loaf, at: __ITER, by: __VU }), json);
