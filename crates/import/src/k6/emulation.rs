@@ -3,6 +3,7 @@
 /// The events of k6's sockets, for both of its interfaces.
 const SOCKET: &str = r#"/** A socket of events, as k6 has them. The iteration goes on until it is closed. */
 class K6Socket {
+  [member: string]: any;
   readyState = 0;
   binaryType = "";
   status = 0;
@@ -28,8 +29,8 @@ class K6Socket {
   private async tell(name: string, event: any) {
     for (const handler of [...(this.handlers[name] ?? []), (this as any)[`on${name}`]]) await handler?.(event);
   }
-  on(name: string, handler: any) { (this.handlers[name] ??= []).push(handler); }
-  addEventListener(name: string, handler: any) { this.on(name, handler); }
+  on(name: string, handler: (event: any) => any) { (this.handlers[name] ??= []).push(handler); }
+  addEventListener(name: string, handler: (event: any) => any) { this.on(name, handler); }
   send(message: any) {
     return this.socket?.send(message instanceof ArrayBuffer ? new Uint8Array(message) : typeof message === "object" ? message : String(message));
   }
@@ -48,7 +49,7 @@ pub(super) const HELPERS: [(&str, &str); 9] = [
     (
         "k6Check",
         r#"/** Makes each of these checks of a subject; whether all of them held. */
-function k6Check(user: User, subject: any, checks: Record<string, any>, options?: { tags?: Record<string, string> }): boolean {
+function k6Check(user: User, subject: any, checks: Record<string, boolean | ((subject: any) => any)>, options?: { tags?: Record<string, string> }): boolean {
   const held = Object.entries(checks).map(([name, holds]) => {
     return user.check(name, Boolean(typeof holds === "function" ? holds(subject) : holds), options);
   });
@@ -112,7 +113,7 @@ function k6FindBetween(text: string, left: string, right: string): string {
     (
         "k6Connect",
         r#"/** k6's `ws.connect`: ends when the socket is closed. */
-async function k6Connect(user: User, url: string, params: any, begin?: any): Promise<any> {
+async function k6Connect(user: User, url: string, params: any, begin?: (socket: any) => any): Promise<any> {
   const socket = typeof params === "function" ? new K6Socket(user, url, undefined, params, false) : new K6Socket(user, url, params, begin, false);
   await socket.done;
   return socket;

@@ -203,6 +203,15 @@ impl Rewrite<'_, '_> {
         let initial = self.tree.strip(initial);
         let span = self.tree.span(initial);
         let Some(properties) = self.tree.properties(initial).filter(|_| !self.edits.has(span)) else { return };
+        // TypeScript would widen its durations to texts.
+        if let Some(declarator) = self.tree.parent(initial)
+            && let AstKind::VariableDeclarator(declared) = self.tree.kind(declarator)
+            && declared.type_annotation.is_none()
+            && let Some(&name) = self.tree.children(declarator).first()
+        {
+            let name = self.tree.span(name);
+            self.edits.replace(name, Pieces::new().span(name).text(": any"));
+        }
         let entries = self.param_entries(&properties);
         let layout = self.layout(initial, Some(initial));
         let pieces = if entries.is_empty() {
