@@ -2,7 +2,7 @@
 
 use crate::error::ImportError;
 use crate::imported::{ImportedTest, Input, Note};
-use crate::sent::{hide, keeps, name_of, origin, relative, set_body, set_header};
+use crate::sent::{hide, keeps, name_of, origin, relative, set_body, set_header, with_credentials};
 use crate::steps::{Action, Body, Journey, PlannedRequest, Step};
 use crate::write::write;
 
@@ -233,6 +233,10 @@ fn request(words: &[String], input: &Input<'_>, line: usize, notes: &mut Vec<Not
     }
     if origin(&request.url).is_none() {
         return Err(error(format!("{:?} is no URL", request.url), "give the URL in full"));
+    }
+    if let Some((plain, user, password)) = with_credentials(&request.url) {
+        request.url = plain;
+        request.auth = Some((user, Some(password)));
     }
     if as_query {
         request.url = format!("{}{}{}", request.url, if request.url.contains('?') { "&" } else { "?" }, data.join("&"));

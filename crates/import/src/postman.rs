@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::error::ImportError;
 use crate::imported::{ImportedTest, Input, Note};
 use crate::json::{list, parse, text};
-use crate::sent::{hide, keeps, name_of, origin, relative, set_body, set_header};
+use crate::sent::{hide, keeps, name_of, origin, relative, set_body, set_header, with_credentials};
 use crate::steps::{Action, Body, Journey, PlannedRequest, Step, value};
 use crate::text::camel_case;
 use crate::write::write;
@@ -139,12 +139,17 @@ impl CollectionReader {
                 url = url.replace(&format!("/:{}", text(variable, "key")), &format!("/{of}"));
             }
         }
+        let own = with_credentials(&url);
+        if let Some((plain, ..)) = &own {
+            url.clone_from(plain);
+        }
         let method = Some(text(source, "method")).filter(|method| !method.is_empty()).unwrap_or("GET").to_owned();
         let base = self.journey.base.clone();
         let name = Some(text(item, "name"))
             .filter(|name| !name.is_empty() && !name.contains("://"))
             .map_or_else(|| name_of(&method, &url), str::to_owned);
         let mut request = PlannedRequest { name, method, url: self.filled(&relative(&url, base.as_deref())), ..PlannedRequest::default() };
+        request.auth = own.map(|(_, user, password)| (user, Some(password)));
         for header in list(source, "header").iter().filter(|header| header.get("disabled").and_then(Value::as_bool) != Some(true)) {
             let (name, content) = (text(header, "key"), self.filled(text(header, "value")));
             if keeps(name, &content) {

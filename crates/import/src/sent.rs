@@ -88,6 +88,16 @@ pub(crate) fn origin(url: &str) -> Option<String> {
     Some(url.origin().ascii_serialization()).filter(|origin| origin != "null")
 }
 
+/// `http://ann:secret@host/` without its credentials, and these: Loadstone sends none that stand in a URL.
+pub(crate) fn with_credentials(url: &str) -> Option<(String, String, String)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.find('/').unwrap_or(rest.len());
+    let (credentials, _) = rest[..host].rsplit_once('@')?;
+    let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+    let plain = format!("{scheme}://{}", &rest[credentials.len() + 1..]);
+    Some((plain, user.to_owned(), password.to_owned()))
+}
+
 /// The URL from the base on, where it begins with it.
 pub(crate) fn relative(url: &str, base: Option<&str>) -> String {
     match base.and_then(|base| url.strip_prefix(base)) {

@@ -10,6 +10,7 @@ use super::kinds::Kind;
 use super::names::{K6Module, Names};
 use super::rewrite::Rewrite;
 use super::tree::{CallParts, Property};
+use crate::sent::with_credentials;
 use crate::text::{milliseconds, quoted};
 
 /// What stands between the braces of options, entry by entry; or one value in place of all.
@@ -119,6 +120,10 @@ impl Rewrite<'_, '_> {
             let name = self.tree.source(*template).trim_matches('`').replace("${", "{");
             entries.push(format!("name: {}", quoted(&name)).into());
             return Pieces::new().node(self.tree, *template);
+        }
+        if let Some((plain, user, password)) = self.tree.string(inner).as_deref().and_then(with_credentials) {
+            entries.push(format!("auth: {{ username: {}, password: {} }}", quoted(&user), quoted(&password)).into());
+            return quoted(&plain).into();
         }
         Pieces::new().node(self.tree, url)
     }

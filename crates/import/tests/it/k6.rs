@@ -25,6 +25,7 @@ fn steps_have_loadstones_words() {
         ("http.post('/a', 'text');", "await user.post('/a', { body: 'text' });"),
         ("http.put('/a', JSON.stringify([1]));", "await user.put('/a', { json: [1] });"),
         ("http.request('PATCH', '/a', 'x');", "await user.patch('/a', { body: 'x' });"),
+        ("http.get('http://ann:pw@a.test/x');", "await user.get(\"http://a.test/x\", { auth: { username: \"ann\", password: \"pw\" } });"),
         ("http.request('PURGE', '/a');", "await user.request('PURGE', '/a');"),
         ("http.get(http.url`/a/${1}`);", "await user.get(`/a/${1}`, { name: \"/a/{1}\" });"),
         ("http.get('/a', { tags: { name: 'A', b: 'c' } });", "await user.get('/a', { name: 'A', tags: { b: 'c' } });"),

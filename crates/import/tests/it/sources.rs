@@ -24,6 +24,12 @@ fn words_of_a_shell_are_read_as_a_shell_does() {
 }
 
 #[test]
+fn credentials_of_a_url_are_never_written() {
+    let text = written(Format::Curl, "curl http://ann:open-sesame@a.test/x");
+    assert!(!text.contains("open-sesame") && text.contains("user.get(\"/x\"") && text.contains("username: \"ann\""), "{text}");
+}
+
+#[test]
 fn a_secret_is_never_written() {
     let text = written(
         Format::Curl,
