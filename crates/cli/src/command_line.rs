@@ -6,9 +6,15 @@ use report::terminal::ColorChoice;
 use crate::commands::Commands;
 use crate::exit::Exit;
 
+/// With its commit, where a release was built (`cargo xtask dist`).
+const VERSION: &str = match option_env!("LOADSTONE_BUILD") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Load tests that tell you why.
 #[derive(Debug, Parser)]
-#[command(name = "loadstone", version, propagate_version = true, after_help = Exit::TABLE, max_term_width = 110)]
+#[command(name = "loadstone", version = VERSION, propagate_version = true, after_help = Exit::TABLE, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Commands,

@@ -10,6 +10,7 @@ mod export;
 mod import;
 mod init;
 mod inspect;
+mod man;
 mod report;
 mod run;
 mod runs;
@@ -82,4 +83,6 @@ commands! {
     Export(export::ExportArgs),
     /// Print a completion script for your shell.
     Completions(completions::CompletionsArgs),
+    /// Write the manual pages of all commands into a folder.
+    Man(man::ManArgs),
 }

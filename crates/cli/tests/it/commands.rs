@@ -121,6 +121,15 @@ fn types_of_services_are_written_for_the_editor() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let folder = Folder::new();
+    folder.run(&["man", "pages"]).code(0);
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).unwrap_or_else(|_| panic!("no page {name}"));
+    assert!(page("loadstone.1").contains("Load tests that tell you why"));
+    assert!(page("loadstone-run.1").contains("fail\\-if") && page("loadstone-doctor.1").contains("users"));
+}
+
+#[test]
 fn completions_are_written_for_shells() {
     for (shell, mark) in [("bash", "complete -F"), ("zsh", "#compdef loadstone"), ("fish", "complete -c loadstone")] {
         Folder::new().run(&["completions", shell]).code(0).says(mark);

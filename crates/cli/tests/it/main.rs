@@ -24,6 +24,7 @@ mod network;
 mod objectives;
 mod observers;
 mod outputs;
+mod pipelines;
 mod secrets;
 mod servers;
 mod set_up;

@@ -1,0 +1,40 @@
+//! What the GitHub Action and the GitLab template run.
+
+use std::process::Command;
+
+use crate::harness::{Folder, server};
+
+const TEST: &str = r#"import { arrivals, failures, scenario, test } from "loadstone";
+const s = scenario("S", async (user) => { await user.get("/", { name: "Get", expect: { status: 200 } }); });
+export default test({ target: "TARGET", load: s.run(arrivals(20).for("2s")), thresholds: [failures().rate.below("50%")] });
+"#;
+
+/// Code and what was written, with these variables.
+fn pipeline(folder: &Folder, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/run.sh");
+    let mut command = Command::new("sh");
+    command.arg(script).current_dir(folder.path()).env("LOADSTONE", env!("CARGO_BIN_EXE_loadstone")).envs(variables.iter().copied());
+    let output = command.output().expect("a shell");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn the_first_run_has_no_baseline_and_the_next_is_held_against_it() {
+    let text = TEST.replace("TARGET", server::nginx());
+    let folder = Folder::new().file("a.load.ts", &text).file("b.load.ts", &text.replace("\"S\"", "\"T\""));
+    let both = "a.load.ts\nb.load.ts";
+    let (code, said) = pipeline(&folder, &[("TEST", both), ("TAG", "main"), ("AGAINST", "main"), ("FAIL_IF", "failures worse by 50%")]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("no run is tagged \"main\" yet"), "{said}");
+    let junit = |name: &str| folder.path().join("runs/junit").join(name);
+    assert!(junit("a.xml").is_file() && junit("b.xml").is_file(), "{said}");
+    let variables =
+        [("TEST", "a.load.ts"), ("TAG", "change"), ("AGAINST", "main"), ("FAIL_IF", "failures worse by 50%\nfailures worse by 60%")];
+    let (code, said) = pipeline(&folder, &variables);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.matches("--fail-if").count() == 2 && junit("a.md").is_file(), "{said}");
+    let failing = text.replace("status: 200", "status: 418");
+    let folder = folder.file("a.load.ts", &failing);
+    let (code, said) = pipeline(&folder, &[("TEST", both), ("ARGUMENTS", "--seed 7 --workers 1")]);
+    assert_eq!(code, Some(3), "the second test, which passes, does not hide it: {said}");
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask dist`: what a release consists of, in `target/dist`.
+//!
+//! Read [`DistOptions::perform`], then `release`. The binary is linked statically against glibc: what is written in C (QuickJS, aws-lc, mimalloc,
+//! SQLite) builds with the compiler that is there, where musl would need one of its own. Packages are made with `tar` and `ar`, which every machine
+//! with a C compiler has. Deliberately absent: uploading, signing, and other processors than this machine's.
+
+mod debian;
+mod image;
+mod release;
+mod sbom;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::process;
+use crate::workspace::Workspace;
+use release::{Release, TARGET};
+
+#[derive(Args)]
+pub(crate) struct DistOptions {
+    /// Package this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+impl DistOptions {
+    /// Builds everything anew.
+    pub(crate) fn perform(&self, workspace: &Workspace) -> Result<()> {
+        let version = env!("CARGO_PKG_VERSION");
+        let git =
+            |arguments: &[&str]| -> Result<String> { Ok(process::output(workspace.command("git").args(arguments))?.trim().to_owned()) };
+        let (commit, time) = (git(&["rev-parse", "--short=12", "HEAD"])?, git(&["log", "-1", "--format=%ct"])?);
+        let dirty = if git(&["status", "--porcelain"])?.is_empty() { "" } else { ", changed" };
+        let folder = workspace.target.join("dist");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+        }
+        let binary = match &self.binary {
+            Some(binary) => fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display()))?,
+            None => build(workspace, &format!("{version} ({commit}{dirty})"))?,
+        };
+        let release = Release { version: version.to_owned(), time, folder, binary };
+        release.archive(workspace)?;
+        debian::write(&release)?;
+        image::write(&release)?;
+        sbom::write(workspace, &release)?;
+        release.types(workspace)?;
+        release.checksums()
+    }
+}
+
+/// A binary that needs no library of the machine it runs on.
+fn build(workspace: &Workspace, version: &str) -> Result<PathBuf> {
+    let mut cargo = workspace.command("cargo");
+    cargo.args(["build", "--release", "--locked", "--package", "loadstone", "--target", TARGET]);
+    // Of the target alone: build scripts and macros are linked as ever.
+    cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static").env("LOADSTONE_BUILD", version);
+    process::run(&mut cargo)?;
+    Ok(workspace.target.join(TARGET).join("release/loadstone"))
+}
