@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { barOf, type ComparedRow, placeOf, shiftMarks, signed, verdictOf } from "./comparison";
+import { barOf, type ComparedRow, metricName, placeOf, shiftMarks, signed, valueOf, verdictOf } from "./comparison";
 
 const row = (change: Partial<ComparedRow>): ComparedRow => ({
   metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, verdict: "worse", ...change,
@@ -20,6 +20,13 @@ describe("a comparison", () => {
     expect([signed(row({}), 1.12), signed(row({}), 0.85), signed(row({ metric: "failures" }), 0.004)]).toEqual(["+12.0 %", "−15.0 %", "+0.4 points"]);
     expect(verdictOf(row({ verdict: "same" }), 0.03)).toBe("same (±3 %)");
     expect(verdictOf(row({ verdict: "cannot_tell", minutes_needed: 11.2 }), 0.03)).toBe("cannot tell (needs 12 min)");
+  });
+
+  it("shows metrics of the test's own in their units", () => {
+    const own = (metric: ComparedRow["metric"]) => row({ metric, unit: "EUR", verdict: "moved" });
+    expect([valueOf(own("value_p95"), 14), valueOf(own("added_rate"), 99.5), valueOf(own("share"), 0.2)]).toEqual(["14 EUR", "99.5 EUR/s", "20.0 %"]);
+    expect([metricName(own("value_p95")), metricName(own("added_rate")), signed(own("share"), 0.1)]).toEqual(["p95", "per second", "+10.0 points"]);
+    expect(barOf(own("share"))).toBeNull();
   });
 
   it("places quantiles side by side, longer times above", () => {

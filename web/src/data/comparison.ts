@@ -6,7 +6,8 @@ import { inUnit } from "../format/unit";
 export type RowVerdict = "better" | "worse" | "same" | "moved" | "cannot_tell";
 
 export interface ComparedRow {
-  metric: "rate" | "failures" | "mean" | "p50" | "p90" | "p95" | "p99" | "p999" | "cpu_per_request" | "memory" | "value";
+  metric: "rate" | "failures" | "mean" | "p50" | "p90" | "p95" | "p99" | "p999" | "cpu_per_request" | "memory" | "value"
+    | "value_p50" | "value_p95" | "value_p99" | "added_rate" | "share";
   unit?: string;
   baseline: number | null;
   candidate: number | null;
@@ -27,7 +28,7 @@ export interface ShiftPoint {
 }
 
 export interface ComparedSubject {
-  kind: "all" | "request" | "group" | "scenario" | "flow" | "target" | "signal";
+  kind: "all" | "request" | "group" | "scenario" | "flow" | "target" | "metric" | "signal";
   name: string;
   scenario?: string;
   group?: string;
@@ -59,30 +60,42 @@ export interface RunComparison {
   gates?: { gate: { label: string }; state: "held" | "failed" | "undecided"; detail: string }[];
 }
 
-const NAMES: Record<string, string> = { rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean" };
+const NAMES: Record<string, string> = {
+  rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99", added_rate: "per second",
+};
+
+/** Shares: their change is a difference. */
+const isShare = (row: ComparedRow): boolean => row.metric === "failures" || row.metric === "share";
+
+/** With the word that a test calls its unit, too. */
+function withUnit(value: number, unit: string): string {
+  const text = inUnit(value, unit);
+  return text === number(value) && unit !== "" && unit !== "1" ? `${text} ${unit}` : text;
+}
 
 export const metricName = (row: ComparedRow): string => NAMES[row.metric] ?? row.metric;
 
 export function valueOf(row: ComparedRow, value: number | null): string {
   if (value === null) return NONE;
   if (row.metric === "rate") return rate(value);
-  if (row.metric === "failures") return share(value);
+  if (isShare(row)) return share(value);
   if (row.metric === "memory") return inUnit(value, "bytes");
-  if (row.metric === "value") return inUnit(value, row.unit ?? "");
+  if (row.metric.startsWith("value")) return withUnit(value, row.unit ?? "");
+  if (row.metric === "added_rate") return `${withUnit(value, row.unit ?? "")}/s`;
   return seconds(value);
 }
 
 /** `+5.12 %`, `−3.10 %`; of failures in percentage points. */
 export function signed(row: ComparedRow, change: number | null): string {
   if (change === null) return NONE;
-  const points = row.metric === "failures";
+  const points = isShare(row);
   const part = points ? change : change - 1;
   const text = points ? `${share(Math.abs(part)).replace(" %", "")} points` : share(Math.abs(part));
   return part > 0 ? `+${text}` : part < 0 ? `−${text}` : text;
 }
 
 export function verdictOf(row: ComparedRow, effect: number): string {
-  if (row.verdict === "same") return row.metric === "failures" ? "same (±0.1 points)" : `same (±${number(Math.round(effect * 1e6) / 1e4)} %)`;
+  if (row.verdict === "same") return isShare(row) ? "same (±0.1 points)" : `same (±${number(Math.round(effect * 1e6) / 1e4)} %)`;
   if (row.verdict !== "cannot_tell") return row.verdict;
   return row.minutes_needed === undefined ? "cannot tell" : `cannot tell (needs ${seconds(60 * Math.ceil(row.minutes_needed))})`;
 }
@@ -97,7 +110,7 @@ export function placeOf(ratio: number): number {
 
 /** Where the interval of a ratio is drawn; `null`: it has none. An end that the samples do not carry reaches the edge. */
 export function barOf(row: ComparedRow): { from: number; to: number; at: number } | null {
-  if (row.metric === "failures" || row.change === null || (row.low === null && row.high === null)) return null;
+  if (isShare(row) || row.change === null || (row.low === null && row.high === null)) return null;
   return { from: row.low === null ? 0 : placeOf(row.low), to: row.high === null ? 1 : placeOf(row.high), at: placeOf(row.change) };
 }
 
