@@ -1755,24 +1755,24 @@ declare module "loadstone" {
     /** A control group, by its folder under /sys/fs/cgroup or by a process in it: CPU and its limit, throttling, memory, pressure stall. */
     cgroup(which: ({ path: string } | { pid: number }) & ObserverOptions): Observer;
     /**
-     * A service on Node, through its inspector: the event loop's utilisation and delay, requests and handles by type, look-ups of names and files that wait for
-     * Node's own threads, garbage collection, and which functions compute. Where the inspector is closed it is opened by SIGUSR1, and closed again after the run, also
-     * when Loadstone is killed. `profileHz`: how often a second it is looked which function computes, 1 to 1000. Default: 99.
+     * A service on Node, through its inspector: the event loop's utilisation and delay, requests and handles by type, look-ups of names and files that wait
+     * for Node's own threads, garbage collection, and which functions compute. Where the inspector is closed it is opened by SIGUSR1, and closed again after
+     * the run, also when Loadstone is killed. `profileHz`: how often a second it is looked which function computes, 1 to 1000. Default: 99.
      */
     node(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { profileHz?: number }): Observer;
     /**
-     * A service on a HotSpot JVM, as `jcmd` asks it: threads at work by what they wait for and where, garbage collection, the old generation. Run Loadstone as the
-     * service's user or as root. `sampleHz`: how often a second all stacks are sampled, 1 to 20. Default: 4.
+     * A service on a HotSpot JVM, as `jcmd` asks it: threads at work by what they wait for and where, garbage collection, the old generation. Run Loadstone
+     * as the service's user or as root. `sampleHz`: how often a second all stacks are sampled, 1 to 20. Default: 4.
      */
     jvm(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { sampleHz?: number }): Observer;
     /**
-     * A service in Go, where its `net/http/pprof` answers: goroutines at work by what they wait for and where, which functions compute, and, where the service has
-     * them, whose locks are waited for (a mutex profile) and garbage collection (`expvar`). `sampleHz`: 1 to 20. Default: 5.
+     * A service in Go, where its `net/http/pprof` answers: goroutines at work by what they wait for and where, which functions compute, and, where the
+     * service has them, whose locks are waited for (a mutex profile) and garbage collection (`expvar`). `sampleHz`: 1 to 20. Default: 5.
      */
     go(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
     /**
-     * A service in Python, by py-spy, which has to be installed beside Loadstone: threads at work by what they wait for and where, who has the interpreter's lock,
-     * which functions compute. Run Loadstone as root, or where the system lets it trace the service. `sampleHz`: 1 to 10. Default: 2.
+     * A service in Python, by py-spy, on the path or beside the service's Python: threads at work by what they wait for and where, who has the interpreter's
+     * lock, which functions compute. Run Loadstone as root, or where the system lets it trace the service. `sampleHz`: 1 to 10. Default: 2.
      */
     python(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { sampleHz?: number }): Observer;
     /**

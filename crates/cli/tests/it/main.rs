@@ -25,6 +25,7 @@ mod objectives;
 mod observers;
 mod outputs;
 mod pipelines;
+mod runtimes;
 mod secrets;
 mod servers;
 mod set_up;

@@ -1,4 +1,5 @@
-// A service in Go for the tests of its observer: three goroutines wait for a lock, whose holder sleeps; two wait for a permit; one for the network; one computes.
+// A service in Go for the tests of its observer: three goroutines wait for a lock, whose holder sleeps; two wait for a permit;
+// one for the network; one computes.
 package main
 
 import (
