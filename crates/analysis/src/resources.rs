@@ -183,6 +183,7 @@ impl<'a> Look<'_, 'a> {
     fn event_loop(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
         Some(self.row(ResourceKind::EventLoop, name(part), "seconds late", None, &|seconds| ResourceUse {
             used: self.mean(part, Role::EventLoopDelay, seconds),
+            utilisation: self.mean(part, Role::EventLoopBusy, seconds),
             ..ResourceUse::default()
         }))
     }

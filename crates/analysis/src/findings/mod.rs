@@ -15,6 +15,7 @@ mod database_waits;
 mod delayed_acknowledgement;
 mod delaying_limit;
 mod effective_concurrency;
+mod event_loop;
 mod failures;
 mod generator;
 mod looked_at;
@@ -29,11 +30,13 @@ mod rate_limit;
 mod remark;
 mod repeated_calls;
 mod retries;
+mod runtime_work;
 mod saturation;
 mod slow_connect;
 mod slow_dependency;
 mod span_growth;
 mod stall;
+mod thread_waits;
 mod throughput;
 mod two_kinds;
 mod unanswered;
@@ -51,6 +54,9 @@ const RULES: &[FindingRule] = &[
     unanswered::find,
     bandwidth::find,
     slow_connect::find,
+    event_loop::find,
+    runtime_work::find,
+    thread_waits::find,
     call_ceiling::find,
     connection_pool::find,
     order::find,

@@ -204,6 +204,10 @@ impl MadeSignal {
         Self(Signal { part: part.to_owned(), ..self.0 })
     }
 
+    pub(crate) fn unit(self, unit: &str) -> Self {
+        Self(Signal { unit: unit.to_owned(), ..self.0 })
+    }
+
     /// Adds `{label=value}` to its name.
     pub(crate) fn label(mut self, label: &str, value: &str) -> Self {
         self.0.name = match self.0.name.strip_suffix('}') {

@@ -1,0 +1,171 @@
+//! What a runtime says of itself while work waits: its event loop, its own threads, the stacks of a service's threads.
+
+use analysis::{Confidence, Finding, conclude};
+use metrics::Role;
+use run_directory::Run;
+
+use crate::fluid::{Load, System};
+use crate::made::{counter, gauge};
+
+fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+fn shown(found: &[Finding]) -> String {
+    let text = |finding: &Finding| {
+        let evidence: String = finding.evidence.iter().map(|evidence| format!("\n    · {}", evidence.text)).collect();
+        let others: String = finding.alternatives.iter().map(|other| format!("\n    or {other}")).collect();
+        format!("{} ({:?}): {}{evidence}{others}\n", finding.rule, finding.confidence, finding.claim)
+    };
+    found.iter().map(text).collect()
+}
+
+fn rules(found: &[Finding]) -> Vec<&str> {
+    found.iter().map(|finding| finding.rule.as_str()).collect()
+}
+
+/// 40 ms of the loop for each request: 25 per second can pass.
+const LOOP: System = System { capacity: 25.0, base: 0.04, is_shared: true };
+/// Four places, each for 100 ms.
+const PLACES: System = System { capacity: 40.0, base: 0.1, is_shared: false };
+const RAMP: Load = Load::Ramp(2.0, 50.0, 60);
+
+/// The loop of a service on Node, 80 % of whose time is `login`, half of it in what that calls.
+fn observed_loop(run: &mut Run, busy: impl Fn(u64) -> f64 + Copy, computes: f64) {
+    counter("node:80", "busy").role(Role::EventLoopBusy).each_second(run, busy);
+    counter("node:80", "cpu").role(Role::EventLoopCpu).each_second(run, move |second| computes * busy(second));
+    gauge("node:80", "delay").role(Role::EventLoopDelay).each_second(run, move |second| busy(second) / 50.0);
+    let function = |name: &str, under: &str| gauge("node:80", "f").role(Role::FunctionCpu).label("function", name).label("under", under);
+    function("hash shop.mjs:3", "login shop.mjs:9 ← handle shop.mjs:20").each_second(run, move |second| 0.7 * busy(second));
+    function("cpuUsage node:process", "login shop.mjs:9 ← handle shop.mjs:20").each_second(run, move |second| 0.1 * busy(second));
+    function("parse shop.mjs:14", "handle shop.mjs:20").each_second(run, move |second| 0.1 * busy(second));
+}
+
+#[test]
+fn the_function_that_takes_the_loops_time_is_named() {
+    for load in [RAMP, Load::Ramp(40.0, 40.0, 40), Load::Users(1, 30, 60)] {
+        let fluid = LOOP.under(load);
+        let mut run = fluid.run.clone();
+        observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.98);
+        let found = findings(&run);
+        let first = found.first().unwrap_or_else(|| panic!("{load:?}: nothing"));
+        assert!(first.rule == "event-loop" && first.confidence == Confidence::High, "{load:?}: {}", shown(&found));
+        assert!(first.claim.starts_with("The event loop of \"node:80\" has no time left"), "{load:?}: {}", shown(&found));
+        assert!(first.claim.contains("80.0 % of it in `hash shop.mjs:3` below `login shop.mjs:9`"), "{load:?}: {}", shown(&found));
+    }
+}
+
+/// It has work all the time and got a third of a core: that is not the function's fault.
+#[test]
+fn a_loop_that_waits_for_a_core_is_not_sure() {
+    let fluid = LOOP.under(RAMP);
+    let mut run = fluid.run.clone();
+    observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.3);
+    let found = findings(&run);
+    let of_loop = found.iter().find(|finding| finding.rule == "event-loop").expect("said");
+    let weighed = |other: &String| other.contains("Not ruled out: its process used 0.29");
+    assert!(of_loop.confidence == Confidence::Medium && of_loop.alternatives.iter().any(weighed), "{}", shown(&found));
+}
+
+#[test]
+fn a_busy_loop_that_holds_nothing_up_is_not_named() {
+    // Below its capacity nothing waits.
+    for load in [Load::Ramp(24.0, 24.0, 40), Load::Ramp(2.0, 24.0, 60)] {
+        let mut run = LOOP.under(load).run;
+        observed_loop(&mut run, |_| 0.97, 0.98);
+        assert!(!rules(&findings(&run)).contains(&"event-loop"), "{load:?}: {}", shown(&findings(&run)));
+    }
+    // Held up by something else, and half idle.
+    let mut run = PLACES.under(RAMP).run;
+    observed_loop(&mut run, |second| 0.2 + 0.004 * second as f64, 0.98);
+    assert!(!rules(&findings(&run)).contains(&"event-loop"), "{}", shown(&findings(&run)));
+}
+
+fn lookups(run: &mut Run, count: impl Fn(u64) -> f64) {
+    gauge("node:80", "work").role(Role::RuntimeWork).label("type", "look-ups of names").each_second(run, count);
+    gauge("node:80", "work_max").role(Role::RuntimeWorkMax).label("type", "look-ups of names").each_second(run, |_| 2.0);
+}
+
+#[test]
+fn lookups_that_queue_for_the_runtimes_threads_are_named() {
+    let fluid = PLACES.under(RAMP);
+    let mut run = fluid.run.clone();
+    lookups(&mut run, |second| 0.9 * fluid.open[second as usize]);
+    let found = findings(&run);
+    let first = &found[0];
+    assert!(first.rule == "runtime-work" && first.confidence == Confidence::High, "{}", shown(&found));
+    assert!(first.claim.contains("has for look-ups of names") && first.claim.ends_with("and it does 2 at a time"), "{}", shown(&found));
+    // As many as there are threads for, or a few among many requests, hold nothing up.
+    for other in [1.9, 4.0] {
+        let mut run = fluid.run.clone();
+        lookups(&mut run, |_| other);
+        assert!(!rules(&findings(&run)).contains(&"runtime-work"), "{other}: {}", shown(&findings(&run)));
+    }
+}
+
+fn threads(run: &mut Run, role: Role, at: &str, under: &str, count: impl Fn(u64) -> f64) {
+    let labelled = gauge("jvm:80", "threads").role(role).label("threads", "exec").label("at", at).label("under", under);
+    labelled.unit("threads").each_second(run, count);
+}
+
+/// Four connections, each held for 100 ms; who has none waits for one.
+fn pool_in_a_jvm() -> Run {
+    let fluid = PLACES.under(RAMP);
+    let mut run = fluid.run.clone();
+    let held = |second: u64| f64::min(4.0, fluid.open[second as usize]);
+    threads(&mut run, Role::ThreadsWaitingForIo, "PgStatement.execute", "PaymentDao.insert", held);
+    let waits = |second: u64| f64::min(16.0, fluid.open[second as usize] - held(second));
+    threads(&mut run, Role::ThreadsWaitingForMember, "HikariPool.getConnection", "PaymentDao.insert", waits);
+    run
+}
+
+#[test]
+fn a_pool_that_threads_wait_for_is_named_with_what_its_holders_do() {
+    let run = pool_in_a_jvm();
+    let found = findings(&run);
+    let first = &found[0];
+    assert!(first.rule == "thread-waits" && first.confidence == Confidence::High, "{}", shown(&found));
+    let claim = "wait for a free one of a pool in `HikariPool.getConnection` below `PaymentDao.insert`";
+    assert!(first.claim.contains("threads `exec` at work in \"jvm:80\"") && first.claim.ends_with(claim), "{}", shown(&found));
+    let holders = "waited for the network, a disk or another process in `PgStatement.execute` below `PaymentDao.insert`";
+    assert!(first.evidence[1].text.starts_with("meanwhile 4 ") && first.evidence[1].text.ends_with(holders), "{}", shown(&found));
+}
+
+/// On a ramp some wait by chance long before the pool is the limit.
+#[test]
+fn a_few_that_wait_early_do_not_hide_the_pool() {
+    let (mut run, fluid) = (pool_in_a_jvm(), PLACES.under(RAMP));
+    let waits = |second: u64| if second < 10 { 0.0 } else { f64::max(3.0, fluid.open[second as usize] - 4.0) };
+    threads(&mut run, Role::ThreadsWaitingForMember, "HikariPool.getConnection", "PaymentDao.insert", waits);
+    let found = findings(&run);
+    assert!(rules(&found).first() == Some(&"thread-waits"), "{}", shown(&found));
+}
+
+#[test]
+fn a_database_that_keeps_the_members_in_use_comes_first() {
+    let (mut run, fluid) = (pool_in_a_jvm(), PLACES.under(RAMP));
+    let active = |second: u64| f64::min(4.0, fluid.open[second as usize]);
+    gauge("pg", "active").role(Role::SessionsActive).each_second(&mut run, active);
+    let waits = gauge("pg", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:tuple");
+    waits.each_second(&mut run, |second| if fluid.open[second as usize] > 6.0 { 3.6 } else { 0.1 });
+    let found = findings(&run);
+    let place = |rule: &str| rules(&found).iter().position(|other| *other == rule);
+    assert!(place("database-waits") < place("thread-waits") && place("database-waits").is_some(), "{}", shown(&found));
+}
+
+#[test]
+fn threads_that_wait_at_any_load_or_without_anything_waiting_are_not_named() {
+    // Four workers wait for jobs, whatever the load.
+    let mut run = PLACES.under(RAMP).run;
+    threads(&mut run, Role::ThreadsWaitingForOther, "Condition.await", "Jobs.next", |_| 4.0);
+    assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
+    // More threads wait there than there are requests.
+    let mut run = PLACES.under(RAMP).run;
+    threads(&mut run, Role::ThreadsWaitingForLock, "Cache.refresh", "Cache.run", |second| 20.0 * second as f64);
+    assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
+    // Nothing is held up.
+    let fluid = PLACES.under(Load::Ramp(2.0, 36.0, 60));
+    let mut run = fluid.run.clone();
+    threads(&mut run, Role::ThreadsWaitingForLock, "Stock.take", "Shop.buy", |second| fluid.open[second as usize]);
+    assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
+}
