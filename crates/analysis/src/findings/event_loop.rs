@@ -1,7 +1,7 @@
 //! An event loop without time left, and the function that takes it.
 //!
-//! One loop does one thing at a time: as a single server its utilisation is the share of the time in which it has work, and work waits without bound as that nears
-//! one (utilisation law). The profiler's samples say where that time goes.
+//! One loop does one thing at a time: as a single server its utilisation is the share of the time in which it has work, and work waits without bound as that
+//! nears one (utilisation law). The profiler's samples say where that time goes.
 
 use std::collections::BTreeMap;
 

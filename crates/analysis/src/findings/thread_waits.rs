@@ -1,7 +1,7 @@
 //! What a runtime's threads wait for, and where, while work waits: their stacks say it by name.
 //!
-//! Threads are sampled like a database's sessions (active session history; Wood 2001 for Oracle): the mean number in a place over the rate of requests is the time
-//! that each spends there (Little's law). What most of them wait in, and did not under low load, is what holds work up.
+//! Threads are sampled like a database's sessions (active session history; Wood 2001 for Oracle): the mean number in a place over the rate of requests is the
+//! time that each spends there (Little's law). What most of them wait in, and did not under low load, is what holds work up.
 
 use std::collections::BTreeMap;
 

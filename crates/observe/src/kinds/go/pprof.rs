@@ -211,7 +211,7 @@ mod tests {
             (of("database/sql.(*DB).conn", "/usr/local/go/src/database/sql/sql.go"), "sql.(*DB).conn", false),
             (of("main.(*shop).buy", "/srv/shop.go"), "main.(*shop).buy", true),
             (of("example.com/shop/stock.take.func1", "/srv/stock/take.go"), "stock.take.func1", true),
-            (of("modernc.org/sqlite.(*conn).step", "/root/go/pkg/mod/modernc.org/sqlite@v1/sqlite.go"), "sqlite.(*conn).step", false),
+            (of("modernc.org/sqlite.(*conn).step", "/go/pkg/mod/modernc.org/sqlite@v1/sqlite.go"), "sqlite.(*conn).step", false),
             (of("shop/cache.(*Of[example.com/a/b.T]).get", "shop/cache/of.go"), "cache.(*Of).get", true),
         ] {
             assert_eq!((function.short().as_str(), function.is_own()), (short, is_own), "{}", function.name);
