@@ -6,8 +6,8 @@ use crate::terminal::Paint;
 
 /// Room beyond the outermost values, as a share of what they span.
 const MARGIN: f64 = 0.08;
-/// About how many marks an axis gets.
-const TICKS: f64 = 4.0;
+/// Marks that an axis gets at least.
+const TICKS_MIN: i64 = 3;
 /// Marks above which an axis in logarithms keeps powers of ten only.
 const TICKS_MAX: usize = 6;
 
@@ -92,11 +92,13 @@ impl PlotAxis {
         values.into_iter().map(|value| AxisTick { at: self.place(value), text: write(value) }).collect()
     }
 
+    /// The widest round step that makes enough marks.
     fn steps(&self, low: f64, high: f64) -> Vec<f64> {
-        let rough = (high - low) / TICKS;
-        let scale = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|by| by * scale).find(|step| *step >= rough).unwrap_or(rough);
-        let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+        let largest = (high - low).log10().ceil() as i32;
+        let round = (largest - 2..=largest).rev().flat_map(|exponent| [5.0, 2.0, 1.0].map(|digit| digit * 10f64.powi(exponent)));
+        let marks = |step: f64| ((low / step).ceil() as i64, (high / step).floor() as i64);
+        let enough = round.map(|step| (step, marks(step))).find(|(_, (first, last))| last - first + 1 >= TICKS_MIN);
+        let (step, (first, last)) = enough.unwrap_or((high - low, (1, 0)));
         // Multiples are divided by a whole number where they can be: 3 × 0.1 is no round number.
         (first..=last).map(|count| if step < 1.0 { count as f64 / (1.0 / step).round() } else { count as f64 * step }).collect()
     }
@@ -136,6 +138,7 @@ mod tests {
     fn marks_are_round_and_within() {
         assert_eq!(texts(PlotAxis::around([0.038, 0.043].into_iter(), 0.0)), ["0.038", "0.04", "0.042"]);
         assert_eq!(texts(PlotAxis::around([0.0, 100.0].into_iter(), 0.0)), ["0", "50", "100"]);
+        assert_eq!(texts(PlotAxis::around([0.055, 0.133].into_iter(), 0.0)), ["0.06", "0.08", "0.1", "0.12"]);
         assert_eq!(texts(PlotAxis::in_logarithms([28.0, 230.0].into_iter())), ["50", "100", "200"]);
         assert_eq!(texts(PlotAxis::in_logarithms([0.001, 2000.0].into_iter())), ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]);
         assert_eq!(texts(PlotAxis::in_logarithms([104.0, 117.0].into_iter())), ["100", "110", "120"]);

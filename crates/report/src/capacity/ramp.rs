@@ -1,11 +1,14 @@
 //! What one run under rising load says of the ceiling.
 
-use analysis::{RampEstimate, Summary};
+use analysis::{CapacityInterval, RampEstimate, ResourceCeiling, Summary};
 
 use crate::terminal::{Paint, Style, hang};
 
 /// What begins the evidence that names the limit after the one that is.
 const NEXT: &str = "after it";
+
+/// Resources that are told.
+const CEILINGS_MAX: usize = 3;
 
 /// The whole text, ending in a line break.
 pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String {
@@ -19,7 +22,17 @@ pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String
     }
     lines.push(("limited by", limit.clone()));
     lines.extend(next.map(|next| ("then", next.clone())));
+    if let Some(first) = estimate.ceilings.first() {
+        lines.push(("full first", ceiling(first)));
+        lines.extend(estimate.ceilings.iter().skip(1).take(CEILINGS_MAX - 1).map(|next| ("next", ceiling(next))));
+    }
     lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<12}")), 12, text, style.width)).collect()
+}
+
+/// `process:8080/cpu at about 475/s (470/s to 482/s)`.
+fn ceiling(of: &ResourceCeiling) -> String {
+    let CapacityInterval { value, low, high } = of.throughput_max;
+    format!("{} at about {} ({} to {})", of.resource, units::rate(value), units::rate(low), units::rate(high))
 }
 
 /// The estimate as JSON, ending in a line break.

@@ -1,6 +1,6 @@
 //! The capacity as a page draws it: every text written, every value in its place.
 
-use analysis::{Capacity, CapacityProbe, ObjectiveReading};
+use analysis::{Capacity, CapacityProbe, ObjectiveReading, ProbeLean};
 use serde::Serialize;
 
 use super::cells;
@@ -108,11 +108,20 @@ fn objective(capacity: &Capacity, loads: &PlotAxis, which: usize) -> Option<Obje
     // Times grow steeply with the load; shares of failures begin at none.
     let axis = if first.is_time { PlotAxis::in_logarithms(values) } else { PlotAxis::around(values, 0.0) };
     let mark = |(probe, of): (&CapacityProbe, &ObjectiveReading)| {
-        let (_, word, paint) = cells::lean(probe);
+        let (_, word, _) = cells::lean(probe);
         let text = format!("{} {word}: {}", capacity.unit.words(probe.load), cells::reading(of));
-        let interval =
-            if of.is_time { axis.interval(of.low, of.measured?, of.high) } else { axis.interval(of.measured, of.measured?, of.measured) };
-        Some(ObjectiveMark { x: loads.place(probe.load), interval, tone: paint.into(), text })
+        let interval = match (of.low, of.high) {
+            // Nobody knows how sure it is: a point, and not all there is.
+            (None, None) => axis.interval(of.measured, of.measured?, of.measured),
+            (low, high) => axis.interval(low, of.measured?, high),
+        };
+        // Another objective may have given way.
+        let tone = match probe.lean {
+            ProbeLean::Unusable => Tone::Warn,
+            _ if of.holds => Tone::Good,
+            _ => Tone::Bad,
+        };
+        Some(ObjectiveMark { x: loads.place(probe.load), interval, tone, text })
     };
     Some(ObjectiveView {
         title: first.objective.clone(),

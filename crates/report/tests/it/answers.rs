@@ -107,10 +107,11 @@ fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
             probe(120.0, ProbeLean::Fails, (0.9, Some(0.5), None)),
             probe(30.0, ProbeLean::Holds, (0.05, Some(0.04), Some(0.06))),
             probe(110.0, ProbeLean::Holds, (0.25, Some(0.2), Some(0.29))),
+            probe(100.0, ProbeLean::Holds, (0.2, None, None)),
         ],
     };
     let view = CapacityView::of(&capacity);
-    assert_eq!(view.probes.iter().map(|probe| probe.load.as_str()).collect::<Vec<_>>(), ["120/s", "30/s", "110/s"]);
+    assert_eq!(view.probes.iter().map(|probe| probe.load.as_str()).collect::<Vec<_>>(), ["120/s", "30/s", "110/s", "100/s"]);
     let answer = view.answer.unwrap();
     let x = |which: usize| view.probes[which].x;
     assert!(x(1) < x(2) && x(2) < answer.at && answer.at < x(0) && answer.low < answer.at && answer.at < answer.high);
@@ -118,6 +119,7 @@ fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
     let marks = &objective.marks;
     assert!(marks[1].interval.at < objective.bound && objective.bound < marks[0].interval.low, "{objective:?}");
     assert_eq!((marks[0].interval.high, marks[0].tone, marks[1].tone), (1.0, Tone::Bad, Tone::Good), "an open end reaches the edge");
+    assert!(marks[3].interval.low == marks[3].interval.at && marks[3].interval.at == marks[3].interval.high, "no interval is no interval");
     assert_eq!(view.facts[0], ("must hold".to_owned(), "p99 < 300ms".to_owned()));
     assert!(report::capacity::html(&capacity).contains(r#"{"feed":"capacity","answer":{"test":"shop","word":"FOUND","tone":"good""#));
 }
