@@ -5,15 +5,19 @@
 //! lies; [`Capacity`] is what any surface shows. Deliberately absent: making load, waiting, files; those are the command's.
 
 mod belief;
+mod bootstrap;
 mod model;
 mod ramp;
+mod ramp_stretch;
 mod reading;
 mod report;
 mod search;
 #[cfg(test)]
 mod truth;
+mod utilisation;
 
 pub use model::{Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading};
 pub use ramp::RampEstimate;
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};
+pub use utilisation::ResourceCeiling;

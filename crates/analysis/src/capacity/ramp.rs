@@ -4,20 +4,18 @@
 //! Divided, N/X is a sum of 1, N − 1 and N(N − 1) with coefficients that cannot be negative: a linear fit. Where the run stopped before the throughput bent,
 //! any ceiling fits as well, and none is named: *not identified*.
 
-use metrics::{SeriesKind, Snapshot};
 use run_directory::Run;
 use serde::{Deserialize, Serialize};
 
+use super::bootstrap::resampled;
 use super::model::CapacityInterval;
+use super::ramp_stretch::{RampBlock, stretches};
+use super::utilisation::{self, ResourceCeiling};
 
-/// Stretches into which the load is cut.
-const BLOCKS: usize = 40;
+/// Stretches of the load without which nothing is said.
 const BLOCKS_MIN: usize = 12;
 /// How many times the least throughput the highest must be: a constant load tells nothing of any other.
 const VARIED: f64 = 2.0;
-const RESAMPLES: usize = 400;
-/// Consecutive blocks that are drawn together: neighbours resemble each other.
-const TOGETHER: usize = 4;
 /// Share of the resamples that must show a ceiling, and how far above what was seen it may lie.
 const SURE: f64 = 0.975;
 const FAR: f64 = 1.5;
@@ -33,20 +31,24 @@ pub struct RampEstimate {
     pub seen: f64,
     /// In a sentence.
     pub remark: String,
+    /// Where the resources that were observed would be full, the first of them first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ceilings: Vec<ResourceCeiling>,
 }
-
-/// In the system on average, and ended per second.
-type RampBlock = (f64, f64);
 
 impl RampEstimate {
     pub fn of(run: &Run) -> Self {
-        let blocks = blocks(run);
+        let stretches = stretches(run);
+        let blocks: Vec<RampBlock> = stretches.iter().map(|stretch| stretch.block).collect();
         let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
         let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);
-        let unknown = |remark: &str| Self { throughput_max: None, retrograde_from: None, seen, remark: remark.to_owned() };
+        let unknown =
+            |remark: &str| Self { throughput_max: None, retrograde_from: None, seen, remark: remark.to_owned(), ceilings: Vec::new() };
         if blocks.len() < BLOCKS_MIN || seen < VARIED * least {
             return unknown("not identified: the load did not vary by twice or more");
         }
+        let ceilings_of = utilisation::ceilings(run, &stretches, seen);
+        let unknown = |remark: &str| Self { ceilings: ceilings_of.clone(), ..unknown(remark) };
         let Some(fit) = Fit::of(&blocks) else { return unknown("not identified: no curve fits") };
         let mut ceilings: Vec<f64> = resampled(&blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
         ceilings.sort_by(f64::total_cmp);
@@ -57,27 +59,8 @@ impl RampEstimate {
         }
         let remark =
             format!("at most about {} ({} to {})", units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
-        Self { throughput_max: Some(interval), retrograde_from: fit.peak_at(), seen, remark }
+        Self { throughput_max: Some(interval), retrograde_from: fit.peak_at(), seen, remark, ceilings: ceilings_of }
     }
-}
-
-fn blocks(run: &Run) -> Vec<RampBlock> {
-    let asks = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
-    let first = run.slices.iter().position(asks).unwrap_or(0);
-    let last = run.slices.iter().rposition(asks).map_or(0, |last| last + 1);
-    // The first and the last second are seldom whole.
-    let seconds = run.slices.get(first + 1..last.saturating_sub(1)).unwrap_or(&[]);
-    let length = seconds.len().div_ceil(BLOCKS).max(1);
-    let block = |part: &[Snapshot]| {
-        let time = part.iter().map(|slice| (slice.end - slice.start) as f64).sum::<f64>();
-        let ended: u64 =
-            part.iter().flat_map(|slice| &slice.series).filter(|of| of.key.kind == SeriesKind::Request).map(|of| of.count).sum();
-        let flight: u64 = part.iter().flat_map(|slice| &slice.generator).map(|worker| worker.in_flight_ns).sum();
-        let waiting: u64 = part.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.waiting).sum();
-        (flight as f64 / time + waiting as f64 / part.len() as f64, ended as f64 / (time / 1e9))
-    };
-    let all = seconds.chunks_exact(length).map(block);
-    all.filter(|(inside, ended)| *inside > 0.0 && *ended > 0.0).collect()
 }
 
 /// N/X = constant + linear·(N − 1) + square·N(N − 1).
@@ -154,24 +137,6 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
         }
     }
     Some((0..size).map(|row| rows[row][size] / rows[row][row]).collect())
-}
-
-/// A bootstrap of neighbouring blocks (Künsch, "The jackknife and the bootstrap for general stationary observations", 1989). The same run always gives the
-/// same.
-fn resampled(blocks: &[RampBlock]) -> impl Iterator<Item = Vec<RampBlock>> + '_ {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    (0..RESAMPLES).map(move |_| {
-        let mut drawn = Vec::with_capacity(blocks.len() + TOGETHER);
-        while drawn.len() < blocks.len() {
-            // Xorshift (Marsaglia 2003).
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            let start = (state >> 11) as usize % (blocks.len() - TOGETHER + 1);
-            drawn.extend_from_slice(&blocks[start..start + TOGETHER]);
-        }
-        drawn
-    })
 }
 
 #[cfg(test)]

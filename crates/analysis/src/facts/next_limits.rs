@@ -32,29 +32,36 @@ pub(crate) struct NextLimit<'a> {
 /// Of all resources that were observed in a stretch, the one that is full first comes first.
 pub(crate) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, machine_cores: f64, span: (f64, f64)) -> Vec<NextLimit<'a>> {
     let look = Demands { signals, strain, span, low: strain.low_and_high().0 };
-    let fixed = |places: f64| move |_: ObservedPart<'a>| Some(places);
     let told = |roles: &'static [Role]| {
         move |part: ObservedPart<'a>| roles.iter().find_map(|role| signals.mean(part, *role, span.0, span.1)).filter(|places| *places > 0.0)
     };
-    let cores = |part: ObservedPart<'a>| {
-        Some(signals.mean(part, Role::ProcessCpuMax, span.0, span.1).map_or(machine_cores, |most| most.min(machine_cores)))
-    };
-    let mut found = look.each(Role::ProcessCpu, &cores, true);
+    let work = that_work(signals, machine_cores, span).into_iter();
+    let work = work.filter_map(|(role, part, places)| look.one(part, role, &signals.read(part, role)?, places, true));
     let machines = signals.parts_with(Role::MachineIdle).filter_map(|part| {
         let used = signals.read(part, Role::MachineIdle)?.used_of(machine_cores);
         look.one(part, Role::MachineIdle, &used, machine_cores, true)
     });
-    found.extend(machines);
-    found.extend(look.each(Role::ProcessThreadCpuMax, &fixed(1.0), true));
-    found.extend(look.each(Role::GroupCpu, &told(&[Role::GroupCpuMax]), true));
-    found.extend(look.each(Role::DiskBusy, &fixed(1.0), true));
-    found.extend(look.each(Role::NetworkReceived, &told(&[Role::NetworkSpeed]), true));
-    found.extend(look.each(Role::NetworkSent, &told(&[Role::NetworkSpeed]), true));
+    let mut found: Vec<NextLimit<'a>> = work.chain(machines).collect();
     // Who waits for the limit holds on to these meanwhile: what a request needs of them shows only under low load.
-    found.extend(look.each(Role::PoolInUse, &told(&[Role::PoolSizeMax, Role::PoolSize]), false));
-    found.extend(look.each(Role::SessionsActive, &told(&[Role::SessionsMax]), false));
+    found.extend(look.held(Role::PoolInUse, &told(&[Role::PoolSizeMax, Role::PoolSize])));
+    found.extend(look.held(Role::SessionsActive, &told(&[Role::SessionsMax])));
     found.sort_by(|a, b| a.throughput_max.total_cmp(&b.throughput_max));
     found
+}
+
+/// Resources that work for requests and are not held while something else is waited for, each with its places.
+pub(crate) fn that_work<'a>(signals: &ObservedSignals<'a>, machine_cores: f64, span: (f64, f64)) -> Vec<(Role, ObservedPart<'a>, f64)> {
+    let mean = |part: ObservedPart<'a>, role: Role| signals.mean(part, role, span.0, span.1);
+    let places = |role: Role, part: ObservedPart<'a>| match role {
+        Role::ProcessCpu => Some(mean(part, Role::ProcessCpuMax).map_or(machine_cores, |most| most.min(machine_cores))),
+        Role::GroupCpu => mean(part, Role::GroupCpuMax),
+        Role::NetworkReceived | Role::NetworkSent => mean(part, Role::NetworkSpeed),
+        _ => Some(1.0),
+    };
+    let roles = [Role::ProcessCpu, Role::ProcessThreadCpuMax, Role::GroupCpu, Role::DiskBusy, Role::NetworkReceived, Role::NetworkSent];
+    let of = |role: Role| signals.parts_with(role).map(move |part| (role, part)).collect::<Vec<_>>();
+    let parts = roles.into_iter().flat_map(of);
+    parts.filter_map(|(role, part)| Some((role, part, places(role, part).filter(|places| *places > 0.0)?))).collect()
 }
 
 struct Demands<'f, 'a> {
@@ -65,8 +72,9 @@ struct Demands<'f, 'a> {
 }
 
 impl<'a> Demands<'_, 'a> {
-    fn each(&self, role: Role, places: &dyn Fn(ObservedPart<'a>) -> Option<f64>, at_high_load: bool) -> Vec<NextLimit<'a>> {
-        let one = |part| self.one(part, role, &self.signals.read(part, role)?, places(part)?, at_high_load);
+    /// Those that are held while something else is waited for.
+    fn held(&self, role: Role, places: &dyn Fn(ObservedPart<'a>) -> Option<f64>) -> Vec<NextLimit<'a>> {
+        let one = |part| self.one(part, role, &self.signals.read(part, role)?, places(part)?, false);
         self.signals.parts_with(role).filter_map(one).collect()
     }
 
