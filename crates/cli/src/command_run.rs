@@ -35,6 +35,12 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) summarize: Option<&'a Summarize<'a>>,
 }
 
+/// Everything that follows a run.
+pub(crate) type Subscribers<'a> = [&'a mut dyn Subscriber];
+
+/// How a session was run; an error of what was to make its load comes before any load.
+pub(crate) type Performed = anyhow::Result<Result<FinishedRun, SessionError>>;
+
 /// From a summary as JSON to files and their text.
 pub(crate) type Summarize<'a> = dyn Fn(&str) -> anyhow::Result<Vec<(String, String)>> + 'a;
 
@@ -45,15 +51,24 @@ impl CommandRun<'_> {
         session: Session,
         make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
     ) -> anyhow::Result<Exit> {
-        let secrets = session.plan.all_secrets();
-        self.perform_open(&secrets, session, make_factory).map_err(|error| exit::hiding(&secrets, error))
+        self.perform_with(session, |session, subscribers| Ok(session.run(make_factory, subscribers)))
     }
 
-    fn perform_open<F: UserFactory>(
+    /// The same for a load that `run` makes of the session.
+    pub(crate) fn perform_with(
+        &self,
+        session: Session,
+        run: impl FnOnce(Session, &mut Subscribers<'_>) -> Performed,
+    ) -> anyhow::Result<Exit> {
+        let secrets = session.plan.all_secrets();
+        self.perform_open(&secrets, session, run).map_err(|error| exit::hiding(&secrets, error))
+    }
+
+    fn perform_open(
         &self,
         secrets: &Secrets,
         mut session: Session,
-        make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
+        run: impl FnOnce(Session, &mut Subscribers<'_>) -> Performed,
     ) -> anyhow::Result<Exit> {
         let baseline = Baseline::of_run(&self.output.against, &self.output.runs, &session.plan.name)?;
         let scratch = if self.output.no_save { Some(scratch_folder()?) } else { None };
@@ -70,7 +85,7 @@ impl CommandRun<'_> {
         subscribers.extend(page.as_mut().map(|page| page as &mut dyn Subscriber));
         subscribers.extend([&mut outputs as &mut dyn Subscriber, &mut terminal, &mut interrupts]);
         subscribers.extend(guard.as_mut().map(|guard| guard as &mut dyn Subscriber));
-        let FinishedRun { directory, ending, failure } = match session.run(make_factory, &mut subscribers) {
+        let FinishedRun { directory, ending, failure } = match run(session, &mut subscribers)? {
             Err(SessionError::Unreachable(problem)) => return exit::unreachable(&problem, secrets),
             finished => finished?,
         };

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
+use fleet::{BusError, GatherError};
 use outputs::OutputError;
 use script::ScriptError;
 use secrets::Secrets;
@@ -84,6 +85,8 @@ impl Exit {
             let by_user = cause.is::<UsageError>()
                 || cause.is::<ScriptError>()
                 || cause.is::<OutputError>()
+                || cause.is::<GatherError>()
+                || cause.is::<BusError>()
                 || matches!(cause.downcast_ref(), Some(SessionError::Room(_) | SessionError::Rate(_) | SessionError::Users(_)));
             by_user.then_some(Exit::Usage)
         };

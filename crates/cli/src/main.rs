@@ -15,6 +15,7 @@ mod doctor;
 mod exit;
 mod experiment;
 mod flags;
+mod fleet;
 mod gate;
 mod interrupt;
 mod live_page;

@@ -15,6 +15,7 @@ use stub::TcpProxy;
 use crate::command_run::{CommandRun, check_network};
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
+use crate::fleet::FleetRun;
 
 #[derive(Clone)]
 pub(crate) struct ScriptRun<'a> {
@@ -25,12 +26,18 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) workers: u32,
     pub(crate) tags: &'a [String],
     pub(crate) network: &'a NetworkArgs,
+    /// Who makes the load, where it is not this process.
+    pub(crate) fleet: Option<FleetRun>,
 }
 
 impl ScriptRun<'_> {
     pub(crate) fn perform(self, output: &OutputArgs, stops_with_stdin: bool, color: ColorChoice) -> anyhow::Result<Exit> {
         let loaded = self.load()?;
+        if let Some(fleet) = &self.fleet {
+            fleet.check(&loaded)?;
+        }
         let _proxies = start_proxies(&loaded)?;
+        let (fleet, inputs) = (self.fleet.clone(), self.inputs.clone());
         let PreparedRun { loaded, mut session, sender, secrets } = self.prepare(loaded, output.runs.clone())?;
         session.finds_early = output.live;
         let own = |summary: &str| {
@@ -38,9 +45,14 @@ impl ScriptRun<'_> {
             Ok(files.into_iter().map(|(file, text)| (file, secrets.hide(&text).into_owned())).collect())
         };
         let run = CommandRun { output, stops_with_stdin, color, summarize: Some(&own) };
-        let exit = run.perform(session, |context: &WorkerContext| {
-            ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())
-        })?;
+        let exit = match fleet {
+            Some(fleet) => {
+                run.perform_with(session, |session, subscribers| fleet.perform(&loaded, &inputs, session, sender, subscribers))?
+            }
+            None => run.perform(session, |context: &WorkerContext| {
+                ScriptUsers::new(&loaded, context, sinks(&sender)).map_err(|error| error.render())
+            })?,
+        };
         finish_collections(&loaded, &secrets)?;
         Ok(exit)
     }

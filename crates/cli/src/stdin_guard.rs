@@ -38,9 +38,11 @@ impl Subscriber for StdinGuard {
     }
 }
 
+/// What is disconnected when standard input has ended.
+///
 /// # Errors
 /// When the system gives no thread.
-fn watch() -> io::Result<Receiver<()>> {
+pub(crate) fn watch() -> io::Result<Receiver<()>> {
     let (open, end) = sync_channel::<()>(0);
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
         // What is written to it is ignored, and a failure to read ends it, too.

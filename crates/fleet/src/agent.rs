@@ -6,7 +6,7 @@ use engine::{AgentCommand, AgentReport};
 use metrics::Nanos;
 
 use crate::facts::AgentFacts;
-use crate::link::Link;
+use crate::link::ReliableLink;
 use crate::message::{Assignment, ToAgent, ToController, pack, unpack};
 use crate::packet::{Header, PacketKind, version};
 use crate::rows::RowRequest;
@@ -55,7 +55,7 @@ pub struct Agent {
 #[derive(Debug)]
 struct ServedRun {
     run: String,
-    link: Link,
+    link: ReliableLink,
     heard: Nanos,
     /// Its last message is on its way.
     is_done: bool,
@@ -91,7 +91,7 @@ impl Agent {
         }
         match (&mut self.serving, header.kind) {
             (None, PacketKind::Claim) if !self.held => {
-                self.serving = Some(ServedRun { run: header.run.clone(), link: Link::default(), heard: now, is_done: false });
+                self.serving = Some(ServedRun { run: header.run.clone(), link: ReliableLink::default(), heard: now, is_done: false });
                 self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 });
             }
             (Some(serving), kind) if serving.run == header.run => {

@@ -8,7 +8,7 @@ use metrics::{AgentSlice, Nanos};
 
 use crate::agent::SILENCE_MAX_NS;
 use crate::facts::AgentFacts;
-use crate::link::Link;
+use crate::link::ReliableLink;
 use crate::message::{Assignment, ToAgent, ToController, WireCommand, pack, unpack};
 use crate::offset::{ClockOffset, OffsetReading};
 use crate::packet::{Header, PacketKind, version};
@@ -55,7 +55,7 @@ pub struct Controller {
 struct Seat {
     id: String,
     facts: AgentFacts,
-    link: Link,
+    link: ReliableLink,
     /// `None` until it has answered to its claim.
     heard: Option<Nanos>,
     claimed: Nanos,
@@ -294,7 +294,7 @@ impl Seat {
         Self {
             id,
             facts,
-            link: Link::default(),
+            link: ReliableLink::default(),
             heard: None,
             claimed: now,
             ping_at: 0,

@@ -37,8 +37,14 @@ pub struct GatheredFleet {
 pub enum GatherError {
     #[error(transparent)]
     Bus(#[from] BusError),
-    #[error("{found} of {wanted} agents came within {} s{}: start more with `loadstone agent --join ADDRESS`", waited.as_secs(), refused.as_ref().map_or_else(String::new, |why| format!(" ({why})")))]
-    TooFew { found: usize, wanted: usize, waited: Duration, refused: Option<String> },
+    #[error("{found} of {wanted} agents came within {waited_s} s{refused}: start more with `loadstone agent --join ADDRESS`")]
+    TooFew {
+        found: usize,
+        wanted: usize,
+        waited_s: u64,
+        /// Why one that came was not taken, in brackets; or nothing.
+        refused: String,
+    },
 }
 
 /// This machine's CLOCK_MONOTONIC.
@@ -54,20 +60,20 @@ impl GatheredFleet {
     pub fn gather(address: &str, run: &str, wanted: usize, wait: Duration) -> Result<Self, GatherError> {
         let mut controller = Controller::new(run.to_owned(), wanted);
         let mut bus = NatsBus::connect(address, controller.subjects().to_vec())?;
-        let (deadline, mut refused) = (now() + wait.as_nanos() as u64, None);
+        let (deadline, mut refused) = (now() + wait.as_nanos() as u64, String::new());
         loop {
             exchange(&mut controller, &mut bus, TURN, now);
             for news in controller.take_news() {
                 match news {
                     FleetNews::Gathered(agents) => return Ok(Self { controller, bus, agents }),
-                    FleetNews::Refused(why) => refused = Some(why),
+                    FleetNews::Refused(why) => refused = format!(" ({why})"),
                     FleetNews::Report { .. } | FleetNews::Line(_) => {}
                 }
             }
             if now() > deadline {
                 controller.dismiss("too few agents came together");
                 controller.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
-                return Err(GatherError::TooFew { found: controller.joined(), wanted, waited: wait, refused });
+                return Err(GatherError::TooFew { found: controller.joined(), wanted, waited_s: wait.as_secs(), refused });
             }
         }
     }

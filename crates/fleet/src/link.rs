@@ -2,14 +2,14 @@
 //!
 //! A message is cut into numbered parts; whoever receives says up to which number it has all, and what is not acknowledged in time is sent again
 //! (selective repeat, as in Tanenbaum and Wetherall, Computer Networks, 5th ed. 2011, 3.4.3). No I/O and no clock: what is to be sent comes out
-//! of [`Link::due`].
+//! of [`ReliableLink::due`].
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use metrics::Nanos;
 
-use crate::packet::{PART_MAX, Part};
+use crate::packet::{MessagePart, PART_MAX};
 
 /// Parts on their way at once, in one direction.
 const WINDOW: usize = 32;
@@ -18,14 +18,14 @@ pub(crate) const RESEND_NS: Nanos = 200_000_000;
 
 /// One end of the way between two.
 #[derive(Debug, Default)]
-pub(crate) struct Link {
+pub(crate) struct ReliableLink {
     /// Not acknowledged yet, from number `first` on.
     outgoing: VecDeque<OutgoingPart>,
     first: u64,
     /// All parts below this have arrived here.
     received: u64,
     /// Parts that came before one below them.
-    early: BTreeMap<u64, Part>,
+    early: BTreeMap<u64, MessagePart>,
     /// What has arrived of a message that goes on.
     begun: Vec<u8>,
     acknowledge: bool,
@@ -38,7 +38,7 @@ struct OutgoingPart {
     sent: Option<Nanos>,
 }
 
-impl Link {
+impl ReliableLink {
     pub(crate) fn send(&mut self, message: impl Into<Bytes>) {
         let mut rest: Bytes = message.into();
         loop {
@@ -52,7 +52,7 @@ impl Link {
     }
 
     /// Takes a part, and returns the messages that it completes.
-    pub(crate) fn receive(&mut self, part: Part) -> Vec<Vec<u8>> {
+    pub(crate) fn receive(&mut self, part: MessagePart) -> Vec<Vec<u8>> {
         while self.first < part.received && self.outgoing.pop_front().is_some() {
             self.first += 1;
         }
@@ -73,16 +73,16 @@ impl Link {
     }
 
     /// What is to be sent now.
-    pub(crate) fn due(&mut self, now: Nanos) -> Vec<Part> {
+    pub(crate) fn due(&mut self, now: Nanos) -> Vec<MessagePart> {
         let (first, received) = (self.first, self.received);
         let is_due = |part: &&mut OutgoingPart| part.sent.is_none_or(|sent| now >= sent + RESEND_NS);
         let mut parts = Vec::new();
         for (number, part) in (first..).zip(self.outgoing.iter_mut().take(WINDOW)).filter(|(_, part)| is_due(&part)) {
             part.sent = Some(now);
-            parts.push(Part { number: Some(number), received, goes_on: part.goes_on, bytes: part.bytes.clone() });
+            parts.push(MessagePart { number: Some(number), received, goes_on: part.goes_on, bytes: part.bytes.clone() });
         }
         if std::mem::take(&mut self.acknowledge) && parts.is_empty() {
-            parts.push(Part { number: None, received, goes_on: false, bytes: Bytes::new() });
+            parts.push(MessagePart { number: None, received, goes_on: false, bytes: Bytes::new() });
         }
         parts
     }
@@ -102,7 +102,7 @@ mod tests {
     /// Carries what two ends have to send over a way that loses a third, doubles a third, and delivers in any order.
     fn carried(seed: u64, messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let (mut near, mut far) = (Link::default(), Link::default());
+        let (mut near, mut far) = (ReliableLink::default(), ReliableLink::default());
         let (mut there, mut back, mut arrived) = (Vec::new(), Vec::new(), Vec::new());
         messages.iter().for_each(|message| near.send(message.clone()));
         for step in 0..10_000 {

@@ -18,11 +18,11 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// A connection to a NATS server.
 pub struct NatsBus {
     outgoing: mpsc::Sender<Outgoing>,
-    arrived: Receiver<Arrival>,
-    nudge: SyncSender<Arrival>,
+    arrived: Receiver<Incoming>,
+    nudge: SyncSender<Incoming>,
 }
 
-enum Arrival {
+enum Incoming {
     Packet(Bytes),
     /// There is something to do beside the bus.
     Nudge,
@@ -30,12 +30,12 @@ enum Arrival {
 
 /// Ends a wait in [`Bus::take`].
 #[derive(Clone)]
-pub struct Nudge(SyncSender<Arrival>);
+pub struct Nudge(SyncSender<Incoming>);
 
 impl Nudge {
     pub fn nudge(&self) {
         // Whoever is to be woken has something to do already where there is no room.
-        let _ = self.0.try_send(Arrival::Nudge);
+        let _ = self.0.try_send(Incoming::Nudge);
     }
 }
 
@@ -82,8 +82,8 @@ impl Bus for NatsBus {
 
     fn take(&mut self, wait: Duration) -> Option<Vec<u8>> {
         match self.arrived.recv_timeout(wait) {
-            Ok(Arrival::Packet(bytes)) => Some(bytes.into()),
-            Ok(Arrival::Nudge) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            Ok(Incoming::Packet(bytes)) => Some(bytes.into()),
+            Ok(Incoming::Nudge) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
         }
     }
 }
@@ -101,7 +101,7 @@ async fn open(address: &str, subjects: Vec<String>) -> Result<(Client, Vec<Subsc
 }
 
 /// Until the bus is dropped.
-async fn carry(client: Client, subscriptions: Vec<Subscriber>, mut to_publish: mpsc::Receiver<Outgoing>, packets: SyncSender<Arrival>) {
+async fn carry(client: Client, subscriptions: Vec<Subscriber>, mut to_publish: mpsc::Receiver<Outgoing>, packets: SyncSender<Incoming>) {
     let publish = async {
         while let Some(Outgoing { subject, bytes }) = to_publish.recv().await {
             // What is lost comes again.
@@ -110,7 +110,7 @@ async fn carry(client: Client, subscriptions: Vec<Subscriber>, mut to_publish: m
         let _ = client.flush().await;
     };
     let listen = stream::select_all(subscriptions).for_each(|message| {
-        let _ = packets.try_send(Arrival::Packet(message.payload));
+        let _ = packets.try_send(Incoming::Packet(message.payload));
         future::ready(())
     });
     tokio::select! {

@@ -33,8 +33,8 @@ pub(crate) enum PacketKind {
     Announce(AgentFacts),
     /// To an agent: it is part of this run from now on.
     Claim,
-    /// Part of a message, or only that so much has arrived.
-    Part(Part),
+    /// MessagePart of a message, or only that so much has arrived.
+    Part(MessagePart),
     /// To an agent: what does its clock say?
     Ping { sent: Nanos },
     /// Its answer.
@@ -43,9 +43,9 @@ pub(crate) enum PacketKind {
     Bye { why: String },
 }
 
-/// See [`Link`](crate::link::Link).
+/// See [`ReliableLink`](crate::link::ReliableLink).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct MessagePart {
     /// Number of this part in its direction; `None` where only `received` is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) number: Option<u64>,
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_was_encoded_is_decoded_and_nothing_else() {
-        let part = Part { number: Some(7), received: 3, goes_on: true, bytes: Bytes::from_static(b"a\nb") };
+        let part = MessagePart { number: Some(7), received: 3, goes_on: true, bytes: Bytes::from_static(b"a\nb") };
         let header = Header { version: version(), run: "r".into(), agent: "a".into(), kind: PacketKind::Part(part) };
         assert_eq!(Header::decode(&header.encode()), Some(header));
         for other in ["", "\n", "{}\n", "GET / HTTP/1.1\r\n"] {

@@ -24,7 +24,7 @@ mod writer;
 
 pub use error::RunError;
 pub use history::{History, HistoryEntry};
-pub use model::{HostFacts, KeptFailure, KeptSecond, Run, RunEnd, RunInfo, SignalSeries, Stretch};
+pub use model::{AgentInfo, HostFacts, KeptFailure, KeptSecond, Run, RunEnd, RunInfo, SignalSeries, Stretch};
 pub use notes::Notes;
 pub use reader::Reader;
 pub use run_traces::RunTraces;

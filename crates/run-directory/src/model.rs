@@ -20,6 +20,17 @@ pub struct HostFacts {
     pub descriptors_max: u64,
 }
 
+/// A machine of a fleet that made part of the load.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentInfo {
+    pub name: String,
+    pub hostname: String,
+    pub cores: u32,
+    /// Its first worker, and how many of them follow in order.
+    pub first_worker: u32,
+    pub workers: u32,
+}
+
 /// Who, when, where. Written before the load starts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
@@ -42,10 +53,15 @@ pub struct RunInfo {
     /// They differed from that commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dirty: bool,
+    /// Of all machines.
     pub workers: u32,
+    /// Where the run was made; of a run over a fleet, its controller's machine.
     pub host: HostFacts,
     #[serde(default)]
     pub tags: Vec<String>,
+    /// The agents of a run over a fleet, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentInfo>,
 }
 
 impl RunInfo {

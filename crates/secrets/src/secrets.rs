@@ -42,6 +42,11 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
+    /// There is nothing to hide.
+    pub fn is_empty(&self) -> bool {
+        self.values.len() + self.later.len() == 0
+    }
+
     /// Learns a value. One of fewer than three characters is ignored; one of three is hidden where it stands alone.
     pub fn learn(&mut self, value: &str) {
         for text in searched(value) {

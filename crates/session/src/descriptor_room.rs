@@ -4,6 +4,8 @@ use engine::DescriptorTables;
 use plan::{Load, LoadProfile, OpenStage, ScenarioRun};
 use units::count;
 
+use crate::machine;
+
 /// Users that a plan is certain to have find no room.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -11,6 +13,14 @@ pub struct RoomError(String);
 
 /// Descriptors needed besides connections, in every table.
 const SPARE: u64 = 100;
+
+/// How the workers of a run share descriptors in this process, which is given as many as it may have. `workers`: of all processes.
+///
+/// # Errors
+/// [`RoomError`]
+pub fn descriptor_tables(load: &Load, workers: u32) -> Result<DescriptorTables, RoomError> {
+    tables(load, workers, machine::raise_descriptor_limit())
+}
 
 /// How the workers of a run share descriptors so that there is room for its users: all from one table, which `limit` bounds, or, where that
 /// may not suffice, each from its own.

@@ -37,6 +37,11 @@ fn machine_cores() -> Option<u32> {
     u32::try_from(cores.count()).ok().filter(|cores| *cores > 0)
 }
 
+/// This machine's name.
+pub fn hostname() -> String {
+    facts().hostname
+}
+
 /// Cores that this process may use.
 pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)

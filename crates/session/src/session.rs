@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{Coordinator, LoadEnding, LoadEvent, StopReason, UserFactory, WorkerContext, WorkerError};
+use engine::{
+    AgentCommand, Coordinator, LoadControl, LoadEnding, LoadEvent, LoadHandle, StopReason, UserFactory, WorkerContext, WorkerError,
+};
 use observe::Observer;
 use plan::TestPlan;
 use protocol::NetworkOptions;
 use protocol::http::HttpOptions;
-use run_directory::{RunEnd, RunInfo, Writer};
+use run_directory::{AgentInfo, RunEnd, RunInfo, Writer};
 use script::Stubs;
 use secrets::Secrets;
 
@@ -30,6 +32,9 @@ use crate::stub_signals::StubSignals;
 use crate::subscribers::Subscribers;
 use crate::system_signals::SystemSignals;
 use crate::trace_names::TraceNames;
+
+/// Time between telling a fleet's agents and the instant at which a leaf begins: a message that is lost once has come by then.
+const FLEET_LEAD_NS: u64 = 500_000_000;
 
 /// What a run needs besides its users.
 pub struct Session {
@@ -71,18 +76,49 @@ impl Session {
     /// # Errors
     /// [`SessionError`]: nothing was loaded, and there is no directory.
     pub fn run<F: UserFactory>(
-        mut self,
+        self,
         make_factory: impl Fn(&WorkerContext) -> Result<F, String> + Send + Sync,
         subscribers: &mut [&mut dyn Subscriber],
     ) -> Result<FinishedRun, SessionError> {
-        let tables = descriptor_room::tables(&self.plan.load, self.workers, machine::raise_descriptor_limit())?;
+        let tables = descriptor_room::descriptor_tables(&self.plan.load, self.workers)?;
         rate_room::check(&self.plan, self.workers)?;
         reach(&self.plan, &self.network)?;
+        self.run_over(Vec::new(), subscribers, |coordinator, on_event| {
+            Ok(coordinator.with_tables(tables).run(make_factory, |event| on_event(event)))
+        })
+    }
+
+    /// The same with load that a fleet's agents make. `lead` hands the test to them, and returns how each is told; what they report goes to the
+    /// handle that it is given. Its second value is kept until the load has ended.
+    ///
+    /// # Errors
+    /// [`SessionError`]: nothing was loaded, and there is no directory.
+    pub fn run_fleet<L>(
+        self,
+        agents: Vec<AgentInfo>,
+        lead: impl FnOnce(LoadHandle) -> std::io::Result<(Vec<Box<dyn Fn(AgentCommand)>>, L)>,
+        subscribers: &mut [&mut dyn Subscriber],
+    ) -> Result<FinishedRun, SessionError> {
+        rate_room::check(&self.plan, self.workers)?;
+        self.run_over(agents, subscribers, |coordinator, on_event| {
+            let (posts, led) = lead(coordinator.handle())?;
+            let ending = coordinator.run_agents(posts, FLEET_LEAD_NS, |event| on_event(event));
+            drop(led);
+            Ok(ending)
+        })
+    }
+
+    fn run_over(
+        mut self,
+        agents: Vec<AgentInfo>,
+        subscribers: &mut [&mut dyn Subscriber],
+        make_load: impl FnOnce(Coordinator, &mut dyn FnMut(LoadEvent) -> Option<LoadControl>) -> std::io::Result<LoadEnding>,
+    ) -> Result<FinishedRun, SessionError> {
         let secrets = self.plan.all_secrets();
-        let writer = Writer::create(&self.folder, self.info(), &self.plan)?;
+        let writer = Writer::create(&self.folder, RunInfo { agents, ..self.info() }, &self.plan)?;
         let directory = writer.directory().to_owned();
         let plan = Arc::new(self.plan.clone());
-        let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers).with_tables(tables);
+        let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers);
         if !plan.flows.is_empty() {
             coordinator = coordinator.lingering();
         }
@@ -90,7 +126,7 @@ impl Session {
         // What cannot be deleted is an empty run, which harms nobody.
         let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
         let mut clock = None;
-        let ending = coordinator.run(make_factory, |event| match event {
+        let made = make_load(coordinator, &mut |event| match event {
             LoadEvent::Ready { zero } => {
                 clock = Some(zero);
                 feed.begin(zero, now())
@@ -103,6 +139,7 @@ impl Session {
             }
             LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         });
+        let ending = made.unwrap_or_else(|problem| LoadEnding::Broke(WorkerError::Agent(format!("cannot lead the fleet: {problem}"))));
         // It may have been found only in the last second.
         let ending = match feed.printed.failure() {
             Some(problem) if matches!(ending, LoadEnding::Completed) => LoadEnding::Stopped(StopReason::Script(problem)),
@@ -174,6 +211,7 @@ impl Session {
             workers: self.workers,
             host: machine::facts(),
             tags: self.tags.clone(),
+            agents: Vec::new(),
         }
     }
 }

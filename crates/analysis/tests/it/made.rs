@@ -34,6 +34,7 @@ pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: Vec::new(),
+        agents: Vec::new(),
     };
     Run { end: Some(RunEnd::Completed), ..Run::new(info, plan, slices) }
 }

@@ -50,6 +50,7 @@ impl DemoArgs {
             workers: session::cores(),
             tags: &["demo".to_owned()],
             network: &NetworkArgs::default(),
+            fleet: None,
         }
         .perform(&OutputArgs { live: true, ..self.output.clone() }, false, context.color)?;
         match exit {

@@ -130,6 +130,7 @@ impl ExperimentArgs {
             workers: self.workers.unwrap_or_else(session::cores).max(1),
             tags: &[],
             network: &self.network,
+            fleet: None,
         };
         let loaded = script.load()?;
         let secrets = loaded.plan.all_secrets();

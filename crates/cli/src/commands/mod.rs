@@ -1,5 +1,6 @@
 //! The commands, a file each with its flags. A new one is a file and its lines here.
 
+mod agent;
 pub(crate) mod capacity;
 mod compare;
 mod completions;
@@ -63,6 +64,8 @@ commands! {
     Doctor(doctor::DoctorArgs),
     /// Start tests from forms, watch them, and look through the runs, in a browser.
     Ui(ui::UiArgs),
+    /// Make part of the load of runs that are led from elsewhere: `loadstone run --fleet`.
+    Agent(agent::AgentArgs),
     /// Serve a simulated HTTP endpoint with delays, faults and limits.
     Stub(stub::StubArgs),
     /// List the runs in a folder, or delete old ones.

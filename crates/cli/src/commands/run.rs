@@ -12,6 +12,7 @@ use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
+use crate::fleet::FleetArgs;
 use crate::script_run::ScriptRun;
 use crate::series::users_of;
 pub(super) use url_load::UrlArgs;
@@ -34,6 +35,8 @@ pub(crate) struct RunArgs {
     network: NetworkArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Threads that generate the load; each can open as many connections as the limit on open files allows.  [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
@@ -57,6 +60,11 @@ impl RunArgs {
         if let Some(param) = self.params.params.first() {
             let problem = format!("-p {param}: parameters belong to scripts; a URL takes flags, see `loadstone run --help`");
             return Err(UsageError(problem).into());
+        }
+        if self.fleet.resolve(self.workers)?.is_some() {
+            return Err(
+                UsageError("--fleet runs scripts: write the request into a test (`loadstone init` makes a first one)".to_owned()).into()
+            );
         }
         let request = self.url.request(&self.what)?;
         let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
@@ -89,10 +97,16 @@ impl RunArgs {
             ))
             .into());
         }
+        let fleet = self.fleet.resolve(self.workers)?;
+        if let Some(flag) = self.network.first_given().filter(|_| fleet.is_some()) {
+            return Err(
+                UsageError(format!("{flag} does not go to the agents of a fleet: write it into the test (docs/protocols.md)")).into()
+            );
+        }
         let mut inputs = self.params.inputs()?;
         inputs.seed = self.seed;
         let path = Path::new(&self.what);
-        ScriptRun { path, shown: &self.what, inputs, workers: self.workers(), tags: &self.tags, network: &self.network }.perform(
+        ScriptRun { path, shown: &self.what, inputs, workers: self.workers(), tags: &self.tags, network: &self.network, fleet }.perform(
             &self.output,
             self.stop_with_stdin,
             context.color,

@@ -61,6 +61,24 @@ pub(crate) struct NetworkArgs {
 }
 
 impl NetworkArgs {
+    /// One that was given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--insecure", self.insecure),
+            ("--root", !self.roots.is_empty()),
+            ("--cert", self.certificate.is_some()),
+            ("--server-name", self.server_name.is_some()),
+            ("--no-tls-resumption", self.no_tls_resumption),
+            ("--source", !self.sources.is_empty()),
+            ("--http2", self.http2.is_some()),
+            ("--proxy", self.proxy.is_some()),
+            ("--unix", self.unix.is_some()),
+            ("--connect-rate", self.connect_rate.is_some()),
+            ("--traceparent", self.traceparent),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+    }
+
     /// Adds what the flags say; they win over a script. `seed` is that of the run's random draws.
     pub(crate) fn apply(&self, network: &mut NetworkOptions, seed: u64) {
         network.insecure |= self.insecure;

@@ -15,6 +15,7 @@ mod ending;
 mod events;
 mod exchange;
 mod experiment;
+mod fleet;
 mod flows;
 mod harness;
 mod imports;

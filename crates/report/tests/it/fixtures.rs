@@ -69,6 +69,7 @@ pub(crate) fn info() -> RunInfo {
             descriptors_max: 65_536,
         },
         tags: vec!["nightly".to_owned()],
+        agents: Vec::new(),
     }
 }
 

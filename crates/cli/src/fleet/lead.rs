@@ -1,0 +1,212 @@
+//! A run over a fleet: gathers its agents, hands them the test, and leads them.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fleet::{GatheredFleet, LossPolicy, without_password};
+use run_directory::AgentInfo;
+use script::{Inputs, Loaded};
+use session::{FinishedRun, LineSender, Session, SessionError, Subscriber};
+
+use super::local::LocalFleet;
+use super::test::FleetTest;
+use super::unique_id;
+use crate::exit::UsageError;
+
+/// How long agents are waited for.
+const GATHER_WAIT: Duration = Duration::from_secs(30);
+
+/// Load from several machines.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Fleet")]
+pub(crate) struct FleetArgs {
+    /// Let agents make the load: those at a NATS server (nats://HOST:4222, tls://…), or N processes on this machine (local:N). See docs/fleet.md.
+    #[arg(long, value_name = "ADDRESS|local:N", value_parser = parse_place)]
+    fleet: Option<FleetPlace>,
+    /// Agents that the run needs.
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u32).range(1..))]
+    agents: Option<u32>,
+    /// What becomes of the run when an agent is lost.
+    #[arg(long, value_enum, value_name = "WHAT", requires = "fleet", default_value_t)]
+    on_agent_loss: OnAgentLoss,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FleetPlace {
+    Local(u32),
+    Server(String),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum OnAgentLoss {
+    /// The others go on; the run says what is missing, and is SUSPECT.
+    #[default]
+    Continue,
+    /// The run ends as failed.
+    Stop,
+}
+
+fn parse_place(text: &str) -> Result<FleetPlace, String> {
+    if let Some(number) = text.strip_prefix("local:") {
+        return match number.parse() {
+            Ok(agents) if agents > 0 => Ok(FleetPlace::Local(agents)),
+            _ => Err("write the number of agents behind it, such as local:4".to_owned()),
+        };
+    }
+    match text.split_once("://") {
+        Some(("nats" | "tls", host)) if !host.is_empty() => Ok(FleetPlace::Server(text.to_owned())),
+        _ => Err("write nats://HOST:4222, tls://HOST:4222, or local:N".to_owned()),
+    }
+}
+
+impl FleetArgs {
+    /// `None`: this machine's workers make the load. `workers`: threads of each agent, where it is a fleet on this machine.
+    ///
+    /// # Errors
+    /// [`UsageError`]: flags that do not go together.
+    pub(crate) fn resolve(&self, workers: Option<u32>) -> Result<Option<FleetRun>, UsageError> {
+        let policy = match self.on_agent_loss {
+            OnAgentLoss::Continue => LossPolicy::Continue,
+            OnAgentLoss::Stop => LossPolicy::Stop,
+        };
+        Ok(match (&self.fleet, self.agents, workers) {
+            (None, ..) => None,
+            (Some(FleetPlace::Local(_)), Some(_), _) => {
+                return Err(UsageError("--agents is for a NATS server; local:N says how many".to_owned()));
+            }
+            (Some(FleetPlace::Local(agents)), None, workers) => {
+                let workers = workers.unwrap_or(session::cores() / agents).max(1);
+                Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy })
+            }
+            (Some(FleetPlace::Server(_)), None, _) => {
+                return Err(UsageError("--fleet: say with --agents how many the run needs".to_owned()));
+            }
+            (Some(FleetPlace::Server(_)), Some(_), Some(_)) => {
+                return Err(UsageError(
+                    "--workers: the agents say themselves how many threads they have (`loadstone agent --workers`)".to_owned(),
+                ));
+            }
+            (Some(place), Some(agents), None) => Some(FleetRun { place: place.clone(), agents, workers: 0, policy }),
+        })
+    }
+}
+
+/// How a run's load is made by a fleet.
+#[derive(Debug, Clone)]
+pub(crate) struct FleetRun {
+    place: FleetPlace,
+    agents: u32,
+    /// Of each, where they are started here.
+    workers: u32,
+    policy: LossPolicy,
+}
+
+impl FleetRun {
+    /// Whether agents could make the load of this test.
+    ///
+    /// # Errors
+    /// [`UsageError`]: something of it is common to all users, and cannot be divided yet; or its secrets would go over the network in clear.
+    pub(crate) fn check(&self, loaded: &Loaded) -> Result<(), UsageError> {
+        if let Some(what) = loaded.not_shareable() {
+            let file = loaded.entry();
+            let file = file.file_name().unwrap_or_default().to_string_lossy();
+            return Err(UsageError(format!(
+                "{file} uses {what}, which a fleet cannot share among its machines yet: run it without --fleet"
+            )));
+        }
+        match &self.place {
+            FleetPlace::Server(address) if !loaded.plan.all_secrets().is_empty() && is_clear(address) => Err(UsageError(format!(
+                "the test has secrets, and {} would carry them in clear: use tls://, or a server on this machine",
+                without_password(address)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs the session's plan over the fleet.
+    pub(crate) fn perform(
+        &self,
+        loaded: &Loaded,
+        inputs: &Inputs,
+        mut session: Session,
+        printed: LineSender,
+        subscribers: &mut [&mut dyn Subscriber],
+    ) -> anyhow::Result<Result<FinishedRun, SessionError>> {
+        let test = FleetTest::of(loaded, inputs)?.to_json()?;
+        let local = match self.place {
+            FleetPlace::Local(agents) => Some(LocalFleet::start(agents, self.workers)?),
+            FleetPlace::Server(_) => None,
+        };
+        let address = match (&local, &self.place) {
+            (Some(local), _) => local.address.clone(),
+            (None, FleetPlace::Server(address)) => address.clone(),
+            (None, FleetPlace::Local(_)) => String::new(),
+        };
+        let fleet = GatheredFleet::gather(&address, &unique_id(), self.agents as usize, GATHER_WAIT)?;
+        let whose = if local.is_some() { " on this machine, over a nats-server started for this run:" } else { " at" };
+        let workers = fleet.workers();
+        // A convenience; a closed standard error is no reason not to run.
+        let _ = writeln!(std::io::stderr(), "Fleet  {} agents{whose} {} ({workers} workers)\n", self.agents, without_password(&address));
+        session.workers = workers;
+        let agents = infos(&fleet);
+        let lead = |handle| fleet.lead(&test, handle, self.policy, move |line| printed.line(line));
+        let finished = session.run_fleet(agents, lead, subscribers);
+        drop(local);
+        Ok(finished)
+    }
+}
+
+fn infos(fleet: &GatheredFleet) -> Vec<AgentInfo> {
+    let mut next = 0;
+    let mut infos = Vec::new();
+    for agent in fleet.agents() {
+        infos.push(AgentInfo {
+            name: agent.name.clone(),
+            hostname: agent.hostname.clone(),
+            cores: agent.cores,
+            first_worker: next,
+            workers: agent.workers,
+        });
+        next += agent.workers;
+    }
+    infos
+}
+
+/// The server is reached over a network, without TLS.
+fn is_clear(address: &str) -> bool {
+    let Ok(url) = url::Url::parse(address) else { return true };
+    let is_here = match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
+        Some("localhost") => true,
+        Some(host) => host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback()),
+        None => false,
+    };
+    url.scheme() != "tls" && !is_here
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_server_or_a_number_here() {
+        assert_eq!(parse_place("local:4"), Ok(FleetPlace::Local(4)));
+        assert_eq!(parse_place("nats://h:4222"), Ok(FleetPlace::Server("nats://h:4222".to_owned())));
+        for wrong in ["local", "local:", "local:0", "local:x", "http://h", "h:4222", "nats://"] {
+            assert!(parse_place(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn secrets_go_in_clear_only_to_this_machine() {
+        for (address, clear) in [
+            ("nats://127.0.0.1:1", false),
+            ("nats://localhost:1", false),
+            ("nats://[::1]:1", false),
+            ("tls://h:1", false),
+            ("nats://h:1", true),
+        ] {
+            assert_eq!(is_clear(address), clear, "{address}");
+        }
+    }
+}
