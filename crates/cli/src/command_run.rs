@@ -36,7 +36,7 @@ pub(crate) struct CommandRun<'a> {
 }
 
 /// Everything that follows a run.
-pub(crate) type Subscribers<'a> = [&'a mut dyn Subscriber];
+pub(crate) type Following<'a> = [&'a mut dyn Subscriber];
 
 /// How a session was run; an error of what was to make its load comes before any load.
 pub(crate) type Performed = anyhow::Result<Result<FinishedRun, SessionError>>;
@@ -58,7 +58,7 @@ impl CommandRun<'_> {
     pub(crate) fn perform_with(
         &self,
         session: Session,
-        run: impl FnOnce(Session, &mut Subscribers<'_>) -> Performed,
+        run: impl FnOnce(Session, &mut Following<'_>) -> Performed,
     ) -> anyhow::Result<Exit> {
         let secrets = session.plan.all_secrets();
         self.perform_open(&secrets, session, run).map_err(|error| exit::hiding(&secrets, error))
@@ -68,7 +68,7 @@ impl CommandRun<'_> {
         &self,
         secrets: &Secrets,
         mut session: Session,
-        run: impl FnOnce(Session, &mut Subscribers<'_>) -> Performed,
+        run: impl FnOnce(Session, &mut Following<'_>) -> Performed,
     ) -> anyhow::Result<Exit> {
         let baseline = Baseline::of_run(&self.output.against, &self.output.runs, &session.plan.name)?;
         let scratch = if self.output.no_save { Some(scratch_folder()?) } else { None };

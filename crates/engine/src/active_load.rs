@@ -168,6 +168,11 @@ impl<'a> ActiveLoad<'a> {
         while let Some((snapshot, is_last)) = self.snapshots.take_rest() {
             self.second(snapshot, is_last);
         }
+        // What happened after the last second is to be in the record, too.
+        if !self.marks.is_empty() {
+            let (slice, at) = (self.snapshots.next(), self.clock.now());
+            self.second(Box::new(Snapshot { slice, start: at, end: at, ..Snapshot::default() }), true);
+        }
         match (self.broke, self.reason) {
             (Some(error), _) => LoadEnding::Broke(error),
             (None, Some(reason)) => LoadEnding::Stopped(reason),
@@ -290,11 +295,11 @@ impl<'a> ActiveLoad<'a> {
         self.lost.insert(agent);
         self.done.insert(agent);
         self.snapshots.lose(agent);
+        self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text: why.clone() });
+        self.newly_lost.push(AgentSlice { agent: agent as u32, lost: true, ..AgentSlice::default() });
         if self.lost.len() == self.workers.len() {
             return self.break_off(WorkerError::Agent(why));
         }
-        self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text: why });
-        self.newly_lost.push(AgentSlice { agent: agent as u32, lost: true, ..AgentSlice::default() });
         self.hand_on();
         self.begin_when_ready();
         for leaf in self.running.keys().copied().collect::<Vec<_>>() {

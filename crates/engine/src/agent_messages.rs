@@ -4,9 +4,6 @@
 use metrics::clock::Monotonic;
 use metrics::{Nanos, Snapshot};
 
-use crate::control::WorkerError;
-use crate::messages::{WorkerCommand, WorkerReport};
-
 /// What a controller tells its agents.
 #[derive(Debug, Clone)]
 pub enum AgentCommand {
@@ -39,30 +36,4 @@ pub enum AgentReport {
     Broke(String),
     /// Nothing more will come from it. Why.
     Lost(String),
-}
-
-impl From<&WorkerCommand> for AgentCommand {
-    fn from(command: &WorkerCommand) -> Self {
-        match *command {
-            WorkerCommand::Start { zero } => AgentCommand::Start { zero },
-            WorkerCommand::Begin { leaf, at, .. } => AgentCommand::Begin { leaf, at },
-            WorkerCommand::Stop => AgentCommand::Stop,
-            WorkerCommand::Halt => AgentCommand::Halt,
-            WorkerCommand::Scale { at, factor } => AgentCommand::Scale { at, factor },
-            WorkerCommand::Finish => AgentCommand::Finish,
-        }
-    }
-}
-
-impl From<AgentReport> for WorkerReport {
-    fn from(report: AgentReport) -> Self {
-        match report {
-            AgentReport::Ready => WorkerReport::Ready,
-            AgentReport::Snapshot(snapshot) => WorkerReport::Snapshot(snapshot),
-            AgentReport::LeafEnded { leaf, threw } => WorkerReport::LeafEnded { leaf, threw },
-            AgentReport::Done => WorkerReport::Done,
-            AgentReport::Broke(problem) => WorkerReport::Broke(WorkerError::Agent(problem)),
-            AgentReport::Lost(why) => WorkerReport::Lost(why),
-        }
-    }
 }

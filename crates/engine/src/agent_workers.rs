@@ -16,7 +16,7 @@ use crate::assembly::SnapshotAssembly;
 use crate::context::{WorkerContext, WorkerShare};
 use crate::descriptors::DescriptorTables;
 use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, WorkerCommand, WorkerReport};
-use crate::threads::Threads;
+use crate::threads::WorkerThreads;
 use crate::user::UserFactory;
 
 /// An agent's part of a run about to start.
@@ -61,7 +61,7 @@ impl AgentWorkers {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let Self { plan, share, firsts, tables, inputs, sender } = self;
-        let threads = Threads { plan: Arc::clone(&plan), share, tables };
+        let threads = WorkerThreads { plan: Arc::clone(&plan), share, tables };
         std::thread::scope(|scope| match threads.start(scope, &sender, &make_factory) {
             Ok(workers) => {
                 drop(sender);

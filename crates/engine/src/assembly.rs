@@ -59,6 +59,11 @@ impl SnapshotAssembly {
         }
     }
 
+    /// Number of the first second that was not handed on yet.
+    pub(crate) fn next(&self) -> u32 {
+        self.next
+    }
+
     /// No more parts will come from this worker; seconds are complete without it.
     pub(crate) fn lose(&mut self, worker: usize) {
         self.workers.remove(&worker);

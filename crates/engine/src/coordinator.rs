@@ -14,7 +14,7 @@ use crate::context::{WorkerContext, WorkerShare};
 use crate::control::{LoadControl, LoadEnding, LoadEvent};
 use crate::descriptors::DescriptorTables;
 use crate::messages::{CoordinatorInput, LoadHandle};
-use crate::threads::Threads;
+use crate::threads::WorkerThreads;
 use crate::user::UserFactory;
 
 /// A run about to start.
@@ -64,7 +64,7 @@ impl Coordinator {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let Coordinator { plan, workers, inputs, sender, lingers, tables } = self;
-        let threads = Threads { plan: Arc::clone(&plan), share: WorkerShare::whole(workers), tables };
+        let threads = WorkerThreads { plan: Arc::clone(&plan), share: WorkerShare::whole(workers), tables };
         std::thread::scope(|scope| {
             let to_workers = match threads.start(scope, &sender, &make_factory) {
                 Ok(to_workers) => to_workers,

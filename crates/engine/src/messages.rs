@@ -158,3 +158,29 @@ impl LoadHandle {
         let _ = self.inputs.send(CoordinatorInput::Report { from: agent, report: report.into() });
     }
 }
+
+impl From<&WorkerCommand> for AgentCommand {
+    fn from(command: &WorkerCommand) -> Self {
+        match *command {
+            WorkerCommand::Start { zero } => AgentCommand::Start { zero },
+            WorkerCommand::Begin { leaf, at, .. } => AgentCommand::Begin { leaf, at },
+            WorkerCommand::Stop => AgentCommand::Stop,
+            WorkerCommand::Halt => AgentCommand::Halt,
+            WorkerCommand::Scale { at, factor } => AgentCommand::Scale { at, factor },
+            WorkerCommand::Finish => AgentCommand::Finish,
+        }
+    }
+}
+
+impl From<AgentReport> for WorkerReport {
+    fn from(report: AgentReport) -> Self {
+        match report {
+            AgentReport::Ready => WorkerReport::Ready,
+            AgentReport::Snapshot(snapshot) => WorkerReport::Snapshot(snapshot),
+            AgentReport::LeafEnded { leaf, threw } => WorkerReport::LeafEnded { leaf, threw },
+            AgentReport::Done => WorkerReport::Done,
+            AgentReport::Broke(problem) => WorkerReport::Broke(WorkerError::Agent(problem)),
+            AgentReport::Lost(why) => WorkerReport::Lost(why),
+        }
+    }
+}

@@ -15,13 +15,13 @@ use crate::user::UserFactory;
 use crate::worker::{self, WorkerSetup};
 
 /// What all workers of a process are made with.
-pub(crate) struct Threads {
+pub(crate) struct WorkerThreads {
     pub(crate) plan: Arc<TestPlan>,
     pub(crate) share: WorkerShare,
     pub(crate) tables: DescriptorTables,
 }
 
-impl Threads {
+impl WorkerThreads {
     /// Starts them. What they report goes to `sender`; `make_factory` is called once on each.
     pub(crate) fn start<'scope, C: UserFactory, E>(
         &'scope self,

@@ -66,6 +66,8 @@ pub(crate) struct Outcome {
     /// Time from the controller's end until no agent made load any more.
     pub(crate) agents_stopped_after: Option<Nanos>,
     pub(crate) lost: Vec<u32>,
+    /// All agents were there, and the run began.
+    pub(crate) gathered: bool,
 }
 
 /// Five seconds of even arrivals, then four of a Poisson ramp.
@@ -157,9 +159,10 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
         }
     }
     drop(load);
+    let gathered = events.is_none();
     let lost = seconds.iter().flat_map(|second| &second.agents).filter(|agent| agent.lost).map(|agent| agent.agent).collect();
     let ledger = std::mem::take(&mut *ledger.borrow_mut());
-    Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost }
+    Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost, gathered }
 }
 
 fn post(agent: usize, orders: &Rc<RefCell<Vec<(usize, AgentCommand)>>>) -> Box<dyn Fn(AgentCommand)> {

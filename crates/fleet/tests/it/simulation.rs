@@ -88,6 +88,9 @@ fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>)
     ensure(unique.len() == ledger.arrivals.len(), "an arrival was made twice".to_owned())?;
     ensure(unique.is_subset(asked), "an arrival was made that nobody asked for".to_owned())?;
     ensure(ledger.rows.iter().collect::<BTreeSet<_>>().len() == ledger.rows.len(), "a row was given out twice".to_owned())?;
+    if !outcome.gathered {
+        return ensure(ledger.arrivals.is_empty(), "load was made before all agents were there".to_owned());
+    }
     ensure(outcome.agents_stopped_after.is_some(), "agents went on after the end".to_owned())?;
     let stopped_after = outcome.agents_stopped_after.unwrap_or(0);
     let frozen: Nanos = simulated.faults.iter().map(|fault| if let Fault::Freeze { lasts, .. } = fault { *lasts } else { 0 }).sum();
@@ -152,6 +155,14 @@ fn an_agent_that_crashes_is_named_and_the_others_go_on() {
     assert_eq!(told.count(), 1, "{marks:?}");
     assert!(marks.iter().any(|text| text.contains("rows that it held may not have been used")), "{marks:?}");
     assert_eq!(outcome.ledger.done.len(), 2);
+}
+
+#[test]
+fn the_record_tells_of_every_agent_when_all_are_lost() {
+    let crash = |agent| Fault::Crash { agent, at: 3 * S };
+    let outcome = simulate(&Simulated { faults: vec![crash(0), crash(1)], ..fair(&[1, 1]) });
+    assert!(matches!(outcome.ending, Some(LoadEnding::Broke(_))), "{:?}", outcome.ending);
+    assert_eq!(outcome.lost.len(), 2);
 }
 
 #[test]
