@@ -77,7 +77,7 @@ impl ReliableLink {
         let (first, received) = (self.first, self.received);
         let is_due = |part: &&mut OutgoingPart| part.sent.is_none_or(|sent| now >= sent + RESEND_NS);
         let mut parts = Vec::new();
-        for (number, part) in (first..).zip(self.outgoing.iter_mut().take(WINDOW)).filter(|(_, part)| is_due(&part)) {
+        for (number, part) in (first..).zip(self.outgoing.iter_mut().take(WINDOW)).filter(|(_, part)| is_due(part)) {
             part.sent = Some(now);
             parts.push(MessagePart { number: Some(number), received, goes_on: part.goes_on, bytes: part.bytes.clone() });
         }

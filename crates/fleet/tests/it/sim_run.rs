@@ -103,16 +103,8 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     for step in 0..12_000u64 {
         let now = S + step * STEP;
         bus.borrow_mut().now = now;
-        for fault in &asked.faults {
-            let reached = |at: Nanos| at / STEP == step;
-            match *fault {
-                Fault::Crash { agent, at } if reached(at) => agents[agent].crashed = true,
-                Fault::Freeze { agent, at, lasts } if reached(at) => agents[agent].frozen_until = now + lasts,
-                Fault::Partition { agent, at, lasts } if reached(at) => agents[agent].port.cut(now + lasts),
-                Fault::BusDown { at, lasts } if reached(at) => bus.borrow_mut().down_until = now + lasts,
-                Fault::ControllerKilled { at } if reached(at) && ending.is_none() => killed_at = Some(now),
-                _ => {}
-            }
+        if causes(asked, step, now, &mut agents, &bus) && ending.is_none() {
+            killed_at = Some(now);
         }
         // In another order each time: nothing may hang on who is first.
         let shift = step as usize % agents.len().max(1);
@@ -163,6 +155,23 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     let lost = seconds.iter().flat_map(|second| &second.agents).filter(|agent| agent.lost).map(|agent| agent.agent).collect();
     let ledger = std::mem::take(&mut *ledger.borrow_mut());
     Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost, gathered }
+}
+
+/// Causes the faults that are due in this step. Says whether the controller is killed.
+fn causes(asked: &Simulated, step: u64, now: Nanos, agents: &mut [SimAgent], bus: &Rc<RefCell<SimBus>>) -> bool {
+    let mut kills = false;
+    let reached = |at: Nanos| at / STEP == step;
+    for fault in &asked.faults {
+        match *fault {
+            Fault::Crash { agent, at } if reached(at) => agents[agent].crashed = true,
+            Fault::Freeze { agent, at, lasts } if reached(at) => agents[agent].frozen_until = now + lasts,
+            Fault::Partition { agent, at, lasts } if reached(at) => agents[agent].port.cut(now + lasts),
+            Fault::BusDown { at, lasts } if reached(at) => bus.borrow_mut().down_until = now + lasts,
+            Fault::ControllerKilled { at } if reached(at) => kills = true,
+            _ => {}
+        }
+    }
+    kills
 }
 
 fn post(agent: usize, orders: &Rc<RefCell<Vec<(usize, AgentCommand)>>>) -> Box<dyn Fn(AgentCommand)> {
