@@ -83,9 +83,7 @@ impl Session {
         let tables = descriptor_room::descriptor_tables(&self.plan.load, self.workers)?;
         rate_room::check(&self.plan, self.workers)?;
         reach(&self.plan, &self.network)?;
-        self.run_over(Vec::new(), subscribers, |coordinator, on_event| {
-            Ok(coordinator.with_tables(tables).run(make_factory, |event| on_event(event)))
-        })
+        self.run_over(Vec::new(), subscribers, |coordinator, on_event| Ok(coordinator.with_tables(tables).run(make_factory, on_event)))
     }
 
     /// The same with load that a fleet's agents make. `lead` hands the test to them, and returns how each is told; what they report goes to the
@@ -102,7 +100,7 @@ impl Session {
         rate_room::check(&self.plan, self.workers)?;
         self.run_over(agents, subscribers, |coordinator, on_event| {
             let (posts, led) = lead(coordinator.handle())?;
-            let ending = coordinator.run_agents(posts, FLEET_LEAD_NS, |event| on_event(event));
+            let ending = coordinator.run_agents(posts, FLEET_LEAD_NS, on_event);
             drop(led);
             Ok(ending)
         })

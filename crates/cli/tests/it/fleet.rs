@@ -34,7 +34,7 @@ fn folder() -> Folder {
 fn made(ended: &Ended) -> (u64, u64, usize) {
     let totals = &ended.summary()["totals"];
     let rows: BTreeSet<String> = ended.printed().into_iter().collect();
-    (totals["iterations"].as_u64().unwrap(), totals["requests"].as_u64().unwrap(), rows.len())
+    (totals["iterations"].as_u64().expect("a number"), totals["requests"].as_u64().expect("a number"), rows.len())
 }
 
 #[test]
@@ -138,7 +138,8 @@ export default test({{ target: "{}", load: get.run(arrivals(20).for("18s")) }});
     west.signal(Signal::KILL);
     let ended = run.ended();
     east.signal(Signal::TERM);
-    (east.ended(), west.ended());
+    east.ended();
+    west.ended();
     ended
 }
 
