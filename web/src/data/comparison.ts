@@ -61,7 +61,8 @@ export interface RunComparison {
 }
 
 const NAMES: Record<string, string> = {
-  rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99", added_rate: "per second",
+  rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99",
+  added_rate: "per second",
 };
 
 /** Shares: their change is a difference. */

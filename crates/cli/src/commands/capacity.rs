@@ -140,7 +140,7 @@ impl CapacityArgs {
     }
 
     fn of_script<'a>(&'a self, path: &'a Path, shown: &'a str, inputs: Inputs) -> RunSource<'a> {
-        RunSource::Script(ScriptRun { path, shown, inputs, workers: self.workers(), tags: &[], network: &self.network })
+        RunSource::Script(ScriptRun { path, shown, inputs, workers: self.workers(), tags: &[], network: &self.network, fleet: None })
     }
 
     fn workers(&self) -> u32 {

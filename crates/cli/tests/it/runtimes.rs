@@ -22,7 +22,7 @@ impl App {
         let mut command = Command::new("node");
         // The inspectors of several tests must not want the same port.
         command.args(["--inspect-port=0", script]).env("PORT", port.to_string());
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap_or_else(|error| panic!("node: {error}"));
         let app = Self { child, port };
         server::wait_until("the service", || app.says().is_some());
         app
