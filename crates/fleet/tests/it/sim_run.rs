@@ -106,12 +106,7 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
         if causes(asked, step, now, &mut agents, &bus) && ending.is_none() {
             killed_at = Some(now);
         }
-        // In another order each time: nothing may hang on who is first.
-        let shift = step as usize % agents.len().max(1);
-        (0..agents.len()).for_each(|number| {
-            let count = agents.len();
-            agents[(number + shift) % count].step(now);
-        });
+        step_all(&mut agents, step as usize, now);
         if killed_at.is_none() && ending.is_none() {
             exchange(&mut controller, &mut port, Duration::ZERO, || now);
             if let Some(started) = started_at {
@@ -155,6 +150,14 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     let lost = seconds.iter().flat_map(|second| &second.agents).filter(|agent| agent.lost).map(|agent| agent.agent).collect();
     let ledger = std::mem::take(&mut *ledger.borrow_mut());
     Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost, gathered }
+}
+
+/// In another order each time: nothing may hang on who is first.
+fn step_all(agents: &mut [SimAgent], shift: usize, now: Nanos) {
+    let count = agents.len();
+    for number in 0..count {
+        agents[(number + shift) % count].step(now);
+    }
 }
 
 /// Causes the faults that are due in this step. Says whether the controller is killed.
