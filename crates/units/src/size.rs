@@ -1,8 +1,9 @@
-//! Sizes as people write them: `500MB`, `2 GB`, `1.5TB`, `4096`.
+//! Sizes as people write them: `500MB`, `2 GB`, `1.5TB`, `4096B`.
 
 use crate::UnitError;
 
-/// Parses a size into bytes. Decimal units `kB`, `MB`, `GB`, `TB` and binary ones `KiB`, `MiB`, `GiB`, `TiB`; without one the number is bytes.
+/// Parses a size into bytes. Decimal units `kB`, `MB`, `GB`, `TB` and binary ones `KiB`, `MiB`, `GiB`, `TiB`; one of them is needed, as who
+/// writes `20` may mean any.
 ///
 /// # Errors
 /// [`UnitError::Size`], also for a size that is negative or not finite.
@@ -11,7 +12,7 @@ pub fn parse(text: &str) -> Result<u64, UnitError> {
     let trimmed = text.trim();
     let (number, unit) = trimmed.split_at(trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len()));
     let bytes = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
+        "b" => 1.0,
         "kb" => 1e3,
         "mb" => 1e6,
         "gb" => 1e9,
@@ -35,10 +36,10 @@ mod tests {
     fn sizes_have_decimal_and_binary_units() {
         let of = |text: &str| parse(text).ok();
         assert_eq!(
-            [of("2GB"), of("1.5 MB"), of("3 KiB"), of("4096"), of("0")],
+            [of("2GB"), of("1.5 MB"), of("3 KiB"), of("4096B"), of("0 b")],
             [Some(2_000_000_000), Some(1_500_000), Some(3072), Some(4096), Some(0)]
         );
-        for wrong in ["", "GB", "-1GB", "2 parsecs", "1e400", "NaN"] {
+        for wrong in ["", "20", "GB", "-1GB", "2 parsecs", "1e400", "NaN"] {
             assert!(of(wrong).is_none(), "{wrong}");
         }
     }
