@@ -1,6 +1,6 @@
 //! Which resource is named as the limit, whatever the shape of the load, and that none is where none is at its limit.
 
-use analysis::{Confidence, Finding, ResourceKind, conclude};
+use analysis::{Confidence, ResourceKind, conclude};
 use metrics::{NoticeKind, Role, SignalNotice};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
@@ -8,19 +8,7 @@ use run_directory::Run;
 use crate::fluid::{FluidRun, Load, System, constant};
 use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 use crate::pipeline::{Pipeline, healthy, simulate};
-
-fn findings(run: &Run) -> Vec<Finding> {
-    conclude(run).verdict.findings.findings
-}
-
-fn shown(found: &[Finding]) -> String {
-    let text = |finding: &Finding| {
-        let evidence: String = finding.evidence.iter().map(|evidence| format!("\n    · {}", evidence.text)).collect();
-        let others: String = finding.alternatives.iter().map(|other| format!("\n    or {other}")).collect();
-        format!("{} ({:?}): {}{evidence}{others}\n", finding.rule, finding.confidence, finding.claim)
-    };
-    found.iter().map(text).collect()
-}
+use crate::told::{findings, shown};
 
 /// 40 ms of one core for each registration: 25 per second can pass.
 const HASHING: System = System { capacity: 25.0, base: 0.04, is_shared: true };

@@ -29,5 +29,6 @@ mod simulation;
 mod spans;
 mod summary;
 mod thresholds;
+mod told;
 mod validity;
 mod waits;

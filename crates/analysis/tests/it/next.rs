@@ -1,19 +1,12 @@
 //! What comes after the limit, the limit that lies on the way of the bytes, and closed load that gets less done.
 
-use analysis::{Confidence, Finding, conclude};
+use analysis::{Confidence, Finding};
 use metrics::{Role, SeriesKind};
 use run_directory::Run;
 
 use crate::fluid::{FluidRun, Load, System};
 use crate::made::{self, MS, SECOND, Slice, closed, counter, gauge, plan};
-
-fn findings(run: &Run) -> Vec<Finding> {
-    conclude(run).verdict.findings.findings
-}
-
-fn shown(found: &[Finding]) -> String {
-    found.iter().map(|finding| format!("{finding:#?}\n")).collect()
-}
+use crate::told::{findings, shown};
 
 fn evidence(finding: &Finding) -> String {
     finding.evidence.iter().map(|evidence| format!("{}\n", evidence.text)).collect()

@@ -8,10 +8,7 @@ use run_directory::Run;
 use crate::changes::{Request, constant, noise, passes};
 use crate::coverage::Draws;
 use crate::made::{self, MS, SECOND, Slice, counter, gauge};
-
-fn findings(run: &Run) -> Vec<Finding> {
-    conclude(run).verdict.findings.findings
-}
+use crate::told::findings;
 
 fn claims(found: &[Finding]) -> Vec<&str> {
     found.iter().map(|finding| finding.claim.as_str()).collect()

@@ -1,24 +1,12 @@
 //! What a runtime says of itself while work waits: its event loop, its own threads, the stacks of a service's threads.
 
-use analysis::{Confidence, Finding, conclude};
+use analysis::{Confidence, Finding};
 use metrics::Role;
 use run_directory::Run;
 
 use crate::fluid::{Load, System};
 use crate::made::{counter, gauge};
-
-fn findings(run: &Run) -> Vec<Finding> {
-    conclude(run).verdict.findings.findings
-}
-
-fn shown(found: &[Finding]) -> String {
-    let text = |finding: &Finding| {
-        let evidence: String = finding.evidence.iter().map(|evidence| format!("\n    · {}", evidence.text)).collect();
-        let others: String = finding.alternatives.iter().map(|other| format!("\n    or {other}")).collect();
-        format!("{} ({:?}): {}{evidence}{others}\n", finding.rule, finding.confidence, finding.claim)
-    };
-    found.iter().map(text).collect()
-}
+use crate::told::{findings, shown};
 
 fn rules(found: &[Finding]) -> Vec<&str> {
     found.iter().map(|finding| finding.rule.as_str()).collect()

@@ -1,6 +1,6 @@
 //! What requests wait for where it is not what it looks like: connections that are not made, a limiter in the place of a pool, a cache that expires.
 
-use analysis::{Confidence, Finding, conclude};
+use analysis::{Confidence, Finding};
 use metrics::{LeafSlice, Role};
 use plan::{Load, LoadProfile, ScenarioId, ScenarioRun, TestPlan};
 use run_directory::Run;
@@ -8,14 +8,7 @@ use run_directory::Run;
 use crate::changes::{Request, constant, noise, passes};
 use crate::coverage::Draws;
 use crate::made::{self, MS, SECOND, Slice, counter};
-
-fn findings(run: &Run) -> Vec<Finding> {
-    conclude(run).verdict.findings.findings
-}
-
-fn shown(found: &[Finding]) -> String {
-    found.iter().map(|finding| format!("{} ({:?}): {}\n", finding.rule, finding.confidence, finding.claim)).collect()
-}
+use crate::told::{findings, shown};
 
 fn has(found: &[Finding], rule: &str) -> bool {
     found.iter().any(|finding| finding.rule == rule)
