@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { barOf, type ComparedRow, metricName, placeOf, shiftMarks, signed, valueOf, verdictOf } from "./comparison";
+import { barOf, type ComparedRow, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf } from "./comparison";
 
 const row = (change: Partial<ComparedRow>): ComparedRow => ({
   metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, verdict: "worse", ...change,
@@ -7,13 +7,25 @@ const row = (change: Partial<ComparedRow>): ComparedRow => ({
 
 describe("a comparison", () => {
   it("draws ratios so that a ratio and its reciprocal are as far from the middle", () => {
-    expect([placeOf(1), placeOf(1.5), placeOf(9), placeOf(0.1)]).toEqual([0.5, 1, 1, 0]);
-    expect(placeOf(1.2) + placeOf(1 / 1.2)).toBeCloseTo(1, 9);
-    const bar = barOf(row({}))!;
+    expect([1, 1.5, 9, 0.1].map((ratio) => placeOf(ratio, 1.5))).toEqual([0.5, 1, 1, 0]);
+    expect(placeOf(1.2, 2) + placeOf(1 / 1.2, 2)).toBeCloseTo(1, 9);
+    const bar = barOf(row({}), 1.5)!;
     expect(bar.from).toBeGreaterThan(0.5);
     expect(bar.from < bar.at && bar.at < bar.to).toBe(true);
-    expect(barOf(row({ high: null }))!.to).toBe(1);
-    expect(barOf(row({ metric: "failures" }))).toBeNull();
+    expect(barOf(row({ high: null }), 1.5)!.to).toBe(1);
+    expect(barOf(row({ metric: "failures" }), 1.5)).toBeNull();
+  });
+
+  it("is as wide as what changed, and no wider for what cannot be told", () => {
+    expect([1, 1.4, 1 / 1.9, 3, 0.11, 5000].map((ratio) => widthOf([1, ratio]))).toEqual([1.5, 1.5, 2, 4, 10, 100]);
+    expect(rowsWidth([row({}), row({ change: 2.4, low: 2.1, high: 2.8 })])).toBe(4);
+    expect(rowsWidth([row({ verdict: "cannot_tell", change: 1.1, low: 0.1, high: 9 }), row({ metric: "failures", change: 0.9 })])).toBe(1.5);
+    expect(widthNames(2)).toEqual(["× ½", "× 2"]);
+  });
+
+  it("writes what rounds to nothing without a sign", () => {
+    const tiny = row({ change: 1.000_01, low: 0.999_9, high: 1.000_2 });
+    expect([signed(tiny, tiny.change), intervalOf(tiny)]).toEqual(["under 0.01 %", "within ±0.1 %"]);
   });
 
   it("says changes as the terminal does", () => {
@@ -26,14 +38,14 @@ describe("a comparison", () => {
     const own = (metric: ComparedRow["metric"]) => row({ metric, unit: "EUR", verdict: "moved" });
     expect([valueOf(own("value_p95"), 14), valueOf(own("added_rate"), 99.5), valueOf(own("share"), 0.2)]).toEqual(["14 EUR", "99.5 EUR/s", "20.0 %"]);
     expect([metricName(own("value_p95")), metricName(own("added_rate")), signed(own("share"), 0.1)]).toEqual(["p95", "per second", "+10.0 points"]);
-    expect(barOf(own("share"))).toBeNull();
+    expect(barOf(own("share"), 1.5)).toBeNull();
   });
 
   it("places quantiles side by side, longer times above", () => {
     const marks = shiftMarks([
       { quantile: 0.5, baseline: 1, candidate: 1, low: 0.9, high: 1.1 },
       { quantile: 0.99, baseline: 1, candidate: 1.5, low: null, high: 1.8 },
-    ]);
+    ], 2);
     expect(marks[0]!.y).toBe(0.5);
     expect(marks[1]!.y).toBeLessThan(0.5);
     expect(marks[1]!.low).toBe(1);

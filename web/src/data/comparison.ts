@@ -91,8 +91,10 @@ export function signed(row: ComparedRow, change: number | null): string {
   if (change === null) return NONE;
   const points = isShare(row);
   const part = points ? change : change - 1;
-  const text = points ? `${share(Math.abs(part)).replace(" %", "")} points` : share(Math.abs(part));
-  return part > 0 ? `+${text}` : part < 0 ? `−${text}` : text;
+  const size = points ? `${share(Math.abs(part)).replace(" %", "")} points` : share(Math.abs(part));
+  // What is that small has no sign that anyone can read.
+  if (size.startsWith("<")) return size.replace("<", "under ");
+  return part > 0 ? `+${size}` : part < 0 ? `−${size}` : size;
 }
 
 export function verdictOf(row: ComparedRow, effect: number): string {
@@ -101,18 +103,36 @@ export function verdictOf(row: ComparedRow, effect: number): string {
   return row.minutes_needed === undefined ? "cannot tell" : `cannot tell (needs ${seconds(60 * Math.ceil(row.minutes_needed))})`;
 }
 
-/** Ratios are drawn from two thirds to one and a half. */
-const WIDEST = 1.5;
+/** How far from 1 ratios are drawn, either way: the first that holds them all. */
+const WIDTHS = [1.5, 2, 4, 10, 100] as const;
+
+/** The first width that holds all of these ratios; what is wider than the last stands at its edge. */
+export function widthOf(ratios: number[]): number {
+  const far = Math.max(1, ...ratios.filter((ratio) => ratio > 0).map((ratio) => Math.max(ratio, 1 / ratio)));
+  return WIDTHS.find((width) => far <= width) ?? WIDTHS[WIDTHS.length - 1]!;
+}
+
+/** Of a table: what every row is, and how sure those are that tell something. */
+export function rowsWidth(rows: ComparedRow[]): number {
+  const drawn = rows.filter((row) => barOf(row, WIDTHS[0]) !== null);
+  return widthOf(drawn.flatMap((row) => (row.verdict === "cannot_tell" ? [row.change] : [row.low, row.change, row.high])).filter((ratio) => ratio !== null));
+}
+
+/** The two ends of what is drawn: `× ½`, `× 2`. */
+export function widthNames(width: number): [string, string] {
+  return [width === 1.5 ? "× ⅔" : width === 2 ? "× ½" : width === 4 ? "× ¼" : `× 1/${width}`, `× ${width}`];
+}
 
 /** On a logarithmic scale; what lies beyond stands at the edge. 0 to 1. */
-export function placeOf(ratio: number): number {
-  return Math.min(1, Math.max(0, 0.5 + Math.log(ratio) / Math.log(WIDEST) / 2));
+export function placeOf(ratio: number, width: number): number {
+  return Math.min(1, Math.max(0, 0.5 + Math.log(ratio) / Math.log(width) / 2));
 }
 
 /** Where the interval of a ratio is drawn; `null`: it has none. An end that the samples do not carry reaches the edge. */
-export function barOf(row: ComparedRow): { from: number; to: number; at: number } | null {
+export function barOf(row: ComparedRow, width: number): { from: number; to: number; at: number } | null {
   if (isShare(row) || row.change === null || (row.low === null && row.high === null)) return null;
-  return { from: row.low === null ? 0 : placeOf(row.low), to: row.high === null ? 1 : placeOf(row.high), at: placeOf(row.change) };
+  const place = (ratio: number) => placeOf(ratio, width);
+  return { from: row.low === null ? 0 : place(row.low), to: row.high === null ? 1 : place(row.high), at: place(row.change) };
 }
 
 /** Those with rows, the ones with something better or worse first; what repeats the only request is left out. */
@@ -132,8 +152,13 @@ export function overlaid(comparison: RunComparison): { subject: ComparedSubject;
   return ordered.map((subject) => ({ subject, rows: rows(subject) })).filter((one) => one.rows.length > 0);
 }
 
-/** `+3.10 % to +7.20 %`; an end that the samples do not carry is open. */
-export const intervalOf = (row: ComparedRow): string => (row.low === null && row.high === null ? NONE : `${signed(row, row.low)} to ${signed(row, row.high)}`);
+/** `+3.10 % to +7.20 %`; an end that the samples do not carry is open, and `within ±0.1 %` where both ends round to nothing. */
+export function intervalOf(row: ComparedRow): string {
+  if (row.low === null && row.high === null) return NONE;
+  const isNothing = (end: number | null) => end !== null && Math.abs(isShare(row) ? end : end - 1) < 0.0005;
+  if (isNothing(row.low) && isNothing(row.high)) return `within ±0.1 ${isShare(row) ? "points" : "%"}`;
+  return `${signed(row, row.low)} to ${signed(row, row.high)}`;
+}
 
 export const movedSignals = (comparison: RunComparison): ComparedSubject[] =>
   comparison.subjects.filter((subject) => subject.kind === "signal" && subject.rows[0]?.verdict === "moved");
@@ -156,14 +181,15 @@ export interface ShiftMark {
 }
 
 /** The picture of a shift function: quantiles side by side, each with its ratio and interval, in shares of width and height. */
-export function shiftMarks(points: readonly ShiftPoint[]): ShiftMark[] {
+export function shiftMarks(points: readonly ShiftPoint[], width: number): ShiftMark[] {
+  const place = (ratio: number) => placeOf(ratio, width);
   return points.map((point, index) => {
     const ratio = point.candidate / point.baseline;
     return {
       x: (index + 0.5) / points.length,
-      y: 1 - placeOf(ratio),
-      low: 1 - (point.low === null ? 0 : placeOf(point.low)),
-      high: 1 - (point.high === null ? 1 : placeOf(point.high)),
+      y: 1 - place(ratio),
+      low: 1 - (point.low === null ? 0 : place(point.low)),
+      high: 1 - (point.high === null ? 1 : place(point.high)),
       label: `p${number(point.quantile * 100)}: ${seconds(point.baseline)} → ${seconds(point.candidate)}`,
     };
   });

@@ -15,9 +15,44 @@ pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference
         (false, true) => ComparisonVerdict::Better,
         // That rates are as asked for says nothing of how the system coped.
         (false, false) => match judged().any(|row| row.verdict == RowVerdict::Same && row.metric > ComparedMetric::Failures) {
+            true if UntoldMedians::of(subjects).are_most() => ComparisonVerdict::CannotTell,
             true => ComparisonVerdict::Same,
             false => ComparisonVerdict::CannotTell,
         },
+    }
+}
+
+/// The medians of which it cannot be told whether they changed. They are what is known best of any series: where most of them cannot be told, that one
+/// number or another is the same says nothing of the whole.
+struct UntoldMedians<'a> {
+    untold: Vec<&'a ComparedRow>,
+    told: usize,
+}
+
+impl<'a> UntoldMedians<'a> {
+    fn of(subjects: &'a [ComparedSubject]) -> Self {
+        let judged = subjects.iter().filter(|subject| subject.kind.has_a_better_way()).flat_map(|subject| &subject.rows);
+        let (untold, told): (Vec<_>, Vec<_>) =
+            judged.filter(|row| row.metric == ComparedMetric::P50).partition(|row| row.verdict == RowVerdict::CannotTell);
+        Self { untold, told: told.len() }
+    }
+
+    fn are_most(&self) -> bool {
+        self.untold.len() > self.told
+    }
+
+    /// How long the runs must be until no more than half are untold; `None`: time alone does not help.
+    fn minutes_needed(&self) -> Option<f64> {
+        let mut needed: Vec<f64> = self.untold.iter().filter_map(|row| row.minutes_needed).collect();
+        needed.sort_by(f64::total_cmp);
+        // Without any that was told, the first one says how long it takes to be told anything.
+        let missing = (self.untold.len() - self.told.min(self.untold.len())).div_ceil(2).max(1);
+        needed.get(missing - 1).copied()
+    }
+
+    /// What stands in the way of the first.
+    fn why(&self) -> &str {
+        self.untold.iter().map(|row| row.why.as_str()).find(|why| !why.is_empty()).unwrap_or("too little was measured")
     }
 }
 
@@ -46,17 +81,23 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
         ComparisonVerdict::Worse => format!("worse: {}", told(RowVerdict::Worse)),
         ComparisonVerdict::Better => format!("better: {}", told(RowVerdict::Better)),
         ComparisonVerdict::Mixed => format!("worse: {}; better: {}", told(RowVerdict::Worse), told(RowVerdict::Better)),
-        ComparisonVerdict::Same => format!("no change of {} or more was found{rest}", units::share(effect)),
+        ComparisonVerdict::Same => format!("no change of {} or more was found{rest}", round(effect)),
         ComparisonVerdict::CannotTell => {
-            let needed = judged.iter().filter(|(_, row)| row.metric == ComparedMetric::P50).filter_map(|(_, row)| row.minutes_needed);
-            match needed.min_by(f64::total_cmp) {
+            let medians = UntoldMedians::of(subjects);
+            match medians.minutes_needed() {
                 Some(minutes) => {
-                    format!("cannot tell: the runs are too short; medians need about {} each", units::seconds(60.0 * minutes.ceil()))
+                    let each = units::seconds(60.0 * minutes.ceil());
+                    format!("cannot tell: the runs are too short; medians need about {each} each{rest}")
                 }
-                None => "cannot tell: too little was measured".to_owned(),
+                None => format!("cannot tell: {}{rest}", medians.why()),
             }
         }
     }
+}
+
+/// A round share, as somebody set it: `3 %`.
+fn round(share: f64) -> String {
+    format!("{} %", units::number((share * 1e6).round() / 1e4))
 }
 
 /// A share that may be negative.
@@ -82,4 +123,68 @@ pub(super) fn row_in_words(subject: &ComparedSubject, row: &ComparedRow) -> Stri
     let interval = row.low.zip(row.high).map(|(low, high)| if turned > 0.0 { (low, high) } else { (high, low) });
     let interval = interval.map_or_else(String::new, |(from, to)| format!(" ({} to {})", percent(size(from)), percent(size(to))));
     format!("{name} of {of} is {} {way}{interval}", percent(size(change)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(metric: ComparedMetric, verdict: RowVerdict, minutes_needed: Option<f64>) -> ComparedRow {
+        ComparedRow {
+            metric,
+            unit: String::new(),
+            baseline: Some(0.02),
+            candidate: Some(0.02),
+            change: Some(1.0),
+            low: Some(0.9),
+            high: Some(1.1),
+            p: Some(0.9),
+            verdict,
+            minutes_needed,
+            why: String::new(),
+        }
+    }
+
+    /// A request with a median of this verdict; its rate is the same.
+    fn request(median: RowVerdict, minutes_needed: Option<f64>) -> ComparedSubject {
+        ComparedSubject {
+            kind: SubjectKind::Request,
+            name: "Buy".to_owned(),
+            scenario: String::new(),
+            group: String::new(),
+            only_in: None,
+            rows: vec![row(ComparedMetric::Rate, RowVerdict::Same, None), row(ComparedMetric::P50, median, minutes_needed)],
+            shift: Vec::new(),
+        }
+    }
+
+    fn told(subjects: &[ComparedSubject]) -> (ComparisonVerdict, String) {
+        let verdict = verdict(subjects, &[]);
+        (verdict, sentence(verdict, subjects, &[], 0.03))
+    }
+
+    #[test]
+    fn one_number_that_is_the_same_is_not_the_whole() {
+        let (same, open) = (|| request(RowVerdict::Same, None), |minutes| request(RowVerdict::CannotTell, Some(minutes)));
+        let (verdict, sentence) = told(&[same(), open(4.0), open(30.0), open(9.0)]);
+        assert_eq!(verdict, ComparisonVerdict::CannotTell);
+        // Two of four are told once the quickest of the three is.
+        assert_eq!(sentence, "cannot tell: the runs are too short; medians need about 4 min each; of 3 of 8 numbers it cannot be told");
+        let (verdict, sentence) = told(&[same(), same(), open(4.0), open(30.0)]);
+        assert_eq!(
+            (verdict, sentence.as_str()),
+            (ComparisonVerdict::Same, "no change of 3 % or more was found; of 2 of 8 numbers it cannot be told")
+        );
+        // Something that surely changed is told, however little else can be.
+        assert_eq!(told(&[request(RowVerdict::Worse, None), open(4.0), open(4.0)]).0, ComparisonVerdict::Worse);
+    }
+
+    #[test]
+    fn it_says_why_where_time_does_not_help() {
+        let mut late = request(RowVerdict::CannotTell, None);
+        late.rows[1].why = "the generator was late: it may have made the difference".to_owned();
+        let (verdict, sentence) = told(&[late, request(RowVerdict::Same, None), request(RowVerdict::CannotTell, None)]);
+        assert_eq!(verdict, ComparisonVerdict::CannotTell);
+        assert!(sentence.starts_with("cannot tell: the generator was late"), "{sentence}");
+    }
 }

@@ -27,7 +27,7 @@ pub(super) fn change(row: &ComparedRow) -> String {
     row.change.map_or_else(|| units::NONE.to_owned(), |change| signed(row, change))
 }
 
-/// `+3.0 to +7.1 %`; with one end `above +3.0 %`.
+/// `+3.0 to +7.1 %`; with one end `above +3.0 %`, and `within ±0.1 %` where both ends round to nothing.
 pub(super) fn interval(row: &ComparedRow) -> String {
     let unit = if row.metric.is_difference() { "points" } else { "%" };
     let end = |change: f64| {
@@ -38,6 +38,7 @@ pub(super) fn interval(row: &ComparedRow) -> String {
         }
     };
     match (row.low, row.high) {
+        (Some(low), Some(high)) if end(low) == "0.0" && end(high) == "0.0" => format!("within ±0.1 {unit}"),
         (Some(low), Some(high)) => format!("{} to {} {unit}", end(low), end(high)),
         (Some(low), None) => format!("above {} {unit}", end(low)),
         (None, Some(high)) => format!("below {} {unit}", end(high)),
@@ -56,7 +57,7 @@ fn signed(row: &ComparedRow, change: f64) -> String {
     let text = if unit.is_empty() { text } else { format!("{}{unit}", text.trim_end_matches(" %")) };
     match part {
         // What is that small has no sign that anyone can read.
-        _ if text.starts_with('<') => text,
+        _ if text.starts_with('<') => text.replace('<', "under "),
         part if part > 0.0 => format!("+{text}"),
         part if part < 0.0 => format!("−{text}"),
         _ => text,
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn what_rounds_to_nothing_has_no_sign() {
         let tiny = row(ComparedMetric::P95, 1.000_01, (0.999_9, 1.000_2));
-        assert_eq!((change(&tiny).as_str(), interval(&tiny).as_str()), ("<0.01 %", "0.0 to 0.0 %"));
+        assert_eq!((change(&tiny).as_str(), interval(&tiny).as_str()), ("under 0.01 %", "within ±0.1 %"));
         let shrunk = row(ComparedMetric::P95, 0.969, (0.95, 0.99));
         assert_eq!((change(&shrunk).as_str(), interval(&shrunk).as_str()), ("−3.10 %", "−5.0 to −1.0 %"));
     }
