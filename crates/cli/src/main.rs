@@ -26,6 +26,7 @@ mod series;
 mod stdin_guard;
 mod terminal_progress;
 mod ui;
+mod url_run;
 mod watched;
 
 use std::process::ExitCode;

@@ -2,32 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::WorkerContext;
 use plan::TestPlan;
-use protocol::{Network, NetworkOptions, WorkerPosition};
 use script::Loaded;
 use secrets::Secrets;
-use session::{FinishedRun, FixedRequest, FixedRequestUsers, LoadEnding, PrintedLines, Session, SessionError, Subscriber};
+use session::{FinishedRun, LoadEnding, SessionError, Subscriber};
 use stub::TcpProxy;
 
 use crate::exit;
-use crate::flags::NetworkArgs;
 use crate::interrupt::Interrupts;
 use crate::script_run::{ScriptRun, start_proxies};
+use crate::url_run::UrlRun;
 
 /// Whatever makes the load.
 pub(crate) enum RunSource<'a> {
     /// Read anew for every run, so that its data begins where it began.
     Script(ScriptRun<'a>),
     Url(Box<UrlRun<'a>>),
-}
-
-/// A URL without a script.
-pub(crate) struct UrlRun<'a> {
-    pub(crate) request: FixedRequest,
-    pub(crate) plan: TestPlan,
-    pub(crate) workers: u32,
-    pub(crate) network: &'a NetworkArgs,
 }
 
 /// Runs that follow each other.
@@ -127,37 +117,10 @@ fn of_url(
 ) -> Ended {
     let mut plan = url.plan.clone();
     change(&mut plan);
-    let mut network = NetworkOptions::default();
-    url.network.apply(&mut network, plan.options.seed);
+    let network = url.network_options(&plan);
     let (secrets, options) = (plan.all_secrets(), plan.options.clone());
-    let session = Session {
-        plan,
-        network: network.clone(),
-        observers: Vec::new(),
-        stubs: None,
-        file: None,
-        script: None,
-        workers: url.workers,
-        tags: tags.to_vec(),
-        folder,
-        printed: PrintedLines::new(),
-        finds_early: false,
-    };
-    (secrets, session.run(users_of(&url.request, &network, &options), subscribers))
-}
-
-/// Makes the users of a fixed request on each worker.
-pub(crate) fn users_of<'a>(
-    request: &'a FixedRequest,
-    network: &'a NetworkOptions,
-    options: &'a plan::RunOptions,
-) -> impl Fn(&WorkerContext) -> Result<FixedRequestUsers, String> + Send + Sync + 'a {
-    move |context: &WorkerContext| {
-        let position = WorkerPosition { worker: context.index, workers: context.workers };
-        let network =
-            Network::new(context.clock.clone(), NetworkOptions { position, ..network.clone() }).map_err(|error| error.to_string())?;
-        FixedRequestUsers::new(context, network, request, options)
-    }
+    let session = url.session(plan, &network, tags, folder);
+    (secrets, session.run(url.users(&network, &options), subscribers))
 }
 
 /// Name of a run by its directory.

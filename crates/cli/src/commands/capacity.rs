@@ -22,7 +22,8 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs, inputs};
 use crate::objective;
 use crate::script_run::ScriptRun;
-use crate::series::{RunSource, UrlRun};
+use crate::series::RunSource;
+use crate::url_run::UrlRun;
 use crate::watched::WatchedArgs;
 
 /// Times the test's own load that is asked for at most, unless `--most` says otherwise.

@@ -5,8 +5,7 @@ mod url_load;
 use std::path::Path;
 
 use clap::Args;
-use protocol::NetworkOptions;
-use session::{PrintedLines, Session};
+use session::Session;
 
 use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
@@ -14,7 +13,7 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
 use crate::fleet::FleetArgs;
 use crate::script_run::ScriptRun;
-use crate::series::users_of;
+use crate::url_run::UrlRun;
 pub(super) use url_load::UrlArgs;
 
 #[derive(Debug, Args)]
@@ -68,25 +67,13 @@ impl RunArgs {
         }
         let request = self.url.request(&self.what)?;
         let plan = self.url.plan(&request, self.seed.unwrap_or(1))?;
-        let mut network = NetworkOptions::default();
-        self.network.apply(&mut network, plan.options.seed);
+        let url = UrlRun { request, plan, workers: self.workers(), network: &self.network };
+        let network = url.network_options(&url.plan);
         check_network(&network)?;
-        let options = plan.options.clone();
-        let session = Session {
-            plan,
-            network: network.clone(),
-            observers: Vec::new(),
-            stubs: None,
-            file: None,
-            script: None,
-            workers: self.workers(),
-            tags: self.tags.clone(),
-            folder: self.output.runs.clone(),
-            printed: PrintedLines::new(),
-            finds_early: self.output.live,
-        };
+        let session = url.session(url.plan.clone(), &network, &self.tags, self.output.runs.clone());
+        let session = Session { finds_early: self.output.live, ..session };
         let run = CommandRun { output: &self.output, stops_with_stdin: self.stop_with_stdin, color: context.color, summarize: None };
-        run.perform(session, users_of(&request, &network, &options))
+        run.perform(session, url.users(&network, &url.plan.options))
     }
 
     fn run_script(&self, context: &CommandContext) -> anyhow::Result<Exit> {
