@@ -13,6 +13,10 @@
 //! would pull the capacity up.
 //!
 //! What is far from the bound, or no time, tells its side alone.
+//!
+//! A probe of random arrivals is placed at the load that arrived and not at the one that was asked for: by how much both differ is known, and is a good part of
+//! the scatter near saturation (a control variate; Lavenberg and Welch, "A perspective on the use of control variables to increase the efficiency of Monte
+//! Carlo simulations", 1981).
 
 use super::model::{CapacityInterval, CapacityProbe, LoadUnit, ObjectiveReading};
 
@@ -26,6 +30,8 @@ const MODEL_ERROR: f64 = 0.03;
 const BARE_ERROR: f64 = 0.3;
 /// How many probes the intervals' widths are worth, against how much the probes really scatter about the curve.
 const PRIOR: f64 = 3.0;
+/// The most by which what arrived differs from what was asked for by chance. Beyond it, something else did not go as asked.
+const CHANCE_MAX: f64 = 0.1;
 /// How often a probe that is beyond doubt is wrong all the same.
 const WRONG: f64 = 0.02;
 const PLACES: usize = 500;
@@ -47,7 +53,7 @@ impl Belief {
         let step = (span.1 / span.0).ln() / (PLACES - 1) as f64;
         let loads: Vec<f64> = (0..PLACES).map(|index| span.0 * (step * index as f64).exp()).collect();
         let steepness = |index: usize| FLATTEST * (STEEPEST / FLATTEST).powf(index as f64 / (STEEPNESSES - 1) as f64);
-        let evidence = CapacityEvidence::of(probes, which);
+        let evidence = CapacityEvidence::of(unit, probes, which);
         let mut logs = vec![0.0; PLACES * STEEPNESSES];
         for (index, log) in logs.iter_mut().enumerate() {
             *log = evidence.log(unit, loads[index / STEEPNESSES], steepness(index % STEEPNESSES));
@@ -87,19 +93,20 @@ struct CapacityEvidence {
 }
 
 impl CapacityEvidence {
-    fn of(probes: &[&CapacityProbe], which: usize) -> Self {
+    fn of(unit: LoadUnit, probes: &[&CapacityProbe], which: usize) -> Self {
         let mut found = Self::default();
         let (mut logs, mut lengths) = (0.0, Vec::new());
         for probe in probes {
             let Some(objective) = probe.reading.objectives.get(which) else { continue };
+            let load = arrived(unit, probe);
             match near(objective).filter(|_| !probe.reading.backlog_grows) {
                 Some((ln_ratio, error)) => {
                     logs += (error * error * probe.seconds).ln();
                     lengths.push(probe.seconds);
-                    found.near.push((probe.load, ln_ratio, 0.0));
+                    found.near.push((load, ln_ratio, 0.0));
                 }
-                None if probe.reading.backlog_grows => found.sides.push((probe.load, WRONG)),
-                None => found.sides.push((probe.load, side(objective))),
+                None if probe.reading.backlog_grows => found.sides.push((load, WRONG)),
+                None => found.sides.push((load, side(objective))),
             }
         }
         let variance = (logs / lengths.len().max(1) as f64).exp();
@@ -118,6 +125,13 @@ impl CapacityEvidence {
         let sides = self.sides.iter().map(|(load, above)| if *load < capacity { *above } else { 1.0 - above }.ln());
         sides.sum::<f64>() - (PRIOR + self.near.len() as f64) / 2.0 * (squares / PRIOR).ln_1p()
     }
+}
+
+/// The load that a probe made.
+fn arrived(unit: LoadUnit, probe: &CapacityProbe) -> f64 {
+    let arrivals = probe.reading.arrivals;
+    let is_chance = unit == LoadUnit::Arrivals && arrivals > 0.0 && (arrivals / probe.load).ln().abs() <= CHANCE_MAX;
+    if is_chance { arrivals } else { probe.load }
 }
 
 /// ln(time / bound) at so many times the capacity.

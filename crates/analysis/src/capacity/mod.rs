@@ -16,7 +16,9 @@ mod search;
 mod truth;
 mod utilisation;
 
-pub use model::{Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading};
+pub use model::{
+    Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading,
+};
 pub use ramp::RampEstimate;
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};

@@ -55,9 +55,22 @@ pub struct ProbeReading {
     /// Arrived and not yet ended when the load ended, and ended per second: how long the system needs to drain.
     pub backlog: f64,
     pub throughput: f64,
+    /// What arrived per second; 0 where users ask again by themselves. Random arrivals are never quite as many as were asked for.
+    #[serde(default)]
+    pub arrivals: f64,
     pub grade: Grade,
     /// The measurement is invalid, and the system is not why.
     pub is_unusable: bool,
+    /// What kept the generator from its work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbances: Vec<ProbeDisturbance>,
+}
+
+/// What kept the generator from its work during a probe, as the check of the validity that noticed it says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeDisturbance {
+    pub what: String,
+    pub evidence: String,
 }
 
 /// A measurement at one level of load.
@@ -131,6 +144,9 @@ pub struct Capacity {
     pub next_limit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_run: Option<String>,
+    /// What kept the answer from being precise, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed_by: Option<String>,
     pub cost_seconds: f64,
     /// In the order in which they were made.
     pub probes: Vec<CapacityProbe>,

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::bootstrap::resampled;
 use super::model::CapacityInterval;
 use super::ramp_stretch::{RampBlock, stretches};
+use super::reading::spoilt_by;
 use super::utilisation::{self, ResourceCeiling};
+use crate::{Grade, Validity};
 
 /// Stretches of the load without which nothing is said.
 const BLOCKS_MIN: usize = 12;
@@ -19,6 +21,8 @@ const VARIED: f64 = 2.0;
 /// Share of the resamples that must show a ceiling, and how far above what was seen it may lie.
 const SURE: f64 = 0.975;
 const FAR: f64 = 1.5;
+/// How many times more or less than what was seen an end of the interval may be. Beyond it, the stretches do not say where the ceiling is.
+const WIDE: f64 = 2.0;
 
 /// The ceiling of the throughput, from one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,36 +35,60 @@ pub struct RampEstimate {
     pub seen: f64,
     /// In a sentence.
     pub remark: String,
+    /// Of the run's measurement.
+    pub grade: Grade,
     /// Where the resources that were observed would be full, the first of them first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ceilings: Vec<ResourceCeiling>,
 }
 
 impl RampEstimate {
-    pub fn of(run: &Run) -> Self {
+    pub fn of(run: &Run, validity: &Validity) -> Self {
         let stretches = stretches(run);
         let blocks: Vec<RampBlock> = stretches.iter().map(|stretch| stretch.block).collect();
         let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
         let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);
-        let unknown =
-            |remark: &str| Self { throughput_max: None, retrograde_from: None, seen, remark: remark.to_owned(), ceilings: Vec::new() };
+        let unknown = |remark: String| Self {
+            throughput_max: None,
+            retrograde_from: None,
+            seen,
+            remark: format!("not identified: {remark}"),
+            grade: validity.grade,
+            ceilings: Vec::new(),
+        };
+        if let Some(check) = spoilt_by(validity) {
+            return unknown(format!("the measurement is INVALID ({})", check.title));
+        }
         if blocks.len() < BLOCKS_MIN || seen < VARIED * least {
-            return unknown("not identified: the load did not vary by twice or more");
+            return unknown("the load did not vary by twice or more".to_owned());
         }
-        let ceilings_of = utilisation::ceilings(run, &stretches, seen);
-        let unknown = |remark: &str| Self { ceilings: ceilings_of.clone(), ..unknown(remark) };
-        let Some(fit) = Fit::of(&blocks) else { return unknown("not identified: no curve fits") };
-        let mut ceilings: Vec<f64> = resampled(&blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
-        ceilings.sort_by(f64::total_cmp);
-        let at = |share: f64| ceilings.get((share * ceilings.len().saturating_sub(1) as f64) as usize).copied().unwrap_or(f64::INFINITY);
-        let interval = CapacityInterval { value: fit.ceiling(), low: at(1.0 - SURE).min(fit.ceiling()), high: at(SURE).max(fit.ceiling()) };
-        if !interval.high.is_finite() || interval.value > FAR * seen {
-            return unknown("not identified: the throughput had not bent yet when the load ended");
+        let ceilings = utilisation::ceilings(run, &stretches, seen);
+        match located(&blocks, seen) {
+            Ok((interval, retrograde_from)) => {
+                let (value, low, high) = (units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
+                let remark = format!("at most about {value} ({low} to {high})");
+                Self { throughput_max: Some(interval), retrograde_from, seen, remark, grade: validity.grade, ceilings }
+            }
+            Err(remark) => Self { ceilings, ..unknown(remark) },
         }
-        let remark =
-            format!("at most about {} ({} to {})", units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
-        Self { throughput_max: Some(interval), retrograde_from: fit.peak_at(), seen, remark, ceilings: ceilings_of }
     }
+}
+
+/// The ceiling with its interval, and where throughput falls again; or why it is not known.
+fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Option<f64>), String> {
+    let fit = Fit::of(blocks).ok_or("no curve fits")?;
+    let mut ceilings: Vec<f64> = resampled(blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
+    ceilings.sort_by(f64::total_cmp);
+    let at = |share: f64| ceilings.get((share * ceilings.len().saturating_sub(1) as f64) as usize).copied().unwrap_or(f64::INFINITY);
+    let interval = CapacityInterval { value: fit.ceiling(), low: at(1.0 - SURE).min(fit.ceiling()), high: at(SURE).max(fit.ceiling()) };
+    if !interval.high.is_finite() || interval.value > FAR * seen {
+        return Err("the throughput had not bent yet when the load ended".to_owned());
+    }
+    if interval.high > WIDE * seen || interval.low * WIDE < seen {
+        let (low, high) = (units::rate(interval.low), units::rate(interval.high));
+        return Err(format!("stretches of this run contradict each other: the ceiling may lie anywhere from {low} to {high}"));
+    }
+    Ok((interval, fit.peak_at()))
 }
 
 /// N/X = constant + linear·(N − 1) + square·N(N − 1).
@@ -175,5 +203,18 @@ mod tests {
         let (_, ceilings) = estimate(|index| 0.5 + 0.1 * index as f64, |n| 50.0 * n);
         let near = ceilings.iter().filter(|ceiling| **ceiling < 1.5 * 50.0 * 4.4).count();
         assert!(near * 40 < ceilings.len(), "{near} of {}", ceilings.len());
+    }
+
+    /// A stall in the middle, as a generator that gets no core makes it: much is in the system, little ends, and afterwards all is as before.
+    #[test]
+    fn stretches_that_contradict_each_other_name_no_ceiling() {
+        let inside = |index: usize| if (20..24).contains(&index) { 4_000.0 } else { 0.5 + 0.1 * index as f64 };
+        let ended = |index: usize| if (20..24).contains(&index) { 0.05 } else { 50.0 * inside(index) * noisy(index) };
+        let blocks: Vec<RampBlock> = (0..40).map(|index| (inside(index), ended(index))).collect();
+        let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
+        let problem = located(&blocks, seen).unwrap_err();
+        assert!(problem.contains("contradict") || problem.contains("not bent"), "{problem}");
+        let healthy: Vec<RampBlock> = (0..40).map(|index| 0.2 * 1.15_f64.powi(index)).map(|n| (n, 200.0 * n / (1.0 + n))).collect();
+        assert!(located(&healthy, 198.0).is_ok());
     }
 }

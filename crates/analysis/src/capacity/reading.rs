@@ -4,11 +4,12 @@ use metrics::{SeriesKind, Snapshot};
 use plan::{Aggregate, Comparison, Metric, Threshold, Window};
 use run_directory::Run;
 
-use super::model::{ObjectiveReading, ProbeLean, ProbeReading};
+use super::model::{ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading};
 use crate::interval::mean_of_batches;
 use crate::robust::share_interval;
 use crate::thresholds::{interval_of, samples};
-use crate::{Grade, ThresholdResult, ThresholdState, Validity, trend};
+use crate::validity::generator_evidence;
+use crate::{Grade, ThresholdResult, ThresholdState, Validity, ValidityCheck, trend};
 
 /// Chance that a backlog without a trend shows one as clear.
 const BY_CHANCE: f64 = 0.01;
@@ -41,13 +42,14 @@ impl ProbeReading {
         let measured: Vec<&Snapshot> = measured_slices(run);
         let failed = objectives.iter().any(|objective| objective.surely_fails());
         let flow = Flow::of(&measured);
-        let spoilt = validity.checks.iter().any(|check| check.grade == Some(Grade::Invalid) && !OF_THE_SYSTEM.contains(&check.id.as_str()));
         Self {
             backlog_grows: flow.grows(),
             backlog: flow.left,
             throughput: flow.throughput,
+            arrivals: flow.arrived / flow.seconds,
             grade: validity.grade,
-            is_unusable: spoilt && !(failed && flow.grows()),
+            is_unusable: spoilt_by(validity).is_some() && !(failed && flow.grows()),
+            disturbances: disturbances(validity),
             objectives,
         }
     }
@@ -62,6 +64,17 @@ impl ProbeReading {
             ProbeLean::Holds
         }
     }
+}
+
+/// What makes the measurement invalid, where that is not what the system did.
+pub(super) fn spoilt_by(validity: &Validity) -> Option<&ValidityCheck> {
+    validity.checks.iter().find(|check| check.grade == Some(Grade::Invalid) && !OF_THE_SYSTEM.contains(&check.id.as_str()))
+}
+
+/// Why the generator was late, as it recorded of itself.
+fn disturbances(validity: &Validity) -> Vec<ProbeDisturbance> {
+    let of = |check: &ValidityCheck| ProbeDisturbance { what: check.title.clone(), evidence: check.evidence.clone() };
+    generator_evidence(validity).map(of).collect()
 }
 
 impl ObjectiveReading {
@@ -136,6 +149,7 @@ struct Flow {
     arrived: f64,
     left: f64,
     throughput: f64,
+    seconds: f64,
 }
 
 impl Flow {
@@ -148,11 +162,12 @@ impl Flow {
         let requests = |slice: &&Snapshot| {
             slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum::<u64>() as f64
         };
-        let seconds = slices.iter().map(|slice| (slice.end - slice.start) as f64 / 1e9).sum::<f64>();
+        let seconds = slices.iter().map(|slice| (slice.end - slice.start) as f64 / 1e9).sum::<f64>().max(1e-9);
         Self {
             left: slices.last().map_or(0.0, |slice| slice.leaves.iter().map(|leaf| (leaf.waiting + leaf.users_active) as f64).sum()),
             arrived: slices.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.arrivals_due as f64).sum(),
-            throughput: slices.iter().map(requests).sum::<f64>() / seconds.max(1e-9),
+            throughput: slices.iter().map(requests).sum::<f64>() / seconds,
+            seconds,
             levels,
         }
     }

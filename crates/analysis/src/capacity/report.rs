@@ -3,6 +3,9 @@
 use super::model::{Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ProbeLean};
 use super::search::{CapacityEnd, CapacitySettings, SearchStanding};
 
+/// How far above one that failed a load must have held before probes are said to contradict each other: less is what chance does.
+const CONTRADICTION: f64 = 0.1;
+
 impl Capacity {
     pub const SCHEMA: u32 = 1;
 
@@ -34,6 +37,7 @@ impl Capacity {
             limited_by: above.and_then(|probe| probe.findings.first().cloned()),
             next_limit: above.and_then(|probe| probe.next_limit.clone()),
             limit_run: above.map(|probe| probe.run.clone()),
+            disturbed_by: (verdict != CapacityVerdict::Found).then(|| disturbed_by(unit, probes)).flatten(),
             cost_seconds: probes.iter().map(|probe| probe.cost_seconds).sum(),
             probes: probes.to_vec(),
         };
@@ -86,6 +90,22 @@ fn nearest_failed(probes: &[CapacityProbe], from: f64) -> Option<&CapacityProbe>
     let lowest = |a: &&CapacityProbe, b: &&CapacityProbe| a.load.total_cmp(&b.load).then(b.seconds.total_cmp(&a.seconds));
     let explained = above().filter(|probe| !probe.findings.is_empty()).min_by(lowest);
     explained.or_else(|| above().min_by(lowest)).or_else(|| failed().min_by(lowest))
+}
+
+/// What kept the generator from its work in most probes; failing that, that probes contradict each other.
+fn disturbed_by(unit: LoadUnit, probes: &[CapacityProbe]) -> Option<String> {
+    let all = || probes.iter().flat_map(|probe| &probe.reading.disturbances);
+    let count = |what: &str| all().filter(|of| of.what == what).count();
+    if let Some(most) = all().max_by_key(|of| count(&of.what)) {
+        // The loudest example is the last: it was made where the answer lies.
+        let example = all().rfind(|of| of.what == most.what).map_or("", |of| of.evidence.as_str());
+        let (times, of) = (count(&most.what), units::counted(probes.len() as u64, "probe"));
+        return Some(format!("the machine of the generator, in {times} of {of}: {} ({example})", most.what.to_lowercase()));
+    }
+    let of = |lean: ProbeLean| probes.iter().filter(move |probe| probe.lean == lean).map(|probe| probe.load);
+    let (held, failed) = (of(ProbeLean::Holds).reduce(f64::max)?, of(ProbeLean::Fails).reduce(f64::min)?);
+    let apart = held > failed * (1.0 + CONTRADICTION);
+    apart.then(|| format!("what the system takes differs from probe to probe: {} held, {} did not", unit.words(held), unit.words(failed)))
 }
 
 /// The objective that failed there; of several, the one whose capacity is the lowest.

@@ -151,12 +151,13 @@ impl CapacityArgs {
     /// What a run that is over says.
     fn of_ramp(&self, run: &str, context: &CommandContext) -> anyhow::Result<Exit> {
         let run = Reader::open(&flags::find(&self.folder.runs, run)?).and_then(Reader::run)?;
-        let estimate = RampEstimate::of(&run);
+        let summary = analysis::conclude(&run);
+        let estimate = RampEstimate::of(&run, &summary.verdict.validity);
         let mut out = std::io::stdout();
         let text = if self.json {
             report::capacity::ramp_json(&estimate)
         } else {
-            report::capacity::ramp(&estimate, &analysis::conclude(&run), &Style::detect(context.color, out.is_terminal()))
+            report::capacity::ramp(&estimate, &summary, &Style::detect(context.color, out.is_terminal()))
         };
         out.write_all(text.as_bytes())?;
         Ok(Exit::Passed)

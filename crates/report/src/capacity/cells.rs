@@ -79,5 +79,8 @@ pub(super) fn limits(capacity: &Capacity) -> Vec<(&'static str, String)> {
     if let Some(next) = &capacity.next_limit {
         lines.push(("then", next.clone()));
     }
+    if let Some(disturbed_by) = &capacity.disturbed_by {
+        lines.push(("disturbed", disturbed_by.clone()));
+    }
     lines
 }

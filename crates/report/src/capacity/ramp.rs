@@ -1,6 +1,6 @@
 //! What one run under rising load says of the ceiling.
 
-use analysis::{CapacityInterval, RampEstimate, ResourceCeiling, Summary};
+use analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary};
 
 use crate::terminal::{Paint, Style, hang};
 
@@ -17,6 +17,7 @@ pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String
     let evidence = findings.findings.iter().flat_map(|finding| &finding.evidence);
     let next = evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT));
     let mut lines = vec![("Throughput", estimate.remark.clone()), ("seen", format!("{} at most", units::rate(estimate.seen)))];
+    lines.extend(doubted(summary).map(|why| ("measurement", why)));
     if let Some(users) = estimate.retrograde_from {
         lines.push(("falls", format!("beyond {} requests in the system", units::number(users))));
     }
@@ -26,7 +27,19 @@ pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String
         lines.push(("full first", ceiling(first)));
         lines.extend(estimate.ceilings.iter().skip(1).take(CEILINGS_MAX - 1).map(|next| ("next", ceiling(next))));
     }
-    lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<12}")), 12, text, style.width)).collect()
+    lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<13}")), 13, text, style.width)).collect()
+}
+
+/// `SUSPECT: waiting for a core: …`; `None`: it is valid.
+fn doubted(summary: &Summary) -> Option<String> {
+    let validity = &summary.verdict.validity;
+    let word = match validity.grade {
+        Grade::Valid => return None,
+        Grade::Suspect => "SUSPECT",
+        Grade::Invalid => "INVALID",
+    };
+    let worst = validity.checks.iter().find(|check| check.grade == Some(validity.grade));
+    Some(worst.map_or_else(|| word.to_owned(), |check| format!("{word}: {}: {}", check.title, check.evidence)))
 }
 
 /// `process:8080/cpu at about 475/s (470/s to 482/s)`.

@@ -79,8 +79,10 @@ fn probe(load: f64, lean: ProbeLean, (measured, low, high): (f64, Option<f64>, O
         backlog_grows: false,
         backlog: 0.0,
         throughput: load,
+        arrivals: load,
         grade: Grade::Valid,
         is_unusable: false,
+        disturbances: Vec::new(),
     };
     let run = format!("run-{load}");
     CapacityProbe { load, seconds: 60.0, cost_seconds: 65.0, run, lean, findings: Vec::new(), next_limit: None, reading }
@@ -102,6 +104,7 @@ fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
         limited_by: None,
         next_limit: None,
         limit_run: Some("run-120".to_owned()),
+        disturbed_by: None,
         cost_seconds: 195.0,
         probes: vec![
             probe(120.0, ProbeLean::Fails, (0.9, Some(0.5), None)),
