@@ -3,6 +3,7 @@
 import { arrivals, param, scenario, test } from "loadstone";
 
 const target = param.url("target");
+const length = param.duration("length", { default: "5s" });
 const turns = param.number("turns", { default: 1_000_000 });
 
 const compute = scenario("Compute", async (user) => {
@@ -12,4 +13,4 @@ const compute = scenario("Compute", async (user) => {
   if (sum < 0) user.fail("a sum of positive numbers");
 });
 
-export default test({ target, load: compute.run(arrivals(15).for("5s")) });
+export default test({ target, load: compute.run(arrivals(15).for(length)) });

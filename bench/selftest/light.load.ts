@@ -3,6 +3,7 @@
 import { arrivals, param, scenario, test } from "loadstone";
 
 const target = param.url("target");
+const length = param.duration("length", { default: "5s" });
 
 const visit = scenario("Visit", async (user) => {
   await user.get(target, { name: "First" });
@@ -10,4 +11,4 @@ const visit = scenario("Visit", async (user) => {
   await user.get(target, { name: "Second" });
 });
 
-export default test({ target, load: visit.run(arrivals(200).for("5s")) });
+export default test({ target, load: visit.run(arrivals(200).for(length)) });

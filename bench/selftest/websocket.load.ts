@@ -3,6 +3,7 @@
 import { param, scenario, test, users } from "loadstone";
 
 const target = param.url("target");
+const length = param.duration("length", { default: "5s" });
 
 const talk = scenario("Talk", async (user) => {
   const socket = await user.ws("/", { name: "Connect" });
@@ -13,4 +14,4 @@ const talk = scenario("Talk", async (user) => {
   await socket.close();
 });
 
-export default test({ target, load: talk.run(users(20).for("5s")) });
+export default test({ target, load: talk.run(users(20).for(length)) });

@@ -19,18 +19,18 @@ pub(super) struct TrialResult {
     pub(super) still: bool,
 }
 
-/// The results of one binary.
+/// The results of one binary, with runs of one length.
 pub(super) struct KeptResults {
     file: File,
     results: Vec<(String, TrialResult)>,
 }
 
 impl KeptResults {
-    /// Those that the file holds of the same binary; without any, or where none are wanted, it begins anew.
-    pub(super) fn open(path: &Path, binary: &Path, afresh: bool) -> Result<Self> {
+    /// Those that the file holds of the same binary and length; without any, or where none are wanted, it begins anew.
+    pub(super) fn open(path: &Path, binary: &Path, seconds: u64, afresh: bool) -> Result<Self> {
         let facts = fs::metadata(binary).with_context(|| format!("there is no {}", binary.display()))?;
         let written = facts.modified()?.duration_since(UNIX_EPOCH)?.as_nanos();
-        let of = json!({ "binary": binary, "bytes": facts.len(), "written": written.to_string() }).to_string();
+        let of = json!({ "binary": binary, "bytes": facts.len(), "written": written.to_string(), "seconds": seconds }).to_string();
         let text = fs::read_to_string(path).unwrap_or_default();
         let results = match text.split_once('\n') {
             Some((head, rest)) if head == of && !afresh => rest.lines().filter_map(parsed).collect(),
@@ -48,8 +48,11 @@ impl KeptResults {
     }
 
     pub(super) fn add(&mut self, trial: &str, result: TrialResult) -> Result<()> {
-        let TrialResult { said: SelfVerdict { grade, checks, moved }, away, still } = &result;
-        let line = json!({ "trial": trial, "grade": grade, "checks": checks, "moved": moved, "away": away, "still": still });
+        let TrialResult { said, away, still } = &result;
+        let SelfVerdict { grade, checks, marked, unmarked, kept, marked_in_vain } = said;
+        let line = json!({
+            "trial": trial, "grade": grade, "checks": checks, "marked": marked, "unmarked": unmarked, "kept": kept, "marked_in_vain": marked_in_vain,
+            "away": away, "still": still });
         writeln!(self.file, "{line}")?;
         self.results.push((trial.to_owned(), result));
         Ok(())
@@ -61,7 +64,14 @@ fn parsed(line: &str) -> Option<(String, TrialResult)> {
     let line: Value = serde_json::from_str(line).ok()?;
     let text = |name: &str| line[name].as_str().map(str::to_owned);
     let list = |name: &str| Some(line[name].as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect());
-    let said = SelfVerdict { grade: text("grade")?, checks: list("checks")?, moved: list("moved")? };
+    let said = SelfVerdict {
+        grade: text("grade")?,
+        checks: list("checks")?,
+        marked: list("marked")?,
+        unmarked: list("unmarked")?,
+        kept: u32::try_from(line["kept"].as_u64()?).ok()?,
+        marked_in_vain: list("marked_in_vain")?,
+    };
     Some((text("trial")?, TrialResult { said, away: text("away")?, still: line["still"].as_bool()? }))
 }
 
@@ -70,20 +80,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_kept_until_the_binary_changes() {
+    fn results_are_kept_until_the_binary_or_the_length_changes() {
         let folder = std::env::temp_dir().join(format!("loadstone-kept-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let (file, binary) = (folder.join("results"), folder.join("binary"));
         fs::write(&binary, "one").unwrap();
-        let said = SelfVerdict { grade: "suspect".to_owned(), checks: vec!["doubt".to_owned()], moved: vec!["p99 +42 %".to_owned()] };
+        let words = |text: &str| vec![text.to_owned()];
+        let said = SelfVerdict {
+            grade: "suspect".to_owned(),
+            checks: words("doubt"),
+            marked: words("p99 +42 %"),
+            unmarked: words("max +7 %"),
+            kept: 3,
+            marked_in_vain: words("p95 +3 %"),
+        };
         let result = TrialResult { said, away: "0.013 %".to_owned(), still: true };
-        KeptResults::open(&file, &binary, false).unwrap().add("a", result.clone()).unwrap();
+        KeptResults::open(&file, &binary, 2, false).unwrap().add("a", result.clone()).unwrap();
         // Cut off in the middle of the next one.
         write!(OpenOptions::new().append(true).open(&file).unwrap(), "{{\"trial\": \"b\", \"gra").unwrap();
-        let kept = KeptResults::open(&file, &binary, false).unwrap();
+        let kept = KeptResults::open(&file, &binary, 2, false).unwrap();
         assert_eq!((kept.of("a").cloned().collect::<Vec<_>>(), kept.of("b").count()), (vec![result], 0));
+        assert_eq!(KeptResults::open(&file, &binary, 5, false).unwrap().of("a").count(), 0);
         fs::write(&binary, "another").unwrap();
-        assert_eq!(KeptResults::open(&file, &binary, false).unwrap().of("a").count(), 0);
+        assert_eq!(KeptResults::open(&file, &binary, 2, false).unwrap().of("a").count(), 0);
         fs::remove_dir_all(&folder).unwrap();
     }
 }

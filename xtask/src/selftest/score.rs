@@ -1,5 +1,7 @@
 //! How often runs were right, with an interval.
 
+use super::verdict::SelfVerdict;
+
 /// The 95 % point of a normal distribution, on either side.
 const Z: f64 = 1.959_964;
 
@@ -35,9 +37,48 @@ impl ToldScore {
     }
 }
 
+/// How many runs, and how many of their numbers, were told and doubted.
+pub(super) fn totals(counted: &[&SelfVerdict]) -> String {
+    let runs = |moved: bool| counted.iter().filter(move |said| said.is_moved() == moved);
+    let told = ToldScore::of(runs(true).map(|said| said.tells()));
+    let doubted = ToldScore::of(runs(false).map(|said| said.doubts()));
+    let numbers = |right: &dyn Fn(&SelfVerdict) -> usize, others: &dyn Fn(&SelfVerdict) -> usize| {
+        let sum = |of: &dyn Fn(&SelfVerdict) -> usize| counted.iter().map(|said| of(said)).sum::<usize>() as u32;
+        ToldScore { right: sum(right), all: sum(right) + sum(others) }
+    };
+    let marked = numbers(&|said| said.marked.len(), &|said| said.unmarked.len());
+    let in_vain = numbers(&|said| said.marked_in_vain.len(), &|said| said.kept as usize - said.marked_in_vain.len());
+    format!(
+        "\nMoved and told: {}; the target is 98 %.\nNot moved, and doubted: {}; the target is at most 3 %.\n\n\
+         By number (percentiles, mean and maximum that a summary shows; those of one run are not independent): moved and marked {};\n\
+         not moved, and marked {}.\n",
+        told.shown(),
+        doubted.shown(),
+        marked.shown(),
+        in_vain.shown()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_and_their_numbers_are_counted_apart() {
+        let words = |count: usize| vec!["p99 +42 %".to_owned(); count];
+        let said = |grade: &str, marked, unmarked, kept, in_vain| SelfVerdict {
+            grade: grade.to_owned(),
+            marked: words(marked),
+            unmarked: words(unmarked),
+            kept,
+            marked_in_vain: words(in_vain),
+            ..SelfVerdict::default()
+        };
+        let all = [said("suspect", 1, 1, 4, 0), said("valid", 1, 0, 5, 1), said("valid", 0, 1, 5, 0), said("valid", 0, 0, 6, 0), said("invalid", 0, 0, 6, 2)];
+        let text = totals(&all.iter().collect::<Vec<_>>());
+        assert!(text.contains("told: 2 of 3") && text.contains("doubted: 1 of 2"), "{text}");
+        assert!(text.contains("marked 2 of 4") && text.contains("marked 3 of 26"), "{text}");
+    }
 
     /// Wilson's interval of 39 of 40 and 0 of 10, from published tables.
     #[test]

@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::machine::{GENERATOR_CORE, SERVER_CORE};
 
-/// The run has begun and is far from its end.
-const MIDDLE: Duration = Duration::from_millis(2_500);
+/// The run has begun and is far from its end, which is two seconds off at the least.
+const BEGUN: Duration = Duration::from_millis(700);
 /// Between two stops.
-const BETWEEN_STOPS: Duration = Duration::from_millis(150);
+const BETWEEN_STOPS: Duration = Duration::from_millis(120);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Starvation {
@@ -106,7 +106,7 @@ impl Starvation {
             Starvation::Bursts { percent } => Ok(StarvationGuard::Hogs(vec![hog(GENERATOR_CORE, -15, &bursts(percent))?])),
             Starvation::Neighbour { percent } => Ok(StarvationGuard::Hogs(vec![hog(SERVER_CORE, 0, &bursts(percent))?])),
             Starvation::Stop { milliseconds, times } => {
-                thread::sleep(MIDDLE);
+                thread::sleep(BEGUN);
                 for _ in 0..times {
                     signal(process, "STOP")?;
                     thread::sleep(Duration::from_millis(milliseconds));

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::starve::{self, Starvation};
 use super::verdict::SelfVerdict;
+use super::wire::WireRecord;
 use crate::accuracy::server::Truthful;
 use crate::machine::GENERATOR_CORE;
 
@@ -16,8 +17,9 @@ const MEASURED: [i32; 2] = [0, 4];
 /// It said that it could not make the load, and made none.
 const REFUSED: i32 = 2;
 
-/// Programs and files that trials need.
+/// Programs and files that trials need, and what is common to all runs.
 pub(super) struct TrialFiles {
+    pub(super) seconds: u64,
     pub(super) binary: PathBuf,
     pub(super) server: PathBuf,
     pub(super) scripts: PathBuf,
@@ -28,7 +30,7 @@ pub(super) struct Trial {
     pub(super) name: String,
     /// What the server does: a `Truth` of crates/stub.
     truth: &'static str,
-    /// Of `loadstone run`; `{url}` and `{scripts}` are filled in.
+    /// Of `loadstone run`; `{url}`, `{scripts}` and `{length}` are filled in.
     arguments: String,
     starvation: Starvation,
 }
@@ -37,7 +39,7 @@ const FIVE_MS: &str = r#"{"kind": "delay", "delay": "5ms"}"#;
 const INSTANT: &str = r#"{"kind": "instant"}"#;
 const FIFTY_MS: &str = r#"{"kind": "delay", "delay": "50ms"}"#;
 const TWO_SECONDS: &str = r#"{"kind": "delay", "delay": "2s"}"#;
-const STALL: &str = r#"{"kind": "stall", "after_ns": 2000000000, "length_ns": 1000000000}"#;
+const STALL: &str = r#"{"kind": "stall", "after_ns": 800000000, "length_ns": 500000000}"#;
 const TWO_DELAYS: &str = r#"{"kind": "bimodal", "fast": "5ms", "slow": "50ms", "slow_share": 0.03}"#;
 const QUEUE: &str = r#"{"kind": "single_server", "mean_service_ns": 1000000}"#;
 const WEBSOCKET: &str = r#"{"kind": "websocket", "delay_ms": 20}"#;
@@ -51,93 +53,101 @@ fn trial(name: impl Into<String>, truth: &'static str, arguments: impl Into<Stri
 pub(super) fn all() -> Vec<Trial> {
     let clean = |name: &str, truth, arguments: &str| trial(format!("clean: {name}"), truth, arguments, Starvation::None);
     let mut trials = vec![
-        clean("10/s", FIVE_MS, "{url} --rate 10 --for 10s"),
-        clean("100/s", FIVE_MS, "{url} --rate 100 --for 5s"),
-        clean("1,000/s", FIVE_MS, "{url} --rate 1000 --for 5s"),
-        clean("10,000/s", FIVE_MS, "{url} --rate 10000 --for 5s"),
-        clean("3,000/s, instant responses", INSTANT, "{url} --rate 3000 --for 5s"),
-        clean("500/s at random moments", FIVE_MS, "{url} --rate 500 --poisson --for 5s"),
-        clean("20 users", FIVE_MS, "{url} --users 20 --for 5s"),
-        clean("200 users, slow responses", FIFTY_MS, "{url} --users 200 --for 5s"),
-        clean("the target stalls for a second", STALL, "{url} --rate 500 --for 5s"),
-        clean("two delays", TWO_DELAYS, "{url} --rate 500 --for 5s"),
-        clean("a queue at 70 %", QUEUE, "{url} --rate 700 --poisson --for 5s"),
-        clean("a connection for each request", FIVE_MS, "{url} --rate 200 --no-keep-alive --for 5s"),
-        clean("bodies that drip", DRIP, "{url} --rate 100 --for 5s"),
-        clean("a script", FIVE_MS, "{scripts}/light.load.ts -p target={url}"),
-        clean("WebSocket", WEBSOCKET, "{scripts}/websocket.load.ts -p target={url}"),
-        trial("clean: beside a busy database", FIVE_MS, "{url} --rate 500 --for 5s", Starvation::Neighbour { percent: 40 }),
+        clean("10/s", FIVE_MS, "{url} --rate 10 --for 4s"),
+        clean("100/s", FIVE_MS, "{url} --rate 100 --for {length}"),
+        clean("1,000/s", FIVE_MS, "{url} --rate 1000 --for {length}"),
+        clean("10,000/s", FIVE_MS, "{url} --rate 10000 --for {length}"),
+        clean("3,000/s, instant responses", INSTANT, "{url} --rate 3000 --for {length}"),
+        clean("500/s at random moments", FIVE_MS, "{url} --rate 500 --poisson --for {length}"),
+        clean("20 users", FIVE_MS, "{url} --users 20 --for {length}"),
+        clean("200 users, slow responses", FIFTY_MS, "{url} --users 200 --for {length}"),
+        clean("the target stalls for half a second", STALL, "{url} --rate 500 --for {length}"),
+        clean("two delays", TWO_DELAYS, "{url} --rate 500 --for {length}"),
+        clean("a queue at 70 %", QUEUE, "{url} --rate 700 --poisson --for {length}"),
+        clean("a connection for each request", FIVE_MS, "{url} --rate 200 --no-keep-alive --for {length}"),
+        clean("bodies that drip", DRIP, "{url} --rate 100 --for {length}"),
+        clean("a script", FIVE_MS, "{scripts}/light.load.ts -p target={url} -p length={length}"),
+        clean("WebSocket", WEBSOCKET, "{scripts}/websocket.load.ts -p target={url} -p length={length}"),
+        trial("clean: beside a busy database", FIVE_MS, "{url} --rate 500 --for {length}", Starvation::Neighbour { percent: 40 }),
     ];
     let mut starved = |name: String, truth, arguments: &str, starvation| {
         trials.push(trial(format!("starved: {name}"), truth, arguments, starvation));
     };
     for percent in [3, 10, 25] {
-        starved(format!("CPU limit of {percent} %"), FIVE_MS, "{url} --rate 4000 --for 5s", Starvation::Quota { percent, period_ms: 100 });
+        starved(format!("CPU limit of {percent} %"), FIVE_MS, "{url} --rate 4000 --for {length}", Starvation::Quota { percent, period_ms: 100 });
+    }
+    for count in [1, 2, 4] {
+        let arguments = "{scripts}/websocket.load.ts -p target={url} -p length={length}";
+        starved(format!("WebSocket, {count} hogs on the core"), WEBSOCKET, arguments, Starvation::Hogs { count, nice: 0 });
     }
     for percent in [20, 50, 80] {
         let starvation = Starvation::Quota { percent, period_ms: 1_000 };
-        starved(format!("CPU limit of {percent} % of each second"), FIVE_MS, "{url} --users 200 --for 5s", starvation);
+        starved(format!("CPU limit of {percent} % of each second"), FIVE_MS, "{url} --users 200 --for {length}", starvation);
     }
     for count in [1, 2, 4] {
-        starved(format!("{count} hogs on the core"), FIVE_MS, "{url} --rate 2000 --for 5s", Starvation::Hogs { count, nice: 0 });
+        starved(format!("{count} hogs on the core"), FIVE_MS, "{url} --rate 2000 --for {length}", Starvation::Hogs { count, nice: 0 });
     }
     for nice in [5, 10, 19] {
-        starved(format!("a hog, and niceness {nice}"), FIVE_MS, "{url} --rate 1000 --for 5s", Starvation::Hogs { count: 1, nice });
+        starved(format!("a hog, and niceness {nice}"), FIVE_MS, "{url} --rate 1000 --for {length}", Starvation::Hogs { count: 1, nice });
     }
     for count in [1, 2, 4] {
-        starved(format!("{count} hogs, only idle time"), FIVE_MS, "{url} --rate 500 --for 5s", Starvation::OnlyIdleTime { hogs: count });
+        starved(format!("{count} hogs, only idle time"), FIVE_MS, "{url} --rate 500 --for {length}", Starvation::OnlyIdleTime { hogs: count });
     }
     for percent in [10, 40, 80] {
-        starved(format!("a hog for {percent} % of each 100 ms"), FIVE_MS, "{url} --rate 1000 --for 5s", Starvation::Bursts { percent });
+        starved(format!("a hog for {percent} % of each 100 ms"), FIVE_MS, "{url} --rate 1000 --for {length}", Starvation::Bursts { percent });
     }
     for milliseconds in [80, 300, 1_000] {
         starved(
             format!("stopped for {milliseconds} ms"),
             FIVE_MS,
-            "{url} --rate 1000 --for 5s",
+            "{url} --rate 1000 --for {length}",
             Starvation::Stop { milliseconds, times: 1 },
         );
     }
     for milliseconds in [20, 50, 100] {
-        let starvation = Starvation::Stop { milliseconds, times: 10 };
-        starved(format!("stopped ten times for {milliseconds} ms"), FIVE_MS, "{url} --users 20 --for 5s", starvation);
+        let starvation = Starvation::Stop { milliseconds, times: 5 };
+        starved(format!("stopped five times for {milliseconds} ms"), FIVE_MS, "{url} --users 20 --for {length}", starvation);
     }
     for ports in [10, 40, 160] {
-        starved(format!("{ports} local ports"), FIVE_MS, "{url} --rate 500 --no-keep-alive --for 5s", Starvation::Ports { ports });
+        starved(format!("{ports} local ports"), FIVE_MS, "{url} --rate 500 --no-keep-alive --for {length}", Starvation::Ports { ports });
     }
     for descriptors in [48, 64, 96] {
-        starved(format!("{descriptors} descriptors"), TWO_SECONDS, "{url} --rate 100 --for 5s", Starvation::Descriptors { descriptors });
+        starved(format!("{descriptors} descriptors"), TWO_SECONDS, "{url} --rate 100 --for {length}", Starvation::Descriptors { descriptors });
     }
     for turns in [250_000, 1_000_000, 2_500_000] {
-        let arguments = format!("{{scripts}}/heavy.load.ts -p target={{url}} -p turns={turns}");
+        let arguments = format!("{{scripts}}/heavy.load.ts -p target={{url}} -p length={{length}} -p turns={turns}");
         starved(format!("a script that computes {turns} turns"), FIVE_MS, &arguments, Starvation::None);
     }
     for rate in [200_000, 400_000, 900_000] {
-        starved(format!("{rate}/s are more than a core can send"), INSTANT, &format!("{{url}} --rate {rate} --for 5s"), Starvation::None);
+        starved(format!("{rate}/s are more than a core can send"), INSTANT, &format!("{{url}} --rate {rate} --for {{length}}"), Starvation::None);
     }
     for users in [100, 400, 1_000] {
-        starved(format!("{users} users saturate the core"), INSTANT, &format!("{{url}} --users {users} --for 5s"), Starvation::None);
+        starved(format!("{users} users saturate the core"), INSTANT, &format!("{{url}} --users {users} --for {{length}}"), Starvation::None);
     }
     trials
 }
 
 impl Trial {
-    pub(super) fn run(&self, tools: &TrialFiles) -> Result<SelfVerdict> {
+    /// `seed`: of what the server and the generator draw.
+    pub(super) fn run(&self, tools: &TrialFiles, seed: u64) -> Result<SelfVerdict> {
         let truth: Value = serde_json::from_str(self.truth)?;
-        let (output, account) = match self.starvation {
-            Starvation::Ports { ports } => (starve::few_ports(&tools.server, self.truth, &self.command(tools, "$url"), ports)?, None),
+        let (output, true_ns) = match self.starvation {
+            // In a network of its own, which nobody else sees.
+            Starvation::Ports { ports } => (starve::few_ports(&tools.server, self.truth, &self.command(tools, seed, "$url"), ports)?, None),
             _ => {
                 // The truth server knows no WebSocket.
                 let websocket = (truth["kind"] == "websocket").then(|| tools.scripts.join("websocket.py"));
-                let truthful = Truthful::start(websocket.as_deref().unwrap_or(&tools.server), &truth, 1)?;
-                let words = self.command(tools, &truthful.url);
+                let truthful = Truthful::start(websocket.as_deref().unwrap_or(&tools.server), &truth, seed)?;
+                let wire = WireRecord::begin(port_of(&truthful.url)?)?;
+                let words = self.command(tools, seed, &truthful.url);
                 let mut command = self.starvation.wrap(&words);
                 let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
                 let child = child.with_context(|| format!("starting {words:?}"))?;
                 let hold = self.starvation.begin(child.id())?;
                 let output = child.wait_with_output()?;
                 drop(hold);
-                (output, Some(truthful.account()?))
+                drop(truthful);
+                (output, Some(wire.times()))
             }
         };
         if output.status.code() == Some(REFUSED) {
@@ -147,31 +157,32 @@ impl Trial {
             bail!("loadstone ended with {}", output.status);
         }
         let summary = serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?;
-        SelfVerdict::read(&summary, account.as_ref(), self.asked(), body_s(&truth))
+        SelfVerdict::read(&summary, true_ns.as_deref(), self.asked(tools.seconds))
     }
 
     /// Requests that an open load given by flags asks for.
-    fn asked(&self) -> Option<f64> {
-        let words: Vec<&str> = self.arguments.split(' ').collect();
+    fn asked(&self, seconds: u64) -> Option<f64> {
+        let length = format!("{seconds}s");
+        let words: Vec<String> = self.arguments.split(' ').map(|word| word.replace("{length}", &length)).collect();
         let after = |flag: &str| words.iter().position(|word| *word == flag).and_then(|index| words.get(index + 1));
         let (rate, length) = (after("--rate")?, after("--for")?);
         Some(rate.parse::<f64>().ok()? * length.strip_suffix('s')?.parse::<f64>().ok()?)
     }
 
     /// The words of the command, pinned to the generator's core.
-    fn command(&self, tools: &TrialFiles, url: &str) -> Vec<String> {
-        let fill = |word: &str| word.replace("{url}", url).replace("{scripts}", &tools.scripts.to_string_lossy());
+    fn command(&self, tools: &TrialFiles, seed: u64, url: &str) -> Vec<String> {
+        let (scripts, length, seed) = (tools.scripts.to_string_lossy(), format!("{}s", tools.seconds), seed.to_string());
+        let fill = |word: &str| word.replace("{url}", url).replace("{scripts}", &scripts).replace("{length}", &length);
         let fixed = ["taskset".to_owned(), "-c".to_owned(), GENERATOR_CORE.to_string(), tools.binary.to_string_lossy().into_owned()];
         let rest = ["run".to_owned()].into_iter().chain(self.arguments.split(' ').map(fill));
-        fixed.into_iter().chain(rest).chain(["--no-save", "--quiet", "--json"].map(str::to_owned)).collect()
+        fixed.into_iter().chain(rest).chain(["--no-save", "--quiet", "--json", "--seed", &seed].map(str::to_owned)).collect()
     }
 }
 
-/// The server stamps an answer when it begins; a body that drips takes longer. Seconds.
-fn body_s(truth: &Value) -> f64 {
-    let number = |name: &str| truth[name].as_f64();
-    let pauses = number("bytes").zip(number("piece_bytes")).map_or(0.0, |(bytes, piece)| (bytes / piece).ceil() - 1.0);
-    pauses * number("pause_ns").unwrap_or(0.0) / 1e9
+/// Of a URL such as `http://127.0.0.1:4000/`.
+fn port_of(url: &str) -> Result<u16> {
+    let port = url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
+    port.with_context(|| format!("{url} has no port"))
 }
 
 #[cfg(test)]
@@ -191,10 +202,19 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trial_asks_for_and_what_its_body_takes() {
+    fn what_a_trial_asks_for_and_where_its_server_is() {
         let find = |name: &str| all().into_iter().find(|trial| trial.name == name).unwrap();
-        assert_eq!((find("clean: 1,000/s").asked(), find("clean: 20 users").asked()), (Some(5_000.0), None));
-        assert_eq!(body_s(&serde_json::from_str(WEBSOCKET).unwrap()), 0.0);
-        assert!((body_s(&serde_json::from_str(DRIP).unwrap()) - 0.045).abs() < 1e-9);
+        assert_eq!((find("clean: 1,000/s").asked(2), find("clean: 20 users").asked(2)), (Some(2_000.0), None));
+        assert_eq!((find("clean: 10/s").asked(2), port_of("http://127.0.0.1:4711/").unwrap()), (Some(40.0), 4711));
+        assert!(port_of("http://localhost/").is_err());
+    }
+
+    #[test]
+    fn every_word_of_a_command_is_filled_in() {
+        let tools = TrialFiles { seconds: 3, binary: "ls".into(), server: "truth".into(), scripts: "scripts".into() };
+        for trial in all() {
+            let words = trial.command(&tools, 7, "http://127.0.0.1:1/").join(" ");
+            assert!(!words.contains('{') && words.ends_with("--seed 7"), "{words}");
+        }
     }
 }
