@@ -43,7 +43,7 @@ pub use capacity::{
 };
 pub use comparison::{
     ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, EFFECT, FindingMove,
-    FindingState, GateResult, GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare, same_load,
+    FindingState, GateResult, GateState, LoadShape, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,
 };
 pub use conclude::conclude;
 pub use experiment::{
@@ -60,7 +60,7 @@ pub use model::{
 pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
 pub use provisional::{Provisional, WithdrawnFinding};
-pub use run_trend::{RunTrend, TrendInput, TrendMetric, TrendRun, TrendSeries, TrendStep};
+pub use run_trend::{RunTrend, TrendInput, TrendMetric, TrendNumbers, TrendRun, TrendSeries, TrendStep};
 pub use table::totals_table;
 pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
 pub use thresholds::{ThresholdFailure, Thresholds, evaluate};

@@ -1,12 +1,14 @@
 //! A test over its runs, as the folder has them. Read [`TestHistory`].
 
+mod index;
+
 use std::path::Path;
 
-use analysis::{Grade, RunTrend, Summary, TrendInput, TrendRun};
-use plan::TestPlan;
-use run_directory::{History, HistoryEntry, Reader, RunEnd};
+use analysis::{Grade, LoadShape, RunTrend, TrendInput};
+use run_directory::History;
 
 use crate::exit::UsageError;
+use index::{IndexedRun, TrendIndex};
 
 /// The complete and valid runs of a test under the load of its newest, the oldest first.
 pub(crate) struct TestHistory {
@@ -32,22 +34,24 @@ impl TestHistory {
     pub(crate) fn read(folder: &Path, test: Option<&str>, last: usize) -> Result<Self, UsageError> {
         let history = History::of(folder).map_err(|error| UsageError(error.to_string()))?;
         let mut name = test.map(str::to_owned);
-        let mut newest: Option<TestPlan> = None;
+        let mut newest: Option<LoadShape> = None;
         let mut left_out = LeftOut::default();
         let mut inputs = Vec::new();
-        for entry in history.entries() {
-            let Ok(entry) = entry else {
+        let mut index = TrendIndex::open(folder);
+        for directory in history.names() {
+            let Some(run) = index.run(directory) else {
                 left_out.unreadable += 1;
                 continue;
             };
-            if *name.get_or_insert_with(|| entry.test.clone()) != entry.test {
+            if *name.get_or_insert_with(|| run.test.clone()) != run.test {
                 continue;
             }
-            inputs.extend(kept(&entry, &mut newest, &mut left_out));
+            inputs.extend(kept(run, &mut newest, &mut left_out));
             if inputs.len() >= last {
                 break;
             }
         }
+        index.keep(history.names());
         let Some(name) = name.filter(|_| !inputs.is_empty()) else {
             let of = test.map_or_else(String::new, |test| format!(" of \"{test}\""));
             return Err(UsageError(format!("there is no complete run{of} in {}", folder.display())));
@@ -74,25 +78,19 @@ impl TestHistory {
     }
 }
 
-fn kept(entry: &HistoryEntry, newest: &mut Option<TestPlan>, left_out: &mut LeftOut) -> Option<TrendInput> {
-    if entry.end != Some(RunEnd::Completed) {
-        left_out.cut_short += 1;
-        return None;
-    }
-    let summary = entry.summary.as_ref().and_then(|value| serde_json::from_value::<Summary>(value.clone()).ok());
-    let (Some(summary), Ok(reader)) = (summary, Reader::open(&entry.directory)) else {
-        left_out.unreadable += 1;
+fn kept(run: IndexedRun, newest: &mut Option<LoadShape>, left_out: &mut LeftOut) -> Option<TrendInput> {
+    let IndexedRun { is_complete, load, run, concluded, .. } = run;
+    let Some(concluded) = concluded.filter(|_| is_complete) else {
+        *(if is_complete { &mut left_out.unreadable } else { &mut left_out.cut_short }) += 1;
         return None;
     };
-    if summary.verdict.validity.grade == Grade::Invalid {
+    if concluded.grade == Grade::Invalid {
         left_out.invalid += 1;
         return None;
     }
-    if !analysis::same_load(newest.get_or_insert_with(|| reader.plan().clone()), reader.plan()) {
+    if *newest.get_or_insert_with(|| load.clone()) != load {
         left_out.other_load += 1;
         return None;
     }
-    let info = &entry.info;
-    let run = TrendRun { id: info.id.clone(), started: info.started.clone(), commit: info.commit.clone(), tags: info.tags.clone() };
-    Some(TrendInput { run, summary })
+    Some(TrendInput { run, numbers: concluded.numbers })
 }

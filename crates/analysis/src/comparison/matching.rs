@@ -2,6 +2,7 @@
 
 use plan::{Load, LoadProfile, OpenStage, TestPlan};
 use run_directory::RunEnd;
+use serde::{Deserialize, Serialize};
 
 use super::model::RunDifference;
 use super::side::ComparedInput;
@@ -95,7 +96,7 @@ fn word(grade: Grade) -> &'static str {
 fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut Found) {
     let (old, new) = (&baseline.run.plan, &candidate.run.plan);
     let words = |input: ComparedInput<'_>| input.load.join("; ");
-    if !same_load(old, new) {
+    if LoadShape::of(old) != LoadShape::of(new) {
         found.add("load", words(baseline), words(candidate), true, "another load gives other response times, whatever the system");
     } else if old.load != new.load {
         found.add("duration", words(baseline), words(candidate), false, "the same load for another time");
@@ -111,10 +112,17 @@ fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut F
     }
 }
 
-/// Whether two tests ask for the same, for however long.
-pub fn same_load(a: &TestPlan, b: &TestPlan) -> bool {
-    let names = |plan: &TestPlan| plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect::<Vec<_>>();
-    shape(&a.load) == shape(&b.load) && names(a) == names(b)
+/// What a test asks for, for however long: equal of two tests that ask for the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadShape {
+    load: Load,
+    scenarios: Vec<String>,
+}
+
+impl LoadShape {
+    pub fn of(plan: &TestPlan) -> Self {
+        Self { load: shape(&plan.load), scenarios: plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect() }
+    }
 }
 
 /// The load without how long it lasts, where that makes no difference: a constant load is the same one for longer.

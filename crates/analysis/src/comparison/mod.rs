@@ -21,7 +21,7 @@ mod times;
 #[cfg(test)]
 mod truth;
 
-pub use matching::same_load;
+pub use matching::LoadShape;
 pub use model::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, FindingMove, FindingState, GateResult,
     GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind,

@@ -5,8 +5,12 @@
 
 mod levels;
 mod model;
+mod numbers;
+#[cfg(test)]
+mod recorded;
 mod series;
 #[cfg(test)]
 mod truth;
 
 pub use model::{RunTrend, TrendInput, TrendMetric, TrendRun, TrendSeries, TrendStep};
+pub use numbers::TrendNumbers;

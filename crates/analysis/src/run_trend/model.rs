@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Summary;
+use super::numbers::TrendNumbers;
 
 /// A run as a trend is made of it.
 #[derive(Debug, Clone)]
 pub struct TrendInput {
     pub run: TrendRun,
-    pub summary: Summary,
+    pub numbers: TrendNumbers,
 }
 
 /// A run of the test.

@@ -2,7 +2,6 @@
 
 use super::levels;
 use super::model::{RunTrend, TrendInput, TrendMetric, TrendRun, TrendSeries, TrendStep};
-use crate::{Summary, TimeStats};
 
 /// The chance that a test that never changed shows any step.
 const FALSE_CHANCE: f64 = 0.05;
@@ -95,44 +94,14 @@ impl TrendStep {
     }
 }
 
-/// Names of the requests of the newest run, the most frequent first.
+/// Those of the newest run, the most frequent first.
 fn requests(inputs: &[TrendInput]) -> Vec<String> {
-    let Some(newest) = inputs.last() else { return Vec::new() };
-    let mut rows: Vec<(&str, u64)> = Vec::new();
-    for row in &newest.summary.requests {
-        match rows.iter_mut().find(|(name, _)| *name == &*row.key.name) {
-            // The same name in several scenarios is no one series.
-            Some(known) => known.1 = 0,
-            None => rows.push((&row.key.name, row.count)),
-        }
-    }
-    rows.retain(|(_, count)| *count > 0);
-    rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    rows.into_iter().take(REQUESTS_MAX).map(|(name, _)| name.to_owned()).collect()
-}
-
-fn value(summary: &Summary, request: Option<&str>, metric: TrendMetric) -> Option<f64> {
-    let row = match request {
-        Some(name) => {
-            let mut named = summary.requests.iter().filter(|row| &*row.key.name == name);
-            Some(named.next().filter(|_| named.next().is_none())?)
-        }
-        None => None,
-    };
-    let times: &TimeStats = row.map_or(&summary.response, |row| &row.response);
-    match metric {
-        TrendMetric::P50 => times.at(0.5),
-        TrendMetric::P95 => times.at(0.95),
-        TrendMetric::P99 => times.at(0.99),
-        TrendMetric::Failures => match row {
-            Some(row) => (row.count > 0).then(|| row.failed as f64 / row.count as f64),
-            None => (summary.totals.requests > 0).then_some(summary.totals.failure_share),
-        },
-    }
+    let names = inputs.last().map_or_else(Vec::new, |newest| newest.numbers.names());
+    names.into_iter().take(REQUESTS_MAX).map(str::to_owned).collect()
 }
 
 fn series(inputs: &[TrendInput], request: Option<String>, metric: TrendMetric, strong: f64) -> TrendSeries {
-    let values: Vec<Option<f64>> = inputs.iter().map(|input| value(&input.summary, request.as_deref(), metric)).collect();
+    let values: Vec<Option<f64>> = inputs.iter().map(|input| input.numbers.value(request.as_deref(), metric)).collect();
     let scale = |value: f64| if metric.is_difference() { value } else { value.max(1e-9).ln() };
     let known: Vec<(usize, f64)> = values.iter().enumerate().filter_map(|(run, value)| Some((run, scale((*value)?)))).collect();
     let scaled: Vec<f64> = known.iter().map(|(_, value)| *value).collect();

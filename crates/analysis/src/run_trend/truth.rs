@@ -4,7 +4,7 @@ use metrics::{SeriesKey, SeriesKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-use super::{RunTrend, TrendInput, TrendRun};
+use super::{RunTrend, TrendInput, TrendNumbers, TrendRun};
 use crate::{Findings, Grade, Percentile, RequestRow, RunTotals, Summary, TimeStats, Validity, Verdict};
 
 struct Draws(Xoshiro256PlusPlus);
@@ -126,7 +126,7 @@ fn input(run: usize, requests: &[(&str, [f64; 3])]) -> TrendInput {
             findings: Findings { findings: Vec::new(), remark: String::new() },
         },
     };
-    TrendInput { run: TrendRun { id: format!("run-{run}"), ..TrendRun::default() }, summary }
+    TrendInput { run: TrendRun { id: format!("run-{run}"), ..TrendRun::default() }, numbers: TrendNumbers::of(&summary) }
 }
 
 /// Of so many histories: any step told without a change; of those with one of 10 % fifteen runs (or a third) before the end, found at all, and with its

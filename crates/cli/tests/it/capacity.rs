@@ -113,3 +113,37 @@ fn runs_of_a_test_make_a_trend_and_old_ones_go() {
     folder.run(&["runs", "prune", "--keep", "1"]).code(0);
     assert_eq!(folder.runs().len(), 2);
 }
+
+/// The index saves reading; what the runs say counts.
+#[test]
+fn the_index_of_a_trend_follows_the_runs() {
+    let folder = Folder::new();
+    for _ in 0..3 {
+        folder.run(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--quiet"]).code(0);
+    }
+    let trend = || folder.run(&["trend", "--json"]).code(0).stdout;
+    let newest = |text: &str| serde_json::from_str::<Value>(text).unwrap()["series"][0]["values"][2].as_f64().unwrap();
+    let first = trend();
+    let index = folder.path().join("runs/trend-index.json");
+    let kept = std::fs::read_to_string(&index).unwrap();
+    // It is read: what stands in it is what is told.
+    let run = folder.runs().into_iter().max().unwrap();
+    let name = run.file_name().unwrap().to_str().unwrap().to_owned();
+    let mut changed: Value = serde_json::from_str(&kept).unwrap();
+    changed["runs"][&name]["concluded"]["numbers"]["all"]["p50"] = 77.0.into();
+    changed["runs"][&name]["concluded"]["numbers"]["requests"][0]["numbers"]["p50"] = 77.0.into();
+    std::fs::write(&index, changed.to_string()).unwrap();
+    assert_eq!(newest(&trend()), 77.0);
+    // A run that changed is read anew, and so is everything where the index is broken or gone.
+    let summary = run.join("summary.json");
+    let text = std::fs::read_to_string(&summary).unwrap();
+    std::fs::write(&summary, format!("{text}\n")).unwrap();
+    assert_eq!(trend(), first);
+    std::fs::write(&index, &kept[..kept.len() / 2]).unwrap();
+    assert_eq!(trend(), first);
+    std::fs::remove_file(&index).unwrap();
+    assert_eq!(trend(), first);
+    // A run that is gone is gone from both.
+    std::fs::remove_dir_all(&run).unwrap();
+    assert!(!trend().contains(&name));
+}
