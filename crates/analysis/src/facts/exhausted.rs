@@ -31,6 +31,11 @@ const DESCRIPTORS: f64 = 0.97;
 const AT_CORES: f64 = 0.8;
 /// Share of the time spent collecting garbage from which it is the work.
 const COLLECTING: f64 = 0.30;
+/// Part of a heap that is in use after each collection where none of them frees anything.
+const HEAP_FULL: f64 = 0.95;
+/// Readings in which it filled up, and part of its growth that it may have given back meanwhile.
+const FILLING_READINGS_MIN: usize = 4;
+const FALLEN_MAX: f64 = 0.2;
 
 /// A resource that was used up, and when.
 pub(crate) struct Exhausted<'a> {
@@ -39,6 +44,8 @@ pub(crate) struct Exhausted<'a> {
     pub(crate) to: f64,
     /// Work that waited for long meanwhile, if any did.
     pub(crate) waiting: Option<WaitingStretch>,
+    /// Share of the requests that failed meanwhile, where that is what it did, and nothing waited.
+    pub(crate) failed: Option<f64>,
     pub(crate) resource: ExhaustedResource<'a>,
     /// What each request took of it, where it is CPU.
     pub(crate) demand: Option<CpuDemand>,
@@ -58,11 +65,13 @@ pub(crate) enum ExhaustedResource<'a> {
         cores_max: f64,
         throttled: f64,
     },
-    /// `collecting`: share of the time; `heap`: of it that was in use, where that was read.
+    /// `collecting`: share of the time; `heap`: of it that was in use, where that was read; `filled`: bytes that it held at first and in the end, where
+    /// it filled up without ever giving much back.
     Heap {
         process: &'a str,
         collecting: f64,
         heap: Option<f64>,
+        filled: Option<(f64, f64)>,
     },
     ProcessCpu(ProcessCpu<'a>),
     MachineCpu(MachineCpu),
@@ -102,6 +111,13 @@ impl ExhaustedResource<'_> {
     }
 }
 
+impl ExhaustedResource<'_> {
+    /// Whether it fails who asks for more of it, instead of making them wait.
+    fn refuses(&self) -> bool {
+        matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Heap { .. })
+    }
+}
+
 type FoundResource<'a> = AtLimit<ExhaustedResource<'a>>;
 
 /// All that were used up, the most telling first. Not looked for where the calls to an endpoint take nearly all of the callers' time.
@@ -119,9 +135,15 @@ pub(super) fn find<'a>(
     let found =
         [look.descriptors(), look.group(), look.heap(), look.process(responses, plateaus), look.machine(), look.disk(), look.network()];
     let found = found.into_iter().flatten();
-    let held_up = found.filter_map(|found| Some((search.strain.held_part(without_onset(changes, found.span), found.places)?, found)));
+    let held_up = found.filter_map(|found| {
+        let held = search.strain.held_part(without_onset(changes, found.span), found.places).map(|part| (part, None));
+        // What is full turns work away.
+        let refused =
+            || found.resource.refuses().then(|| search.strain.failed_more(found.span).map(|failed| (found.span, Some(failed))))?;
+        Some((held.or_else(refused)?, found))
+    });
     held_up
-        .map(|((from, to), AtLimit { mut resource, series, .. })| {
+        .map(|(((from, to), failed), AtLimit { mut resource, series, .. })| {
             if let ExhaustedResource::MachineCpu(machine) = &mut resource {
                 machine.at_cores = look.at_cores(from, to);
             }
@@ -131,7 +153,7 @@ pub(super) fn find<'a>(
                 ExhaustedResource::ProcessCpu(cpu) => CpuDemand::of(search.strain, responses, cpu.cores_used, (from, to)),
                 _ => None,
             };
-            Exhausted { from, to, waiting: waiting.cloned(), resource, demand, series }
+            Exhausted { from, to, waiting: waiting.cloned(), failed, resource, demand, series }
         })
         .collect()
 }
@@ -183,7 +205,8 @@ impl<'a> Resources<'_, '_, 'a> {
             let (span, collecting) = collecting_run(&collectors)?;
             let heap = self.heap_share(process, span);
             let series = collectors.iter().map(SignalReadings::name).collect();
-            let resource = ExhaustedResource::Heap { process: process.observer, collecting, heap };
+            let filled = self.heap_filled(process, span);
+            let resource = ExhaustedResource::Heap { process: process.observer, collecting, heap, filled };
             Some(AtLimit { span, resource, places: 1.0, series })
         })
     }
@@ -192,6 +215,18 @@ impl<'a> Resources<'_, '_, 'a> {
         let used = self.0.signals.read(process, Role::HeapUsed)?.mean(from, to)?;
         let max = self.0.signals.read(process, Role::HeapMax)?.mean(from, to).filter(|max| *max > 0.0)?;
         Some(used / max)
+    }
+
+    /// A heap whose collections free next to nothing, and that had filled up bit by bit before.
+    fn heap_filled(&self, process: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
+        let used = self.0.signals.read(process, Role::HeapUsed)?;
+        let max = self.0.signals.read(process, Role::HeapMax)?.mean(from, to).filter(|max| *max > 0.0)?;
+        let before: Vec<f64> = used.between(0.0, from).map(|(_, bytes)| bytes).collect();
+        let (first, last) = (before.iter().copied().find(|bytes| *bytes > 0.0)?, used.mean(from, to)?);
+        let fallen = before.windows(2).map(|pair| (pair[0] - pair[1]).max(0.0)).sum::<f64>();
+        let is_kept = used.share(from, to, |bytes| bytes >= HEAP_FULL * max) == Some(1.0);
+        let grew = last - first;
+        (before.len() >= FILLING_READINGS_MIN && is_kept && grew >= 0.5 * max && fallen <= FALLEN_MAX * grew).then_some((first, last))
     }
 
     fn process(&self, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<FoundResource<'a>> {

@@ -24,6 +24,15 @@ const SAME_LOAD: f64 = 0.98;
 /// Seconds over which the load is taken.
 const SMOOTHED: usize = 5;
 
+/// The gRPC status that says what 429 says in HTTP.
+pub(crate) const RESOURCE_EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
+
+/// Whether a failure's text is that of a call that was refused so.
+pub(crate) fn is_exhausted(text: &str) -> bool {
+    let rest = text.strip_prefix("status ").and_then(|rest| rest.strip_prefix(RESOURCE_EXHAUSTED));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+}
+
 /// A request that failed, or a scenario whose script threw.
 pub(crate) struct Failing<'a> {
     pub(crate) key: &'a SeriesKey,
@@ -89,9 +98,9 @@ impl Failing<'_> {
         self.while_failing.0 as f64 / self.while_failing.1.max(1) as f64
     }
 
-    /// All of one status.
-    pub(crate) fn is_all(&self, text: &str) -> bool {
-        self.kinds.iter().filter(|kind| kind.text == text).map(|kind| kind.count).sum::<u64>() as f64 >= 0.9 * self.failed as f64
+    /// All of some kind.
+    pub(crate) fn is_all(&self, is_of_kind: impl Fn(&str) -> bool) -> bool {
+        self.kinds.iter().filter(|kind| is_of_kind(&kind.text)).map(|kind| kind.count).sum::<u64>() as f64 >= 0.9 * self.failed as f64
     }
 }
 

@@ -109,7 +109,7 @@ fn held_up_by<'a>(
     let is_held = |at: f64, sessions: f64| sessions >= WAITING_MIN && sessions >= least * active_at(at);
     let flags: Vec<(f64, f64)> = readings.points().iter().map(|(at, value)| (*at, f64::from(u8::from(is_held(*at, *value))))).collect();
     let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |held| held > 0.5)?;
-    let (from, to) = search.strain.held_part(span, readings.mean(span.0, span.1)?)?;
+    let (from, to) = search.strain.held_part_of(&readings, span)?;
     let (sessions, active) = (readings.mean(from, to)?, active.mean(from, to)?);
     if role == Role::SessionsOnCpu && !computes_too_much(search, pools, (sessions, active), (from, to)) {
         return None;

@@ -8,6 +8,7 @@ use metrics::{Outcome, SeriesKind, Snapshot};
 use run_directory::Run;
 
 use super::plateau::Plateaus;
+use super::readings::SignalReadings;
 use super::waiting::WaitingStretch;
 
 /// Times longer than in the best tenth of the load, and by how much, from which a second counts as held up.
@@ -21,6 +22,9 @@ pub(super) const BEFORE_MIN_S: f64 = 10.0;
 const LESS: f64 = 0.67;
 /// Share of the requests whose time-outs say the same.
 const TIMEOUTS_MIN: f64 = 0.1;
+/// Share of the requests that fail where a resource that is full turns them away, and how many times the share of the other seconds that is.
+const FAILING_MIN: f64 = 0.1;
+const FAILING_TIMES: f64 = 3.0;
 /// How many times its places must be in the system, under closed load, for a resource that is always busy to be what they wait for.
 const CROWDED: f64 = 2.0;
 /// Seconds of low load that show something, and how many times more must be asked for at high load.
@@ -49,6 +53,7 @@ struct StrainSecond {
     asked: f64,
     ended: f64,
     timed_out: f64,
+    failed: f64,
     is_closed: bool,
     time_s: f64,
 }
@@ -76,19 +81,44 @@ impl Strain {
 
     /// The part of a stretch, in which something with so many places was busy, during which work was held up; `None` where it was not, or where the
     /// resource was as busy before, while clearly less was done: then the load is not what keeps it busy.
-    pub(crate) fn held_part(&self, (from, to): (f64, f64), places: f64) -> Option<(f64, f64)> {
+    pub(crate) fn held_part(&self, span: (f64, f64), places: f64) -> Option<(f64, f64)> {
+        self.part_held_up(span, places).filter(|part| !self.is_background((span.0, part.0), *part))
+    }
+
+    /// The same of something that has no most, such as those who wait: it was as busy before only where as many did.
+    pub(crate) fn held_part_of(&self, waiting: &SignalReadings<'_>, span: (f64, f64)) -> Option<(f64, f64)> {
+        let part = self.part_held_up(span, waiting.mean(span.0, span.1)?)?;
+        let before = (span.0, part.0);
+        let were_as_many = || waiting.mean(before.0, before.1) >= waiting.mean(part.0, part.1).map(|count| LESS * count);
+        (!(self.is_background(before, part) && were_as_many())).then_some(part)
+    }
+
+    /// The share of requests that failed in a stretch, where it was far larger than in the other seconds.
+    pub(crate) fn failed_more(&self, (from, to): (f64, f64)) -> Option<f64> {
+        let is_inside = |second: &&StrainSecond| second.to > from && second.from < to;
+        let (inside, outside): (Vec<&StrainSecond>, Vec<&StrainSecond>) = self.seconds.iter().partition(is_inside);
+        let share = |seconds: &[&StrainSecond]| {
+            let ended: f64 = seconds.iter().map(|second| second.ended).sum();
+            seconds.iter().map(|second| second.failed).sum::<f64>() / ended.max(1.0)
+        };
+        let failed = share(&inside);
+        (failed >= FAILING_MIN && failed >= FAILING_TIMES * share(&outside)).then_some(failed)
+    }
+
+    fn part_held_up(&self, (from, to): (f64, f64), places: f64) -> Option<(f64, f64)> {
         let overlaps = self.known.iter().map(|(a, b)| (a.max(from), b.min(to), b - a));
         let shared = overlaps.filter(|(a, b, length)| b - a >= f64::max(OVERLAP_MIN_S, SHARE_MIN * length));
-        let part = match shared.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0))) {
-            Some((a, b, _)) => (a, b),
-            None if self.is_mostly_held_up((from, to), places) => (from, to),
-            None => return None,
-        };
-        let before = (from, part.0);
-        let is_background = before.1 - before.0 >= BEFORE_MIN_S
+        match shared.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0))) {
+            Some((a, b, _)) => Some((a, b)),
+            None => self.is_mostly_held_up((from, to), places).then_some((from, to)),
+        }
+    }
+
+    /// Whether clearly less was done for long before.
+    fn is_background(&self, before: (f64, f64), part: (f64, f64)) -> bool {
+        before.1 - before.0 >= BEFORE_MIN_S
             && self.in_system(before.0, before.1).is_some()
-            && self.throughput(before.0, before.1) < LESS * self.throughput(part.0, part.1);
-        (!is_background).then_some(part)
+            && self.throughput(before.0, before.1) < LESS * self.throughput(part.0, part.1)
     }
 
     fn is_mostly_held_up(&self, (from, to): (f64, f64), places: f64) -> bool {
@@ -169,6 +199,7 @@ fn second(slice: &Snapshot) -> StrainSecond {
         asked: slice.leaves.iter().map(|leaf| leaf.arrivals_due as f64 / f64::from(slice.seconds()) + leaf.users_asked as f64).sum(),
         ended: requests().map(|series| series.count).sum::<u64>() as f64,
         timed_out: requests().map(|series| of(Outcome::Timeout)(&series.outcomes)).sum::<u64>() as f64,
+        failed: requests().map(|series| series.failed).sum::<u64>() as f64,
         is_closed: slice.leaves.iter().all(|leaf| leaf.arrivals_due == 0) && slice.leaves.iter().any(|leaf| leaf.users_asked > 0),
         time_s: 0.0,
     }

@@ -6,7 +6,7 @@ use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::changes::Change;
-use crate::facts::failures::{FailedWhen, Failing};
+use crate::facts::failures::{FailedWhen, Failing, is_exhausted};
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
@@ -32,7 +32,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
         failing.failed >= FAILED_MIN || share >= SHARE_MIN
     };
     // Another rule says what a limit of requests rejects.
-    let is_limited = |failing: &&Failing<'_>| failing.is_all("status 429");
+    let is_limited = |failing: &&Failing<'_>| failing.is_all(|text| text == "status 429" || is_exhausted(text));
     let mut left: Vec<&Failing<'_>> = facts.failing.iter().filter(is_pattern).filter(|failing| !is_limited(failing)).collect();
     let mut found = Vec::new();
     while found.len() < FINDINGS_MAX && !left.is_empty() {

@@ -1,16 +1,17 @@
 //! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
 
-use metrics::SeriesKind;
+use metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 
 use super::alternative::Alternative;
 use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
-use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::called::CalledEndpoint;
+use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
 use crate::facts::pace::EvenPace;
 use crate::facts::readings::most_frequent;
 use crate::interval::mean_of_batches;
+use crate::{Confidence, SeriesTally};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_MIN: f64 = 0.01;
@@ -23,44 +24,83 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts))
 }
 
-/// The target itself responds with 429.
+/// How a target says that it was asked for more than it allows.
+#[derive(Clone, Copy)]
+enum Refusal {
+    /// HTTP 429.
+    TooManyRequests,
+    /// The same in gRPC, which says it of a message that is too large, too.
+    ResourceExhausted,
+}
+
+impl Refusal {
+    fn name(self) -> &'static str {
+        match self {
+            Refusal::TooManyRequests => "429",
+            Refusal::ResourceExhausted => RESOURCE_EXHAUSTED,
+        }
+    }
+
+    /// So many of a request in a second, or in all.
+    fn count(self, series: &SeriesSlice, errors: &[ErrorGroup]) -> u64 {
+        match self {
+            Refusal::TooManyRequests => series.statuses.iter().find(|(status, _)| *status == 429).map_or(0, |(_, count)| *count),
+            Refusal::ResourceExhausted => {
+                let is_refused = |error: &&ErrorGroup| error.key == series.key && is_exhausted(&error.message);
+                errors.iter().filter(is_refused).map(|error| error.count).sum()
+            }
+        }
+    }
+}
+
+/// The target itself refuses requests.
 fn told_by_the_target(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let rejected = |statuses: &[(u16, u64)]| statuses.iter().find(|(status, _)| *status == 429).map_or(0, |(_, count)| *count);
-    let series = facts.tally.of_kind(SeriesKind::Request).max_by_key(|series| rejected(&series.merged.statuses))?;
-    let (count, all) = (rejected(&series.merged.statuses), series.merged.count);
+    [Refusal::TooManyRequests, Refusal::ResourceExhausted].into_iter().find_map(|refusal| refused(facts, refusal))
+}
+
+fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
+    let of = |series: &SeriesTally| refusal.count(&series.merged, facts.tally.errors());
+    let series = facts.tally.of_kind(SeriesKind::Request).max_by_key(|series| of(series))?;
+    let (count, all) = (of(series), series.merged.count);
     if (count as f64) < REJECTED_MIN * all as f64 || count == 0 {
         return None;
     }
-    let name = &series.merged.key.name;
+    let (name, how) = (&series.merged.key.name, refusal.name());
     let seconds = facts.run.slices.iter().filter_map(|slice| {
         let found = slice.series.iter().find(|series| series.key.kind == SeriesKind::Request && series.key.name == *name)?;
-        let rejected_calls = rejected(&found.statuses);
-        (rejected_calls > 0)
-            .then(|| (slice.start as f64 / 1e9, slice.end as f64 / 1e9, (found.count - rejected_calls) as f64 / f64::from(slice.seconds())))
+        let rejected = refusal.count(found, &slice.errors);
+        (rejected > 0).then(|| {
+            (slice.start as f64 / 1e9, slice.end as f64 / 1e9, (found.count.saturating_sub(rejected)) as f64 / f64::from(slice.seconds()))
+        })
     });
     let seconds: Vec<(f64, f64, f64)> = seconds.collect();
     let accepted: Vec<f64> = seconds.iter().map(|(.., accepted)| *accepted).collect();
     let (mean, half) = mean_of_batches(&accepted);
     let (from, to) = (seconds.first()?.0, seconds.last()?.1);
     let claim = format!(
-        "\"{name}\" is limited to about {}: {} of its requests were rejected with 429",
+        "\"{name}\" is limited to about {}: {} of its requests were rejected with {how}",
         units::rate(mean),
         units::share(count as f64 / all as f64)
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
-    Some(
-        RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
-            .rests_on(
-                format!(
-                    "{} responses with 429; in those seconds, {mean:.1} other requests per second were accepted{interval}",
-                    units::count(count)
-                ),
-                vec!["failures/status".to_owned(), "rate/requests".to_owned()],
-                (from, to),
-            )
-            .try_next("If the limit is intended, stay below it or spread the load over more clients; if not, raise it."),
-    )
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
+        .rests_on(
+            format!(
+                "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",
+                units::count(count)
+            ),
+            vec!["failures/status".to_owned(), "rate/requests".to_owned()],
+            (from, to),
+        )
+        .try_next("If the limit is intended, stay below it or spread the load over more clients; if not, raise it.");
+    Some(match refusal {
+        Refusal::TooManyRequests => found,
+        Refusal::ResourceExhausted => found.weigh(Alternative::not_ruled_out(
+            "A message that is larger than allowed, or a resource of the server other than its quota",
+            "the status says the same of all three; its message in the errors of the report tells them apart",
+        )),
+    })
 }
 
 /// A limit of a simulated endpoint rejects calls of the system.

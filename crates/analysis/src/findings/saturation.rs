@@ -16,7 +16,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = match &exhausted.resource {
         ExhaustedResource::Descriptors { process, limit } => {
             let claim = format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept any more connections");
-            let text = format!("at its limit for {} while work waited", units::seconds(exhausted.to - exhausted.from));
+            let text = format!("at its limit for {} while {}", units::seconds(exhausted.to - exhausted.from), meanwhile(exhausted));
             begun(exhausted, "descriptors", Confidence::High, claim, text)
                 .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
         }
@@ -26,7 +26,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             begun(exhausted, "cpu", Confidence::High, claim, text)
                 .try_next("Raise the limit, and run again: throughput should rise in proportion.")
         }
-        ExhaustedResource::Heap { process, collecting, heap } => heap_too_small(exhausted, process, *collecting, *heap),
+        ExhaustedResource::Heap { process, collecting, heap, filled } => heap_too_small(exhausted, process, *collecting, (*heap, *filled)),
         ExhaustedResource::MachineCpu(machine) => machine_cpu(facts, exhausted, machine),
         ExhaustedResource::ProcessCpu(process) => process_cpu(exhausted, process),
         ExhaustedResource::Network { device, is_sending, used, speed } => {
@@ -121,11 +121,29 @@ fn begun(exhausted: &Exhausted<'_>, rule: &str, confidence: Confidence, claim: S
     }
 }
 
-fn heap_too_small(exhausted: &Exhausted<'_>, process: &str, collecting: f64, heap: Option<f64>) -> RankedFinding {
-    let claim = format!("\"{process}\" spends {} of its time collecting garbage: its heap is too small", units::share(collecting));
+/// What became of the work.
+fn meanwhile(exhausted: &Exhausted<'_>) -> String {
+    exhausted.failed.map_or_else(|| "work waited".to_owned(), |failed| format!("{} of the requests failed", units::share(failed)))
+}
+
+fn heap_too_small(
+    exhausted: &Exhausted<'_>,
+    process: &str,
+    collecting: f64,
+    (heap, filled): (Option<f64>, Option<(f64, f64)>),
+) -> RankedFinding {
+    let why = match filled {
+        Some((first, last)) => format!(
+            "its memory grew from {} to {}, until the heap was full, and nothing of it is given back: a leak, or a heap that is too small",
+            units::bytes(first as u64),
+            units::bytes(last as u64)
+        ),
+        None => "its heap is too small".to_owned(),
+    };
+    let claim = format!("\"{process}\" spends {} of its time collecting garbage: {why}", units::share(collecting));
     let text = match heap {
         Some(heap) => format!("collecting for {} of the time, with {} of the heap in use", units::share(collecting), units::share(heap)),
-        None => format!("collecting for {} of the time while work waited", units::share(collecting)),
+        None => format!("collecting for {} of the time while {}", units::share(collecting), meanwhile(exhausted)),
     };
     begun(exhausted, "heap", Confidence::High, claim, text).try_next(
         "Give it a larger heap, or find what fills it (a heap dump): a leak or a cache without a bound would fill a larger one, too.",

@@ -89,7 +89,7 @@ fn stretch(facts: &Facts<'_>, place: &Place<'_>, at_work: &SignalReadings<'_>) -
     let is_most = |at: f64, count: f64| count >= heavy.max(WAITING_MIN) && count >= SHARE_MIN * all_at(at);
     let flags: Vec<(f64, f64)> = place.sum.points().iter().map(|(at, count)| (*at, f64::from(u8::from(is_most(*at, *count))))).collect();
     let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |most| most > 0.5)?;
-    let (from, to) = facts.strain.held_part(span, place.sum.mean(span.0, span.1)?)?;
+    let (from, to) = facts.strain.held_part_of(&place.sum, span)?;
     let (waiting, in_system) = (place.sum.mean(from, to)?, facts.strain.in_system(from, to)?);
     let (low, _) = facts.strain.low_and_high();
     let before: Vec<f64> = low.iter().filter_map(|(from, to)| place.sum.mean(*from, *to)).collect();

@@ -23,6 +23,7 @@ mod metrics;
 mod next;
 mod onsets;
 mod pipeline;
+mod refusals;
 mod runtimes;
 mod services;
 mod simulation;

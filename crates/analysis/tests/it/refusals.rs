@@ -1,0 +1,93 @@
+//! What turns work away instead of making it wait: descriptors that are all open, a heap that is full, a quota.
+
+use analysis::{Confidence, conclude};
+use metrics::{ErrorGroup, Outcome, Role, SeriesKind};
+use run_directory::Run;
+
+use crate::fluid::constant;
+use crate::made::{self, MS, Slice, counter, gauge, open, plan};
+use crate::told::{findings, shown};
+
+/// 20 requests a second of 5 ms, of which so many fail at once in each second, and a process that may open 50 descriptors.
+fn accepting(open: impl Fn(u64) -> f64, failed: impl Fn(u32) -> u64) -> Run {
+    let mut run = constant(40, 20, |second| (5 * MS, failed(second)));
+    gauge("shop", "descriptors").role(Role::ProcessDescriptors).each_second(&mut run, open);
+    gauge("shop", "descriptors_limit").role(Role::ProcessDescriptorsMax).each_second(&mut run, |_| 50.0);
+    run
+}
+
+#[test]
+fn descriptors_that_are_all_open_while_requests_fail_are_why() {
+    let open = |second: u64| if second < 20 { 30.0 } else { 50.0 };
+    let found = findings(&accepting(open, |second| if second < 20 { 0 } else { 6 }));
+    assert!(found[0].rule == "descriptors" && found[0].claim.contains("all of its 50 file descriptors"), "{}", shown(&found));
+    assert!(found[0].evidence[0].text.contains("while 30.0 % of the requests failed"), "{}", shown(&found));
+    // As many failed before, or none does now: they are not why.
+    for failed in [(|_| 6) as fn(u32) -> u64, |_| 0] {
+        let found = findings(&accepting(open, failed));
+        assert!(found.iter().all(|finding| finding.rule != "descriptors"), "{}", shown(&found));
+    }
+}
+
+/// Requests fail at once from 0:20 on, while a runtime does little but collect garbage; its heap by second.
+fn out_of_memory(heap: impl Fn(u64) -> f64) -> Run {
+    let mut run = constant(40, 20, |second| (5 * MS, if second < 20 { 0 } else { 20 }));
+    let pause = counter("app", "jvm_gc_pause_seconds_sum").role(Role::GarbageCollection);
+    pause.each_second(&mut run, |second| if second < 20 { 0.05 } else { 0.85 });
+    gauge("app", "jvm_memory_max_bytes").role(Role::HeapMax).each_second(&mut run, |_| 400e6);
+    gauge("app", "jvm_memory_used_bytes").role(Role::HeapUsed).each_second(&mut run, heap);
+    run
+}
+
+#[test]
+fn a_heap_that_fills_up_until_requests_fail_is_why_and_may_be_a_leak() {
+    let found = findings(&out_of_memory(|second| f64::min(20e6 * (second + 1) as f64, 399e6)));
+    assert!(found[0].rule == "heap" && found[0].claim.contains("spends 85.0 % of its time collecting garbage"), "{}", shown(&found));
+    assert!(
+        found[0].claim.contains("its memory grew from 20.0 MB to 399 MB") && found[0].claim.contains("a leak, or"),
+        "{}",
+        shown(&found)
+    );
+    // What is given back again is no leak.
+    let found = findings(&out_of_memory(|second| if second % 3 == 0 { 100e6 } else { 390e6 }));
+    assert!(found[0].rule == "heap" && found[0].claim.ends_with("its heap is too small"), "{}", shown(&found));
+}
+
+/// 30 calls a second, of which so many end with this status from the tenth second on.
+fn called(refused: u64, status: &str) -> Run {
+    let slice = |second: u32| {
+        let refused = if second < 10 { 0 } else { refused };
+        let mut slice = Slice::new(second).arrivals(30);
+        for index in 0..30 {
+            slice = slice.request("Pay", 0, 5 * MS, if index < refused { Outcome::Status } else { Outcome::Passed });
+        }
+        let mut snapshot = slice.done();
+        if refused > 0 {
+            snapshot.errors = vec![ErrorGroup {
+                key: made::key(SeriesKind::Request, "Pay"),
+                outcome: Outcome::Status,
+                message: format!("status {status}").into(),
+                count: refused,
+                first_at: snapshot.start,
+                samples: Vec::new(),
+                trace: None,
+            }];
+        }
+        snapshot
+    };
+    made::run_of(plan(open(30.0, 40)), (0..40).map(slice).collect())
+}
+
+#[test]
+fn a_grpc_call_that_is_refused_with_resource_exhausted_meets_a_limit() {
+    for status in ["RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED, expected OK"] {
+        let found = conclude(&called(10, status)).verdict.findings.findings;
+        let claim = "\"Pay\" is limited to about 20/s: 25.0 % of its requests were rejected with RESOURCE_EXHAUSTED";
+        assert_eq!(found[0].claim, claim, "{}", shown(&found));
+        // The status may mean other things.
+        assert_eq!(found[0].confidence, Confidence::Medium);
+        assert!(found.iter().all(|finding| finding.rule != "failures"), "{}", shown(&found));
+    }
+    let found = findings(&called(10, "UNAVAILABLE"));
+    assert!(found[0].rule == "failures" && found.iter().all(|finding| finding.rule != "rate-limit"), "{}", shown(&found));
+}
