@@ -1538,7 +1538,58 @@ declare module "loadstone" {
      * const subscriber = stub.http({ listen: "127.0.0.1:9099", delay: "loguniform(100ms, 2s)", limit: { rate: "360/s" } });
      */
     http(options?: StubOptions): HttpStub;
+    /**
+     * A name server (UDP and TCP, records A and AAAA) beside the load. Names that it does not list do not exist (NXDOMAIN). Its signals are those of any stub,
+     * and `lookups{name=…}` and `address_number{name=…}` of each name. Have the system ask it: in a container or a mount namespace with an
+     * `/etc/resolv.conf` of its own (docs/decisions.md), which can only name port 53.
+     *
+     * @example
+     * stub.dns({
+     *   listen: "127.0.77.53:53",
+     *   delay: "4ms",
+     *   ttl: "5s",
+     *   names: {
+     *     "db.test": "127.0.0.1",
+     *     "statsd.test": { address: "127.0.77.1", moves: [{ after: "1m", address: "127.0.77.2" }] },
+     *   },
+     * });
+     */
+    dns(options: DnsOptions): DnsStub;
   };
+
+  /** A simulated name server: where it listens, and what it answers. */
+  export interface DnsOptions {
+    /** Address and port. */
+    listen: string;
+    /** Name of its signals. Default: `dns`. */
+    name?: string;
+    /** The names that exist: an address, several, or what else is to be said of the name. */
+    names: { readonly [name: string]: string | readonly string[] | DnsAnswer };
+    /** For how long an answer may be believed, in whole seconds. Default: 30s. */
+    ttl?: Duration;
+    /** Time until an answer. Default: none. */
+    delay?: Delay;
+    /** Share of the questions by UDP that are not answered. Default: 0. */
+    loss?: Share;
+    /** Seed of its draws. Default: 1. */
+    seed?: number;
+  }
+
+  /** What a name server says of one name. */
+  export interface DnsAnswer {
+    /** IPv4 and IPv6 addresses. */
+    address: string | readonly string[];
+    /** In place of the server's. */
+    ttl?: Duration;
+    /** Other addresses, from so long after the start of the run on. */
+    moves?: readonly { after: Duration; address: string | readonly string[] }[];
+  }
+
+  /** A simulated name server. */
+  export interface DnsStub {
+    /** Where it listens. */
+    readonly address: string;
+  }
 
   /** A simulated server: where it listens, and how it answers what its routes leave unsaid. */
   export interface StubOptions extends StubAnswerOptions {

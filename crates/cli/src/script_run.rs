@@ -125,7 +125,7 @@ pub(crate) fn start_proxies(loaded: &Loaded) -> Result<Vec<TcpProxy>, UsageError
 
 /// The stubs that a test declares; what their functions print goes to the console.
 fn start_stubs(loaded: &Arc<Loaded>, sender: &LineSender) -> Result<Option<Rc<Stubs>>, ScriptError> {
-    if loaded.plan.stubs.is_empty() {
+    if !loaded.has_stubs() {
         return Ok(None);
     }
     let sender = sender.clone();

@@ -4,7 +4,7 @@
 
 use plan::Secrets;
 use serde::Deserialize;
-use stub::ProxySpec;
+use stub::{DnsSpec, ProxySpec};
 
 /// A setting of the system that may be turned.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -85,6 +85,8 @@ pub(crate) struct Interventions {
     pub(crate) knobs: Vec<Knob>,
     #[serde(default)]
     pub(crate) proxies: Vec<ProxySpec>,
+    #[serde(default)]
+    pub(crate) name_servers: Vec<DnsSpec>,
 }
 
 impl Interventions {

@@ -67,6 +67,9 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
         plan.validate().map_err(|error| ScriptError::new(error.to_string()))?;
         let network = network_options(&settings, &plan, &program.folder)?;
+        for (number, server) in interventions.name_servers.iter().enumerate() {
+            server.check().map_err(|problem| ScriptError::new(format!("stub.dns(…) number {}: {problem}", number + 1)))?;
+        }
         let stubs = DeclaredStub::all(&plan, &addresses, &program.folder)?;
         Ok((plan, settings, network, stubs, interventions))
     };
@@ -82,6 +85,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         proxies: interventions.proxies,
         store,
         stubs: stubs.into(),
+        name_servers: interventions.name_servers,
         warned_unawaited: AtomicBool::new(false),
         data_files: planned.files_read(),
         has_shared_values: !planned.shared().is_empty(),

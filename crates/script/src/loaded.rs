@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use metrics::Nanos;
 use plan::TestPlan;
 use protocol::NetworkOptions;
-use stub::ProxySpec;
+use stub::{DnsSpec, ProxySpec};
 
 use crate::compile::Program;
 use crate::data::collection::Collected;
@@ -37,6 +37,7 @@ pub struct Loaded {
     pub(crate) settings: Settings,
     pub(crate) store: Arc<Store>,
     pub(crate) stubs: Arc<[DeclaredStub]>,
+    pub(crate) name_servers: Vec<DnsSpec>,
     /// The run has said that a step was not awaited.
     pub(crate) warned_unawaited: AtomicBool,
     /// Files that were read as the test was evaluated, and what it declared then.
@@ -72,11 +73,15 @@ impl Loaded {
         self.store.keep_set_up(json, false);
     }
 
+    /// Whether it has stubs of any kind.
+    pub fn has_stubs(&self) -> bool {
+        !self.plan.stubs.is_empty() || !self.name_servers.is_empty()
+    }
+
     /// What of it other machines could not share, as its script calls it: `shared(…)`, …
     pub fn not_shareable(&self) -> Option<&'static str> {
-        let is_declared = |list: &[serde_json::Value]| !list.is_empty();
         match () {
-            () if is_declared(&self.plan.stubs) => Some("stubs"),
+            () if self.has_stubs() => Some("stubs"),
             () if !self.plan.flows.is_empty() => Some("flow(…)"),
             () if !self.proxies.is_empty() => Some("proxy.tcp(…)"),
             () if self.has_shared_values => Some("shared(…)"),

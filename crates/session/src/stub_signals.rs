@@ -8,7 +8,7 @@ use metrics::clock::Monotonic;
 use metrics::span::TraceBatch;
 use metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
 use script::Stubs;
-use stub::{Recording, SecondCounts};
+use stub::{NameSecond, Recording, SecondCounts};
 
 use crate::system_signals::SignalSource;
 
@@ -29,11 +29,13 @@ const SIGNALS: [(&str, &str, Role, &str); 7] = [
 pub(crate) struct StubSignals {
     stubs: Rc<Stubs>,
     known: HashMap<String, [Arc<Signal>; SIGNALS.len()]>,
+    /// By observer and name.
+    names: HashMap<(String, String), [Arc<Signal>; 3]>,
 }
 
 impl StubSignals {
     pub(crate) fn new(stubs: Rc<Stubs>) -> Self {
-        Self { stubs, known: HashMap::new() }
+        Self { stubs, known: HashMap::new(), names: HashMap::new() }
     }
 
     fn batches(&mut self) -> Vec<SignalBatch> {
@@ -45,7 +47,34 @@ impl StubSignals {
             let (notices, flow_events, traces) = (Vec::new(), Vec::new(), TraceBatch::default());
             batches.push(SignalBatch { observer: observer.into(), points, notices, flow_events, traces });
         }
+        for (server, seconds) in self.stubs.names() {
+            let observer = format!("stub:{server}");
+            let points = seconds.iter().flat_map(|second| self.name_points(&observer, second)).collect();
+            let (notices, flow_events, traces) = (Vec::new(), Vec::new(), TraceBatch::default());
+            batches.push(SignalBatch { observer: observer.into(), points, notices, flow_events, traces });
+        }
         batches
+    }
+
+    /// What a name server was asked for one name, and which of its addresses the name has.
+    fn name_points(&mut self, observer: &str, second: &NameSecond) -> [(Arc<Signal>, SignalPoint); 3] {
+        let [lookups, believed, address] = self.names.entry((observer.to_owned(), second.name.clone())).or_insert_with(|| {
+            let signal = |metric: &str, unit: &str, role, help: &str| {
+                Arc::new(Signal::new(observer, metric, SignalKind::Gauge, unit).help(help).role(role).label("name", &second.name))
+            };
+            [
+                signal("lookups", unit::PER_SECOND, Role::NameLookups, "Questions for the name"),
+                signal("ttl", unit::SECONDS, Role::NameBelieved, "For how long an answer may be believed"),
+                signal("address_number", unit::COUNT, Role::NameAddress, "Which of its addresses the name has, from 1"),
+            ]
+        });
+        let at = second.number * SECOND_NS + SECOND_NS / 2;
+        let point = |value: f64| SignalPoint { at, value };
+        [
+            (Arc::clone(lookups), point(second.lookups as f64)),
+            (Arc::clone(believed), point(second.ttl_ns as f64 / 1e9)),
+            (Arc::clone(address), point(second.address_number as f64)),
+        ]
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Read [`Server`] first (routes to behaviours, on a thread of its own), then [`Behaviour`] (how long, what, how often it
 //! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`] is all of it as plain data. [`TcpProxy`] passes bytes
-//! on to a server that is not simulated, later or fewer. [`demo`] is a
+//! on to a server that is not simulated, later or fewer. [`DnsServer`] is a name server. [`demo`] is a
 //! small shop with two planted limits, [`truth`] a server whose response times are known in closed form, [`raw`] a scripted socket for
 //! bytes that no proper server sends. Deliberately absent: clients, load, verdicts, and every other crate of this project but `units`,
 //! so that a stub can judge them all.
@@ -13,6 +13,7 @@ mod clock;
 mod connection;
 mod delay;
 pub mod demo;
+mod dns;
 mod endpoint;
 mod error;
 mod held;
@@ -37,6 +38,7 @@ pub use behaviour::{Behaviour, ContentEncoding, Fault};
 pub use body::{BodyPace, BodySource};
 pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
+pub use dns::{DnsMove, DnsName, DnsServer, DnsSpec, NameSecond};
 pub use error::{BehaviourError, StubError};
 pub use limit::{Concurrency, PlaceCount, RateLimit};
 pub use message::{Call, Reply, StubRequest, StubResponse};

@@ -61,7 +61,7 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     let _proxies = start_proxies(&loaded)?;
     let stub_secrets = secrets.clone();
     let print: StubConsole = Box::new(move |line| say(&stub_secrets.hide(&format!("[stub] {}", line.text))));
-    let stubs = (!plan.stubs.is_empty()).then(|| Stubs::start(&loaded, print)).transpose()?.map(Rc::new);
+    let stubs = loaded.has_stubs().then(|| Stubs::start(&loaded, print)).transpose()?.map(Rc::new);
     if let Err(problem) = session::reach(&plan, &loaded.network) {
         return unreachable(&problem, secrets);
     }

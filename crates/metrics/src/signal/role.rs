@@ -168,6 +168,12 @@ pub enum Role {
     CallsRejected,
     /// Calls that met a fault, per second.
     CallsFaulted,
+    /// Questions for a name at a name server of the test, per second. Label `name`.
+    NameLookups,
+    /// For how long an answer to a question for a name may be believed. Seconds. Label `name`.
+    NameBelieved,
+    /// Which of its addresses a name has, counted from 1. Label `name`.
+    NameAddress,
 }
 
 impl Role {

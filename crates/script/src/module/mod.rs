@@ -23,6 +23,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("loadstone:lenient", include_str!("lenient.ts")),
     ("loadstone:load", include_str!("load.ts")),
     ("loadstone:metrics", include_str!("metrics.ts")),
+    ("loadstone:names", include_str!("names.ts")),
     ("loadstone:proxies", include_str!("proxies.ts")),
     ("loadstone:stubs", include_str!("stubs.ts")),
     ("loadstone:test", include_str!("test.ts")),

@@ -1,5 +1,6 @@
 // Stubs: simulated endpoints. What is built here is the data of `stub::StubSpec`, with the vocabulary of `loadstone stub`; the servers are
 // Rust's, and functions of routes are called through `__loadstone.handle` in a realm of their own.
+import { dns } from "loadstone:names";
 import { known, knownIn, show, strict } from "loadstone:values";
 
 const ANSWER = ["delay", "delaysMs", "delaysFrom", "stages", "status", "headers", "body", "json", "template", "size", "echo", "gzip",
@@ -76,6 +77,7 @@ export const stub = {
     stubs.push(made);
     return made;
   },
+  dns,
 };
 
 function reply(route: string, value: any): any {

@@ -3,6 +3,7 @@ import { Flow, flows } from "loadstone:flows";
 import { knobs } from "loadstone:knobs";
 import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
 import { metrics } from "loadstone:metrics";
+import { nameServers } from "loadstone:names";
 import { proxies } from "loadstone:proxies";
 import { HttpStub, stubs } from "loadstone:stubs";
 import { Threshold, withImplied } from "loadstone:thresholds";
@@ -135,7 +136,7 @@ export function test(definition: any): Test {
         flows: flows.map(Flow.plan), metrics, stubs: stubs.map(HttpStub.plan),
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
-      interventions: { knobs: knobs.map((made) => made.plan), proxies: proxies.map((made) => made.plan) },
+      interventions: { knobs: knobs.map((made) => made.plan), proxies: proxies.map((made) => made.plan), name_servers: nameServers.map((made) => made.plan) },
     };
   });
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use metrics::FlowEvent;
 use metrics::clock::Monotonic;
-use stub::{Recording, SecondCounts, Server, StubWiring};
+use stub::{DnsServer, NameSecond, Recording, SecondCounts, Server, StubWiring};
 use tokio::sync::mpsc;
 
 use crate::error::ScriptError;
@@ -37,6 +37,7 @@ pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
 /// The stubs of a run, serving. Dropping it stops them.
 pub struct Stubs {
     servers: RefCell<Vec<(String, Server)>>,
+    name_servers: RefCell<Vec<(String, DnsServer)>>,
     handlers: RefCell<Option<JoinHandle<()>>>,
     events: Receiver<Vec<FlowEvent>>,
     /// CLOCK_MONOTONIC of the run's zero; 0 while there is none.
@@ -60,13 +61,16 @@ impl Stubs {
             let server = declared.spec.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
             servers.push((declared.name(number), server));
         }
-        Ok(Self { servers: RefCell::new(servers), handlers: RefCell::new(handlers), events, origin_ns })
+        let start = |spec: &stub::DnsSpec| Ok((spec.name.clone(), spec.start().map_err(|error| ScriptError::new(error.to_string()))?));
+        let name_servers = loaded.name_servers.iter().map(start).collect::<Result<_, ScriptError>>()?;
+        Ok(Self { servers: RefCell::new(servers), name_servers: RefCell::new(name_servers), handlers: RefCell::new(handlers), events, origin_ns })
     }
 
     /// The run begins: what happens from now on is on its clock.
     pub fn begin(&self, clock: Monotonic) {
         self.origin_ns.store(clock.origin_ns(), Ordering::Release);
         self.servers.borrow().iter().for_each(|(_, server)| server.count_seconds(clock.origin_ns()));
+        self.name_servers.borrow().iter().for_each(|(_, server)| server.begin(clock.origin_ns()));
     }
 
     /// What functions have told of journeys since the last call.
@@ -76,7 +80,14 @@ impl Stubs {
 
     /// By stub: the seconds that have ended since the last call.
     pub fn seconds(&self) -> Vec<(String, Vec<SecondCounts>)> {
-        self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.seconds())).collect()
+        let (servers, name_servers) = (self.servers.borrow(), self.name_servers.borrow());
+        let of_servers = servers.iter().map(|(name, server)| (name.clone(), server.seconds()));
+        of_servers.chain(name_servers.iter().map(|(name, server)| (name.clone(), server.seconds()))).collect()
+    }
+
+    /// By name server: who was asked for in the seconds that [`Stubs::seconds`] has given.
+    pub fn names(&self) -> Vec<(String, Vec<NameSecond>)> {
+        self.name_servers.borrow().iter().map(|(name, server)| (name.clone(), server.names())).collect()
     }
 
     /// By stub: everything it saw.
@@ -91,6 +102,7 @@ impl Stubs {
         self.servers.borrow_mut().iter_mut().for_each(|(_, server)| server.stop());
         // The functions' thread ends when nobody can call it any more.
         self.servers.borrow_mut().clear();
+        self.name_servers.borrow_mut().clear();
         if let Some(handlers) = self.handlers.borrow_mut().take() {
             let _ = handlers.join();
         }

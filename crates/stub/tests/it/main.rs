@@ -4,6 +4,7 @@
 
 mod client;
 mod demo;
+mod dns;
 mod limits;
 mod proxy;
 mod raw;

@@ -1,0 +1,146 @@
+//! The thread of a name server: questions by UDP and by TCP, each answered when it is due.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+
+use super::counts::LookupCounts;
+use super::zone::Zone;
+use crate::clock::now_ns;
+use crate::timer::DeadlineTimer;
+use crate::{Delay, SeededRandom};
+
+/// Longer questions have no name that we know.
+const QUESTION_MAX: usize = 4_096;
+
+/// What the thread is given.
+pub(crate) struct Served {
+    pub(crate) zone: Zone,
+    pub(crate) delay: Option<Delay>,
+    pub(crate) loss: f64,
+    pub(crate) seed: u64,
+    pub(crate) counts: Arc<Mutex<LookupCounts>>,
+}
+
+struct DnsState {
+    served: Served,
+    random: RefCell<SeededRandom>,
+    timer: DeadlineTimer,
+}
+
+/// Until `stopped` says so, or its other end is gone.
+pub(crate) fn run(listen: SocketAddr, served: Served, stopped: oneshot::Receiver<()>, report: &SyncSender<io::Result<SocketAddr>>) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().build() {
+        Ok(runtime) => runtime,
+        Err(source) => return drop(report.send(Err(source))),
+    };
+    let tasks = LocalSet::new();
+    tasks.block_on(&runtime, async {
+        let (udp, tcp, timer) = match sockets(listen).await {
+            Ok((address, udp, tcp, timer)) => {
+                let _ = report.send(Ok(address));
+                (udp, tcp, timer)
+            }
+            Err(source) => return drop(report.send(Err(source))),
+        };
+        let random = RefCell::new(SeededRandom::from_seed(served.seed));
+        let state = Rc::new(DnsState { served, random, timer: timer.clone() });
+        tokio::task::spawn_local(timer.drive());
+        tokio::task::spawn_local(packets(udp, Rc::clone(&state)));
+        tokio::task::spawn_local(connections(tcp, state));
+        let _ = stopped.await;
+    });
+}
+
+/// Both on the same port.
+async fn sockets(listen: SocketAddr) -> io::Result<(SocketAddr, UdpSocket, TcpListener, DeadlineTimer)> {
+    let udp = UdpSocket::bind(listen).await?;
+    let address = udp.local_addr()?;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok((address, udp, socket.listen(128)?, DeadlineTimer::new(0)?))
+}
+
+async fn packets(udp: UdpSocket, state: Rc<DnsState>) {
+    let udp = Rc::new(udp);
+    let mut buffer = vec![0; QUESTION_MAX];
+    loop {
+        // What a packet to a closed port comes back as concerns nobody else.
+        let Ok((length, from)) = udp.recv_from(&mut buffer).await else { continue };
+        let Some(pending) = state.take(&buffer[..length], true) else { continue };
+        let (udp, state) = (Rc::clone(&udp), Rc::clone(&state));
+        tokio::task::spawn_local(async move {
+            if let Some(bytes) = state.due(pending).await {
+                let _ = udp.send_to(&bytes, from).await;
+            }
+        });
+    }
+}
+
+async fn connections(listener: TcpListener, state: Rc<DnsState>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::task::spawn_local(converse(stream, Rc::clone(&state)))),
+            // Out of descriptors, usually: give the others a chance to close.
+            Err(_) => state.timer.sleep_until(now_ns() + 10_000_000).await,
+        }
+    }
+}
+
+/// RFC 1035, 4.2.2: each message has its length before it.
+async fn converse(mut stream: TcpStream, state: Rc<DnsState>) {
+    while let Ok(length) = stream.read_u16().await {
+        let mut question = vec![0; usize::from(length)];
+        if stream.read_exact(&mut question).await.is_err() {
+            return;
+        }
+        let Some(pending) = state.take(&question, false) else { return };
+        let Some(bytes) = state.due(pending).await else { continue };
+        let Ok(length) = u16::try_from(bytes.len()) else { return };
+        if stream.write_u16(length).await.is_err() || stream.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// An answer that is not due yet; `None` in it: it is lost.
+struct PendingAnswer {
+    bytes: Option<Vec<u8>>,
+    arrived_ns: u64,
+    due_ns: u64,
+}
+
+impl DnsState {
+    fn take(&self, question: &[u8], may_be_lost: bool) -> Option<PendingAnswer> {
+        let arrived_ns = now_ns();
+        let age_ns = self.counts(|counts| counts.age_ns(arrived_ns));
+        let answer = self.served.zone.answer(question, age_ns)?;
+        self.counts(|counts| counts.arrived(arrived_ns, answer.name));
+        let mut random = self.random.borrow_mut();
+        let is_lost = may_be_lost && self.served.loss > 0.0 && random.uniform() < self.served.loss;
+        let delay_ns = self.served.delay.as_ref().map_or(0, |delay| delay.sample_ns(|| random.next_u64()));
+        Some(PendingAnswer { bytes: (!is_lost).then_some(answer.bytes), arrived_ns, due_ns: arrived_ns.saturating_add(delay_ns) })
+    }
+
+    async fn due(&self, pending: PendingAnswer) -> Option<Vec<u8>> {
+        if pending.due_ns > pending.arrived_ns {
+            self.timer.sleep_until(pending.due_ns).await;
+        }
+        self.counts(|counts| counts.ended(now_ns(), pending.bytes.is_none(), pending.due_ns - pending.arrived_ns));
+        pending.bytes
+    }
+
+    fn counts<R>(&self, with: impl FnOnce(&mut LookupCounts) -> R) -> R {
+        // Counts are whole at any instant.
+        with(&mut self.served.counts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,107 @@
+//! The name server, asked by a real resolver: c-ares, as Node has it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use stub::{DnsMove, DnsName, DnsServer, DnsSpec, now_ns};
+
+const MINUTE_NS: u64 = 60_000_000_000;
+
+fn server(with: DnsSpec) -> DnsServer {
+    let metrics = DnsName {
+        name: "metrics.test".to_owned(),
+        ttl_ns: 5_000_000_000,
+        moves: vec![
+            DnsMove { after_ns: 0, addresses: vec!["127.0.0.11".parse().unwrap(), "::11".parse().unwrap()] },
+            DnsMove { after_ns: MINUTE_NS, addresses: vec!["127.0.0.12".parse().unwrap()] },
+        ],
+    };
+    DnsSpec { name: "dns".to_owned(), listen: "127.0.0.1:0".to_owned(), names: vec![metrics], ..with }.start().unwrap()
+}
+
+/// What a script prints that has `ask(method, name)` of a resolver with this server.
+fn resolved(server: &DnsServer, script: &str) -> String {
+    let head = format!(
+        "const resolver = new (require('node:dns').promises.Resolver)({{ timeout: 300, tries: 1 }});
+         resolver.setServers(['{}']);
+         const ask = (method, ...given) => resolver[method](...given).then(JSON.stringify, (problem) => problem.code);",
+        server.address()
+    );
+    let output = Command::new("node").arg("-e").arg(format!("{head} (async () => {{ {script} }})()")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_name_has_addresses_of_both_kinds_for_its_time() {
+    let server = server(DnsSpec::default());
+    let script = "console.log(await ask('resolve4', 'METRICS.test', { ttl: true }), await ask('resolve6', 'metrics.test'))";
+    assert_eq!(resolved(&server, script), r#"[{"address":"127.0.0.11","ttl":5}] ["::11"]"#);
+}
+
+#[test]
+fn another_name_does_not_exist_and_another_record_neither() {
+    let server = server(DnsSpec::default());
+    let script = "console.log(await ask('resolve4', 'other.test'), await ask('resolveMx', 'metrics.test'))";
+    assert_eq!(resolved(&server, script), "ENOTFOUND ENODATA");
+}
+
+#[test]
+fn an_address_changes_in_the_middle_of_a_run() {
+    let server = server(DnsSpec::default());
+    let script = "console.log(await ask('resolve4', 'metrics.test'))";
+    server.begin(now_ns());
+    assert_eq!(resolved(&server, script), r#"["127.0.0.11"]"#);
+    // The run began more than a minute ago.
+    server.begin(now_ns() - MINUTE_NS - 1);
+    assert_eq!(resolved(&server, script), r#"["127.0.0.12"]"#);
+    let _ = server.seconds();
+    let first = server.names().first().cloned().unwrap();
+    assert_eq!((&*first.name, first.address_number), ("metrics.test", 1));
+}
+
+#[test]
+fn a_lost_answer_is_none_and_is_counted() {
+    let server = server(DnsSpec { loss: 1.0, ..DnsSpec::default() });
+    server.begin(now_ns());
+    assert_eq!(resolved(&server, "console.log(await ask('resolve4', 'metrics.test'))"), "ETIMEOUT");
+    let mut seen = Vec::new();
+    while seen.is_empty() {
+        std::thread::sleep(Duration::from_millis(50));
+        seen = server.seconds();
+    }
+    assert!(seen.iter().map(|second| second.faulted).sum::<u64>() > 0);
+}
+
+#[test]
+fn an_answer_is_held_for_its_delay() {
+    let server = server(DnsSpec { delay: Some("80ms".to_owned()), ..DnsSpec::default() });
+    let script = "const began = performance.now(); await ask('resolve4', 'metrics.test'); console.log(performance.now() - began >= 80)";
+    assert_eq!(resolved(&server, script), "true");
+}
+
+#[test]
+fn it_answers_by_tcp_with_the_length_before_it() {
+    let server = server(DnsSpec::default());
+    // dig's question for metrics.test, A, with the id 0x1234.
+    let script = format!(
+        "const question = Buffer.from('001e1234010000010000000000000' + '76d6574726963730474657374000001' + '0001', 'hex');
+         const socket = require('node:net').connect({}, '127.0.0.1', () => socket.write(question));
+         socket.on('data', (reply) => {{ console.log(reply.readUInt16BE(0) === reply.length - 2, [...reply.subarray(-4)].join('.')); socket.end(); }});",
+        server.address().port()
+    );
+    assert_eq!(resolved(&server, &script), "true 127.0.0.11");
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let spec = |name: DnsName, delay: Option<&str>| {
+        let spec = DnsSpec { listen: "127.0.0.1:0".to_owned(), names: vec![name], delay: delay.map(str::to_owned), ..DnsSpec::default() };
+        spec.check().unwrap_err().to_string()
+    };
+    let named = |moves: Vec<DnsMove>| DnsName { name: "a.test".to_owned(), ttl_ns: 0, moves };
+    let at = |after_ns| DnsMove { after_ns, addresses: Vec::new() };
+    assert!(spec(named(vec![]), None).contains("no address at the start"));
+    assert!(spec(named(vec![at(0), at(9), at(5)]), None).contains("do not follow each other"));
+    assert!(spec(named(vec![at(0)]), Some("soon")).contains("not a delay"));
+}
