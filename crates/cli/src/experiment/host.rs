@@ -34,7 +34,12 @@ pub(super) fn allow_cpus(cpus: Option<f64>, of: &KnobTarget) -> anyhow::Result<(
             let pid = *pids(of)?.first().context("no process is meant")?;
             let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup"))
                 .with_context(|| format!("cannot read the control group of {pid}"))?;
-            existing(&cpu_path(&text).with_context(|| format!("process {pid} has no control group for CPU time"))?)?
+            let none = || {
+                format!(
+                    "process {pid} has no control group of its own for CPU time: start it in one (a container, or `systemd-run --scope`)"
+                )
+            };
+            existing(&cpu_path(&text).with_context(none)?)?
         }
     };
     set_quota(&group, cpus).with_context(|| format!("cannot set the CPU quota of {}", group.display()))
@@ -62,7 +67,7 @@ fn existing(path: &str) -> anyhow::Result<PathBuf> {
     found.with_context(|| format!("there is no control group {path} with a CPU quota below {CGROUPS}"))
 }
 
-/// Of `/proc/PID/cgroup`: the path of version 1's cpu controller, else of version 2.
+/// Of `/proc/PID/cgroup`: the path of version 1's cpu controller, else of version 2. The root group is nobody's: a quota on it would hold back the machine.
 fn cpu_path(text: &str) -> Option<String> {
     let fields = || {
         text.lines().filter_map(|line| {
@@ -71,7 +76,8 @@ fn cpu_path(text: &str) -> Option<String> {
         })
     };
     let first = fields().find(|(controllers, path)| controllers.split(',').any(|name| name == "cpu") && *path != "/");
-    first.or_else(|| fields().find(|(controllers, _)| controllers.is_empty())).map(|(_, path)| path.to_owned())
+    let found = first.or_else(|| fields().find(|(controllers, path)| controllers.is_empty() && *path != "/"));
+    found.map(|(_, path)| path.to_owned())
 }
 
 fn pids(of: &KnobTarget) -> anyhow::Result<Vec<u32>> {
@@ -101,6 +107,57 @@ mod tests {
         assert_eq!(cpu_path("4:memory:/a\n1:cpu,cpuacct:/app\n0::/\n").as_deref(), Some("/app"));
         assert_eq!(cpu_path("0::/user.slice/app.service\n").as_deref(), Some("/user.slice/app.service"));
         assert_eq!(cpu_path(""), None);
+        assert_eq!(cpu_path("1:cpu:/\n0::/\n"), None, "never the whole machine");
+    }
+
+    /// A group below the mount, of either version; `None` where this user may not make one.
+    fn group_of_own() -> Option<PathBuf> {
+        let name = format!("loadstone-test-{}", std::process::id());
+        let places = [PathBuf::from(CGROUPS), Path::new(CGROUPS).join("cpu")].map(|place| place.join(&name));
+        places.into_iter().find(|place| {
+            let made = std::fs::create_dir(place).is_ok();
+            let has_quota = place.join("cpu.max").exists() || place.join("cpu.cfs_quota_us").exists();
+            if made && !has_quota {
+                let _ = std::fs::remove_dir(place);
+            }
+            made && has_quota
+        })
+    }
+
+    /// The kernel holds back a process that never waits, and lets it go again.
+    #[test]
+    fn a_quota_holds_back_a_process_of_a_real_group() {
+        let Some(group) = group_of_own() else {
+            println!("skipped: no control group with a CPU quota can be made here");
+            return;
+        };
+        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let of = KnobTarget::Pid(child.id());
+        let throttled = || {
+            let text = std::fs::read_to_string(group.join("cpu.stat")).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("nr_throttled "));
+            line.and_then(|count| count.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let tried = std::fs::write(group.join("cgroup.procs"), child.id().to_string()).map_err(anyhow::Error::from).and_then(|()| {
+            allow_cpus(Some(0.05), &of)?;
+            let held = (0..1_000).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                throttled() > 0
+            });
+            allow_cpus(None, &of)?;
+            Ok(held)
+        });
+        let quota =
+            ["cpu.max", "cpu.cfs_quota_us"].iter().find_map(|file| std::fs::read_to_string(group.join(file)).ok()).unwrap_or_default();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let removed = (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::fs::remove_dir(&group).is_ok()
+        });
+        assert!(tried.unwrap(), "it was never held back");
+        assert!(quota.starts_with("max") || quota.trim() == "-1", "{quota}");
+        assert!(removed, "{} is left", group.display());
     }
 
     #[test]
