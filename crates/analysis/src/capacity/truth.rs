@@ -317,7 +317,8 @@ impl Hits {
     }
 }
 
-/// `LOADSTONE_CAPACITIES`: searches per system. `LOADSTONE_CAPACITY_SEED`: of the first. With 200, which takes minutes, these are the figures of docs/capacity.md:
+/// `LOADSTONE_CAPACITIES`: searches per system; `LOADSTONE_CAPACITY_SEED`: of the first. With 200, which takes minutes, these are the figures of
+/// docs/capacity.md:
 /// `LOADSTONE_CAPACITIES=200 LOADSTONE_CAPACITY_SEED=1001 cargo test --release -p loadstone-analysis --lib capacity::truth -- --nocapture`.
 #[test]
 fn the_whole_table() {
