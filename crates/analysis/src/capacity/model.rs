@@ -144,7 +144,7 @@ pub struct Capacity {
     pub next_limit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_run: Option<String>,
-    /// What kept the answer from being precise, where it is not.
+    /// What kept the answer from being precise, or its limit from being found, where it is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed_by: Option<String>,
     pub cost_seconds: f64,

@@ -23,6 +23,7 @@ impl Capacity {
         };
         let above = capacity.map_or_else(|| nearest_failed(probes, 0.0), |capacity| nearest_failed(probes, capacity.value));
         let binding = above.and_then(|probe| binding(probe, standing.found.map(|(_, which)| which)));
+        let is_unexplained = verdict != CapacityVerdict::Found || above.is_some_and(|probe| probe.findings.is_empty());
         let mut result = Self {
             schema: Self::SCHEMA,
             test: test.to_owned(),
@@ -37,7 +38,7 @@ impl Capacity {
             limited_by: above.and_then(|probe| probe.findings.first().cloned()),
             next_limit: above.and_then(|probe| probe.next_limit.clone()),
             limit_run: above.map(|probe| probe.run.clone()),
-            disturbed_by: (verdict != CapacityVerdict::Found).then(|| disturbed_by(unit, probes)).flatten(),
+            disturbed_by: is_unexplained.then(|| disturbed_by(unit, probes)).flatten(),
             cost_seconds: probes.iter().map(|probe| probe.cost_seconds).sum(),
             probes: probes.to_vec(),
         };

@@ -360,6 +360,28 @@ fn the_truths_are_those_of_queueing_theory() {
     assert!((users_p99(users, 5) / (23.209 / 2.0 * 0.005) - 1.0).abs() < 2e-3, "{}", users_p99(users, 5));
 }
 
+/// On a machine that others use, a rough answer says so; on a quiet one, probes that contradict each other do.
+#[test]
+fn a_rough_answer_names_what_disturbed_it() {
+    let result = search(SYSTEMS[2], 1);
+    let probes = |change: &dyn Fn(usize, &mut CapacityProbe)| -> Option<String> {
+        let mut probes = result.probes.clone();
+        probes.iter_mut().enumerate().for_each(|(index, probe)| change(index, probe));
+        let settings = settings(LoadUnit::Arrivals, 10.0);
+        Capacity::of("queue", &settings, &["p99".to_owned()], &probes, Some(CapacityEnd::Budget)).disturbed_by
+    };
+    let late = |_: usize, probe: &mut CapacityProbe| {
+        let evidence = "runnable but without a core for 12.0 % of the time".to_owned();
+        probe.reading.disturbances = vec![super::ProbeDisturbance { what: "Waiting for a core".to_owned(), evidence }];
+    };
+    let told = probes(&late).unwrap();
+    assert!(told.contains("waiting for a core (runnable but without a core for 12.0 %"), "{told}");
+    let apart = |index: usize, probe: &mut CapacityProbe| {
+        (probe.load, probe.lean) = if index % 2 == 0 { (100.0, ProbeLean::Fails) } else { (150.0, ProbeLean::Holds) };
+    };
+    assert!(probes(&apart).unwrap().contains("150/s held, 100/s did not"));
+}
+
 /// A system at a utilisation of 1 holds for a while; its backlog tells.
 #[test]
 fn a_load_that_is_not_sustained_does_not_hold() {
