@@ -377,7 +377,7 @@ fn a_rough_answer_names_what_disturbed_it() {
     let told = probes(&late).unwrap();
     assert!(told.contains("waiting for a core (runnable but without a core for 12.0 %"), "{told}");
     let apart = |index: usize, probe: &mut CapacityProbe| {
-        (probe.load, probe.lean) = if index % 2 == 0 { (100.0, ProbeLean::Fails) } else { (150.0, ProbeLean::Holds) };
+        (probe.load, probe.lean) = if index.is_multiple_of(2) { (100.0, ProbeLean::Fails) } else { (150.0, ProbeLean::Holds) };
     };
     assert!(probes(&apart).unwrap().contains("150/s held, 100/s did not"));
 }
