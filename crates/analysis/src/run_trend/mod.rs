@@ -12,5 +12,5 @@ mod series;
 #[cfg(test)]
 mod truth;
 
-pub use model::{RunTrend, TrendInput, TrendMetric, TrendRun, TrendSeries, TrendStep};
-pub use numbers::TrendNumbers;
+pub use model::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
+pub use numbers::{TrendInput, TrendNumbers};

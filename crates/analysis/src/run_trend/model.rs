@@ -2,15 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::numbers::TrendNumbers;
-
-/// A run as a trend is made of it.
-#[derive(Debug, Clone)]
-pub struct TrendInput {
-    pub run: TrendRun,
-    pub numbers: TrendNumbers,
-}
-
 /// A run of the test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrendRun {

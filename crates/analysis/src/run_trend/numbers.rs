@@ -2,13 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::TrendMetric;
+use super::model::{TrendMetric, TrendRun};
 use crate::{RequestRow, Summary, TimeStats};
+
+/// A run as a trend is made of it.
+#[derive(Debug, Clone)]
+pub struct TrendInput {
+    pub run: TrendRun,
+    pub numbers: TrendNumbers,
+}
 
 /// Small enough to be kept of thousands of runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrendNumbers {
-    all: SeriesNumbers,
+    all: TrendTimes,
     requests: Vec<NamedNumbers>,
 }
 
@@ -17,12 +24,12 @@ struct NamedNumbers {
     name: String,
     count: u64,
     /// `None`: the same name in several scenarios is no one series.
-    numbers: Option<SeriesNumbers>,
+    numbers: Option<TrendTimes>,
 }
 
 /// Seconds, and the share of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct SeriesNumbers {
+struct TrendTimes {
     p50: Option<f64>,
     p95: Option<f64>,
     p99: Option<f64>,
@@ -38,18 +45,18 @@ impl TrendNumbers {
                 Some(known) => known.numbers = None,
                 None => {
                     let failures = (*count > 0).then(|| *failed as f64 / *count as f64);
-                    let numbers = Some(SeriesNumbers::of(response, failures));
+                    let numbers = Some(TrendTimes::of(response, failures));
                     requests.push(NamedNumbers { name: key.name.to_string(), count: *count, numbers });
                 }
             }
         }
-        Self { all: SeriesNumbers::of(&summary.response, failures), requests }
+        Self { all: TrendTimes::of(&summary.response, failures), requests }
     }
 
     /// p50, p95 and p99 of all together and of each request; no failures.
     #[cfg(test)]
     pub(super) fn of_times(all: [Option<f64>; 3], requests: &[(&str, [Option<f64>; 3])]) -> Self {
-        let of = |[p50, p95, p99]: [Option<f64>; 3]| SeriesNumbers { p50, p95, p99, failures: Some(0.0) };
+        let of = |[p50, p95, p99]: [Option<f64>; 3]| TrendTimes { p50, p95, p99, failures: Some(0.0) };
         let named = |(name, times): &(&str, _)| NamedNumbers { name: (*name).to_owned(), count: 1, numbers: Some(of(*times)) };
         Self { all: of(all), requests: requests.iter().map(named).collect() }
     }
@@ -76,7 +83,7 @@ impl TrendNumbers {
     }
 }
 
-impl SeriesNumbers {
+impl TrendTimes {
     fn of(times: &TimeStats, failures: Option<f64>) -> Self {
         Self { p50: times.at(0.5), p95: times.at(0.95), p99: times.at(0.99), failures }
     }

@@ -1,7 +1,8 @@
 //! The series of a test, made of its runs' summaries, and what became of them.
 
 use super::levels;
-use super::model::{RunTrend, TrendInput, TrendMetric, TrendRun, TrendSeries, TrendStep};
+use super::model::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
+use super::numbers::TrendInput;
 
 /// The chance that a test that never changed shows any step.
 const FALSE_CHANCE: f64 = 0.05;

@@ -26,7 +26,7 @@ pub(super) struct TrendIndex {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct IndexedRun {
     /// Size and time of [`READ`]; `None`: not there.
-    files: [Option<FileStamp>; READ.len()],
+    files: [Option<FileState>; READ.len()],
     pub(super) test: String,
     pub(super) is_complete: bool,
     pub(super) load: LoadShape,
@@ -41,7 +41,7 @@ pub(super) struct IndexedConclusion {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct FileStamp {
+struct FileState {
     bytes: u64,
     modified_ns: u64,
 }
@@ -90,13 +90,13 @@ impl TrendIndex {
     }
 }
 
-fn stamp(path: &Path) -> Option<FileStamp> {
+fn stamp(path: &Path) -> Option<FileState> {
     let facts = std::fs::metadata(path).ok()?;
     let modified = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(FileStamp { bytes: facts.len(), modified_ns: modified.as_nanos() as u64 })
+    Some(FileState { bytes: facts.len(), modified_ns: modified.as_nanos() as u64 })
 }
 
-fn read(directory: &Path, files: [Option<FileStamp>; READ.len()]) -> Option<IndexedRun> {
+fn read(directory: &Path, files: [Option<FileState>; READ.len()]) -> Option<IndexedRun> {
     let entry = History::entry(directory).ok()?;
     let load = LoadShape::of(Reader::open(directory).ok()?.plan());
     let summary = entry.summary.and_then(|value| serde_json::from_value::<Summary>(value).ok());
