@@ -4,6 +4,7 @@
 //! done anew each time, by the expectations in `labs/diagnose/faults.json`. Read [`diagnose`] first, then `judging`. Deliberately absent: any
 //! knowledge of the faults in the load test or the binary; they see what a user's would.
 
+mod again;
 mod corpus;
 mod document;
 mod judging;
@@ -31,7 +32,7 @@ pub(crate) struct DiagnoseOptions {
     /// Only this stack. May be repeated, as all that follow.
     #[arg(long = "stack", value_name = "STACK")]
     stacks: Vec<String>,
-    /// Only this fault, or `healthy`.
+    /// Only this fault, or `healthy` for all systems without one.
     #[arg(long = "fault", value_name = "FAULT")]
     faults: Vec<String>,
     /// Only this severity: `plain`, `gross`, `slight`.
@@ -55,6 +56,9 @@ pub(crate) struct DiagnoseOptions {
     /// Run for so long: a balanced random choice of the cells, a third of them healthy.
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
+    /// Make the load of each cell this long. For healthy systems alone, where nothing needs time to show.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(12..))]
+    seconds: Option<u64>,
     /// Decides the choice.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -70,8 +74,9 @@ pub(crate) struct DiagnoseOptions {
     /// Run nothing; judge the results that are there.
     #[arg(long)]
     judge: bool,
-    /// Run nothing; let the binary conclude again from the runs that were kept, and judge that.
-    #[arg(long)]
+    /// Run nothing; let the binary conclude again from the runs that were kept, and say what changes. The results stay as they were; those of now are kept
+    /// beside them.
+    #[arg(long, conflicts_with_all = ["write", "record"])]
     again: bool,
     /// Put the tables into docs/findings.md.
     #[arg(long)]
@@ -101,10 +106,11 @@ pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Resu
     if options.record {
         return corpus::record(workspace, &cells, &results::read(&results)?, &runs);
     }
-    let mut failures = 0;
     if options.again {
-        conclude_again(workspace, options, &runs, &results, &cells)?;
-    } else if !options.judge {
+        return again::conclude(workspace, &binary(workspace, options)?, &catalogue, &cells, (&results, &runs));
+    }
+    let mut failures = 0;
+    if !options.judge {
         failures = run_all(workspace, options, &runs, &results, &catalogue, &cells)?;
     }
     let mut all = results::read(&results)?;
@@ -141,12 +147,15 @@ fn chosen(catalogue: &Catalogue, options: &DiagnoseOptions) -> Result<Vec<Cell>>
     let mut cells = judging::all(catalogue, options.repeat);
     cells.retain(|cell| {
         among(&options.stacks, &cell.stack)
-            && among(&options.faults, &cell.fault)
+            && (among(&options.faults, &cell.fault) || (cell.is_healthy() && among(&options.faults, judging::HEALTHY)))
             && among(&options.severities, &cell.severity)
             && among(&options.loads, &cell.load)
             && among(&options.observe, &cell.observe)
             && (options.only.is_empty() || options.only.iter().any(|text| cell.name().contains(text.as_str())))
     });
+    if options.seconds.is_some() && cells.iter().any(|cell| !cell.is_healthy()) {
+        bail!("--seconds is for healthy systems: a fault needs its time to show. Add --fault healthy");
+    }
     if cells.is_empty() {
         let faults: Vec<&str> = catalogue.faults.iter().map(|fault| fault.name.as_str()).collect();
         bail!("no cell is left; stacks: {}; faults: {}", catalogue.stacks.join(", "), faults.join(", "));
@@ -172,7 +181,8 @@ fn run_all(
     let (date, commit, command) = (machine::today()?, commit(workspace)?, command_line());
     let (begun, mut lab, mut failures) = (SystemTime::now(), None, 0);
     while let Some(cell) = next(cells, &done, options) {
-        let length = Duration::from_secs(catalogue.fault(&cell.fault).map_or(0, |fault| fault.seconds));
+        let seconds = options.seconds.or_else(|| Some(catalogue.fault(&cell.fault)?.seconds)).unwrap_or_default();
+        let length = Duration::from_secs(seconds);
         if options.minutes.is_some_and(|minutes| begun.elapsed().unwrap_or_default() + length + SET_UP > Duration::from_secs(minutes * 60))
         {
             break;
@@ -184,7 +194,7 @@ fn run_all(
             Some(system) => system,
             None => lab.insert(LabSystem::serve(workspace, "diagnose")?),
         };
-        match trial::carry_out(workspace, system, &binary, runs, catalogue, cell) {
+        match trial::carry_out(workspace, system, &binary, runs, catalogue, (cell, seconds)) {
             Ok(summary) => {
                 let said = Said { busy, command: command.clone(), ..Said::of(&cell.name(), &summary, &date, &commit) };
                 let judged = score::judged(catalogue, std::slice::from_ref(&said));
@@ -222,17 +232,6 @@ fn command_line() -> String {
         }
     }
     words.join(" ")
-}
-
-fn conclude_again(workspace: &Workspace, options: &DiagnoseOptions, runs: &Path, results: &Path, cells: &[Cell]) -> Result<()> {
-    let binary = binary(workspace, options)?;
-    let (date, commit) = (machine::today()?, commit(workspace)?);
-    let mut all = results::read(results)?;
-    for said in all.iter_mut().filter(|said| cells.iter().any(|cell| cell.name() == said.cell)) {
-        let summary = trial::conclude_again(&binary, runs, &said.run).with_context(|| format!("the run of {}", said.cell))?;
-        *said = Said { busy: said.busy, command: said.command.clone(), ..Said::of(&said.cell, &summary, &date, &commit) };
-    }
-    results::write(results, &all)
 }
 
 fn binary(workspace: &Workspace, options: &DiagnoseOptions) -> Result<PathBuf> {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::judging::{Cell, HEALTHY};
+use super::judging::Cell;
 
 /// One in so many cells is a healthy one.
 const HEALTHY_EVERY: usize = 3;
@@ -16,14 +16,13 @@ const KEYS: [fn(&Cell) -> &str; 5] =
 
 /// The next cell, of those that were not run; `None` when all were.
 pub(super) fn next<'a>(cells: &'a [Cell], done: &[Cell], seed: u64) -> Option<&'a Cell> {
-    let is_healthy = |cell: &Cell| cell.fault.starts_with(HEALTHY);
-    let healthy_done = done.iter().filter(|cell| is_healthy(cell)).count();
+    let healthy_done = done.iter().filter(|cell| cell.is_healthy()).count();
     let wants_healthy = healthy_done * HEALTHY_EVERY <= done.len();
     let open: Vec<&Cell> = cells.iter().filter(|cell| !done.contains(cell)).collect();
-    let (wanted, others): (Vec<&Cell>, Vec<&Cell>) = open.into_iter().partition(|cell| is_healthy(cell) == wants_healthy);
+    let (wanted, others): (Vec<&Cell>, Vec<&Cell>) = open.into_iter().partition(|cell| cell.is_healthy() == wants_healthy);
     let of_kind = if wanted.is_empty() { others } else { wanted };
-    let is_known = of_kind.first().is_some_and(|cell| is_healthy(cell));
-    let done: Vec<&Cell> = done.iter().filter(|cell| is_healthy(cell) == is_known).collect();
+    let is_known = of_kind.first().is_some_and(|cell| cell.is_healthy());
+    let done: Vec<&Cell> = done.iter().filter(|cell| cell.is_healthy() == is_known).collect();
     let left = KEYS.iter().fold(of_kind, |left, key| least_run(left, &done, *key));
     let at = usize::try_from(mixed(seed ^ mixed(done.len() as u64))).unwrap_or_default().checked_rem(left.len())?;
     left.get(at).copied()
@@ -71,7 +70,7 @@ mod tests {
 
     #[test]
     fn faults_and_observations_are_spread_evenly_and_a_third_is_healthy() {
-        let (healthy, faulty): (Vec<Cell>, Vec<Cell>) = sample(150, 1).into_iter().partition(|cell| cell.fault.starts_with(HEALTHY));
+        let (healthy, faulty): (Vec<Cell>, Vec<Cell>) = sample(150, 1).into_iter().partition(|cell| cell.is_healthy());
         assert!((48..=52).contains(&healthy.len()), "{}", healthy.len());
         let faults = times(&faulty, |cell| &cell.fault);
         assert!(faults.iter().max().unwrap() - faults.iter().min().unwrap() <= 1, "{faults:?}");

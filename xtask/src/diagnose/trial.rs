@@ -20,7 +20,7 @@ pub(super) fn carry_out(
     binary: &Path,
     runs: &Path,
     catalogue: &Catalogue,
-    cell: &Cell,
+    (cell, seconds): (&Cell, u64),
 ) -> Result<Value> {
     let fault = catalogue.fault(&cell.fault).context("no such fault")?;
     let settings = &fault.severity(&cell.severity).context("no such severity")?.settings;
@@ -29,7 +29,7 @@ pub(super) fn carry_out(
         ("target", lab.address("shop")?.to_owned()),
         ("load", cell.load.clone()),
         ("watch", cell.observe.clone()),
-        ("length", format!("{}s", fault.seconds)),
+        ("length", format!("{seconds}s")),
     ];
     for part in ["database", "redis", "provider", "upstream", "metrics", "cgroup"] {
         if let Ok(address) = lab.address(part) {

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, HEALTHY};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
@@ -18,6 +18,10 @@ impl Cell {
     /// `node/row-lock/plain/ramp/all/1`
     pub(crate) fn name(&self) -> String {
         format!("{}/{}/{}/{}/{}/{}", self.stack, self.fault, self.severity, self.load, self.observe, self.repeat)
+    }
+
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.fault.starts_with(HEALTHY)
     }
 
     pub(crate) fn parse(name: &str) -> Result<Self> {
