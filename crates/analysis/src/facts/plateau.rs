@@ -36,6 +36,9 @@ const TOGETHER_BLOCKS: f64 = 4.0;
 const CROWD: f64 = 2.0;
 /// Part of the plateau's throughput that closed load with few users must stay below, to show how long a request takes alone.
 const NEARLY: f64 = 0.75;
+/// How many times as many users tell whether anybody waits, and how far times may then differ.
+const MORE_USERS: f64 = 1.5;
+const SAME_TIME: f64 = 1.1;
 /// Blocks that the plateau needs.
 const SATURATED_MIN: usize = 4;
 /// Failed share of the plateau above which failures explain more than slots do.
@@ -61,6 +64,9 @@ pub(crate) struct Plateau {
     pub(crate) low: LoadStretch,
     /// The very lowest load, long enough for a few of them.
     pub(crate) lowest: LoadStretch,
+    /// Times stayed while load grew within it. Under closed load nobody can have waited there: N users who wait take N / X seconds each turn (Little 1961),
+    /// so half as many users again wait for half as long again.
+    is_alone: bool,
     pub(crate) high: LoadStretch,
     /// Throughput of the plateau over the one that the load asks for, going by low load.
     pub(crate) reached: f64,
@@ -127,11 +133,11 @@ impl Plateaus {
         let mut variance = 0.0;
         for plateau in &self.limited {
             let (service, systematic) = service_without_waiting(plateau);
-            let Plateau { low, high, .. } = plateau;
+            let (alone, high) = (plateau.nearest_to_alone(), &plateau.high);
             let slots = high.throughput * service;
             total += slots;
             let relative =
-                (low.service_error / low.service).powi(2) + (high.throughput_error / high.throughput).powi(2) + systematic.powi(2);
+                (alone.service_error / alone.service).powi(2) + (high.throughput_error / high.throughput).powi(2) + systematic.powi(2);
             variance += slots * slots * relative;
         }
         // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
@@ -191,6 +197,19 @@ impl Plateau {
         self.high.service - self.low.service
     }
 
+    /// Under so few users that what one takes alone may show: where low load is near the limit already, the very lowest.
+    fn nearest_to_alone(&self) -> &LoadStretch {
+        if !self.is_open && self.low.load >= CROWD && self.is_near_the_limit() && self.is_lowest_below() { &self.lowest } else { &self.low }
+    }
+
+    fn is_near_the_limit(&self) -> bool {
+        self.low.throughput >= NEARLY * self.high.throughput
+    }
+
+    fn is_lowest_below(&self) -> bool {
+        self.is_alone || self.lowest.throughput < NEARLY * self.high.throughput
+    }
+
     /// Times grew so much that it is beyond doubt.
     pub(crate) fn is_strong(&self) -> bool {
         self.high.service >= STRONGLY_GROWN * self.low.service
@@ -234,16 +253,25 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
     let noise = 2.0 * upper.throughput_error.hypot(lower.throughput_error);
     let growth = upper.throughput - lower.throughput;
     let reached = high.throughput / (per_load * high.load);
-    let lowest = lowest(response)?;
+    let (lowest, is_alone) = lowest(response)?;
     let is_far_above = reached <= DEFICIT && (growth <= lower.throughput * (FLAT - 1.0) || growth < noise);
     // Throughput must have taken up less than half of the load's growth, while times grew strongly.
     let is_just_above = upper.throughput <= DEFICIT_JUST_ABOVE * per_load * upper.load
         && growth < lower.throughput * f64::max(0.5 * (upper.load / lower.load - 1.0), STILL)
         && high.service >= STRONGLY_GROWN * low.service;
-    (is_far_above || is_just_above).then(|| Plateau { name: response.name.clone(), is_open: response.is_open, low, lowest, high, reached })
+    (is_far_above || is_just_above).then(|| Plateau {
+        name: response.name.clone(),
+        is_open: response.is_open,
+        low,
+        lowest,
+        is_alone,
+        high,
+        reached,
+    })
 }
 
-fn lowest(response: &LoadResponse) -> Option<LoadStretch> {
+/// And whether times stayed in it while load grew.
+fn lowest(response: &LoadResponse) -> Option<(LoadStretch, bool)> {
     let mut blocks: Vec<&LoadBlock> = response.blocks.iter().filter(|block| block.count > 0).collect();
     blocks.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
     let counts = blocks.iter().scan(0, |ended, block| {
@@ -251,7 +279,10 @@ fn lowest(response: &LoadResponse) -> Option<LoadStretch> {
         Some(*ended)
     });
     let enough = counts.into_iter().position(|ended| ended >= CALM_REQUESTS_MIN)?;
-    LoadStretch::of(&blocks[..=enough])
+    let (first, last) = (blocks[0], blocks[enough]);
+    let mean = |block: &LoadBlock| block.service_sum / block.count.max(1) as f64;
+    let is_alone = last.load >= MORE_USERS * first.load && mean(last) <= SAME_TIME * mean(first);
+    Some((LoadStretch::of(&blocks[..=enough])?, is_alone))
 }
 
 /// The longest service time over the shortest.
@@ -293,8 +324,14 @@ fn service_without_waiting(plateau: &Plateau) -> (f64, f64) {
     if !is_open && low.load < CROWD {
         return (low.service, 0.0);
     }
-    if !is_open && low.throughput >= NEARLY * high.throughput {
-        return (low.service, 1.0);
+    if !is_open && plateau.is_near_the_limit() {
+        if !plateau.is_lowest_below() {
+            return (low.service, 1.0);
+        }
+        // Some may have waited even then, but no longer than times scatter.
+        let alone = &plateau.lowest;
+        let wait = (alone.service_deviation / alone.service.max(1e-9)).min(1.0) / 2.0;
+        return (alone.service / (1.0 + wait), wait);
     }
     let utilisation = (low.throughput / high.throughput).min(0.9);
     let mut service = low.service;

@@ -5,6 +5,7 @@ use metrics::Role;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::commits::Commits;
 use crate::facts::readings::SignalReadings;
 use crate::facts::session_waits::SessionWait;
 
@@ -18,13 +19,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.session_wait.as_ref().is_some_and(waits) {
         return None;
     }
-    let commits = facts.commits.as_ref()?;
-    let each = commits.rate / facts.strain.throughput(commits.from, commits.to).max(1e-9);
+    let (commits, each) = many(facts)?;
     let slows_down = !facts.waiting.is_empty()
         || !facts.plateaus.limited.is_empty()
         || !facts.exhausted.is_empty()
         || facts.responses.iter().any(|response| response.has_grown_with_load());
-    if each < MANY || !slows_down {
+    if !slows_down {
         return None;
     }
     let most = facts
@@ -55,6 +55,26 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         "Each is a round trip: ask for all at once (a join, `where id = any(…)`, one statement for many rows), or put what belongs together into one \
          transaction.",
     ))
+}
+
+/// What is said of them beside a run in which nobody waited for them: a cost, and no limit.
+pub(super) fn in_passing(facts: &Facts<'_>) -> Option<String> {
+    let (commits, each) = many(facts)?;
+    let statement = most_seen(facts, (commits.from, commits.to)).and_then(|(_, readings)| readings.label("statement"));
+    let most = statement.map_or_else(String::new, |statement| format!(" (most often `{statement}`)"));
+    let at_least = if commits.is_least { "at least " } else { "" };
+    Some(format!(
+        "The database commits {at_least}{:.0} transactions for each iteration of the load, {each:.0} for each request{most}: each is a round trip that \
+         requests pay for, though that limits nothing here.",
+        commits.per_iteration
+    ))
+}
+
+/// Commits under load, and how many for each request, where these are many.
+fn many<'f>(facts: &'f Facts<'_>) -> Option<(&'f Commits, f64)> {
+    let commits = facts.commits.as_ref()?;
+    let each = commits.rate / facts.strain.throughput(commits.from, commits.to).max(1e-9);
+    (each >= MANY).then_some((commits, each))
 }
 
 /// The statement that sessions were in most often.

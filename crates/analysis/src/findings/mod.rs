@@ -18,6 +18,7 @@ mod effective_concurrency;
 mod event_loop;
 mod failures;
 mod generator;
+mod growing_level;
 mod looked_at;
 mod many_transactions;
 mod memory_per_connection;

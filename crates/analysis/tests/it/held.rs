@@ -97,7 +97,39 @@ fn many_transactions_that_nobody_waits_for_are_not_held_against_a_system() {
     let slice = |second: u32| Slice::new(second).arrivals(10).requests("Report", 10, 20 * MS).done();
     let mut run = made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect());
     counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 900.0);
-    assert!(verdict(&run).0.is_empty());
+    let (found, remark) = verdict(&run);
+    assert!(found.is_empty(), "{found:?}");
+    // A cost, all the same.
+    assert!(remark.contains("transactions for each iteration of the load, 90 for each request: each is a round trip"), "{remark}");
+    counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 20.0);
+    assert!(!verdict(&run).1.contains("transactions"), "{}", verdict(&run).1);
+}
+
+/// 45 seconds of as many requests as said, and a pool of 20 of which so many are in use.
+fn with_pool(rate: impl Fn(u32) -> u64, in_use: impl Fn(u64) -> f64) -> String {
+    let slice = |second: u32| Slice::new(second).arrivals(rate(second)).requests("Buy", rate(second), 5 * MS).done();
+    let mut run = made::run_of(plan(open(20.0, 45)), (0..45).map(slice).collect());
+    let pool = |metric, role| made::gauge("app", metric).role(role).part("shop");
+    pool("hikaricp_connections_max", Role::PoolSizeMax).each_second(&mut run, |_| 20.0);
+    pool("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, in_use);
+    let (found, remark) = verdict(&run);
+    assert!(found.is_empty(), "{found:?}");
+    remark
+}
+
+#[test]
+fn connections_that_are_never_given_back_are_told_before_there_are_none() {
+    let leaks = |second: u64| (second / 4) as f64 + f64::from(u8::from(second % 3 == 0));
+    let remark = with_pool(|_| 20, leaks);
+    assert!(remark.contains("But the members in use of the pool \"shop\" grew steadily, from"), "{remark}");
+    // One every four seconds, and 11 of 20 at 0:44.
+    let told = remark.split("none is left at 1:").nth(1).and_then(|rest| rest.get(..2)?.parse::<u32>().ok());
+    assert!(told.is_some_and(|second| (14..=26).contains(&second)), "{remark}");
+    // Taken and given back; taken once, as it begins; as the load asks for.
+    let comes_and_goes = |second: u64| (second * 7 % 11) as f64;
+    assert!(!with_pool(|_| 20, comes_and_goes).contains("given back"));
+    assert!(!with_pool(|_| 20, |second| (second / 2).min(6) as f64).contains("given back"));
+    assert!(!with_pool(|second| 5 + u64::from(second), leaks).contains("given back"));
 }
 
 /// Half a minute at 20 requests a second, and the memory of their process by second.

@@ -95,6 +95,17 @@ fn the_cores_that_others_leave_are_a_limit_where_threads_wait_for_the_rest() {
     }
 }
 
+/// The generator may be kept to one core of a machine that has two.
+#[test]
+fn the_machines_cores_are_those_that_it_has_and_not_the_generators() {
+    let system = System { capacity: 50.0, ..HASHING };
+    let mut run = observe_cpu(&system.under(Load::Ramp(5.0, 80.0, 60)), 0.04, Some(0.3));
+    run.info.host.cores = 1;
+    gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+    let found = findings(&run);
+    assert!(found[0].claim.starts_with("\"process:8080\" uses all 2 cores of the machine"), "{}", shown(&found));
+}
+
 /// A busy core that the load does not keep busy, or that keeps nothing waiting, is no limit.
 #[test]
 fn a_busy_core_that_holds_nothing_up_is_not_named() {

@@ -7,7 +7,8 @@ use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::coverage::Draws;
-use crate::made::{self, MS, SECOND, Slice, counter};
+use crate::fluid::{self, System};
+use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 use crate::told::{findings, shown};
 
 fn has(found: &[Finding], rule: &str) -> bool {
@@ -110,4 +111,47 @@ fn the_load_beside_a_change_is_that_of_its_own_scenario() {
     }
     let found = findings(&run);
     assert!(found[0].claim.ends_with("while the load stayed the same (30/s)"), "{}", shown(&found));
+}
+
+/// Three places that each holds for 100 ms, under users that pause for 200 ms: they are full with nine. From so many users on.
+fn three_places(first: u64) -> Run {
+    let slice = |second: u32| {
+        let users = first + u64::from(second);
+        let done = (users as f64 / 0.3).min(30.0) as u64;
+        let time = (users as f64 / done as f64 - 0.2).max(0.1);
+        // None waits for long, but some for a moment.
+        let slice = Slice::new(second).requests("Buy", done, (time * 1e9) as u64 + u64::from(second % 3) * MS);
+        slice.leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, done)).done()
+    };
+    let profile = LoadProfile::Closed { stages: vec![plan::ClosedStage { from: first, to: first + 40, duration_ns: 40 * SECOND }] };
+    made::run_of(made::plan(profile), (0..40).map(slice).collect())
+}
+
+#[test]
+fn places_are_counted_where_closed_load_begins_close_to_their_limit() {
+    let found = findings(&three_places(4));
+    assert!(found[0].claim.contains("served about 3 at a time"), "{}", shown(&found));
+    // Where it begins beyond the limit, nobody has seen how long one takes alone.
+    let found = findings(&three_places(12));
+    assert!(found.iter().all(|finding| !finding.claim.contains("about 3 at a time")), "{}", shown(&found));
+}
+
+/// A ramp beyond what a lock lets through, and how many sessions wait for it by second, and what passed.
+fn waiting_sessions(sessions: impl Fn(u64, f64) -> f64) -> Vec<Finding> {
+    let system = System { capacity: 20.0, base: 0.05, is_shared: false };
+    let fluid = system.under(fluid::Load::Ramp(1.0, 40.0, 60));
+    let mut run = fluid.run.clone();
+    let waiting = |second: u64| sessions(second, fluid.open[second as usize]);
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
+    gauge("postgres", "sessions").role(Role::SessionsWaitingForLock).label("wait", "Lock:tuple").each_second(&mut run, waiting);
+    findings(&run)
+}
+
+#[test]
+fn a_wait_that_begins_early_on_a_ramp_is_the_loads() {
+    let found = waiting_sessions(|second, open| if second < 10 { 0.0 } else { open.clamp(1.2, 18.0) });
+    assert!(found[0].rule == "database-waits" && found[0].claim.contains("Lock:tuple"), "{}", shown(&found));
+    // As many waited before, when little was asked: somebody else's.
+    let found = waiting_sessions(|_, _| 12.0);
+    assert!(found.iter().all(|finding| finding.rule != "database-waits"), "{}", shown(&found));
 }
