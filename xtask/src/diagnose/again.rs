@@ -9,23 +9,21 @@ use anyhow::{Context, Result};
 
 use super::judging::{Catalogue, Cell, Rating, Said};
 use super::score::{self, Judged};
-use super::{commit, results, trial};
+use super::{results, trial};
 use crate::machine;
-use crate::workspace::Workspace;
 
 pub(super) fn conclude(
-    workspace: &Workspace,
-    binary: &Path,
+    (binary, commit): (&Path, &str),
     catalogue: &Catalogue,
     cells: &[Cell],
     (recorded, runs): (&Path, &Path),
 ) -> Result<()> {
-    let (date, commit) = (machine::today()?, commit(workspace)?);
+    let date = machine::today()?;
     let mut before = results::read(recorded)?;
     before.retain(|said| cells.iter().any(|cell| cell.name() == said.cell));
     let again = |said: &Said| -> Result<Said> {
         let summary = trial::conclude_again(binary, runs, &said.run).with_context(|| format!("the run of {}", said.cell))?;
-        Ok(Said { busy: said.busy, command: said.command.clone(), ..Said::of(&said.cell, &summary, &date, &commit) })
+        Ok(Said { busy: said.busy, command: said.command.clone(), ..Said::of(&said.cell, &summary, &date, commit) })
     };
     let now: Vec<Said> = before.iter().map(again).collect::<Result<_>>()?;
     let kept = recorded.with_file_name("again.jsonl");

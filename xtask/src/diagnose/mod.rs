@@ -107,7 +107,7 @@ pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Resu
         return corpus::record(workspace, &cells, &results::read(&results)?, &runs);
     }
     if options.again {
-        return again::conclude(workspace, &binary(workspace, options)?, &catalogue, &cells, (&results, &runs));
+        return again::conclude((&binary(workspace, options)?, &commit(workspace)?), &catalogue, &cells, (&results, &runs));
     }
     let mut failures = 0;
     if !options.judge {

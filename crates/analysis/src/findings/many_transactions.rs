@@ -3,14 +3,12 @@
 use metrics::Role;
 
 use super::ranked::{RankedFinding, Standing};
+use super::transactions::{many, most_seen};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::facts::commits::Commits;
-use crate::facts::readings::SignalReadings;
 use crate::facts::session_waits::SessionWait;
 
-/// Transactions per request from which they are many, and from which they surely are what takes the time.
-const MANY: f64 = 10.0;
+/// Transactions per request from which they surely are what takes the time.
 const SURELY_TOO_MANY: f64 = 50.0;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
@@ -55,30 +53,4 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         "Each is a round trip: ask for all at once (a join, `where id = any(…)`, one statement for many rows), or put what belongs together into one \
          transaction.",
     ))
-}
-
-/// What is said of them beside a run in which nobody waited for them: a cost, and no limit.
-pub(super) fn in_passing(facts: &Facts<'_>) -> Option<String> {
-    let (commits, each) = many(facts)?;
-    let statement = most_seen(facts, (commits.from, commits.to)).and_then(|(_, readings)| readings.label("statement"));
-    let most = statement.map_or_else(String::new, |statement| format!(" (most often `{statement}`)"));
-    let at_least = if commits.is_least { "at least " } else { "" };
-    Some(format!(
-        "The database commits {at_least}{:.0} transactions for each iteration of the load, {each:.0} for each request{most}: each is a round trip that \
-         requests pay for, though that limits nothing here.",
-        commits.per_iteration
-    ))
-}
-
-/// Commits under load, and how many for each request, where these are many.
-fn many<'f>(facts: &'f Facts<'_>) -> Option<(&'f Commits, f64)> {
-    let commits = facts.commits.as_ref()?;
-    let each = commits.rate / facts.strain.throughput(commits.from, commits.to).max(1e-9);
-    (each >= MANY).then_some((commits, each))
-}
-
-/// The statement that sessions were in most often.
-fn most_seen<'a>(facts: &Facts<'a>, (from, to): (f64, f64)) -> Option<(f64, SignalReadings<'a>)> {
-    let statements = facts.signals.parts_with(Role::Commits).flat_map(|part| facts.signals.read_each(part, Role::SessionsByStatement));
-    statements.filter_map(|readings| Some((readings.mean(from, to)?, readings))).max_by(|a, b| a.0.total_cmp(&b.0))
 }

@@ -39,6 +39,7 @@ mod span_growth;
 mod stall;
 mod thread_waits;
 mod throughput;
+mod transactions;
 mod two_kinds;
 mod unanswered;
 mod unstable_queue;

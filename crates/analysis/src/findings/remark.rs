@@ -4,7 +4,7 @@
 use metrics::{Role, SeriesKind};
 use run_directory::RunEnd;
 
-use super::{growing_level, many_transactions, next_limit};
+use super::{growing_level, next_limit, transactions};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
 use crate::facts::load_response::LoadResponse;
@@ -38,7 +38,7 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
     let totals = crate::summary::totals(facts.tally);
     let said = without_warm_up(facts, &totals);
     let warmed_up = facts.changes.warm_ups.first().map(warming_up);
-    let beside = [warmed_up, full_machine(facts), growing_memory(facts), growing_level::told(facts), many_transactions::in_passing(facts)];
+    let beside = [warmed_up, full_machine(facts), growing_memory(facts), growing_level::told(facts), transactions::in_passing(facts)];
     std::iter::once(said).chain(beside.into_iter().flatten()).collect::<Vec<String>>().join(" ")
 }
 
