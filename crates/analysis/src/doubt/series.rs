@@ -1,6 +1,6 @@
 //! What the generator can have added to the times of one series.
 
-use metrics::Histogram;
+use metrics::{Histogram, PhaseSlice};
 
 use super::ladder::LatenessLadder;
 
@@ -22,6 +22,8 @@ pub(crate) struct SeriesDoubt {
     pub(super) timeouts_read_late: u64,
     /// Requests that one of the series is made of: several for a group or an iteration.
     pub(super) parts: f64,
+    /// Look-ups, connects and handshakes that requests of the series waited for: each was read as late as a response.
+    opened: [u64; 3],
     /// Time in which `lag` was recorded.
     pub(super) span_ns: u64,
     /// Whether requests were asked for at the same instants: that they start in bunches is not the generator's doing.
@@ -61,11 +63,17 @@ impl SeriesDoubt {
         self.read_lag_ns += reads.sum_ns * part;
     }
 
+    pub(super) fn add_connections(&mut self, phases: &PhaseSlice) {
+        let opened = [&phases.dns, &phases.connect, &phases.tls].map(Histogram::count);
+        self.opened.iter_mut().zip(opened).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
     /// Adds the reads of another: those of a group's requests to the group, for instance.
     pub(super) fn add_reads_of(&mut self, other: &SeriesDoubt) {
         self.expected.add(&other.expected, |late| late);
         self.most.add(&other.most, |late| late);
         self.read_lag_ns += other.read_lag_ns;
+        self.opened.iter_mut().zip(other.opened).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     pub(super) fn merge(&mut self, other: &SeriesDoubt) {
@@ -89,21 +97,42 @@ impl SeriesDoubt {
         let value_ns = (value * 1e9).round() as u64;
         let below = measured.count_at_or_below(value_ns - value_ns / 256);
         let rank = nearest.max(below + 1).min(self.base.count());
-        let bunched = self.bunched();
+        let connected = self.opened.into_iter().max().unwrap_or(0);
+        // Either each read of a request may have been late, or those that opened a connection prove nothing.
+        let each = self.least_at(rank, self.bunched(), self.reads(), self.opening_share());
+        let without = || self.least_at(rank, self.bunched() + connected, self.parts.max(1.0), 0.0);
+        let best = if connected > 0 { each.max(without()) } else { each };
+        (best / 1e9).min(value)
+    }
+
+    /// The best bound of the ladder for a rank, where `excluded` prove nothing and each of the others waited for so many reads, of which so many for one
+    /// of a response opened a connection. Nanoseconds.
+    fn least_at(&self, rank: u64, excluded: u64, reads: f64, opening: f64) -> f64 {
         let mut best = 0.0_f64;
-        let mut excluded_before = u64::MAX;
-        for (level_ns, excluded) in self.late() {
-            let excluded = excluded + bunched;
+        let mut late_before = u64::MAX;
+        for (level_ns, late) in self.late() {
+            let late = late + (late as f64 * opening).ceil() as u64;
             // The same rank at a higher level can only be less.
-            if excluded == excluded_before {
+            if late == late_before {
                 continue;
             }
-            excluded_before = excluded;
-            if excluded < rank {
-                best = best.max(self.base.value_at_rank(rank - excluded) as f64 - self.parts.max(1.0) * level_ns);
+            late_before = late;
+            if late + excluded < rank {
+                best = best.max(self.base.value_at_rank(rank - late - excluded) as f64 - reads * level_ns);
             }
         }
-        (best / 1e9).min(value)
+        best
+    }
+
+    /// Reads that one of the series waits for at most, one after the other.
+    fn reads(&self) -> f64 {
+        let count = self.base.count().max(1);
+        self.parts.max(1.0) + self.opened.iter().map(|opened| opened.div_ceil(count) as f64).sum::<f64>()
+    }
+
+    /// Reads that open connections, for one of a response.
+    fn opening_share(&self) -> f64 {
+        self.opened.iter().sum::<u64>() as f64 / (self.base.count().max(1) as f64 * self.parts.max(1.0))
     }
 
     /// By how much the mean may be too high. Seconds; `measured` are all measured times.
@@ -111,13 +140,14 @@ impl SeriesDoubt {
         let count = measured.count().max(1) as f64;
         let lag_ns = measured.sum() as f64 - self.base.sum() as f64;
         let bunched = self.bunched() as f64 * self.base.mean().unwrap_or(0.0);
-        ((lag_ns.max(0.0) + self.read_lag_ns + bunched) / count / 1e9).min(measured.mean().unwrap_or(0.0) / 1e9)
+        ((lag_ns.max(0.0) + self.read_lag_ns * (1.0 + self.opening_share()) + bunched) / count / 1e9)
+            .min(measured.mean().unwrap_or(0.0) / 1e9)
     }
 
     /// The least true maximum, in seconds.
     pub(crate) fn least_max(&self) -> f64 {
         let latest_ns = self.late().last().map_or(0.0, |(level, _)| level);
-        (self.base.max() as f64 - self.parts.max(1.0) * latest_ns).max(0.0) / 1e9
+        (self.base.max() as f64 - self.reads() * latest_ns).max(0.0) / 1e9
     }
 
     /// `(level, how many can have been read later)`, ascending; the last is none. Read lag is recorded by worker: in each second a series is taken to

@@ -97,6 +97,7 @@ impl DoubtTally {
             }
             if series.key.kind == SeriesKind::Request {
                 doubt.add_reads(series.count, &reads);
+                doubt.add_connections(&series.phases);
                 doubt.timeouts_read_late += timeouts_read_late(series, &reads);
                 if !held && !series.lag.is_empty() {
                     self.lag.add(&LatenessLadder::of(&series.lag), |late| late);

@@ -199,6 +199,25 @@ fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_doubt() {
     assert!(median(&run(2_000)).doubt.is_some_and(|doubt| doubt > 0.99));
 }
 
+/// To be connected, each waited for the generator as it did for its response.
+#[test]
+fn a_request_that_opens_a_connection_is_read_late_twice() {
+    let median = |connecting: u32, requests: u32| {
+        let second = |number| {
+            let mut slice = (0..connecting).fold(Slice::new(number), |slice, _| slice.request_connecting("A", 5 * MS, 20 * MS));
+            slice = (connecting..requests).fold(slice, |slice, _| slice.request("A", 0, 20 * MS, Outcome::Passed));
+            slice.generator(|generator| generator.read_lag.record_n(MS, requests.into())).done()
+        };
+        let run = made::run_of(made::plan(made::closed(10, 60)), (0..60).map(second).collect());
+        times(&conclude(&run), "A").percentiles[0].doubt.unwrap()
+    };
+    // Reads of 1 ms, known to √2.
+    let (none, few, all) = (median(0, 100), median(2, 100), median(100, 100));
+    assert!((0.001..0.001 * 1.45).contains(&none) && (0.002..0.002 * 1.45).contains(&all), "{none} {all}");
+    // Of a few, the others say more.
+    assert_eq!(few, none);
+}
+
 #[test]
 fn a_group_is_late_for_all_its_requests() {
     let run = made::run_of(
