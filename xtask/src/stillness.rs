@@ -61,14 +61,9 @@ impl StillnessWatch {
 }
 
 /// Measures until the machine held still enough for a quantile, and returns the stillest measurement.
-pub(crate) fn stillest<T>(quantile: f64, measure: impl FnMut() -> Result<T>) -> Result<(T, Stillness)> {
-    stillest_of(TRIES, quantile, measure)
-}
-
-/// The same with another number of tries.
-pub(crate) fn stillest_of<T>(tries: u32, quantile: f64, mut measure: impl FnMut() -> Result<T>) -> Result<(T, Stillness)> {
+pub(crate) fn stillest<T>(quantile: f64, mut measure: impl FnMut() -> Result<T>) -> Result<(T, Stillness)> {
     let mut best: Option<(T, Stillness)> = None;
-    for _ in 0..tries {
+    for _ in 0..TRIES {
         let watch = StillnessWatch::begin();
         let measured = measure();
         let stillness = watch.end()?;

@@ -10,19 +10,10 @@ use serde_json::{Value, json};
 
 use super::verdict::SelfVerdict;
 
-/// What a run said, and whether the machine held still meanwhile.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct TrialResult {
-    pub(super) said: SelfVerdict,
-    /// Share of the time that a core was away, in words.
-    pub(super) away: String,
-    pub(super) still: bool,
-}
-
 /// The results of one binary, with runs of one length.
 pub(super) struct KeptResults {
     file: File,
-    results: Vec<(String, TrialResult)>,
+    results: Vec<(String, SelfVerdict)>,
 }
 
 impl KeptResults {
@@ -43,24 +34,22 @@ impl KeptResults {
         Ok(Self { file, results })
     }
 
-    pub(super) fn of<'a>(&'a self, trial: &'a str) -> impl Iterator<Item = &'a TrialResult> {
-        self.results.iter().filter(move |(name, _)| name == trial).map(|(_, result)| result)
+    pub(super) fn of<'a>(&'a self, trial: &'a str) -> impl Iterator<Item = &'a SelfVerdict> {
+        self.results.iter().filter(move |(name, _)| name == trial).map(|(_, said)| said)
     }
 
-    pub(super) fn add(&mut self, trial: &str, result: TrialResult) -> Result<()> {
-        let TrialResult { said, away, still } = &result;
-        let SelfVerdict { grade, checks, marked, unmarked, kept, marked_in_vain } = said;
+    pub(super) fn add(&mut self, trial: &str, said: SelfVerdict) -> Result<()> {
+        let SelfVerdict { grade, checks, marked, unmarked, kept, marked_in_vain } = &said;
         let line = json!({
-            "trial": trial, "grade": grade, "checks": checks, "marked": marked, "unmarked": unmarked, "kept": kept, "marked_in_vain": marked_in_vain,
-            "away": away, "still": still });
+            "trial": trial, "grade": grade, "checks": checks, "marked": marked, "unmarked": unmarked, "kept": kept, "marked_in_vain": marked_in_vain });
         writeln!(self.file, "{line}")?;
-        self.results.push((trial.to_owned(), result));
+        self.results.push((trial.to_owned(), said));
         Ok(())
     }
 }
 
 /// `None`: the line was cut off.
-fn parsed(line: &str) -> Option<(String, TrialResult)> {
+fn parsed(line: &str) -> Option<(String, SelfVerdict)> {
     let line: Value = serde_json::from_str(line).ok()?;
     let text = |name: &str| line[name].as_str().map(str::to_owned);
     let list = |name: &str| Some(line[name].as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect());
@@ -72,7 +61,7 @@ fn parsed(line: &str) -> Option<(String, TrialResult)> {
         kept: u32::try_from(line["kept"].as_u64()?).ok()?,
         marked_in_vain: list("marked_in_vain")?,
     };
-    Some((text("trial")?, TrialResult { said, away: text("away")?, still: line["still"].as_bool()? }))
+    Some((text("trial")?, said))
 }
 
 #[cfg(test)]
@@ -94,12 +83,11 @@ mod tests {
             kept: 3,
             marked_in_vain: words("p95 +3 %"),
         };
-        let result = TrialResult { said, away: "0.013 %".to_owned(), still: true };
-        KeptResults::open(&file, &binary, 2, false).unwrap().add("a", result.clone()).unwrap();
+        KeptResults::open(&file, &binary, 2, false).unwrap().add("a", said.clone()).unwrap();
         // Cut off in the middle of the next one.
         write!(OpenOptions::new().append(true).open(&file).unwrap(), "{{\"trial\": \"b\", \"gra").unwrap();
         let kept = KeptResults::open(&file, &binary, 2, false).unwrap();
-        assert_eq!((kept.of("a").cloned().collect::<Vec<_>>(), kept.of("b").count()), (vec![result], 0));
+        assert_eq!((kept.of("a").cloned().collect::<Vec<_>>(), kept.of("b").count()), (vec![said], 0));
         assert_eq!(KeptResults::open(&file, &binary, 5, false).unwrap().of("a").count(), 0);
         fs::write(&binary, "another").unwrap();
         assert_eq!(KeptResults::open(&file, &binary, 2, false).unwrap().of("a").count(), 0);

@@ -50,7 +50,7 @@ pub(super) fn totals(counted: &[&SelfVerdict]) -> String {
     let in_vain = numbers(&|said| said.marked_in_vain.len(), &|said| said.kept as usize - said.marked_in_vain.len());
     format!(
         "\nMoved and told: {}; the target is 98 %.\nNot moved, and doubted: {}; the target is at most 3 %.\n\n\
-         By number (percentiles, mean and maximum that a summary shows; those of one run are not independent): moved and marked {};\n\
+         By number (percentiles, mean and maximum that a summary shows; those of one run are not independent):\nmoved and marked {};\n\
          not moved, and marked {}.\n",
         told.shown(),
         doubted.shown(),
@@ -74,7 +74,13 @@ mod tests {
             marked_in_vain: words(in_vain),
             ..SelfVerdict::default()
         };
-        let all = [said("suspect", 1, 1, 4, 0), said("valid", 1, 0, 5, 1), said("valid", 0, 1, 5, 0), said("valid", 0, 0, 6, 0), said("invalid", 0, 0, 6, 2)];
+        let all = [
+            said("suspect", 1, 1, 4, 0),
+            said("valid", 1, 0, 5, 1),
+            said("valid", 0, 1, 5, 0),
+            said("valid", 0, 0, 6, 0),
+            said("invalid", 0, 0, 6, 2),
+        ];
         let text = totals(&all.iter().collect::<Vec<_>>());
         assert!(text.contains("told: 2 of 3") && text.contains("doubted: 1 of 2"), "{text}");
         assert!(text.contains("marked 2 of 4") && text.contains("marked 3 of 26"), "{text}");

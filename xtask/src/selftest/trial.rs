@@ -1,7 +1,8 @@
 //! The trials: a server, a load, and what starves the generator meanwhile. Read [`all`] first.
 
+use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -11,6 +12,7 @@ use super::verdict::SelfVerdict;
 use super::wire::WireRecord;
 use crate::accuracy::server::Truthful;
 use crate::machine::GENERATOR_CORE;
+use crate::process;
 
 /// Exit codes with a summary: passed, and "the measurement is invalid".
 const MEASURED: [i32; 2] = [0, 4];
@@ -21,6 +23,10 @@ const REFUSED: i32 = 2;
 pub(super) struct TrialFiles {
     pub(super) seconds: u64,
     pub(super) binary: PathBuf,
+    /// What judges the runs: `binary`, or one with other rules.
+    pub(super) judge: PathBuf,
+    /// Where a run lies until it is judged.
+    pub(super) runs: PathBuf,
     pub(super) server: PathBuf,
     pub(super) scripts: PathBuf,
 }
@@ -74,7 +80,12 @@ pub(super) fn all() -> Vec<Trial> {
         trials.push(trial(format!("starved: {name}"), truth, arguments, starvation));
     };
     for percent in [3, 10, 25] {
-        starved(format!("CPU limit of {percent} %"), FIVE_MS, "{url} --rate 4000 --for {length}", Starvation::Quota { percent, period_ms: 100 });
+        starved(
+            format!("CPU limit of {percent} %"),
+            FIVE_MS,
+            "{url} --rate 4000 --for {length}",
+            Starvation::Quota { percent, period_ms: 100 },
+        );
     }
     for count in [1, 2, 4] {
         let arguments = "{scripts}/websocket.load.ts -p target={url} -p length={length}";
@@ -91,10 +102,20 @@ pub(super) fn all() -> Vec<Trial> {
         starved(format!("a hog, and niceness {nice}"), FIVE_MS, "{url} --rate 1000 --for {length}", Starvation::Hogs { count: 1, nice });
     }
     for count in [1, 2, 4] {
-        starved(format!("{count} hogs, only idle time"), FIVE_MS, "{url} --rate 500 --for {length}", Starvation::OnlyIdleTime { hogs: count });
+        starved(
+            format!("{count} hogs, only idle time"),
+            FIVE_MS,
+            "{url} --rate 500 --for {length}",
+            Starvation::OnlyIdleTime { hogs: count },
+        );
     }
     for percent in [10, 40, 80] {
-        starved(format!("a hog for {percent} % of each 100 ms"), FIVE_MS, "{url} --rate 1000 --for {length}", Starvation::Bursts { percent });
+        starved(
+            format!("a hog for {percent} % of each 100 ms"),
+            FIVE_MS,
+            "{url} --rate 1000 --for {length}",
+            Starvation::Bursts { percent },
+        );
     }
     for milliseconds in [80, 300, 1_000] {
         starved(
@@ -112,17 +133,32 @@ pub(super) fn all() -> Vec<Trial> {
         starved(format!("{ports} local ports"), FIVE_MS, "{url} --rate 500 --no-keep-alive --for {length}", Starvation::Ports { ports });
     }
     for descriptors in [48, 64, 96] {
-        starved(format!("{descriptors} descriptors"), TWO_SECONDS, "{url} --rate 100 --for {length}", Starvation::Descriptors { descriptors });
+        starved(
+            format!("{descriptors} descriptors"),
+            TWO_SECONDS,
+            "{url} --rate 100 --for {length}",
+            Starvation::Descriptors { descriptors },
+        );
     }
     for turns in [250_000, 1_000_000, 2_500_000] {
         let arguments = format!("{{scripts}}/heavy.load.ts -p target={{url}} -p length={{length}} -p turns={turns}");
         starved(format!("a script that computes {turns} turns"), FIVE_MS, &arguments, Starvation::None);
     }
     for rate in [200_000, 400_000, 900_000] {
-        starved(format!("{rate}/s are more than a core can send"), INSTANT, &format!("{{url}} --rate {rate} --for {{length}}"), Starvation::None);
+        starved(
+            format!("{rate}/s are more than a core can send"),
+            INSTANT,
+            &format!("{{url}} --rate {rate} --for {{length}}"),
+            Starvation::None,
+        );
     }
     for users in [100, 400, 1_000] {
-        starved(format!("{users} users saturate the core"), INSTANT, &format!("{{url}} --users {users} --for {{length}}"), Starvation::None);
+        starved(
+            format!("{users} users saturate the core"),
+            INSTANT,
+            &format!("{{url}} --users {users} --for {{length}}"),
+            Starvation::None,
+        );
     }
     trials
 }
@@ -156,7 +192,9 @@ impl Trial {
         if !output.status.code().is_some_and(|code| MEASURED.contains(&code)) {
             bail!("loadstone ended with {}", output.status);
         }
-        let summary = serde_json::from_slice(&output.stdout).context("the summary that loadstone printed")?;
+        let judged = process::output(Command::new(&tools.judge).args(["show", "latest", "--json", "--runs"]).arg(&tools.runs))?;
+        fs::remove_dir_all(&tools.runs)?;
+        let summary = serde_json::from_str(&judged).context("the summary that loadstone showed")?;
         SelfVerdict::read(&summary, true_ns.as_deref(), self.asked(tools.seconds))
     }
 
@@ -173,9 +211,10 @@ impl Trial {
     fn command(&self, tools: &TrialFiles, seed: u64, url: &str) -> Vec<String> {
         let (scripts, length, seed) = (tools.scripts.to_string_lossy(), format!("{}s", tools.seconds), seed.to_string());
         let fill = |word: &str| word.replace("{url}", url).replace("{scripts}", &scripts).replace("{length}", &length);
+        let runs = tools.runs.to_string_lossy().into_owned();
         let fixed = ["taskset".to_owned(), "-c".to_owned(), GENERATOR_CORE.to_string(), tools.binary.to_string_lossy().into_owned()];
         let rest = ["run".to_owned()].into_iter().chain(self.arguments.split(' ').map(fill));
-        fixed.into_iter().chain(rest).chain(["--no-save", "--quiet", "--json", "--seed", &seed].map(str::to_owned)).collect()
+        fixed.into_iter().chain(rest).chain(["--quiet", "--runs", &runs, "--seed", &seed].map(str::to_owned)).collect()
     }
 }
 
@@ -211,7 +250,14 @@ mod tests {
 
     #[test]
     fn every_word_of_a_command_is_filled_in() {
-        let tools = TrialFiles { seconds: 3, binary: "ls".into(), server: "truth".into(), scripts: "scripts".into() };
+        let tools = TrialFiles {
+            seconds: 3,
+            binary: "ls".into(),
+            judge: "ls".into(),
+            runs: "runs".into(),
+            server: "truth".into(),
+            scripts: "scripts".into(),
+        };
         for trial in all() {
             let words = trial.command(&tools, 7, "http://127.0.0.1:1/").join(" ");
             assert!(!words.contains('{') && words.ends_with("--seed 7"), "{words}");

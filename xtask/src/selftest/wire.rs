@@ -17,6 +17,9 @@ use anyhow::{Context, Result};
 /// Room for a packet: the kernel's words on it, and its IP and TCP heads.
 const FRAME_BYTES: usize = 128;
 const HEAD_BYTES: u32 = 40;
+/// The byte of both heads with the flags of TCP; FIN and RST.
+const FLAGS_AT: usize = 33;
+const ENDS: u8 = 0x05;
 const BLOCK_BYTES: usize = 1 << 20;
 /// Blocks: room for a million packets. What comes after them is not in the record; only a load that saturates a core gets there.
 const BLOCKS: usize = 128;
@@ -28,10 +31,11 @@ pub(super) struct WireRecord {
     port: u16,
 }
 
-/// A packet with a payload.
+/// A packet with a payload, or one that ends its connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Packet {
     at_ns: u64,
+    has_payload: bool,
     is_from_server: bool,
     client_port: u16,
 }
@@ -80,9 +84,8 @@ impl WireRecord {
             sll_addr: [0; 8],
         };
         // SAFETY: the address is plain memory of the length given, and only read.
-        let failed = unsafe {
-            libc::bind(record.socket.as_raw_fd(), ptr::from_ref(&address).cast(), size_of::<libc::sockaddr_ll>() as u32) != 0
-        };
+        let failed =
+            unsafe { libc::bind(record.socket.as_raw_fd(), ptr::from_ref(&address).cast(), size_of::<libc::sockaddr_ll>() as u32) != 0 };
         if failed { Err(io::Error::last_os_error()) } else { Ok(record) }
     }
 
@@ -108,8 +111,8 @@ fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets the heads of TCP packets with a payload pass that come from the port or go to it (bpf(4); IPv4 without options, as on loopback).
-fn filter(port: u16) -> [libc::sock_filter; 16] {
+/// Lets the heads of TCP packets with a payload or an end pass that come from the port or go to it (bpf(4); IPv4 without options, as on loopback).
+fn filter(port: u16) -> [libc::sock_filter; 18] {
     const LOAD_BYTE: u16 = 0x30;
     const LOAD_HALF: u16 = 0x28;
     const IF_EQUAL: u16 = 0x15;
@@ -118,11 +121,13 @@ fn filter(port: u16) -> [libc::sock_filter; 16] {
     let port = u32::from(port);
     [
         line(LOAD_BYTE, 0, 0, 9),
-        line(IF_EQUAL, 0, 13, libc::IPPROTO_TCP as u32),
+        line(IF_EQUAL, 0, 15, libc::IPPROTO_TCP as u32),
         line(LOAD_HALF, 0, 0, 20),
         line(IF_EQUAL, 2, 0, port),
         line(LOAD_HALF, 0, 0, 22),
-        line(IF_EQUAL, 0, 9, port),
+        line(IF_EQUAL, 0, 11, port),
+        line(LOAD_BYTE, 0, 0, FLAGS_AT as u32),
+        line(0x45, 8, 0, u32::from(ENDS)), // any of these bits
         // The length of both heads: 20 and four times the upper half of byte 32.
         line(LOAD_BYTE, 0, 0, 32),
         line(0x54, 0, 0, 0xf0), // and
@@ -144,11 +149,14 @@ fn packet(frame: &[u8], port: u16) -> Option<Packet> {
         return None;
     }
     let ip = usize::from(u16::from_ne_bytes(frame.get(14..16)?.try_into().ok()?));
-    let port_at = |at: usize| frame.get(ip + at..ip + at + 2)?.try_into().ok().map(u16::from_be_bytes);
-    let (from, to) = (port_at(20)?, port_at(22)?);
+    let head = frame.get(ip..ip + HEAD_BYTES as usize)?;
+    let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let (from, to) = (half(20), half(22));
+    let heads = 20 + u16::from(head[32] >> 4) * 4;
     let at_ns = u64::from(word(16)?) * 1_000_000_000 + u64::from(word(20)?);
     let is_from_server = from == port;
-    Some(Packet { at_ns, is_from_server, client_port: if is_from_server { to } else { from } })
+    let client_port = if is_from_server { to } else { from };
+    Some(Packet { at_ns, has_payload: half(2) > heads, is_from_server, client_port })
 }
 
 /// A request and what has come back for it so far.
@@ -163,18 +171,28 @@ impl Exchange {
     }
 }
 
-/// Connections ask one thing at a time, so what a client sends after a response is the next request.
+/// Connections ask one thing at a time, so what a client sends after a response is the next request. A request whose client went before the response came
+/// was cut off, and took no time that anybody could have measured.
 fn times(packets: impl Iterator<Item = Packet>) -> Vec<u64> {
     let mut open: HashMap<u16, Exchange> = HashMap::new();
     let mut times = Vec::new();
     for packet in packets {
-        if packet.is_from_server {
-            if let Some(exchange) = open.get_mut(&packet.client_port) {
-                exchange.answered_ns = Some(packet.at_ns);
+        match (packet.is_from_server, packet.has_payload) {
+            (true, true) => {
+                if let Some(exchange) = open.get_mut(&packet.client_port) {
+                    exchange.answered_ns = Some(packet.at_ns);
+                }
             }
-        } else if open.get(&packet.client_port).is_none_or(|exchange| exchange.answered_ns.is_some()) {
-            let before = open.insert(packet.client_port, Exchange { asked_ns: packet.at_ns, answered_ns: None });
-            times.extend(before.and_then(|exchange| exchange.took_ns()));
+            (true, false) => {}
+            (false, true) if open.get(&packet.client_port).is_some_and(|exchange| exchange.answered_ns.is_none()) => {}
+            (false, has_payload) => {
+                let asked = has_payload.then_some(Exchange { asked_ns: packet.at_ns, answered_ns: None });
+                let before = match asked {
+                    Some(exchange) => open.insert(packet.client_port, exchange),
+                    None => open.remove(&packet.client_port),
+                };
+                times.extend(before.and_then(|exchange| exchange.took_ns()));
+            }
         }
     }
     times.extend(open.values().filter_map(Exchange::took_ns));
@@ -193,11 +211,14 @@ mod tests {
 
     #[test]
     fn a_response_takes_from_the_first_packet_of_its_request_to_its_own_last() {
-        let packet = |at_ns, is_from_server, client_port| Packet { at_ns, is_from_server, client_port };
-        let (ask, say) = (|at, port| packet(at, false, port), |at, port| packet(at, true, port));
+        let packet = |at_ns, has_payload, is_from_server, client_port| Packet { at_ns, has_payload, is_from_server, client_port };
+        let (ask, say) = (|at, port| packet(at, true, false, port), |at, port| packet(at, true, true, port));
+        let leave = |at, port| packet(at, false, false, port);
         // Two packets each way on one connection, then another request there; another connection meanwhile, and one without an answer.
         let seen = [ask(0, 1), ask(2, 1), ask(3, 2), say(10, 1), say(15, 1), ask(20, 1), say(27, 1), say(103, 2), ask(200, 3), ask(300, 2)];
-        assert_eq!(times(seen.into_iter()), [7, 15, 100]);
+        // The fourth leaves before its answer comes.
+        let cut_off = [ask(400, 4), leave(410, 4), say(420, 4), leave(500, 1)];
+        assert_eq!(times(seen.into_iter().chain(cut_off)), [7, 15, 100]);
     }
 
     /// A server that answers 20 ms after it read: the kernel's record has both ways in it, whoever may have slept.
