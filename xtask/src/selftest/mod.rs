@@ -123,10 +123,10 @@ fn line(trial: &Trial, said: &SelfVerdict) -> String {
 fn report(trials: &[Trial], kept: &KeptResults, seconds: u64) -> Result<String> {
     let mut text = format!(
         "{}, {}, {seconds} s of load in each run.\n\n\
-         A number is moved if it differs from what went over the wire (the kernel's stamps of the packets) by more than 5 % and 0.5 ms; so is the load if more\n\
-         than 5 % of it was not made or failed. A moved run must be called suspect or invalid, or refuse the load, or mark each number that was moved; others must\n\
-         be called valid. The machine need not hold still: what takes a core from the generator starves it, and what takes one from the server is seen on the\n\
-         wire.\n\n\
+         A number is moved if it differs from what went over the wire (the kernel's stamps of the packets) by more than 5 % and 0.5 ms; so is the load if\n\
+         more than 5 % of it was not made or failed. A moved run must be called suspect or invalid, or refuse the load, or mark each number that was moved;\n\
+         others must be called valid. The machine need not hold still: what takes a core from the generator starves it, and\n\
+         what takes one from the server is seen on the wire.\n\n\
          | trial | runs | moved | told | doubted, not moved | checks that spoke |\n|---|---|---|---|---|---|\n",
         machine::today()?,
         machine::kind()?,

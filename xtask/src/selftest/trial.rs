@@ -57,8 +57,12 @@ fn trial(name: impl Into<String>, truth: &'static str, arguments: impl Into<Stri
 
 /// Clean settings, and each way to starve at three severities.
 pub(super) fn all() -> Vec<Trial> {
+    [clean(), without_cores(), without_resources()].concat()
+}
+
+fn clean() -> Vec<Trial> {
     let clean = |name: &str, truth, arguments: &str| trial(format!("clean: {name}"), truth, arguments, Starvation::None);
-    let mut trials = vec![
+    vec![
         clean("10/s", FIVE_MS, "{url} --rate 10 --for 4s"),
         clean("100/s", FIVE_MS, "{url} --rate 100 --for {length}"),
         clean("1,000/s", FIVE_MS, "{url} --rate 1000 --for {length}"),
@@ -75,7 +79,12 @@ pub(super) fn all() -> Vec<Trial> {
         clean("a script", FIVE_MS, "{scripts}/light.load.ts -p target={url} -p length={length}"),
         clean("WebSocket", WEBSOCKET, "{scripts}/websocket.load.ts -p target={url} -p length={length}"),
         trial("clean: beside a busy database", FIVE_MS, "{url} --rate 500 --for {length}", Starvation::Neighbour { percent: 40 }),
-    ];
+    ]
+}
+
+/// The core is another's for a part of the time, or all of it.
+fn without_cores() -> Vec<Trial> {
+    let mut trials = Vec::new();
     let mut starved = |name: String, truth, arguments: &str, starvation| {
         trials.push(trial(format!("starved: {name}"), truth, arguments, starvation));
     };
@@ -129,6 +138,15 @@ pub(super) fn all() -> Vec<Trial> {
         let starvation = Starvation::Stop { milliseconds, times: 5 };
         starved(format!("stopped five times for {milliseconds} ms"), FIVE_MS, "{url} --users 20 --for {length}", starvation);
     }
+    trials
+}
+
+/// Ports or descriptors are wanting, or the load is more than a core can make.
+fn without_resources() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let mut starved = |name: String, truth, arguments: &str, starvation| {
+        trials.push(trial(format!("starved: {name}"), truth, arguments, starvation));
+    };
     for ports in [10, 40, 160] {
         starved(format!("{ports} local ports"), FIVE_MS, "{url} --rate 500 --no-keep-alive --for {length}", Starvation::Ports { ports });
     }

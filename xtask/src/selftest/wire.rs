@@ -160,12 +160,12 @@ fn packet(frame: &[u8], port: u16) -> Option<Packet> {
 }
 
 /// A request and what has come back for it so far.
-struct Exchange {
+struct WireExchange {
     asked_ns: u64,
     answered_ns: Option<u64>,
 }
 
-impl Exchange {
+impl WireExchange {
     fn took_ns(&self) -> Option<u64> {
         Some(self.answered_ns?.saturating_sub(self.asked_ns))
     }
@@ -174,7 +174,7 @@ impl Exchange {
 /// Connections ask one thing at a time, so what a client sends after a response is the next request. A request whose client went before the response came
 /// was cut off, and took no time that anybody could have measured.
 fn times(packets: impl Iterator<Item = Packet>) -> Vec<u64> {
-    let mut open: HashMap<u16, Exchange> = HashMap::new();
+    let mut open: HashMap<u16, WireExchange> = HashMap::new();
     let mut times = Vec::new();
     for packet in packets {
         match (packet.is_from_server, packet.has_payload) {
@@ -186,7 +186,7 @@ fn times(packets: impl Iterator<Item = Packet>) -> Vec<u64> {
             (true, false) => {}
             (false, true) if open.get(&packet.client_port).is_some_and(|exchange| exchange.answered_ns.is_none()) => {}
             (false, has_payload) => {
-                let asked = has_payload.then_some(Exchange { asked_ns: packet.at_ns, answered_ns: None });
+                let asked = has_payload.then_some(WireExchange { asked_ns: packet.at_ns, answered_ns: None });
                 let before = match asked {
                     Some(exchange) => open.insert(packet.client_port, exchange),
                     None => open.remove(&packet.client_port),
@@ -195,7 +195,7 @@ fn times(packets: impl Iterator<Item = Packet>) -> Vec<u64> {
             }
         }
     }
-    times.extend(open.values().filter_map(Exchange::took_ns));
+    times.extend(open.values().filter_map(WireExchange::took_ns));
     times.sort_unstable();
     times
 }
