@@ -16,4 +16,6 @@ execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", library, join(import.meta.d
 export const flushFile = join(folder, "flush");
 
 export const slowDisk = { LD_PRELOAD: library, FLUSH_FILE: flushFile };
+/** Every fsync so many milliseconds longer. */
+export const slowFlush = (ms) => (ms > 0 ? { LD_PRELOAD: library, FSYNC_MS: `${ms}` } : {});
 export const slowLookup = (ms) => ({ LD_PRELOAD: library, LOOKUP_MS: `${ms}` });

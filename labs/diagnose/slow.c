@@ -1,6 +1,7 @@
 // Preloaded into a database or a shop: a disk that flushes slowly, and names that are looked up slowly.
 //
 //   FLUSH_FILE   holds the milliseconds that each flush takes longer; may change at any time, and need not exist
+//   FSYNC_MS     milliseconds that each fsync takes longer
 //   LOOKUP_MS    milliseconds that each look-up of a name takes longer
 
 #define _GNU_SOURCE
@@ -29,6 +30,12 @@ int fdatasync(int file) {
   }
   wait_for(ms);
   return (int)syscall(SYS_fdatasync, file);
+}
+
+int fsync(int file) {
+  const char *ms = getenv("FSYNC_MS");
+  if (ms) wait_for(atof(ms));
+  return (int)syscall(SYS_fsync, file);
 }
 
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found) {

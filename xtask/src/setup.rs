@@ -57,6 +57,7 @@ const NPM_FOLDERS: &[&str] = &[
     "crates/cli/tests/traced",
     "crates/protocol/tests/node",
     "crates/script/tests/grpc",
+    "labs/decisions",
     "labs/diagnose/node",
     "labs/tickets",
     "labs/webhooks",

@@ -4,6 +4,7 @@
 //! Deliberately absent: any knowledge of the faults in the test or the binary; they see what a user's would.
 
 pub(crate) mod conclusion;
+mod decisions;
 mod figures;
 mod lab_case;
 mod payments;
@@ -28,6 +29,8 @@ enum LabName {
     Webhooks(webhooks::WebhookOptions),
     /// A payment service that commits ten times for each payment: is that named first, and what helps?
     Payments(payments::PaymentOptions),
+    /// A service that is fast for minutes and then is not: is what fills up named, and is a run that is too short known as one?
+    Decisions(decisions::DecisionOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
     Tickets(tickets::TicketOptions),
 }
@@ -36,6 +39,7 @@ pub(crate) fn lab(workspace: &Workspace, options: &LabOptions) -> Result<()> {
     match &options.lab {
         LabName::Webhooks(options) => webhooks::webhooks(workspace, options),
         LabName::Payments(options) => payments::payments(workspace, options),
+        LabName::Decisions(options) => decisions::decisions(workspace, options),
         LabName::Tickets(options) => tickets::tickets(workspace, options),
     }
 }

@@ -63,7 +63,13 @@ impl Stubs {
         }
         let start = |spec: &stub::DnsSpec| Ok((spec.name.clone(), spec.start().map_err(|error| ScriptError::new(error.to_string()))?));
         let name_servers = loaded.name_servers.iter().map(start).collect::<Result<_, ScriptError>>()?;
-        Ok(Self { servers: RefCell::new(servers), name_servers: RefCell::new(name_servers), handlers: RefCell::new(handlers), events, origin_ns })
+        Ok(Self {
+            servers: RefCell::new(servers),
+            name_servers: RefCell::new(name_servers),
+            handlers: RefCell::new(handlers),
+            events,
+            origin_ns,
+        })
     }
 
     /// The run begins: what happens from now on is on its clock.

@@ -1,0 +1,90 @@
+// A Kafka broker of the lab's own (KRaft): copied by Maven on first use, then started and stopped with the lab.
+
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { freePort } from "../../examples/free-port.mjs";
+import { stopServer } from "../../examples/server-process.mjs";
+import { slowFlush } from "../diagnose/preload.mjs";
+
+const PROJECT = join(import.meta.dirname, "pom.xml");
+const LIBRARIES = join(import.meta.dirname, "target", "dependency");
+const CLUSTER = "bG9hZHN0b25lLWxhYi0wMQ";
+const START_LIMIT_MS = 60_000;
+
+/** A disk that is flushed for every message: one broker has no other that would keep it. */
+const settings = (port, controller, folder) => `
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:${controller}
+listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:${port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs=${join(folder, "log")}
+log.flush.interval.messages=1
+num.partitions=2
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+`;
+
+/** Copies the Kafka that pom.xml names to `target/`, unless it is there. */
+export function installKafka() {
+  if (existsSync(LIBRARIES) && statSync(LIBRARIES).mtimeMs >= statSync(PROJECT).mtimeMs) return;
+  rmSync(LIBRARIES, { recursive: true, force: true });
+  console.error("installing Kafka (mvn dependency:copy-dependencies)");
+  const copy = ["--quiet", "--batch-mode", "dependency:copy-dependencies", "-DincludeScope=runtime"];
+  try {
+    // What Maven says goes to standard error: standard output is for the lab's addresses.
+    execFileSync("mvn", copy, { cwd: import.meta.dirname, stdio: ["ignore", 2, "inherit"] });
+  } catch (error) {
+    if (error.code !== "ENOENT") throw error;
+    throw new Error("Maven, which installs Kafka, is missing. Debian, Ubuntu: apt-get install maven");
+  }
+}
+
+/** Starts a broker on `port` (0: any free one), each flush `flushMs` longer than this disk's. */
+export async function startKafka({ port: wanted, flushMs }) {
+  const [port, controller] = [wanted || (await freePort()), await freePort()];
+  const folder = mkdtempSync(join(tmpdir(), "loadstone-kafka-"));
+  const configuration = join(folder, "server.properties");
+  writeFileSync(configuration, settings(port, controller, folder));
+  // One collector thread and a small heap: the machine belongs to the system under test.
+  const java = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", join(LIBRARIES, "*")];
+  execFileSync("java", [...java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", configuration], { stdio: ["ignore", "ignore", 2] });
+  const options = { env: { ...process.env, ...slowFlush(flushMs) }, stdio: ["ignore", "ignore", "ignore"], detached: true };
+  const server = spawn("java", [...java, "kafka.Kafka", configuration], options);
+  const stop = () => stopServer(server, "SIGKILL", folder);
+  try {
+    await untilItAnswers(server, port);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { address: `127.0.0.1:${port}`, stop };
+}
+
+/** Until the topic is there. */
+async function untilItAnswers(server, port) {
+  const { Kafka, logLevel } = await import("kafkajs");
+  const ends = Date.now() + START_LIMIT_MS;
+  for (;;) {
+    const admin = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING, retry: { retries: 0 } }).admin();
+    try {
+      await admin.connect();
+      await admin.createTopics({ topics: [{ topic: "decisions", numPartitions: 2 }], waitForLeaders: true });
+      return;
+    } catch (error) {
+      if (server.exitCode !== null || Date.now() > ends) throw new Error(`Kafka did not answer: ${error.message}`);
+      await pause(300);
+    } finally {
+      await admin.disconnect().catch(() => {});
+    }
+  }
+}

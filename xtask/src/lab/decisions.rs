@@ -1,0 +1,160 @@
+//! The decisions lab: a service that is fast for minutes, and then is not; and the gate that a release must pass.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+
+use super::conclusion::{self, Concluded};
+use super::figures;
+use super::lab_case::{self, LabCase};
+use super::system::LabSystem;
+use crate::workspace::Workspace;
+
+const SCRIPT: &str = "labs/decisions/decisions.load.ts";
+const REQUEST: &str = "Decide";
+
+#[derive(Args)]
+pub(crate) struct DecisionOptions {
+    /// Only cases whose name contains this. May be repeated.
+    #[arg(long = "only", value_name = "NAME")]
+    only: Vec<String>,
+    /// Ten minutes of load for each case that is a run of two otherwise.
+    #[arg(long)]
+    long: bool,
+    /// How often to run each.
+    #[arg(long, default_value_t = 1)]
+    repeat: u32,
+    /// Use this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+type NamesAndValues = &'static [(&'static str, &'static str)];
+
+struct DecisionCase {
+    name: &'static str,
+    system: NamesAndValues,
+    load: NamesAndValues,
+    /// What `--long` changes of it.
+    long: NamesAndValues,
+    /// The rule that comes first, and what its claim says; none where nothing is wrong.
+    expected: Option<(&'static str, &'static str)>,
+}
+
+const TEN_MINUTES: NamesAndValues = &[("seconds", "590")];
+
+const CASES: &[DecisionCase] = &[
+    DecisionCase {
+        name: "DNS per metric, two minutes",
+        system: &[("DNS_CACHE", "none")],
+        load: &[("seconds", "100")],
+        long: &[],
+        expected: Some(("growing-backlog", "look-ups of names")),
+    },
+    DecisionCase {
+        name: "DNS per metric",
+        system: &[("DNS_CACHE", "none")],
+        load: &[("seconds", "230")],
+        long: TEN_MINUTES,
+        expected: Some(("late-onset", "look-ups of names")),
+    },
+    DecisionCase {
+        name: "DNS cached for ever",
+        system: &[("DNS_CACHE", "forever")],
+        load: &[("seconds", "80"), ("moveAfter", "40s")],
+        long: &[],
+        expected: Some(("stale-address", "statsd.lab")),
+    },
+    DecisionCase {
+        name: "DNS cached for its time",
+        system: &[],
+        load: &[("seconds", "80"), ("moveAfter", "40s")],
+        long: TEN_MINUTES,
+        expected: None,
+    },
+    DecisionCase {
+        name: "Kafka per request",
+        system: &[("KAFKA", "each"), ("TRACES", "on")],
+        load: &[("seconds", "60"), ("rampSeconds", "60"), ("traced", "1")],
+        long: &[],
+        expected: Some(("span-growth", "decisions")),
+    },
+    DecisionCase {
+        name: "Kafka batched",
+        system: &[("TRACES", "on")],
+        load: &[("seconds", "60"), ("rampSeconds", "60"), ("traced", "1")],
+        long: &[],
+        expected: None,
+    },
+    DecisionCase { name: "healthy", system: &[], load: &[], long: TEN_MINUTES, expected: None },
+];
+
+pub(crate) fn decisions(workspace: &Workspace, options: &DecisionOptions) -> Result<()> {
+    let binary = lab_case::binary(workspace, options.binary.as_ref())?;
+    let chosen = lab_case::chosen(CASES, &options.only)?;
+    let runs = workspace.target.join("lab/decisions");
+    let head = [
+        "case",
+        "per s",
+        "p50",
+        "p99.9",
+        "p99.9, 95 %",
+        "max",
+        "failed",
+        "gate",
+        "measurement",
+        "expected",
+        "first finding",
+        "right",
+        "run",
+    ];
+    lab_case::judge(&chosen, options.repeat, (&head, &runs), |case| perform(workspace, &binary, &runs, case, options.long))
+}
+
+fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &DecisionCase, long: bool) -> Result<Concluded> {
+    let system = LabSystem::start(workspace, "decisions", case.system)?;
+    let own = case.load.iter().chain(if long { case.long } else { &[] });
+    let mut parameters: Vec<(&str, String)> = own.map(|(name, value)| (*name, (*value).to_owned())).collect();
+    parameters.push(("processes", system.address("processes")?.to_owned()));
+    // Code is compiled the first time it runs: that is no part of what is asked here.
+    let mut warm_up = parameters.clone();
+    warm_up.extend([("seconds", "5".to_owned()), ("rampSeconds", "10".to_owned()), ("rate", "200".to_owned())]);
+    conclusion::run(binary, &workspace.root.join(SCRIPT), &runs.join("warm-up"), &warm_up, None)?;
+    conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
+}
+
+impl LabCase for DecisionCase {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn is_named_by(&self, concluded: &Concluded) -> bool {
+        match (self.expected, concluded.findings().next()) {
+            (None, None) => true,
+            (Some((wanted, said)), Some((rule, claim))) => rule == wanted && claim.contains(said),
+            _ => false,
+        }
+    }
+
+    fn row(&self, concluded: &Concluded, is_right: bool) -> Result<Vec<String>> {
+        let request = concluded.row("requests", REQUEST)?;
+        let times = &request["response"];
+        let first = concluded.findings().next().map(|(rule, _)| rule.to_owned());
+        Ok(vec![
+            self.name.to_owned(),
+            format!("{:.0}", request["rate"].as_f64().unwrap_or_default()),
+            figures::percentile(times, 0.5),
+            figures::percentile(times, 0.999),
+            figures::interval(times, 0.999),
+            times["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
+            request["failed"].as_u64().unwrap_or_default().to_string(),
+            concluded.thresholds(),
+            concluded.grade().to_owned(),
+            self.expected.map_or("nothing", |(rule, _)| rule).to_owned(),
+            first.unwrap_or_else(|| "–".to_owned()),
+            if is_right { "yes" } else { "NO" }.to_owned(),
+            concluded.id().to_owned(),
+        ])
+    }
+}
