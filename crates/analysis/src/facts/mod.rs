@@ -18,6 +18,7 @@ pub(crate) mod exhausted;
 pub(crate) mod failures;
 pub(crate) mod faulted_calls;
 pub(crate) mod generator;
+pub(crate) mod growing;
 pub(crate) mod load_blocks;
 pub(crate) mod load_response;
 mod load_stretches;
@@ -54,6 +55,7 @@ use exhausted::Exhausted;
 use failures::Failing;
 use faulted_calls::FaultedCalls;
 use generator::GeneratorFact;
+use growing::GrowingBacklog;
 use load_response::LoadResponse;
 use outages::Outage;
 use plateau::Plateaus;
@@ -125,6 +127,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) span_growths: Vec<SpanGrowth<'a>>,
     /// Calls that requests make many times, one after another.
     pub(crate) repeated_calls: Vec<RepeatedCall<'a>>,
+    /// What fills up at the same load; the longest first.
+    pub(crate) growing: Vec<GrowingBacklog<'a>>,
 }
 
 impl<'a> Facts<'a> {
@@ -156,6 +160,7 @@ impl<'a> Facts<'a> {
         let commits = commits::under_load(run, &signals, &strain);
         let span_growths = spans::growths(run, &responses, &changes);
         let repeated_calls = spans::repeated(run);
+        let growing = growing::find(run, &signals, &waiting, &steady);
         Self {
             run,
             tally,
@@ -185,6 +190,7 @@ impl<'a> Facts<'a> {
             outages,
             span_growths,
             repeated_calls,
+            growing,
         }
     }
 }

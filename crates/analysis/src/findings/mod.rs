@@ -17,6 +17,7 @@ mod delaying_limit;
 mod effective_concurrency;
 mod event_loop;
 mod failures;
+mod filling_up;
 mod generator;
 mod growing_level;
 mod looked_at;
@@ -36,6 +37,7 @@ mod saturation;
 mod slow_connect;
 mod slow_dependency;
 mod span_growth;
+mod stale_address;
 mod stall;
 mod thread_waits;
 mod throughput;
@@ -57,6 +59,7 @@ const RULES: &[FindingRule] = &[
     bandwidth::find,
     slow_connect::find,
     event_loop::find,
+    filling_up::find,
     runtime_work::find,
     thread_waits::find,
     call_ceiling::find,
@@ -80,6 +83,7 @@ const RULES: &[FindingRule] = &[
     effective_concurrency::find,
     generator::find,
     unstable_queue::find,
+    stale_address::find,
 ];
 
 /// Rules that make one finding for each thing that failed or changed.

@@ -11,6 +11,7 @@ mod contradictions;
 mod corpus;
 mod coverage;
 mod doubt;
+mod filling;
 mod findings;
 mod flows;
 mod fluid;

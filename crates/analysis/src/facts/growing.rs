@@ -1,0 +1,130 @@
+//! What fills up while the load stays the same: a queue whose length no request shows yet.
+//!
+//! A queue grows without end where more comes than leaves (its utilisation is above one; Kleinrock 1975, 1.5). Requests that do not wait for it stay as
+//! fast as they were, until something that they need does: a run that ends before says nothing of that.
+
+use metrics::Role;
+use run_directory::Run;
+
+use super::changes;
+use super::load_stretches::SteadyStretch;
+use super::readings::SignalReadings;
+use super::signals::{ObservedPart, ObservedSignals};
+use super::waiting::WaitingStretch;
+use crate::interval::mean_of_batches;
+
+/// Seconds of steady load, and readings in them, from which a growth can be told from a beginning.
+const LENGTH_MIN_S: f64 = 40.0;
+const READINGS_MIN: usize = 24;
+/// Stretches whose means are compared, and steps between them that must lead upwards.
+const PARTS: usize = 8;
+const UPWARDS_MIN: usize = 6;
+/// Least length at the end, and how many times that of the first part.
+const LAST_MIN: f64 = 50.0;
+const GROWN: f64 = 3.0;
+/// Part of the growth that the second half must have kept: less, and it levels off.
+const KEPT: f64 = 0.5;
+/// What a runtime calls its look-ups of names.
+const LOOKUPS: &str = "look-ups of names";
+
+const LENGTHS: [Role; 3] = [Role::RuntimeWork, Role::QueueLength, Role::PoolWaiting];
+
+/// A queue that grew as long as it was looked at.
+pub(crate) struct GrowingBacklog<'a> {
+    pub(crate) observer: &'a str,
+    /// `look-ups of names`, `messages`.
+    pub(crate) what: String,
+    pub(crate) series: String,
+    /// When it grew. Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) last: f64,
+    /// Per second, and half of its 95 % interval.
+    pub(crate) growth: (f64, f64),
+    /// Worked off per second, where that is known.
+    pub(crate) done: Option<f64>,
+    /// From when on requests waited.
+    pub(crate) onset: Option<f64>,
+}
+
+impl GrowingBacklog<'_> {
+    /// How long the last in the queue waits for its turn, by Little's law. Seconds.
+    pub(crate) fn wait(&self) -> Option<f64> {
+        self.done.filter(|done| *done > 0.0).map(|done| self.last / done)
+    }
+}
+
+/// The longest first.
+pub(super) fn find<'a>(
+    run: &Run,
+    signals: &ObservedSignals<'a>,
+    waiting: &[WaitingStretch],
+    steady: &[SteadyStretch],
+) -> Vec<GrowingBacklog<'a>> {
+    let Some(longest) = steady.iter().max_by_key(|stretch| stretch.to - stretch.from) else { return Vec::new() };
+    let (from, to) = (changes::seconds(run, longest.from), changes::seconds(run, longest.to));
+    let of_requests = waiting.iter().filter(|waiting| waiting.flow.is_none() && waiting.to > from);
+    let onset = of_requests.map(|waiting| waiting.from).min_by(f64::total_cmp);
+    let span = (from, onset.unwrap_or(to).min(to));
+    let each = LENGTHS.into_iter().flat_map(|role| {
+        let readings = signals.parts_with(role).flat_map(move |part| signals.read_each(part, role).into_iter().map(move |of| (part, of)));
+        readings.collect::<Vec<_>>()
+    });
+    let mut found: Vec<GrowingBacklog<'a>> = each.filter_map(|(part, readings)| grown(part, &readings, span)).collect();
+    for backlog in &mut found {
+        backlog.onset = onset;
+        backlog.done = if backlog.what == LOOKUPS { looked_up(signals, part_of_all(signals, backlog, span), span) } else { None };
+    }
+    found.sort_by(|a, b| b.last.total_cmp(&a.last));
+    found
+}
+
+fn grown<'a>(part: ObservedPart<'a>, readings: &SignalReadings<'a>, (from, to): (f64, f64)) -> Option<GrowingBacklog<'a>> {
+    if to - from < LENGTH_MIN_S || readings.count(from, to) < READINGS_MIN {
+        return None;
+    }
+    let length = (to - from) / PARTS as f64;
+    let means = (0..PARTS).map(|number| readings.mean(from + number as f64 * length, from + (number + 1) as f64 * length));
+    let means: Vec<f64> = means.collect::<Option<_>>()?;
+    let steps: Vec<f64> = means.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let (early, late) = steps.split_at(steps.len() / 2);
+    let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len().max(1) as f64;
+    let (first, last) = (*means.first()?, *means.last()?);
+    let is_growing = steps.iter().filter(|step| **step > 0.0).count() >= UPWARDS_MIN
+        && last >= f64::max(LAST_MIN, GROWN * first)
+        && mean(late) >= KEPT * mean(early);
+    let points: Vec<(f64, f64)> = readings.between(from, to).collect();
+    let rates: Vec<f64> =
+        points.windows(2).filter(|pair| pair[1].0 > pair[0].0).map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0)).collect();
+    let growth = mean_of_batches(&rates);
+    let name = readings.label("type").or_else(|| Some(part.part).filter(|part| !part.is_empty()));
+    (is_growing && growth.0 - growth.1 > 0.0).then(|| GrowingBacklog {
+        observer: part.observer,
+        what: name.map_or_else(|| readings.signal.metric().to_owned(), str::to_owned),
+        series: readings.name(),
+        from,
+        to,
+        last: points.last().map_or(last, |(_, value)| *value),
+        growth,
+        done: None,
+        onset: None,
+    })
+}
+
+/// Which part of all work of its kind waits in this queue.
+fn part_of_all(signals: &ObservedSignals<'_>, backlog: &GrowingBacklog<'_>, (from, to): (f64, f64)) -> f64 {
+    let all = signals.parts_with(Role::RuntimeWorkMax).flat_map(|part| signals.read_each(part, Role::RuntimeWorkMax));
+    let places: Vec<(bool, f64)> = all
+        .filter(|places| places.label("type") == Some(&backlog.what))
+        .filter_map(|places| Some((places.signal.observer == backlog.observer, places.mean(from, to)?)))
+        .collect();
+    let sum = |own_only: bool| places.iter().filter(|(is_own, _)| *is_own || !own_only).map(|(_, places)| places).sum::<f64>();
+    sum(true) / sum(false).max(1.0)
+}
+
+/// Look-ups per second that the name servers of the test answered to this part of those who ask. It is busy all along, as are others that have a queue.
+fn looked_up(signals: &ObservedSignals<'_>, part: f64, (from, to): (f64, f64)) -> Option<f64> {
+    let names = signals.parts_with(Role::NameLookups).flat_map(|part| signals.read_each(part, Role::NameLookups));
+    let rates: Vec<f64> = names.filter_map(|name| name.mean(from, to)).collect();
+    (!rates.is_empty()).then(|| part * rates.iter().sum::<f64>())
+}

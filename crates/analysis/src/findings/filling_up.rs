@@ -1,0 +1,112 @@
+//! A queue that grows while the load stays the same: what had filled up when requests began to wait, or that a run was too short to know.
+
+use super::alternative::Alternative;
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+use crate::facts::growing::GrowingBacklog;
+use crate::instant::clock;
+
+/// Part of what was in the system that must have piled up for it to be what the requests wait for.
+const OF_SYSTEM_SURE: f64 = 0.5;
+/// How much longer a run should be that was too short, and for how long at least. Seconds.
+const LONGER: f64 = 5.0;
+const LONG_MIN_S: f64 = 600.0;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let backlog = facts.growing.first()?;
+    match backlog.onset {
+        Some(onset) => late_onset(facts, backlog, onset),
+        None => Some(too_short(facts, backlog)),
+    }
+}
+
+/// Requests were as fast as ever until something had piled up.
+fn late_onset(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> Option<RankedFinding> {
+    let waiting = facts.waiting.iter().find(|waiting| waiting.flow.is_none() && waiting.from == onset)?;
+    let in_system = facts.strain.in_system(onset, waiting.to)?;
+    let confidence = if backlog.last >= OF_SYSTEM_SURE * in_system { Confidence::High } else { Confidence::Medium };
+    let claim = format!(
+        "Requests wait from {} on, after {} at the same load: by then {} {} had piled up in \"{}\"",
+        clock(onset),
+        units::seconds(onset - backlog.from),
+        units::count(backlog.last.round() as u64),
+        backlog.what,
+        backlog.observer
+    );
+    let text =
+        format!("{} requests were in the system on average from then on, {} before", number(in_system), before(facts, backlog, onset));
+    let found = RankedFinding::new(Standing::Cause, "late-onset", confidence, claim);
+    let found = grew(found, backlog).rests_on(text, waiting.columns(), (onset, waiting.to));
+    Some(
+        found
+            .weigh(Alternative::ruled_out("More load", format!("it was the same from {} on", clock(backlog.from))))
+            .beyond_the_generator(facts, (onset, waiting.to))
+            .try_next(format!(
+                "Have fewer {0} made, or each done faster, until no more come than are done: remember what does not change for as long as it may be \
+                 believed, and make one for many requests. A run shorter than {1} cannot show it.",
+                backlog.what,
+                units::seconds(onset)
+            )),
+    )
+}
+
+fn before(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> String {
+    facts.strain.in_system(backlog.from, onset).map_or_else(|| "none".to_owned(), number)
+}
+
+fn number(value: f64) -> String {
+    units::number(value)
+}
+
+/// Nothing waits yet.
+fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
+    let length = backlog.to - backlog.from;
+    let wanted = f64::max(LONGER * length, LONG_MIN_S);
+    let then = backlog.last + backlog.growth.0 * (wanted - length).max(0.0);
+    let claim = format!(
+        "This run is too short to say that the load is carried: {} {} have piled up in \"{}\", {} more each second, while requests are as fast as ever",
+        units::count(backlog.last.round() as u64),
+        backlog.what,
+        backlog.observer,
+        units::number(backlog.growth.0)
+    );
+    let mut found = grew(RankedFinding::new(Standing::Fault, "growing-backlog", Confidence::High, claim), backlog);
+    if let Some((wait, done)) = backlog.wait().zip(backlog.done) {
+        let limit = facts.run.plan.options.request_timeout_ns as f64 / 1e9;
+        let slower = backlog.growth.0 / done;
+        let reached = match (limit - wait) / slower {
+            left if left > 0.0 => {
+                format!("in another {} that is {}, the time limit of a request", units::seconds(left), units::seconds(limit))
+            }
+            _ => format!("a request that needs one now runs into its time limit of {}", units::seconds(limit)),
+        };
+        let text = format!(
+            "{} are done per second, so the last of them waits {} for its turn (Little's law), {} longer each second: {reached}",
+            units::number(done),
+            units::seconds(wait),
+            units::seconds(slower)
+        );
+        found = found.rests_on(text, vec![backlog.series.clone()], (backlog.from, backlog.to));
+    }
+    found.or("That nothing ever waits for it, and memory alone grows. Not told by this run.").try_next(format!(
+        "Run for {} at the same load, where it comes to {} at this growth; or have no more {} come than are done, and see it level.",
+        units::seconds(wanted),
+        units::count(then.round() as u64),
+        backlog.what
+    ))
+}
+
+fn grew(found: RankedFinding, backlog: &GrowingBacklog<'_>) -> RankedFinding {
+    let (growth, half) = backlog.growth;
+    let text = format!(
+        "{} grew by {} per second (95 % interval {} to {}) from {} to {}, at the same load",
+        backlog.series,
+        units::number(growth),
+        units::number(growth - half),
+        units::number(growth + half),
+        clock(backlog.from),
+        clock(backlog.to)
+    );
+    found.rests_on(text, vec![backlog.series.clone()], (backlog.from, backlog.to))
+}

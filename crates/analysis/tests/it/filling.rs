@@ -1,0 +1,111 @@
+//! What fills up while the load stays the same and every request is fast: told before requests wait for it, and when they do.
+
+use analysis::{Confidence, Finding};
+use metrics::Role;
+use run_directory::Run;
+
+use crate::fluid::constant;
+use crate::made::{MS, gauge};
+use crate::told::{findings, shown};
+
+const RATE: u64 = 50;
+
+fn of_rule<'f>(found: &'f [Finding], rule: &str) -> Option<&'f Finding> {
+    found.iter().find(|finding| finding.rule == rule)
+}
+
+fn lookups(run: &mut Run, count: impl Fn(u64) -> f64) {
+    gauge("node:80", "work").role(Role::RuntimeWork).label("type", "look-ups of names").each_second(run, count);
+    gauge("node:80", "work_max").role(Role::RuntimeWorkMax).label("type", "look-ups of names").each_second(run, |_| 2.0);
+}
+
+fn asked(run: &mut Run, rate: impl Fn(u64) -> f64) {
+    gauge("stub:dns", "lookups").role(Role::NameLookups).label("name", "statsd.test").each_second(run, rate);
+}
+
+/// Requests take as long as ever for two minutes, while 40 look-ups more wait each second.
+fn short() -> Run {
+    let mut run = constant(120, RATE, |_| (5 * MS, 0));
+    lookups(&mut run, |second| 40.0 * second as f64 + (second % 3) as f64);
+    run
+}
+
+#[test]
+fn a_run_that_is_too_short_says_so_and_why() {
+    let mut run = short();
+    asked(&mut run, |_| 400.0);
+    let found = findings(&run);
+    let told = &found[0];
+    assert!(told.rule == "growing-backlog" && told.confidence == Confidence::High, "{}", shown(&found));
+    assert!(
+        told.claim.contains("look-ups of names have piled up in \"node:80\", 40") && told.claim.contains("as fast as ever"),
+        "{}",
+        shown(&found)
+    );
+    // 4,760 in the queue at 400 per second are 12 s; the 30 s of a request are reached at 12,000, 180 s later.
+    let text = &told.evidence[1].text;
+    assert!(text.contains("waits 11.8 s for its turn") && text.contains("100 ms longer each second"), "{text}");
+    assert!(text.contains("in another 182 s") || text.contains("in another 3 min") || text.contains("in another 182"), "{text}");
+    assert!(told.next.starts_with("Run for 600 s") || told.next.starts_with("Run for 10 min"), "{}", told.next);
+}
+
+#[test]
+fn what_had_piled_up_when_requests_began_to_wait_is_named_with_the_instant() {
+    let mut run = constant(240, RATE, |second| (if second < 150 { 5 * MS } else { 4_000 * MS }, 0));
+    lookups(&mut run, |second| 40.0 * second.min(160) as f64);
+    let found = findings(&run);
+    let told = &found[0];
+    assert!(told.rule == "late-onset" && told.confidence == Confidence::High, "{}", shown(&found));
+    assert!(told.claim.contains("look-ups of names had piled up in \"node:80\""), "{}", shown(&found));
+    let at: f64 = told.evidence[0].to_seconds;
+    assert!((140.0..=152.0).contains(&at), "{at}: {}", shown(&found));
+}
+
+#[test]
+fn queues_that_level_off_or_only_waver_are_none() {
+    let steady = || constant(120, RATE, |_| (5 * MS, 0));
+    let quiet = |name: &str, count: &dyn Fn(u64) -> f64| {
+        let mut run = steady();
+        lookups(&mut run, count);
+        let found = findings(&run);
+        assert!(of_rule(&found, "growing-backlog").is_none() && of_rule(&found, "late-onset").is_none(), "{name}: {}", shown(&found));
+    };
+    quiet("level", &|_| 3_000.0);
+    quiet("levels off", &|second| 3_000.0 * (1.0 - (-(second as f64) / 15.0).exp()));
+    quiet("saw-tooth", &|second| 100.0 * (second % 30) as f64);
+    quiet("a few", &|second| second as f64 / 10.0);
+    quiet("shrinks", &|second| 5_000.0 - 40.0 * second as f64);
+}
+
+#[test]
+fn a_queue_that_grows_with_the_load_says_nothing_of_a_steady_one() {
+    let mut run = constant(30, RATE, |_| (5 * MS, 0));
+    lookups(&mut run, |second| 40.0 * second as f64);
+    let found = findings(&run);
+    assert!(of_rule(&found, "growing-backlog").is_none(), "{}", shown(&found));
+}
+
+/// A name that moves to its second address after 60 s.
+fn moved(asks: impl Fn(u64) -> f64, believed: f64) -> Run {
+    let mut run = constant(120, RATE, |_| (5 * MS, 0));
+    asked(&mut run, asks);
+    gauge("stub:dns", "ttl").role(Role::NameBelieved).label("name", "statsd.test").each_second(&mut run, |_| believed);
+    let number = |second| if second < 60 { 1.0 } else { 2.0 };
+    gauge("stub:dns", "address_number").role(Role::NameAddress).label("name", "statsd.test").each_second(&mut run, number);
+    run
+}
+
+#[test]
+fn a_name_that_moved_and_was_not_asked_for_again_is_told() {
+    let found = findings(&moved(|second: u64| if second == 1 { 2.0 } else { 0.0 }, 5.0));
+    let told = of_rule(&found, "stale-address").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(told.claim.starts_with("\"statsd.test\" got another address at 1:0"), "{}", told.claim);
+    assert!(told.evidence[0].text.contains("looked up 2 times before, last at 0:02"), "{}", told.evidence[0].text);
+    // Asked for again, believed for longer than the run goes on, or never used.
+    let once = |second: u64| f64::from(u8::from(second == 1));
+    let often = |second: u64| f64::from(u8::from(second.is_multiple_of(5)));
+    for run in [moved(often, 5.0), moved(once, 60.0), moved(|_| 0.0, 5.0)] {
+        let found = findings(&run);
+        assert!(of_rule(&found, "stale-address").is_none(), "{}", shown(&found));
+    }
+}
