@@ -44,6 +44,6 @@ fn mistakes_are_told() {
         ),
     ] {
         let told = load_error(&format!("{TEST}\n{wrong}"));
-        assert!(told.contains(said), "{wrong}: {told}");
+        assert!(told.to_string().contains(said), "{wrong}: {told}");
     }
 }
