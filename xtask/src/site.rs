@@ -65,7 +65,8 @@ fn installed(workspace: &Workspace) -> Result<PathBuf> {
 /// Pages, and what they show or link to.
 fn is_read(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let linked = ["docs", "examples", "labs", "ci"].iter().any(|folder| path.starts_with(folder)) && ["png", "svg", "ts", "yml", "json"].contains(&extension);
+    let linked = ["docs", "examples", "labs", "ci"].iter().any(|folder| path.starts_with(folder))
+        && ["png", "svg", "ts", "yml", "json"].contains(&extension);
     (extension == "md" && !path.starts_with(".github")) || linked
 }
 
@@ -88,19 +89,19 @@ fn summary(readme: &str, pages: &[PathBuf], read: impl Fn(&Path) -> Result<Strin
 }
 
 /// A row of the README's table: what a reader wants, and where it is told.
-struct Row<'a> {
+struct DocumentsRow<'a> {
     purpose: String,
     links: Vec<(&'a str, &'a str)>,
 }
 
-fn table(readme: &str) -> impl Iterator<Item = Row<'_>> {
+fn table(readme: &str) -> impl Iterator<Item = DocumentsRow<'_>> {
     let rows = readme.lines().skip_while(|line| *line != "| you want to | read |").skip(2).take_while(|line| line.starts_with('|'));
     rows.filter_map(|row| {
         let (purpose, links) = row.trim_matches('|').split_once('|')?;
         let mut purpose: Vec<char> = purpose.trim().chars().collect();
         purpose.first_mut()?.make_ascii_uppercase();
         let links = links.split(" · ").filter_map(|link| link.trim().strip_prefix('[')?.strip_suffix(')')?.split_once("](")).collect();
-        Some(Row { purpose: purpose.into_iter().collect(), links })
+        Some(DocumentsRow { purpose: purpose.into_iter().collect(), links })
     })
 }
 
@@ -129,9 +130,12 @@ mod tests {
     #[test]
     fn a_row_becomes_a_part_and_what_no_row_names_comes_last() {
         let other = |_: &Path| Ok("<!-- -->\n# The other one\n".to_owned());
-        let readme = "# x\n\n| you want to | read |\n|---|---|\n| run it | [Install](docs/install.md) · [k6, curl](docs/import.md) |\n\n| no | [a](b) |\n";
-        let pages = [PathBuf::from("README.md"), PathBuf::from("docs/install.md"), PathBuf::from("docs/import.md"), PathBuf::from("other.md")];
-        let expected = "# Summary\n\n[Loadstone](README.md)\n\n# Run it\n\n- [Install](docs/install.md)\n- [k6, curl](docs/import.md)\n\n# More\n\n- [The other one](other.md)\n";
+        let readme = "# x\n\n| you want to | read |\n|---|---|\n\
+            | run it | [Install](docs/install.md) · [k6, curl](docs/import.md) |\n\n| no | [a](b) |\n";
+        let pages =
+            [PathBuf::from("README.md"), PathBuf::from("docs/install.md"), PathBuf::from("docs/import.md"), PathBuf::from("other.md")];
+        let expected = "# Summary\n\n[Loadstone](README.md)\n\n\
+            # Run it\n\n- [Install](docs/install.md)\n- [k6, curl](docs/import.md)\n\n# More\n\n- [The other one](other.md)\n";
         assert_eq!(summary(readme, &pages, other).unwrap(), expected);
     }
 }

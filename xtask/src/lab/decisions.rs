@@ -9,6 +9,7 @@ use super::conclusion::{self, Concluded};
 use super::figures;
 use super::lab_case::{self, LabCase};
 use super::system::LabSystem;
+use super::tickets::NamesAndValues;
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/decisions/decisions.load.ts";
@@ -29,8 +30,6 @@ pub(crate) struct DecisionOptions {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 }
-
-type NamesAndValues = &'static [(&'static str, &'static str)];
 
 struct DecisionCase {
     name: &'static str,

@@ -39,7 +39,8 @@ fn mistakes_are_told() {
         (r#"stub.dns({ listen: "127.0.0.1:0", names: { a: { adress: "127.0.0.1" } } });"#, "did you mean `address`"),
         (r#"stub.dns({ listen: "127.0.0.1:0", delay: "soon", names: {} });"#, "not a delay"),
         (
-            r#"stub.dns({ listen: "127.0.0.1:0", names: { a: { address: "127.0.0.1", moves: [{ after: "2s", address: "127.0.0.2" }, { after: "1s", address: "127.0.0.3" }] } } });"#,
+            r#"const moves = [{ after: "2s", address: "127.0.0.2" }, { after: "1s", address: "127.0.0.3" }];
+               stub.dns({ listen: "127.0.0.1:0", names: { a: { address: "127.0.0.1", moves } } });"#,
             "do not follow each other in time",
         ),
     ] {

@@ -4,10 +4,11 @@
 //! Deliberately absent: other records than addresses, zones above a name, and asking anybody else.
 
 mod counts;
+mod names;
 mod serve;
 mod zone;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -15,6 +16,7 @@ use std::thread::JoinHandle;
 use serde::Deserialize;
 
 pub use counts::NameSecond;
+pub use names::{DnsMove, DnsName};
 
 use crate::clock::now_ns;
 use crate::{BehaviourError, Delay, SecondCounts, StubError};
@@ -40,27 +42,6 @@ pub struct DnsSpec {
     /// Seed of every draw; 0 counts as 1.
     #[serde(default)]
     pub seed: u64,
-}
-
-/// A name that exists. Others do not (NXDOMAIN).
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DnsName {
-    pub name: String,
-    /// For how long an answer may be believed.
-    pub ttl_ns: u64,
-    /// The first from the start.
-    pub moves: Vec<DnsMove>,
-}
-
-/// From an instant of the run on, a name has these addresses.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DnsMove {
-    /// Since the run began. Nanoseconds.
-    pub after_ns: u64,
-    /// None: the name does not exist.
-    pub addresses: Vec<IpAddr>,
 }
 
 /// A name server, on a thread of its own. Dropping it ends it.

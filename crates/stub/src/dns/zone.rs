@@ -6,7 +6,7 @@ use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA};
 use hickory_proto::rr::{RData, Record, RecordType};
 
-use super::DnsName;
+use super::names::DnsName;
 use crate::StubError;
 
 /// The names that exist.
@@ -16,7 +16,7 @@ pub(crate) struct Zone {
 }
 
 /// An answer, and which name was asked for.
-pub(crate) struct Answer {
+pub(crate) struct DnsAnswer {
     pub(crate) name: Option<usize>,
     pub(crate) bytes: Vec<u8>,
 }
@@ -50,7 +50,7 @@ impl Zone {
     }
 
     /// The answer to a question that came so long after the run's start; `None` for what is no question.
-    pub(crate) fn answer(&self, question: &[u8], age_ns: u64) -> Option<Answer> {
+    pub(crate) fn answer(&self, question: &[u8], age_ns: u64) -> Option<DnsAnswer> {
         let asked = Message::from_vec(question).ok().filter(|message| message.metadata.message_type == MessageType::Query)?;
         let mut reply = Message::response(asked.metadata.id, asked.metadata.op_code);
         reply.metadata.recursion_desired = asked.metadata.recursion_desired;
@@ -71,7 +71,7 @@ impl Zone {
                 reply.add_answers(records.map(|data| Record::from_rdata(query.name.clone(), ttl_s, data)));
             }
         }
-        Some(Answer { name: place, bytes: reply.to_vec().ok()? })
+        Some(DnsAnswer { name: place, bytes: reply.to_vec().ok()? })
     }
 
     fn place(&self, name: &str) -> Option<usize> {

@@ -1,7 +1,7 @@
 //! What the ticket lab is made to do, and what must be found first.
 
 /// Names and values.
-pub(super) type NamesAndValues = &'static [(&'static str, &'static str)];
+pub(in crate::lab) type NamesAndValues = &'static [(&'static str, &'static str)];
 
 /// One run of the lab.
 pub(super) struct TicketCase {

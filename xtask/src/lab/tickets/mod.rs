@@ -8,6 +8,7 @@ use clap::Args;
 mod cases;
 mod peers;
 
+pub(super) use self::cases::NamesAndValues;
 use self::cases::{CASES, ISSUING, TicketCase, VALIDATION};
 use super::conclusion::{self, Concluded};
 use super::figures;
