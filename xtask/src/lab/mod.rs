@@ -5,6 +5,7 @@
 
 pub(crate) mod conclusion;
 mod decisions;
+mod email;
 mod figures;
 mod lab_case;
 mod payments;
@@ -31,6 +32,8 @@ enum LabName {
     Payments(payments::PaymentOptions),
     /// A service that is fast for minutes and then is not: is what fills up named, and is a run that is too short known as one?
     Decisions(decisions::DecisionOptions),
+    /// From a content change to an e-mail for each subscriber: which of four layers is too slow, and why?
+    Email(email::EmailOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
     Tickets(tickets::TicketOptions),
 }
@@ -40,6 +43,7 @@ pub(crate) fn lab(workspace: &Workspace, options: &LabOptions) -> Result<()> {
         LabName::Webhooks(options) => webhooks::webhooks(workspace, options),
         LabName::Payments(options) => payments::payments(workspace, options),
         LabName::Decisions(options) => decisions::decisions(workspace, options),
+        LabName::Email(options) => email::email(workspace, options),
         LabName::Tickets(options) => tickets::tickets(workspace, options),
     }
 }

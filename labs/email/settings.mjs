@@ -1,0 +1,24 @@
+// The faults of this lab, as environment variables. Without any, the service is healthy.
+
+import { count, isHealthy } from "../variables.mjs";
+
+/**
+ * Reads the settings of the service.
+ *
+ * | variable | healthy | fault |
+ * |---|---|---|
+ * | QUERY | once: an e-mail's change is found by its key | every: each e-mail reads all changes |
+ * | INSERT | bulk: one statement for all e-mails of a change | each: one statement for each |
+ * | LIMITER | delivering: the limit is shared by the workers that deliver | all: by all workers, though those that generate send nothing |
+ * | WORKERS | 30 | workers that deliver |
+ * | PRIORITY | apart: generation has workers of its own | deliver: one pool of workers, which delivers before it generates |
+ */
+export function readSettings(environment) {
+  return {
+    query: isHealthy(environment, "QUERY", ["once", "every"]) ? "once" : "every",
+    insert: isHealthy(environment, "INSERT", ["bulk", "each"]) ? "bulk" : "each",
+    limiter: isHealthy(environment, "LIMITER", ["delivering", "all"]) ? "delivering" : "all",
+    workers: count(environment, "WORKERS", 30),
+    priority: isHealthy(environment, "PRIORITY", ["apart", "deliver"]) ? "apart" : "deliver",
+  };
+}

@@ -1,0 +1,143 @@
+//! The e-mail lab: four layers from a content change to a delivered e-mail, and what made each of them too slow.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+
+use super::conclusion::{self, Concluded};
+use super::figures;
+use super::lab_case::{self, LabCase};
+use super::system::{LabSystem, free_port};
+use crate::workspace::Workspace;
+
+const SCRIPT: &str = "labs/email/email.load.ts";
+const FLOW: &str = "E-mail";
+
+#[derive(Args)]
+pub(crate) struct EmailOptions {
+    /// Only cases whose name contains this. May be repeated.
+    #[arg(long = "only", value_name = "NAME")]
+    only: Vec<String>,
+    /// Five minutes of load for each case instead of half a minute.
+    #[arg(long)]
+    long: bool,
+    /// How often to run each.
+    #[arg(long, default_value_t = 1)]
+    repeat: u32,
+    /// Use this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+/// What the first finding has to say.
+enum ExpectedCause {
+    /// No finding at all.
+    Nothing,
+    /// One of these rules, and this in its claim.
+    Claim(&'static [&'static str], &'static str),
+}
+
+struct EmailCase {
+    name: &'static str,
+    faults: &'static [(&'static str, &'static str)],
+    /// Content changes per second; each is 40 e-mails.
+    rate: &'static str,
+    expected: ExpectedCause,
+}
+
+const CALLERS: &[&str] = &["workers", "effective-concurrency"];
+
+const CASES: &[EmailCase] = &[
+    EmailCase { name: "healthy", faults: &[], rate: "1", expected: ExpectedCause::Nothing },
+    EmailCase {
+        name: "query-per-email",
+        faults: &[("QUERY", "every")],
+        rate: "1.5",
+        expected: ExpectedCause::Claim(&["database-waits", "cpu"], "order by"),
+    },
+    EmailCase {
+        name: "insert-per-record",
+        faults: &[("INSERT", "each")],
+        rate: "1.5",
+        expected: ExpectedCause::Claim(&["statements"], "40 times"),
+    },
+    // Between what the limiter lets through, 75/s, and what the API allows.
+    EmailCase { name: "limiter", faults: &[("LIMITER", "all")], rate: "2.1", expected: ExpectedCause::Claim(&["rate-limit"], "even 75") },
+    EmailCase { name: "workers", faults: &[("WORKERS", "8")], rate: "1.5", expected: ExpectedCause::Claim(CALLERS, " 8 at a time") },
+    // One pool of 12 workers for a load that needs 15.
+    EmailCase {
+        name: "priority",
+        faults: &[("PRIORITY", "deliver"), ("WORKERS", "12")],
+        rate: "1.5",
+        expected: ExpectedCause::Claim(CALLERS, " 12 at a time"),
+    },
+];
+
+pub(crate) fn email(workspace: &Workspace, options: &EmailOptions) -> Result<()> {
+    let binary = lab_case::binary(workspace, options.binary.as_ref())?;
+    let chosen = lab_case::chosen(CASES, &options.only)?;
+    let runs = workspace.target.join("lab/email");
+    let head = ["case", "asked", "delivered", "p50", "max", "left", "measurement", "expected", "first finding", "right", "run"];
+    lab_case::judge(&chosen, options.repeat, (&head, &runs), |case| perform(workspace, &binary, &runs, case, options.long))
+}
+
+fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &EmailCase, long: bool) -> Result<Concluded> {
+    let api = format!("127.0.0.1:{}", free_port()?);
+    let statsd = format!("127.0.0.1:{}", free_port()?);
+    let address = format!("http://{api}");
+    let faults: Vec<(&str, &str)> =
+        case.faults.iter().copied().chain([("API_URL", address.as_str()), ("STATSD", statsd.as_str())]).collect();
+    let system = LabSystem::start(workspace, "email", &faults)?;
+    let seconds = if long { "300" } else { "30" }.to_owned();
+    let mut parameters = vec![("listen", api), ("statsd", statsd.clone()), ("rate", case.rate.to_owned()), ("seconds", seconds)];
+    for (name, part) in [("target", "changes"), ("database", "database"), ("redis", "redis")] {
+        parameters.push((name, system.address(part)?.to_owned()));
+    }
+    conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
+}
+
+impl ExpectedCause {
+    fn is_met_by(&self, concluded: &Concluded) -> bool {
+        match (self, concluded.findings().next()) {
+            (Self::Nothing, None) => true,
+            (Self::Claim(rules, words), Some((rule, claim))) => rules.contains(&rule) && claim.contains(words),
+            _ => false,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Nothing => "nothing".to_owned(),
+            Self::Claim(rules, words) => format!("{}: {}", rules.join(" or "), words.trim()),
+        }
+    }
+}
+
+impl LabCase for EmailCase {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn is_named_by(&self, concluded: &Concluded) -> bool {
+        self.expected.is_met_by(concluded)
+    }
+
+    fn row(&self, concluded: &Concluded, is_right: bool) -> Result<Vec<String>> {
+        let flow = concluded.row("flows", FLOW)?;
+        let time = &flow["time"];
+        Ok(vec![
+            self.name.to_owned(),
+            format!("{:.0}/s", 40.0 * self.rate.parse::<f64>().unwrap_or_default()),
+            format!("{:.0}/s", flow["finish_rate"].as_f64().unwrap_or_default()),
+            figures::percentile(time, 0.5),
+            time["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
+            flow["drain"]["left"].as_u64().unwrap_or_default().to_string(),
+            concluded.grade().to_owned(),
+            self.expected.words(),
+            concluded.findings().next().map_or("–", |(rule, _)| rule).to_owned(),
+            if is_right { "yes" } else { "NO" }.to_owned(),
+            concluded.id().to_owned(),
+        ])
+    }
+}
