@@ -13,6 +13,7 @@ pub(crate) mod calls_at_once;
 pub(crate) mod changes;
 mod changing_load;
 pub(crate) mod commits;
+pub(crate) mod cpu_growth;
 mod demand;
 pub(crate) mod exhausted;
 pub(crate) mod failures;
@@ -51,6 +52,7 @@ use called::CalledEndpoint;
 use calls_at_once::CallCeiling;
 use changes::Changes;
 use commits::Commits;
+use cpu_growth::CpuGrowth;
 use exhausted::Exhausted;
 use failures::Failing;
 use faulted_calls::FaultedCalls;
@@ -125,6 +127,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) outages: Vec<Outage<'a>>,
     /// Which span carries what requests take longer, where their traces were observed; the largest growth first.
     pub(crate) span_growths: Vec<SpanGrowth<'a>>,
+    /// What a request takes more of a runtime's CPU while work is held up.
+    pub(crate) cpu_growth: Option<CpuGrowth<'a>>,
     /// Calls that requests make many times, one after another.
     pub(crate) repeated_calls: Vec<RepeatedCall<'a>>,
     /// What fills up at the same load; the longest first.
@@ -159,6 +163,7 @@ impl<'a> Facts<'a> {
         let unanswered = unanswered::find(tally);
         let commits = commits::under_load(run, &signals, &strain);
         let span_growths = spans::growths(run, &responses, &changes);
+        let cpu_growth = cpu_growth::find(&signals, &strain);
         let repeated_calls = spans::repeated(run);
         let growing = growing::find(run, &signals, &waiting, &steady);
         Self {
@@ -189,6 +194,7 @@ impl<'a> Facts<'a> {
             commits,
             outages,
             span_growths,
+            cpu_growth,
             repeated_calls,
             growing,
         }

@@ -170,6 +170,15 @@ impl Strain {
         }
     }
 
+    /// The seconds in which work was not held up, and those in which it was; those between, which may be either, in neither.
+    pub(crate) fn free_and_held(&self) -> (Spans, Spans) {
+        let spans = |wanted: &dyn Fn(&StrainSecond) -> bool| {
+            self.seconds.iter().filter(|second| wanted(second)).map(|second| (second.from, second.to)).collect::<Spans>()
+        };
+        let is_free = |second: &StrainSecond| second.ended > 0.0 && second.time_s < GROWN * self.base_s;
+        (spans(&is_free), spans(&|second| self.is_held_up(second) && !is_free(second)))
+    }
+
     /// From the first of the seconds of high load to the last.
     pub(crate) fn top_span(&self) -> (f64, f64) {
         let (_, high) = self.low_and_high();

@@ -11,6 +11,7 @@ mod call_ceiling;
 mod change;
 mod commits;
 mod connection_pool;
+mod cpu_growth;
 mod database_waits;
 mod delayed_acknowledgement;
 mod delaying_limit;
@@ -81,6 +82,7 @@ const RULES: &[FindingRule] = &[
     slow_dependency::find,
     repeated_calls::find,
     effective_concurrency::find,
+    cpu_growth::find,
     generator::find,
     unstable_queue::find,
     stale_address::find,

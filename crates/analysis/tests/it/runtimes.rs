@@ -157,3 +157,61 @@ fn threads_that_wait_at_any_load_or_without_anything_waiting_are_not_named() {
     threads(&mut run, Role::ThreadsWaitingForLock, "Stock.take", "Shop.buy", |second| fluid.open[second as usize]);
     assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
 }
+
+/// CPU seconds that one request takes of three functions, in seconds without waiting and with.
+type Costs = [(f64, f64); 3];
+
+/// A service whose work waits from half of the ramp on.
+fn profiled(system: System, load: Load, costs: Costs) -> Run {
+    let fluid = system.under(load);
+    let mut run = fluid.run.clone();
+    let names = [("lookup node:dns", "send statsd.mjs:4 ← decide shop.mjs:9"), ("hash shop.mjs:3", "decide shop.mjs:9"), ("(other)", "")];
+    for ((name, under), (free, held)) in names.into_iter().zip(costs) {
+        let function = gauge("node:80", "function_cpu").role(Role::FunctionCpu).label("function", name).label("under", under);
+        let waits = |second: usize| fluid.open[second] > 1.5 * system.base * system.capacity + 1.0;
+        function.each_second(&mut run, |second| fluid.ended[second as usize] * if waits(second as usize) { held } else { free });
+    }
+    run
+}
+
+fn growth_of(run: &Run) -> Option<Finding> {
+    findings(run).into_iter().find(|finding| finding.rule == "cpu-growth")
+}
+
+#[test]
+fn the_function_that_takes_more_for_each_request_is_named() {
+    let run = profiled(PLACES, RAMP, [(0.001, 0.006), (0.004, 0.005), (0.001, 0.001)]);
+    let found = growth_of(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));
+    assert!(found.confidence == Confidence::High, "{}", shown(&[found]));
+    let place = "is in `lookup node:dns` ← `send statsd.mjs:4` ← `decide shop.mjs:9`";
+    assert!(found.claim.contains("more of \"node:80\" while work waits") && found.claim.ends_with(place), "{}", shown(&[found]));
+    // Nearly as much in another one.
+    let run = profiled(PLACES, RAMP, [(0.001, 0.006), (0.002, 0.006), (0.001, 0.001)]);
+    let found = growth_of(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));
+    assert!(found.confidence == Confidence::Medium && found.claim.contains("`lookup node:dns`"), "{}", shown(&[found]));
+}
+
+#[test]
+fn more_requests_that_take_as_much_each_are_no_growth() {
+    let usual = [(0.004, 0.004), (0.004, 0.004), (0.001, 0.001)];
+    // Five times as many requests a second, or users who wait for each other.
+    for load in [RAMP, Load::Users(1, 30, 60)] {
+        let run = profiled(PLACES, load, usual);
+        assert!(growth_of(&run).is_none(), "{load:?}: {}", shown(&findings(&run)));
+    }
+    // Less for each.
+    assert!(growth_of(&profiled(PLACES, RAMP, [(0.008, 0.004), (0.004, 0.004), (0.001, 0.001)])).is_none());
+    // Spread over many functions, of which none is known.
+    assert!(growth_of(&profiled(PLACES, RAMP, [(0.002, 0.0021), (0.002, 0.0021), (0.001, 0.009)])).is_none());
+    // Too few samples to tell: some milliseconds in all.
+    assert!(growth_of(&profiled(PLACES, RAMP, [(1e-6, 9e-6), (1e-6, 1e-6), (1e-6, 1e-6)])).is_none());
+}
+
+#[test]
+fn a_function_that_takes_more_while_nothing_waits_is_not_named() {
+    let fluid = PLACES.under(Load::Ramp(2.0, 36.0, 60));
+    let mut run = fluid.run.clone();
+    let function = gauge("node:80", "function_cpu").role(Role::FunctionCpu).label("function", "hash").label("under", "");
+    function.each_second(&mut run, |second| fluid.ended[second as usize] * if second < 30 { 0.001 } else { 0.02 });
+    assert!(growth_of(&run).is_none(), "{}", shown(&findings(&run)));
+}

@@ -1,0 +1,37 @@
+//! In which function the CPU time goes that a request takes more while work is held up.
+
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+
+/// Part of the growth from which a function is sure.
+const SURE: f64 = 0.75;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let growth = facts.cpu_growth.as_ref()?;
+    let place = match growth.under {
+        "" => format!("`{}`", growth.function),
+        under => format!("`{}` ← `{}`", growth.function, under.replace(" ← ", "` ← `")),
+    };
+    let name = growth.observer;
+    let (from, to) = (units::seconds(growth.whole.0), units::seconds(growth.whole.1));
+    let claim = format!(
+        "{} of the CPU time that a request takes more of \"{name}\" while work waits ({from} → {to}) is in {place}",
+        units::share(growth.share())
+    );
+    let confidence = if growth.share() >= SURE { Confidence::High } else { Confidence::Medium };
+    let text = format!(
+        "samples of the stack: {} → {} of CPU per request in {place}, of {} readings without waiting and {} with",
+        units::seconds(growth.part.0),
+        units::seconds(growth.part.1),
+        growth.readings.0,
+        growth.readings.1
+    );
+    let found = RankedFinding::new(Standing::Consequence, "cpu-growth", confidence, claim)
+        .rests_on(text, vec![growth.series.clone()], growth.span)
+        .or("That requests wait for this, and not for something that makes it dearer. Not told by this: a queue costs CPU time, too.")
+        .try_next(format!(
+            "Find out why {place} takes more for each request than before: what it walks through, tries again, or is called for more often."
+        ));
+    Some(found)
+}
