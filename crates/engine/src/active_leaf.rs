@@ -131,7 +131,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
         made.map_err(|error| self.failure.tell(WorkerError::Users(error))).ok()
     }
 
-    /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when it ended; `None`:
+    /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when that was noticed; `None`:
     /// there was nothing left to do.
     pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<Nanos>, sequence: u64) -> Option<Nanos> {
         let (scheduled, open) = (due.unwrap_or(started), due.is_some());
@@ -139,10 +139,10 @@ impl<C: UserFactory> ActiveLeaf<C> {
         let mut record = IterationRecord { leaf: self, scheduled, started, end: None };
         record.begin();
         let end = giving_way(user.iterate(Iteration { arrival, leaf: self.number, open, load_end: Rc::clone(&self.load_end) })).await;
-        let ended = self.now();
-        record.end = Some((end, ended));
+        let now = self.now();
+        record.end = Some(RecordedEnd { end, ended: user.ended().unwrap_or(now), now });
         drop(record);
-        (end != IterationEnd::Exhausted).then_some(ended)
+        (end != IterationEnd::Exhausted).then_some(now)
     }
 
     /// What a user is given for what it does once, before or after all its iterations.
@@ -174,7 +174,15 @@ struct IterationRecord<'a, C: UserFactory> {
     leaf: &'a ActiveLeaf<C>,
     scheduled: Nanos,
     started: Nanos,
-    end: Option<(IterationEnd, Nanos)>,
+    end: Option<RecordedEnd>,
+}
+
+/// How and when an iteration ended, and when that was noticed: until then its user was taken.
+#[derive(Clone, Copy)]
+struct RecordedEnd {
+    end: IterationEnd,
+    ended: Nanos,
+    now: Nanos,
 }
 
 impl<C: UserFactory> IterationRecord<'_, C> {
@@ -188,8 +196,11 @@ impl<C: UserFactory> IterationRecord<'_, C> {
 impl<C: UserFactory> Drop for IterationRecord<'_, C> {
     fn drop(&mut self) {
         let leaf = self.leaf;
-        let (end, ended) = self.end.map_or_else(|| (None, leaf.now()), |(end, at)| (Some(end), at));
-        leaf.set_active(ended, leaf.active().saturating_sub(1));
+        let (end, ended, now) = match self.end {
+            Some(RecordedEnd { end, ended, now }) => (Some(end), ended, now),
+            None => (None, leaf.now(), leaf.now()),
+        };
+        leaf.set_active(now, leaf.active().saturating_sub(1));
         let mut recorder = leaf.context.recorder.borrow_mut();
         let outcome = match end {
             Some(IterationEnd::Ended(outcome)) => {

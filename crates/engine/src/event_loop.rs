@@ -1,7 +1,8 @@
 //! A worker's event loop: poll what was woken, fire the timers that are due, sleep until the next.
 //!
 //! The runtime's own timers have a granularity of a millisecond; a timerfd is armed for the exact nanosecond instead. To arm it and to be woken
-//! by it costs more than a request does, so it is armed only when nothing else is left to do, and not for what is due at once.
+//! by it costs more than a request does, so it is armed only when nothing else is left to do, and not for what is due at once. Where the users say that
+//! responses may be read late, and something is due soon, the worker sleeps until then whatever arrives: one wake-up then serves both.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -15,6 +16,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use metrics::clock::Clock;
 use metrics::{Nanos, Recorder};
+use rustix::thread::{ClockId, clock_nanosleep_relative};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use tokio::io::unix::AsyncFd;
 
@@ -26,12 +28,16 @@ const STALL_NS: u64 = 1_000_000;
 const ROUNDS_MAX: u32 = 16;
 /// What is due so soon is waited for awake: to sleep and be woken by a timer takes more CPU time than that (13 µs on a virtual machine).
 const AWAKE_NS: Nanos = 10_000;
+/// Responses that may be read late are, by this much at most.
+const LATE_NS: Nanos = 200_000;
 
 /// Drives `work` and the clock of one thread on a tokio current-thread runtime.
 pub(crate) struct EventLoop<F> {
     clock: Clock,
     recorder: Rc<RefCell<Recorder>>,
     turns: Turns,
+    /// See [`UserFactory::reads_can_wait`](crate::UserFactory::reads_can_wait).
+    reads_can_wait: Box<dyn Fn() -> bool>,
     timer: AsyncFd<OwnedFd>,
     armed: Nanos,
     woken: Arc<Woken>,
@@ -63,13 +69,19 @@ impl Wake for Woken {
 impl<F: Future> EventLoop<F> {
     /// # Errors
     /// When the kernel gives no timer (out of descriptors). Must be called inside the runtime.
-    pub(crate) fn new(clock: Clock, recorder: Rc<RefCell<Recorder>>, turns: Turns, work: F) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        clock: Clock,
+        recorder: Rc<RefCell<Recorder>>,
+        turns: Turns,
+        reads_can_wait: Box<dyn Fn() -> bool>,
+        work: F,
+    ) -> std::io::Result<Self> {
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: the descriptor is owned by the AsyncFd from here on, and nothing else closes it.
         let timer = unsafe { AsyncFd::register(timer)? };
         let woken = Arc::new(Woken { work: AtomicBool::new(true), event_loop: OnceLock::new() });
         let waker = Waker::from(Arc::clone(&woken));
-        Ok(Self { clock, recorder, turns, timer, armed: Nanos::MAX, woken, waker, work: Box::pin(work) })
+        Ok(Self { clock, recorder, turns, reads_can_wait, timer, armed: Nanos::MAX, woken, waker, work: Box::pin(work) })
     }
 
     fn arm(&mut self, deadline: Nanos, now: Nanos) {
@@ -101,6 +113,18 @@ impl<F: Future> EventLoop<F> {
             }
         }
         ControlFlow::Continue(worked)
+    }
+
+    /// Sleeps until the next deadline, if it is near and nothing need be read before. Returns whether it did.
+    fn sleep_through(&self) -> bool {
+        let Some(deadline) = self.clock.next_deadline() else { return false };
+        let now = self.clock.now();
+        if deadline <= now + AWAKE_NS || deadline > now + LATE_NS || self.woken.work.load(Ordering::Acquire) || !(self.reads_can_wait)() {
+            return false;
+        }
+        // A signal may end it early: then it is a turn without work.
+        let _ = clock_nanosleep_relative(ClockId::Monotonic, &Timespec { tv_sec: 0, tv_nsec: (deadline - now) as i64 });
+        true
     }
 
     /// Waits for the next deadline awake, if it is near; otherwise the timer is armed for it. Returns whether it has come.
@@ -139,7 +163,7 @@ impl<F: Future> Future for EventLoop<F> {
             }
         }
         // While there was work, more may have arrived: the timer is armed only when a look at the sockets has found nothing.
-        if worked || self.turns.is_wanted() || self.wait_awake() {
+        if self.turns.is_wanted() || self.sleep_through() || worked || self.wait_awake() {
             context.waker().wake_by_ref();
         }
         Poll::Pending

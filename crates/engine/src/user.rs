@@ -62,6 +62,11 @@ pub trait VirtualUser {
         let _ = aside;
         std::future::ready(())
     }
+
+    /// When its latest iteration ended, if that was before it could go on and the user knows. `None`: when it went on.
+    fn ended(&self) -> Option<Nanos> {
+        None
+    }
 }
 
 /// Why there can be no further user.
@@ -89,6 +94,12 @@ pub trait UserFactory: 'static {
 
     /// Writes down what the factory itself counts: its connections, and how late it read from them. Called at the end of each slice.
     fn count_into(&self, slice: &mut GeneratorSlice);
+
+    /// Whether nothing that users wait for suffers if it is read late, by a fifth of a millisecond at most: the kernel notes when it arrived, and nothing
+    /// but the end of an iteration of open load follows from it. The worker then sleeps through arriving responses until something is due.
+    fn reads_can_wait(&self) -> bool {
+        false
+    }
 
     /// Work that must go on beside the users (a script engine's jobs and I/O). Polled on the worker's thread until the run ends.
     fn drive(&self) -> impl Future<Output = ()> + 'static;

@@ -94,8 +94,10 @@ where
     };
     clock.begin(zero);
     let turns = Turns::default();
+    let users = Rc::clone(&factory);
     let work = carry_out(Arc::clone(plan), context, factory, turns.clone(), commands, link);
-    let event_loop = EventLoop::new(clock, recorder, turns, work).map_err(|source| WorkerError::Timer { worker, source })?;
+    let event_loop = EventLoop::new(clock, recorder, turns, Box::new(move || users.reads_can_wait()), work)
+        .map_err(|source| WorkerError::Timer { worker, source })?;
     runtime.block_on(tokio::task::unconstrained(event_loop));
     Ok(())
 }

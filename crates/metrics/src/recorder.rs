@@ -225,6 +225,11 @@ impl Recorder {
         self.add_in_flight(0);
     }
 
+    /// Requests that have begun and not ended.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
     fn integrate_in_flight(&mut self, at: Nanos) {
         self.add_in_flight(self.in_flight * at.saturating_sub(self.in_flight_since));
         self.in_flight_since = self.in_flight_since.max(at);

@@ -39,11 +39,13 @@ pub(crate) struct Connection {
     pub(crate) stream: NetworkStream,
     /// Serves the time limits of all its requests: setting a queued timer later costs one store.
     pub(crate) timer: Timer,
+    /// Its latest response was small, was read at once and had the kernel's stamp: the next may be read late.
+    pub(crate) may_be_late: bool,
     pub(crate) counted: Counted,
 }
 
 impl Connection {
     pub(crate) fn new(network: &Rc<Network>, stream: NetworkStream, timer: Timer) -> Box<Self> {
-        Box::new(Self { stream, timer, counted: Counted::new(network) })
+        Box::new(Self { stream, timer, may_be_late: false, counted: Counted::new(network) })
     }
 }

@@ -30,6 +30,7 @@ pub mod grpc;
 pub mod http;
 mod http1;
 mod io_failure;
+mod late_reads;
 mod network;
 mod options;
 mod protocol_options;

@@ -13,6 +13,7 @@ use metrics::{GeneratorSlice, Histogram};
 use crate::admission::Admission;
 use crate::dns::Resolver;
 use crate::extensions::Extensions;
+use crate::late_reads::LateReads;
 use crate::options::{NetworkError, NetworkOptions};
 use crate::random;
 use crate::route::NetworkRoute;
@@ -56,6 +57,7 @@ pub struct Network {
     read_lag: RefCell<Histogram>,
     stamping: Option<Stamping>,
     sampling: Sampling,
+    pub(crate) late_reads: LateReads,
 }
 
 impl Network {
@@ -78,6 +80,7 @@ impl Network {
             read_lag: RefCell::default(),
             stamping: Stamping::begin(),
             sampling: Sampling::default(),
+            late_reads: LateReads::default(),
         }))
     }
 
@@ -117,6 +120,16 @@ impl Network {
     /// Whether the next response is to be read with the kernel's stamp.
     pub(crate) fn takes_stamp(&self) -> bool {
         self.stamping.is_some() && self.sampling.takes(|| self.random())
+    }
+
+    /// Whether requests from now on allow that their response is read late, where the kernel says when it arrived.
+    pub fn allow_late_reads(&self, allowed: bool) {
+        self.late_reads.allow(allowed && self.stamping.is_some());
+    }
+
+    /// Requests that are sent and whose response may be read late.
+    pub fn late_reads(&self) -> u64 {
+        self.late_reads.waiting()
     }
 
     pub(crate) fn route(&self) -> &NetworkRoute {

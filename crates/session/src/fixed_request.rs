@@ -109,11 +109,18 @@ impl UserFactory for FixedRequestUsers {
 
     fn new_user(&self, _leaf: u32, _scenario: ScenarioId, _number: u64) -> Result<FixedRequestUser, UserError> {
         let options = ClientOptions { keep_alive: self.keep_alive, ..ClientOptions::default() };
-        Ok(FixedRequestUser { client: Client::new(Rc::clone(&self.shared.network), options), shared: Rc::clone(&self.shared) })
+        let client = Client::new(Rc::clone(&self.shared.network), options);
+        Ok(FixedRequestUser { client, shared: Rc::clone(&self.shared), ended: None })
     }
 
     fn count_into(&self, slice: &mut GeneratorSlice) {
         self.shared.network.count_into(slice);
+    }
+
+    /// All that goes on are requests, and of each the response may be late.
+    fn reads_can_wait(&self) -> bool {
+        let late = self.shared.network.late_reads();
+        late > 0 && late == self.shared.recorder.borrow().in_flight()
     }
 
     fn drive(&self) -> impl Future<Output = ()> + 'static {
@@ -125,6 +132,7 @@ impl UserFactory for FixedRequestUsers {
 pub struct FixedRequestUser {
     shared: Rc<RequestContext>,
     client: Client,
+    ended: Option<Nanos>,
 }
 
 impl VirtualUser for FixedRequestUser {
@@ -133,10 +141,17 @@ impl VirtualUser for FixedRequestUser {
         if shared.network.limits_connections() {
             self.client.admit(&shared.request.request().origin).await;
         }
+        // In closed load the next request begins when this response is read.
+        shared.network.allow_late_reads(iteration.open);
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
         let flight = RequestInFlight::begin(shared, scheduled);
         let exchange = self.client.send_prepared_at(&shared.request, flight.began).await;
+        self.ended = iteration.open.then_some(exchange.ended);
         IterationEnd::Ended(flight.end(&exchange))
+    }
+
+    fn ended(&self) -> Option<Nanos> {
+        self.ended
     }
 }
 

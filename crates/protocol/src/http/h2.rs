@@ -131,7 +131,7 @@ async fn join(
         pool.keep(connection);
         return Joined::Http1;
     }
-    let Connection { stream, timer, counted } = *connection;
+    let Connection { stream, timer, counted, .. } = *connection;
     let mut builder = Builder::new();
     builder
         .enable_push(false)

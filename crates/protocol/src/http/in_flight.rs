@@ -8,7 +8,11 @@ use metrics::Nanos;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::ResponseReader;
+use crate::late_reads::LateRead;
 use crate::network::Network;
+
+/// A larger response may fill the socket's buffer, and is read at once.
+const LATE_BYTES_MAX: usize = 16 * 1024;
 
 /// The bytes of a request and how many of them are written.
 #[derive(Debug)]
@@ -48,6 +52,8 @@ pub(crate) struct InFlightRequest<'a> {
     /// After a switch of protocols: what has already arrived of the new one.
     pub(crate) rest: Vec<u8>,
     sending: bool,
+    /// Sent, and nothing of the response read, which may be late.
+    late: Option<LateRead>,
     /// Writing failed; the response may still be there to read.
     write_failure: Option<Failure>,
 }
@@ -65,7 +71,7 @@ pub(crate) struct ExchangeTimes {
 
 impl<'a> InFlightRequest<'a> {
     pub(crate) fn new(network: &'a Network, connection: &'a mut Connection, out: OutgoingRequest<'a>, response: ResponseReader) -> Self {
-        connection.stream.stamp(network.takes_stamp());
+        connection.stream.stamp(network.late_reads.are_allowed() || network.takes_stamp());
         Self {
             network,
             connection,
@@ -76,6 +82,7 @@ impl<'a> InFlightRequest<'a> {
             surplus: false,
             rest: Vec::new(),
             sending: true,
+            late: None,
             write_failure: None,
         }
     }
@@ -93,7 +100,11 @@ impl<'a> InFlightRequest<'a> {
             self.sending = false;
             self.times.sent = self.network.clock().now();
             match result {
-                Ok(()) => self.recycle(),
+                Ok(()) => {
+                    self.recycle();
+                    let late = self.connection.may_be_late && self.network.late_reads.are_allowed();
+                    self.late = late.then(|| self.network.late_reads.wait());
+                }
                 // A server may respond and close before it has read all; what it said counts more than that it closed.
                 Err(error) => self.write_failure = Some(Failure::broken(&error)),
             }
@@ -151,10 +162,9 @@ impl<'a> InFlightRequest<'a> {
                     return Poll::Ready(self.failed(failure));
                 }
             };
-            let now = network.clock().now();
-            if let Some(lag_ns) = self.connection.stream.take_lag_ns() {
-                network.read_after(lag_ns);
-            }
+            let lag_ns = self.connection.stream.take_lag_ns();
+            let now = self.arrived(network.clock().now(), lag_ns);
+            self.connection.may_be_late = self.times.bytes_received == 0 && lag_ns.is_some() && count <= LATE_BYTES_MAX;
             if self.times.first_byte == 0 {
                 self.times.first_byte = now;
             }
@@ -176,6 +186,23 @@ impl<'a> InFlightRequest<'a> {
                 // Only interim responses so far (100, 103): the wait goes on.
                 self.times.first_byte = 0;
             }
+        }
+    }
+
+    /// When bytes arrived that were read `now`, by the kernel's stamp if they may have been read late. Notes how long they lay there, as far as that is in the time.
+    fn arrived(&mut self, now: Nanos, lag_ns: Option<u64>) -> Nanos {
+        let late = self.late.take();
+        match lag_ns {
+            Some(lag_ns) if late.is_some() => {
+                self.network.read_after(0);
+                // The response to what was sent a moment ago may be stamped before the clock was read for that.
+                now.saturating_sub(lag_ns).max(self.times.sent)
+            }
+            Some(lag_ns) => {
+                self.network.read_after(lag_ns);
+                now
+            }
+            None => now,
         }
     }
 

@@ -1,5 +1,6 @@
 //! How long answers lay unread, by the kernel's own stamps.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use metrics::{GeneratorSlice, Histogram};
 use protocol::Network;
 
-use super::support::{Peer, client, get, passed, run, serve};
+use super::support::{Peer, client, get, passed, run, serve, shared};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HELD: Duration = Duration::from_millis(40);
@@ -58,6 +59,44 @@ fn an_answer_that_lay_there_is_known_by_the_time() {
             assert!(lags.max() * 1004 / 1000 >= held && lags.max() <= exchange.phases.wait, "{} of {}", lags.max(), exchange.phases.wait);
         }
     });
+}
+
+#[test]
+fn what_may_be_read_late_ended_when_it_arrived() {
+    run(|network| async move {
+        stamps(&network).await;
+        network.allow_late_reads(true);
+        let late: Rc<RefCell<Vec<u64>>> = shared();
+        let (seen, asked) = (Rc::clone(&late), Rc::clone(&network));
+        let address = serve(move |mut peer, _| {
+            let (seen, asked) = (Rc::clone(&seen), Rc::clone(&asked));
+            async move {
+                while let Some(request) = peer.request().await {
+                    seen.borrow_mut().push(asked.late_reads());
+                    peer.send(if request.starts_with("GET /large") { large() } else { ANSWER.to_owned() }).await;
+                    thread::sleep(HELD);
+                }
+            }
+        })
+        .await;
+        let client = client(&network);
+        let held = HELD.as_nanos() as u64;
+        // The first shows that the connection's responses are stamped and small; after a large one that has to be shown again.
+        for (path, is_late) in [("/", false), ("/", true), ("/", true), ("/large", true), ("/", false), ("/", true)] {
+            let exchange = client.send(&get(address, path)).await;
+            let now = network.clock().now();
+            passed(&exchange);
+            assert_eq!((late.borrow_mut().pop(), network.late_reads()), (Some(u64::from(is_late)), 0), "{path}");
+            assert_eq!(read_lag(&network).max() == 0, is_late, "{path}");
+            let ended = if path == "/large" { exchange.ended - exchange.phases.body } else { exchange.ended };
+            assert!(ended >= exchange.started && (now - ended >= held) == is_late, "{path}: {} of {}", now - ended, now - exchange.started);
+        }
+    });
+}
+
+/// More than may lie unread.
+fn large() -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n{}", "x".repeat(40_000))
 }
 
 #[test]

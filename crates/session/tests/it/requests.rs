@@ -1,5 +1,6 @@
 //! What a subscriber can ask of a run, and what its failures do.
 
+use metrics::SeriesKind;
 use plan::{Aggregate, Bound, Comparison, FlowSpec, Metric, Selector, Threshold, Window};
 use run_directory::RunEnd;
 use session::{LoadControl, RunEvent, SessionError, StopReason};
@@ -120,4 +121,17 @@ fn a_threshold_with_abort_ends_the_run_unless_somebody_has_stopped_it_before() {
         let finished = made::run(plan, folder.path(), &mut [&mut subscriber]).unwrap();
         assert_eq!(made::stop_reason(&finished.ending), Some(ending));
     }
+}
+
+#[test]
+fn an_iteration_of_one_request_ends_with_it() {
+    let (server, folder) = (made::server(), made::folder());
+    let finished = made::run(made::plan(&server.url("/"), 2), folder.path(), &mut []).unwrap();
+    let run = made::read(&finished.directory);
+    let times = |wanted: SeriesKind| {
+        let series = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == wanted);
+        series.map(|series| (series.response.count(), series.response.sum())).fold((0, 0), |(count, sum), (n, ns)| (count + n, sum + ns))
+    };
+    assert_eq!(times(SeriesKind::Iteration), times(SeriesKind::Request));
+    assert_eq!(times(SeriesKind::Request).0, 40);
 }
