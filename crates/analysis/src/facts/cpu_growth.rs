@@ -1,8 +1,8 @@
 //! CPU time that a request takes more while work is held up, and the function that carries it: a differential profile.
 //!
 //! A function's cores in use over the requests that end per second is what one request takes of it (utilisation law, D = U / X). Comparing that function by
-//! function between two stretches is what a differential flame graph shows (Gregg, *Differential Flame Graphs*, 2014), here per request and not per second, so that more load alone is no
-//! difference.
+//! function between two stretches is what a differential flame graph shows (Gregg, *Differential Flame Graphs*, 2014), here per request and not per second,
+//! so that more load alone is no difference.
 
 use std::collections::BTreeSet;
 
