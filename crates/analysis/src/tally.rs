@@ -437,9 +437,9 @@ impl LeafTally {
                 LeafChange::LoadEnded { at } => self.load_ended = Some(*at),
             }
         }
-        if self.load_ended.is_some_and(|ended| ended <= start) {
-            self.late += slice.held_back;
-        }
+        // A generator that is behind starts what is left evenly: of the second in which the load ended, the share after its end.
+        let after_ns = self.load_ended.map_or(0, |ended| end.saturating_sub(ended.max(start)));
+        self.late += (slice.held_back as f64 * after_ns as f64 / end.saturating_sub(start).max(1) as f64).round() as u64;
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
 use metrics::clock::Clock;
-use metrics::{Nanos, Recorder};
+use metrics::{LATE_READ_MAX_NS, Nanos, Recorder};
 use rustix::thread::{ClockId, clock_nanosleep_relative};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use tokio::io::unix::AsyncFd;
@@ -28,8 +28,6 @@ const STALL_NS: u64 = 1_000_000;
 const ROUNDS_MAX: u32 = 16;
 /// What is due so soon is waited for awake: to sleep and be woken by a timer takes more CPU time than that (13 µs on a virtual machine).
 const AWAKE_NS: Nanos = 10_000;
-/// Responses that may be read late are, by this much at most.
-const LATE_NS: Nanos = 200_000;
 
 /// Drives `work` and the clock of one thread on a tokio current-thread runtime.
 pub(crate) struct EventLoop<F> {
@@ -119,7 +117,10 @@ impl<F: Future> EventLoop<F> {
     fn sleep_through(&self) -> bool {
         let Some(deadline) = self.clock.next_deadline() else { return false };
         let now = self.clock.now();
-        if deadline <= now + AWAKE_NS || deadline > now + LATE_NS || self.woken.work.load(Ordering::Acquire) || !(self.reads_can_wait)() {
+        if deadline <= now + AWAKE_NS || deadline > now + LATE_READ_MAX_NS || self.woken.work.load(Ordering::Acquire) {
+            return false;
+        }
+        if self.turns.holds_arrivals() || !(self.reads_can_wait)() {
             return false;
         }
         // A signal may end it early: then it is a turn without work.

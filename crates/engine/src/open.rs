@@ -146,7 +146,30 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
                 None => continue,
             }
         }
+        let held_up = HeldUp::new(&pool);
         leaf.wait_until(until).await;
+        drop(held_up);
+    }
+}
+
+/// While it is there, the worker knows whether arrivals of this leaf wait for a user.
+struct HeldUp(Option<Turns>);
+
+impl HeldUp {
+    fn new<C: UserFactory>(pool: &UserPool<C>) -> Self {
+        let turns = pool.has_waiting().then(|| pool.turns.clone());
+        if let Some(turns) = &turns {
+            turns.hold_arrivals(true);
+        }
+        Self(turns)
+    }
+}
+
+impl Drop for HeldUp {
+    fn drop(&mut self) {
+        if let Some(turns) = &self.0 {
+            turns.hold_arrivals(false);
+        }
     }
 }
 

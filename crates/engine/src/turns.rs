@@ -20,6 +20,7 @@ struct TurnState {
     begun_at: Cell<Nanos>,
     worked_ns: Cell<u64>,
     waiting: RefCell<Vec<Waker>>,
+    held_up: Cell<u32>,
 }
 
 impl Turns {
@@ -47,6 +48,17 @@ impl Turns {
     /// Whether the next turn is to begin at once, without waiting for anything to arrive.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.state.waiting.borrow().is_empty()
+    }
+
+    /// Whether arrivals wait for a user: then each response counts, as its user is who they wait for.
+    pub(crate) fn holds_arrivals(&self) -> bool {
+        self.state.held_up.get() > 0
+    }
+
+    /// One more leaf, or one less, has arrivals that wait for a user.
+    pub(crate) fn hold_arrivals(&self, holds: bool) {
+        let held_up = self.state.held_up.get();
+        self.state.held_up.set(if holds { held_up + 1 } else { held_up - 1 });
     }
 
     /// Returns when a turn has begun after this call and has ended.

@@ -15,6 +15,9 @@ use std::task::{Context, Poll, Waker};
 /// Nanoseconds since the run's clock began.
 pub type Nanos = u64;
 
+/// By how much a worker reads a response late at most, where its time does not suffer from that. Nanoseconds.
+pub const LATE_READ_MAX_NS: Nanos = 200_000;
+
 /// CLOCK_MONOTONIC relative to a run's origin. Copies read the same time.
 #[derive(Debug, Clone, Copy)]
 pub struct Monotonic {

@@ -25,7 +25,7 @@ mod tags;
 mod trace;
 mod value_histogram;
 
-pub use clock::Nanos;
+pub use clock::{LATE_READ_MAX_NS, Nanos};
 pub use failure_sample::FailureSample;
 pub use flow::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowSlice, FlowStageSlice, FlowStep};
 pub use histogram::Histogram;

@@ -138,11 +138,12 @@ pub struct FixedRequestUser {
 impl VirtualUser for FixedRequestUser {
     async fn iterate(&mut self, iteration: Iteration) -> IterationEnd {
         let shared = &*self.shared;
-        if shared.network.limits_connections() {
+        let limits_connections = shared.network.limits_connections();
+        if limits_connections {
             self.client.admit(&shared.request.request().origin).await;
         }
-        // In closed load the next request begins when this response is read.
-        shared.network.allow_late_reads(iteration.open);
+        // In closed load the next request begins when this response is read, and so does one that waits for its connection.
+        shared.network.allow_late_reads(iteration.open && !limits_connections);
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
         let flight = RequestInFlight::begin(shared, scheduled);
         let exchange = self.client.send_prepared_at(&shared.request, flight.began).await;

@@ -119,7 +119,7 @@ fn with_pool(rate: impl Fn(u32) -> u64, in_use: impl Fn(u64) -> f64) -> String {
 
 #[test]
 fn connections_that_are_never_given_back_are_told_before_there_are_none() {
-    let leaks = |second: u64| (second / 4) as f64 + f64::from(u8::from(second % 3 == 0));
+    let leaks = |second: u64| (second / 4) as f64 + f64::from(u8::from(second.is_multiple_of(3)));
     let remark = with_pool(|_| 20, leaks);
     assert!(remark.contains("But the members in use of the pool \"shop\" grew steadily, from"), "{remark}");
     // One every four seconds, and 11 of 20 at 0:44.

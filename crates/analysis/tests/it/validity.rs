@@ -59,6 +59,26 @@ fn arrivals_that_start_after_the_load_are_not_the_load() {
     assert!(check.evidence.contains("reached its limit at 90/s of 125/s"), "{}", check.evidence);
 }
 
+/// The second in which the load ends is mostly after it, where it ends at the second's beginning.
+#[test]
+fn what_starts_in_the_second_of_the_end_counts_by_its_share_of_the_load() {
+    let slices = (0..13u32).map(|second| {
+        let slice = Slice::new(second).requests("A", 80, 2 * MS).leaf(|leaf| {
+            (leaf.arrivals_due, leaf.started, leaf.ended) = if second < 10 { (100, 80, 80) } else { (0, 80, 80) };
+            leaf.held_back = 80;
+            match second {
+                0 => leaf.changes = vec![LeafChange::Began { at: 0, scenario: "Buy".into() }],
+                10 => leaf.changes = vec![LeafChange::LoadEnded { at: 10 * SECOND + MS }],
+                _ => {}
+            }
+        });
+        slice.done()
+    });
+    let check = check_of(&made::run_of(made::plan(made::open(100.0, 10)), slices.collect()), "offered-rate");
+    assert_eq!(check.grade, Some(Invalid), "{}", check.evidence);
+    assert!(check.evidence.contains("reached its limit at 80.0/s of 100/s"), "{}", check.evidence);
+}
+
 #[test]
 fn a_healthy_run_is_valid_in_every_check() {
     let run = run_with(made::plan(made::open(100.0, 60)), healthy);

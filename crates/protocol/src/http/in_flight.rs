@@ -3,7 +3,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use metrics::Nanos;
+use metrics::{LATE_READ_MAX_NS, Nanos};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -189,7 +189,8 @@ impl<'a> InFlightRequest<'a> {
         }
     }
 
-    /// When bytes arrived that were read `now`, by the kernel's stamp if they may have been read late. Notes how long they lay there, as far as that is in the time.
+    /// When bytes arrived that were read `now`, by the kernel's stamp if they may have been read late. Notes how long they lay there, as far as that is in
+    /// the time.
     fn arrived(&mut self, now: Nanos, lag_ns: Option<u64>) -> Nanos {
         let late = self.late.take();
         match lag_ns {
@@ -202,7 +203,13 @@ impl<'a> InFlightRequest<'a> {
                 self.network.read_after(lag_ns);
                 now
             }
-            None => now,
+            None => {
+                // The stamp that the connection's last response had is missing: how long this one lay there is not known, but not longer.
+                if late.is_some() {
+                    self.network.read_after(now.saturating_sub(self.times.sent).min(LATE_READ_MAX_NS));
+                }
+                now
+            }
         }
     }
 
