@@ -175,9 +175,10 @@ fn a_stub_answers_what_it_holds_when_the_run_ends() {
         let mut interim = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
         socket.read_exact(&mut interim).expect("the stub has the call");
         let tell = tell.lock().expect("nobody panicked").take().expect("one call");
+        socket.write_all(b"{}").expect("the stub reads on");
         std::thread::spawn(move || {
             let mut answer = String::new();
-            let _ = socket.write_all(b"{}").and_then(|()| socket.read_to_string(&mut answer));
+            let _ = socket.read_to_string(&mut answer);
             let _ = tell.send(answer);
         });
         StubResponse::new(202, "begun")
