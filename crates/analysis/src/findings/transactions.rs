@@ -25,7 +25,9 @@ pub(super) fn in_passing(facts: &Facts<'_>) -> Option<String> {
 /// Commits under load, and how many for each request, where these are many.
 pub(super) fn many<'f>(facts: &'f Facts<'_>) -> Option<(&'f Commits, f64)> {
     let commits = facts.commits.as_ref()?;
-    let each = commits.rate / facts.strain.throughput(commits.from, commits.to).max(1e-9);
+    // Work that goes on behind a request is a journey's: many of them may follow from one request.
+    let journeys = facts.waiting.iter().filter(|waiting| waiting.flow.is_some()).map(|waiting| waiting.throughput).fold(0.0, f64::max);
+    let each = commits.rate / facts.strain.throughput(commits.from, commits.to).max(journeys).max(1e-9);
     (each >= MANY).then_some((commits, each))
 }
 

@@ -17,6 +17,7 @@ mod flows;
 mod fluid;
 mod held;
 mod held_out;
+mod layers;
 mod limits;
 mod live;
 mod made;

@@ -1,0 +1,52 @@
+//! A pipeline of three layers, and what is said of the slow one.
+
+use metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Role, Snapshot};
+use plan::FlowSpec;
+use run_directory::Run;
+
+use crate::made::{MS, SECOND, Slice, counter, open, plan, run_of};
+
+/// One request a second for a minute, which 20 journeys follow from; they pass three layers in order, each of one worker that takes so many milliseconds.
+fn pipeline(takes: [u64; 3]) -> Run {
+    let stages = ["matched", "generated"];
+    let mut free = [0; 3];
+    let mut events = Vec::new();
+    for journey in 0..1_200u64 {
+        let key = FlowKey::of(&journey.to_string());
+        let mut at = journey * 50 * MS;
+        events.push(FlowEvent { flow: 0, key, step: FlowStep::Start, at });
+        for (layer, step) in [FlowStep::Stage(0), FlowStep::Stage(1), FlowStep::Finish].into_iter().enumerate() {
+            at = free[layer].max(at) + takes[layer] * MS;
+            free[layer] = at;
+            events.push(FlowEvent { flow: 0, key, step, at });
+        }
+    }
+    events.retain(|event| event.at <= 70 * SECOND);
+    events.sort_by_key(|event| event.at);
+    let mut book = FlowBook::new([FlowDefinition { name: "E-mail".into(), timeout_ns: None, stages: stages.map(Into::into).to_vec() }]);
+    let mut events = events.into_iter().peekable();
+    let slices = (0..70).map(|number| {
+        let end = (number + 1) * SECOND;
+        book.take(std::iter::from_fn(|| events.next_if(|event| event.at <= end)).collect::<Vec<_>>());
+        let flows = if number == 69 { book.close(end) } else { book.drain(end) };
+        let marks =
+            if number == 60 { vec![Mark { at: number * SECOND, kind: MarkKind::LoadEnded, text: String::new() }] } else { Vec::new() };
+        let requests = u64::from(number < 60);
+        Snapshot { flows, marks, ..Slice::new(number as u32).arrivals(requests).requests("Publish", requests, 5 * MS).done() }
+    });
+    let slices = slices.collect();
+    let flow = FlowSpec { name: "E-mail".to_owned(), timeout_ns: None, drain_ns: SECOND, stages: stages.map(str::to_owned).to_vec() };
+    run_of(plan::TestPlan { flows: vec![flow], ..plan(open(1.0, 60)) }, slices)
+}
+
+/// Forty transactions a second for one request a second, which 12 journeys a second follow from: three for each of them, and no more.
+#[test]
+fn transactions_are_counted_for_the_journeys_that_follow_from_a_request() {
+    let named = |rate: f64| {
+        let mut run = pipeline([1, 80, 1]);
+        counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| rate);
+        analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "many-transactions")
+    };
+    assert!(!named(40.0));
+    assert!(named(400.0));
+}
