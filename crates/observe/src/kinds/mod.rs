@@ -12,6 +12,7 @@ pub(crate) mod process;
 mod prometheus;
 mod python;
 mod redis_info;
+mod redis_queues;
 mod sql;
 mod statsd;
 mod traces;

@@ -7,6 +7,7 @@ use metrics::{Role, unit};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisError};
 
+use super::redis_queues;
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::{ObserverDescription, without_credentials};
 use crate::error::ObserveError;
@@ -19,7 +20,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "Redis",
     example: "observe.redis(url, { lists: [\"jobs\"], streams: [\"events\"] })",
     alternatives: "",
-    tells: "`list{key=…}`, `stream{key=…}` (queue lengths), `commands`, `clients_blocked`, `memory`",
+    tells: "`list{key=…}`, `stream{key=…}` (queue lengths), Sidekiq's `sidekiq_queue{queue=…}`, `commands`, `clients_blocked`, `memory`",
     options: &[
         ADDRESS,
         ObserverOption { name: "lists", takes: OptionValue::Texts, help: "keys of lists whose lengths are read" },
@@ -61,6 +62,8 @@ enum RedisReadError {
     Connect(RedisError),
     #[error("INFO failed: {0}")]
     Info(RedisError),
+    #[error("cannot read Sidekiq's queues: {0}")]
+    Sidekiq(RedisError),
     #[error("{command} {key} failed: {problem}")]
     Length { command: &'static str, key: String, problem: RedisError },
 }
@@ -70,6 +73,10 @@ struct Redis {
     connection: Option<MultiplexedConnection>,
     /// Keys for each of [`LENGTHS`].
     keys: [Vec<String>; 2],
+    /// Whether what Sidekiq writes may be read.
+    sidekiq: bool,
+    /// Misses that looking for Sidekiq has made on the server.
+    own_misses: f64,
 }
 
 impl SignalReader for Redis {
@@ -79,6 +86,7 @@ impl SignalReader for Redis {
 
     fn reset(&mut self) {
         self.connection = None;
+        self.own_misses = 0.0;
     }
 }
 
@@ -87,7 +95,13 @@ impl Redis {
         let url = description.required_text("url");
         let wrong = |problem| description.problem(format!("\"{}\" is not a redis:// URL: {problem}", without_credentials(url)));
         let client = redis::Client::open(url).map_err(wrong)?;
-        Ok(Self { client, connection: None, keys: [description.texts("lists"), description.texts("streams")] })
+        Ok(Self {
+            client,
+            connection: None,
+            keys: [description.texts("lists"), description.texts("streams")],
+            sidekiq: true,
+            own_misses: 0.0,
+        })
     }
 
     /// # Errors
@@ -103,7 +117,7 @@ impl Redis {
             }
         };
         let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(RedisReadError::Info)?;
-        put_info(&info, out);
+        put_info(&info, self.own_misses, out);
         for ((command, metric), keys) in LENGTHS.into_iter().zip(&self.keys) {
             for key in keys {
                 let length: Result<f64, _> = redis::cmd(command).arg(key).query_async(&mut connection).await;
@@ -112,15 +126,28 @@ impl Redis {
                 out.put_labelled(metric.part(&shown), &[("key", &shown)], length);
             }
         }
+        if self.sidekiq {
+            let read = redis_queues::sidekiq(&mut connection, &self.keys[0], out).await;
+            // A server that answers no forbids these keys, or somebody else has keys of these names: it will not say otherwise later.
+            self.sidekiq = match read {
+                Err(problem) if problem.code().is_none() => return Err(RedisReadError::Sidekiq(problem)),
+                Err(_) => false,
+                Ok(missing) => {
+                    self.own_misses += missing;
+                    true
+                }
+            };
+        }
         Ok(())
     }
 }
 
-fn put_info(info: &str, out: &mut SignalCollector) {
+fn put_info(info: &str, own_misses: f64, out: &mut SignalCollector) {
     let fields: HashMap<&str, &str> = info.lines().filter_map(|line| line.trim_end().split_once(':')).collect();
     for (field, metric) in FIELDS {
-        if let Some(value) = fields.get(field).and_then(|text| text.parse().ok()) {
-            out.put(metric, value);
+        if let Some(value) = fields.get(field).and_then(|text| text.parse::<f64>().ok()) {
+            let own = if field == "keyspace_misses" { own_misses } else { 0.0 };
+            out.put(metric, (value - own).max(0.0));
         }
     }
     let keys = fields.iter().filter(|(name, _)| name.starts_with("db"));

@@ -26,6 +26,42 @@ fn lengths_and_totals() {
     assert!(watch.value("redis/commands") > 5.0);
 }
 
+/// What a Sidekiq with two queues and one process of ten workers writes.
+const SIDEKIQ: &str = "SADD queues deliver generate\r\nRPUSH queue:deliver a b\r\nZADD retry 1 x\r\nSADD processes host:1\r\n\
+    HSET host:1 busy 7 info '{\"concurrency\":10}'\r\nSET stat:processed 41\r\n";
+
+#[test]
+fn queues_and_workers_of_sidekiq_are_found() {
+    let redis = servers::redis();
+    servers::redis_says(redis.port, SIDEKIQ);
+    let url = format!("redis://127.0.0.1:{}/", redis.port);
+    let mut watch = Watch::start(&[json!({ "kind": "redis", "url": url, "every": "50ms" })]);
+    watch.more("redis", 1);
+    let read = ["queue{queue=deliver}", "queue{queue=generate}", "retry", "dead", "busy", "workers", "processed"];
+    assert_eq!(read.map(|name| watch.value(&format!("redis/sidekiq_{name}"))), [2.0, 0.0, 1.0, 0.0, 7.0, 10.0, 41.0]);
+    let signal = watch.signal("redis/sidekiq_queue{queue=deliver}");
+    assert_eq!((signal.role, signal.part.as_str()), (Some(Role::QueueLength), "deliver"));
+}
+
+/// The account of docs/observers.md reads them; one that may only ask for `INFO` still does.
+#[test]
+fn an_account_that_may_not_see_queues_reads_the_rest() {
+    let redis = servers::redis();
+    servers::redis_says(redis.port, SIDEKIQ);
+    servers::redis_says(
+        redis.port,
+        "ACL SETUSER watcher on >secret resetkeys %R~queues %R~queue:* %R~retry %R~schedule %R~dead %R~processes %R~stat:* %R~*:* -@all +info +llen \
+         +xlen +smembers +zcard +get +hmget\r\nACL SETUSER least on >secret resetkeys -@all +info\r\n",
+    );
+    let observer = |user: &str| json!({ "kind": "redis", "name": user, "url": format!("redis://{user}:secret@127.0.0.1:{}/", redis.port), "every": "50ms" });
+    let mut watch = Watch::start(&[observer("watcher"), observer("least")]);
+    watch.more("watcher", 1);
+    watch.more("least", 2);
+    assert_eq!(watch.value("watcher/sidekiq_queue{queue=deliver}"), 2.0);
+    assert!(watch.value("least/commands") > 0.0);
+    assert!(watch.notices().is_empty(), "{:?}", watch.notices());
+}
+
 #[test]
 fn a_server_that_goes_and_comes_back_leaves_a_gap_with_bounds() {
     let redis = servers::redis();
