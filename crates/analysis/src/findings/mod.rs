@@ -37,6 +37,7 @@ mod runtime_work;
 mod saturation;
 mod slow_connect;
 mod slow_dependency;
+mod slow_stage;
 mod span_growth;
 mod stale_address;
 mod stall;
@@ -84,6 +85,7 @@ const RULES: &[FindingRule] = &[
     effective_concurrency::find,
     cpu_growth::find,
     generator::find,
+    slow_stage::find,
     unstable_queue::find,
     stale_address::find,
 ];

@@ -1,4 +1,4 @@
-//! A pipeline of three layers, and what is said of the slow one.
+//! A pipeline of three layers: which of them is named, and when none is.
 
 use metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Role, Snapshot};
 use plan::FlowSpec;
@@ -37,6 +37,31 @@ fn pipeline(takes: [u64; 3]) -> Run {
     let slices = slices.collect();
     let flow = FlowSpec { name: "E-mail".to_owned(), timeout_ns: None, drain_ns: SECOND, stages: stages.map(str::to_owned).to_vec() };
     run_of(plan::TestPlan { flows: vec![flow], ..plan(open(1.0, 60)) }, slices)
+}
+
+fn slowest(takes: [u64; 3]) -> Option<String> {
+    let findings = analysis::conclude(&pipeline(takes)).verdict.findings.findings;
+    findings.into_iter().find(|found| found.rule == "slow-stage").map(|found| found.claim)
+}
+
+#[test]
+fn the_layer_with_the_growing_queue_is_named_wherever_it_stands() {
+    for (takes, name, left) in [([80, 1, 1], "matched", "12.5/s"), ([1, 80, 1], "generated", "12.5/s"), ([1, 1, 80], "finish", "12.5/s")] {
+        let claim = slowest(takes).unwrap();
+        assert!(claim.contains(&format!("\"{name}\"")) && claim.contains(left), "{claim}");
+    }
+}
+
+/// The second worker lets out fewer than the third could take, so the third is no limit yet; of two that lag, the first is mended first.
+#[test]
+fn of_two_slow_layers_the_first_is_named() {
+    let claim = slowest([1, 70, 100]).unwrap();
+    assert!(claim.contains("\"generated\""), "{claim}");
+}
+
+#[test]
+fn nothing_is_named_where_all_layers_keep_up() {
+    assert_eq!(slowest([40, 45, 30]), None);
 }
 
 /// Forty transactions a second for one request a second, which 12 journeys a second follow from: three for each of them, and no more.
