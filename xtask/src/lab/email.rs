@@ -54,7 +54,7 @@ const CASES: &[EmailCase] = &[
         name: "query-per-email",
         faults: &[("QUERY", "every")],
         rate: "1.5",
-        expected: ExpectedCause::Claim(&["database-waits", "cpu"], "order by"),
+        expected: ExpectedCause::Claim(&["database-waits", "cpu"], "ORDER BY"),
     },
     EmailCase {
         name: "insert-per-record",
