@@ -4,6 +4,7 @@ use metrics::Role;
 
 use super::alternative::Alternative;
 use crate::facts::Facts;
+use crate::facts::search::FULL;
 use crate::facts::session_waits::SessionWait;
 
 /// Below this part of one core no thread is at its limit, and below this part of all of them no process.
@@ -38,6 +39,19 @@ pub(super) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     }
     let has_idle_threads = thread.is_some_and(|thread| thread < IDLE_ENOUGH) && cores < IDLE_ENOUGH * places && !is_near_one(cores);
     if cores < IDLE_ENOUGH || has_idle_threads { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+}
+
+/// Whether programs that are not observed had the machine's cores in most of these seconds: what stands still then may wait for a core.
+/// `None`: the machine was not observed.
+pub(super) fn others_fill_the_machine(facts: &Facts<'_>, seconds: &[f64]) -> Option<bool> {
+    let machine = facts.signals.parts_with(Role::MachineIdle).next()?;
+    let is_full = |at: f64| {
+        let mean = |part, role| facts.signals.mean(part, role, at, at + 1.0);
+        let cores = mean(machine, Role::MachineCores).unwrap_or_else(|| f64::from(facts.run.info.host.cores)).max(1.0);
+        let observed: f64 = facts.signals.parts_with(Role::ProcessCpu).filter_map(|part| mean(part, Role::ProcessCpu)).sum();
+        mean(machine, Role::MachineIdle).is_some_and(|idle| idle <= (1.0 - FULL) * cores) && observed < cores / 2.0
+    };
+    Some(2 * seconds.iter().filter(|at| is_full(**at)).count() > seconds.len())
 }
 
 /// One core in use may be one thread, or a runtime that is allowed one.

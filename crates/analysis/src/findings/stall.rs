@@ -1,6 +1,7 @@
 //! Requests stand still again and again, at even distances or not: a job, a flush, a collection that comes back.
 
 use super::alternative::Alternative;
+use super::looked_at;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::stalls::Stalls;
@@ -15,6 +16,11 @@ const NAMED_MAX: usize = 3;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let stalls = facts.stalls.as_ref()?;
+    let is_crowded = looked_at::others_fill_the_machine(facts, &stalls.at);
+    // Pauses without a rhythm while others have the cores are theirs; the remark tells of them.
+    if stalls.period.is_none() && is_crowded == Some(true) {
+        return None;
+    }
     let held_up: Vec<&str> = stalls.held_up.iter().map(String::as_str).collect();
     let spared: Vec<&str> = stalls.spared.iter().map(String::as_str).collect();
     let who = match held_up[..] {
@@ -58,6 +64,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     } else {
         found.rests_on(format!("{} kept going meanwhile", named(&spared)), Vec::new(), (from, to))
     };
+    let found = is_crowded.into_iter().fold(found, |found, is_crowded| found.weigh(by_neighbours(is_crowded)));
     let found = found
         .weigh(by_chance(stalls))
         .weigh(Alternative::ruled_out("The load", "no more of it came in those seconds"))
@@ -73,6 +80,16 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     Some(RankedFinding { doubt, ..found.try_next(next) })
+}
+
+/// Other programs on the machine, as another cause.
+fn by_neighbours(is_crowded: bool) -> Alternative {
+    const OTHER: &str = "Other programs on the machine";
+    if is_crowded {
+        Alternative::not_ruled_out(OTHER, "in most of those seconds they left it no idle core")
+    } else {
+        Alternative::ruled_out(OTHER, "in most of those seconds the machine had an idle core, or the observed processes used its cores")
+    }
 }
 
 /// Chance, as another cause: of the distances, or of slow requests that fall together.

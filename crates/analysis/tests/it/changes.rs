@@ -310,12 +310,13 @@ fn doubled_medians_are_found_within_two_seconds_of_their_instant() {
 /// Three pauses are few, and are told with what that is worth.
 #[test]
 fn three_pauses_are_told_with_low_confidence() {
-    let stalled = |at: &'static [u32]| {
+    let run = |at: &'static [u32]| {
         let time = move |second: u32, draws: &mut Draws| {
             0.003 * noise(0.3, draws) + if at.contains(&second) && draws.uniform() < 0.4 { 0.2 + draws.uniform() * 0.2 } else { 0.0 }
         };
-        findings(&constant(40, 30, &[Request { name: "A", time: &time, outcome: &passes }], 11))
+        constant(40, 30, &[Request { name: "A", time: &time, outcome: &passes }], 11)
     };
+    let stalled = |at| findings(&run(at));
     let even = stalled(&[8, 18, 28]);
     assert!(even[0].rule == "periodic-stall" && even[0].confidence == Confidence::Low, "{}", shown(&even));
     assert!(even[0].alternatives[0].starts_with("Chance. Not ruled out: pauses that come at random"), "{}", shown(&even));
@@ -326,6 +327,13 @@ fn three_pauses_are_told_with_low_confidence() {
         shown(&uneven)
     );
     assert!(uneven[0].confidence == Confidence::Low && uneven[0].alternatives[0].starts_with("Chance. Ruled out"), "{}", shown(&uneven));
+    // Who waits for a core that others have stands still as well.
+    let mut crowded = run(&[8, 14, 33]);
+    gauge("host", "cores").role(Role::MachineCores).each_second(&mut crowded, |_| 2.0);
+    gauge("host", "idle").role(Role::MachineIdle).each_second(&mut crowded, |_| 0.01);
+    counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut crowded, |_| 0.3);
+    let crowded = findings(&crowded);
+    assert!(!rules(&crowded).contains(&"stall"), "{}", shown(&crowded));
 }
 
 /// One request of many that is slow by itself, now and then, is no pause.
