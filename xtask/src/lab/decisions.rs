@@ -116,10 +116,12 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &DecisionCas
     let own = case.load.iter().chain(if long { case.long } else { &[] });
     let mut parameters: Vec<(&str, String)> = own.map(|(name, value)| (*name, (*value).to_owned())).collect();
     parameters.push(("processes", system.address("processes")?.to_owned()));
-    // Code is compiled the first time it runs: that is no part of what is asked here.
-    let mut warm_up = parameters.clone();
-    warm_up.extend([("seconds", "5".to_owned()), ("rampSeconds", "10".to_owned()), ("rate", "200".to_owned())]);
-    conclusion::run(binary, &workspace.root.join(SCRIPT), &runs.join("warm-up"), &warm_up, None)?;
+    // Code is compiled the first time it runs: that is no part of what is asked here. But a name that is looked up once must be so in the run itself.
+    if !case.system.contains(&("DNS_CACHE", "forever")) {
+        let mut warm_up = parameters.clone();
+        warm_up.extend([("seconds", "5".to_owned()), ("rampSeconds", "10".to_owned()), ("rate", "200".to_owned())]);
+        conclusion::run(binary, &workspace.root.join(SCRIPT), &runs.join("warm-up"), &warm_up, None)?;
+    }
     conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
 }
 
