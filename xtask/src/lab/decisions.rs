@@ -1,35 +1,18 @@
 //! The decisions lab: a service that is fast for minutes, and then is not; and the gate that a release must pass.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use clap::Args;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::lab_case::{self, LabCase};
+use super::lab_case::{self, CaseOptions, LabCase};
 use super::system::LabSystem;
 use super::tickets::NamesAndValues;
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/decisions/decisions.load.ts";
 const REQUEST: &str = "Decide";
-
-#[derive(Args)]
-pub(crate) struct DecisionOptions {
-    /// Only cases whose name contains this. May be repeated.
-    #[arg(long = "only", value_name = "NAME")]
-    only: Vec<String>,
-    /// Ten minutes of load for each case that is a run of two otherwise.
-    #[arg(long)]
-    long: bool,
-    /// How often to run each.
-    #[arg(long, default_value_t = 1)]
-    repeat: u32,
-    /// Use this binary instead of building one.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
-}
 
 struct DecisionCase {
     name: &'static str,
@@ -89,7 +72,7 @@ const CASES: &[DecisionCase] = &[
     DecisionCase { name: "healthy", system: &[], load: &[], long: TEN_MINUTES, expected: None },
 ];
 
-pub(crate) fn decisions(workspace: &Workspace, options: &DecisionOptions) -> Result<()> {
+pub(crate) fn decisions(workspace: &Workspace, options: &CaseOptions) -> Result<()> {
     let binary = lab_case::binary(workspace, options.binary.as_ref())?;
     let chosen = lab_case::chosen(CASES, &options.only)?;
     let runs = workspace.target.join("lab/decisions");

@@ -4,11 +4,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 
 use super::conclusion::Concluded;
 use super::figures;
 use crate::machine;
 use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct CaseOptions {
+    /// Only cases whose name contains this. May be repeated.
+    #[arg(long = "only", value_name = "NAME")]
+    pub(super) only: Vec<String>,
+    /// Minutes of load for each case, as the lab's README says, instead of a short run.
+    #[arg(long)]
+    pub(super) long: bool,
+    /// How often to run each.
+    #[arg(long, default_value_t = 1)]
+    pub(super) repeat: u32,
+    /// Use this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    pub(super) binary: Option<PathBuf>,
+}
 
 /// A fault, the load against it, and what must be found.
 pub(super) trait LabCase {

@@ -29,11 +29,11 @@ enum LabName {
     /// Payments, a queue, and a service that notifies subscribers: is each fault named first, with the right number?
     Webhooks(webhooks::WebhookOptions),
     /// A payment service that commits ten times for each payment: is that named first, and what helps?
-    Payments(payments::PaymentOptions),
+    Payments(lab_case::CaseOptions),
     /// A service that is fast for minutes and then is not: is what fills up named, and is a run that is too short known as one?
-    Decisions(decisions::DecisionOptions),
+    Decisions(lab_case::CaseOptions),
     /// From a content change to an e-mail for each subscriber: which of four layers is too slow, and why?
-    Email(email::EmailOptions),
+    Email(lab_case::CaseOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
     Tickets(tickets::TicketOptions),
 }

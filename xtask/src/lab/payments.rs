@@ -1,34 +1,17 @@
 //! The payments lab: ten commits for each payment, what a team tried in vain, and what helped.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use clap::Args;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::lab_case::{self, LabCase};
+use super::lab_case::{self, CaseOptions, LabCase};
 use super::system::{LabSystem, free_port};
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/payments/payments.load.ts";
 const REQUEST: &str = "Pay";
-
-#[derive(Args)]
-pub(crate) struct PaymentOptions {
-    /// Only cases whose name contains this. May be repeated.
-    #[arg(long = "only", value_name = "NAME")]
-    only: Vec<String>,
-    /// Five minutes of load for each case instead of half a minute.
-    #[arg(long)]
-    long: bool,
-    /// How often to run each.
-    #[arg(long, default_value_t = 1)]
-    repeat: u32,
-    /// Use this binary instead of building one.
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
-}
 
 /// What the first finding has to say.
 enum ExpectedClaim {
@@ -66,7 +49,7 @@ const CASES: &[PaymentCase] = &[
     PaymentCase { name: "healthy", system: &[("COMMITS", "one")], rate: "40", expected: ExpectedClaim::Nothing },
 ];
 
-pub(crate) fn payments(workspace: &Workspace, options: &PaymentOptions) -> Result<()> {
+pub(crate) fn payments(workspace: &Workspace, options: &CaseOptions) -> Result<()> {
     let binary = lab_case::binary(workspace, options.binary.as_ref())?;
     let chosen = lab_case::chosen(CASES, &options.only)?;
     let runs = workspace.target.join("lab/payments");
