@@ -20,6 +20,8 @@ use crate::{Delay, SeededRandom};
 
 /// Longer questions have no name that we know.
 const QUESTION_MAX: usize = 4_096;
+/// With a tenth of the ports taken, all fail once in 10^32.
+const PORT_TRIES: usize = 32;
 
 /// What the thread is given.
 pub(crate) struct Served {
@@ -60,14 +62,27 @@ pub(crate) fn run(listen: SocketAddr, served: Served, stopped: oneshot::Receiver
     });
 }
 
-/// Both on the same port.
+/// Both on the same port. Where the system chooses it, what is free for one protocol may be taken for the other: then it chooses again.
 async fn sockets(listen: SocketAddr) -> io::Result<(SocketAddr, UdpSocket, TcpListener, DeadlineTimer)> {
+    let tries = if listen.port() == 0 { PORT_TRIES } else { 1 };
+    let mut bound = pair(listen).await;
+    for _ in 1..tries {
+        match &bound {
+            Err(taken) if taken.kind() == io::ErrorKind::AddrInUse => bound = pair(listen).await,
+            _ => break,
+        }
+    }
+    let (udp, tcp) = bound?;
+    Ok((udp.local_addr()?, udp, tcp, DeadlineTimer::new(0)?))
+}
+
+async fn pair(listen: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     let udp = UdpSocket::bind(listen).await?;
     let address = udp.local_addr()?;
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    Ok((address, udp, socket.listen(128)?, DeadlineTimer::new(0)?))
+    Ok((udp, socket.listen(128)?))
 }
 
 async fn packets(udp: UdpSocket, state: Rc<DnsState>) {
@@ -142,5 +157,24 @@ impl DnsState {
     fn counts<R>(&self, with: impl FnOnce(&mut LookupCounts) -> R) -> R {
         // Counts are whole at any instant.
         with(&mut self.served.counts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener as Taken;
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_taken_for_one_protocol_only_is_left_to_others() {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        // One port in about twenty: one of a hundred choices meets it, but for one time in a hundred.
+        let taken: Vec<Taken> = (0..1_500).map(|_| Taken::bind(any).unwrap()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let opened: Vec<_> = (0..100).map(|_| runtime.block_on(sockets(any)).map(|(address, ..)| address.port())).collect();
+        assert!(opened.iter().all(Result::is_ok), "{opened:?}");
+        let theirs = taken[0].local_addr().unwrap();
+        assert_eq!(runtime.block_on(sockets(theirs)).err().map(|error| error.kind()), Some(io::ErrorKind::AddrInUse));
     }
 }
