@@ -1,7 +1,8 @@
 //! Can the generator have moved a number that matters?
 //!
 //! What matters are the thresholds. Where none judges times, it is what a reader looks at first: p50, p95 and p99 of each request, and under closed
-//! load the rate, which the users' speed makes.
+//! load the rate, which the users' speed makes. A number that stands alone in its doubt is marked, and the others are as good as before: the run is
+//! doubted when there are many.
 
 use plan::{LoadProfile, Metric};
 
@@ -14,11 +15,14 @@ use crate::{Grade, ThresholdResult, ThresholdState, ValidityCheck};
 /// Busy share from which a closed loop is as fast as its generator.
 const AT_LIMIT: f64 = 0.97;
 
+/// One number in so many is marked and no more; from then on it is the run that is doubted.
+const MANY: usize = 3;
+
 pub(super) const INFO: CheckInfo = CheckInfo {
     id: "doubt",
     title: "What the generator may have added",
     limits: "suspect when a threshold cannot be decided for it, invalid when none can; where no threshold judges times: suspect when it may be \
-     more than 5 % (and 0.5 ms) of the p50, p95 or p99 of any request, invalid when it may be more than 25 % of most of these",
+     more than 5 % (and 0.5 ms) of over a third of the p50, p95 and p99 of all requests, invalid when it may be more than 25 % of most of these",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -78,10 +82,20 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
         units::seconds(worst.value),
         units::seconds(worst.doubt)
     );
-    if doubtful.len() > 1 {
-        evidence += &format!("; {} of {} percentiles are doubtful", doubtful.len(), input.judged.len());
+    if input.judged.len() > 1 {
+        evidence += &format!(
+            "; {} of {} percentiles {} doubtful",
+            doubtful.len(),
+            input.judged.len(),
+            if doubtful.len() == 1 { "is" } else { "are" }
+        );
     }
-    Some((if worthless * 2 > input.judged.len() { Grade::Invalid } else { Grade::Suspect }, evidence))
+    let grade = match doubtful.len() {
+        _ if worthless * 2 > input.judged.len() => Grade::Invalid,
+        many if at_limit || many * MANY > input.judged.len() => Grade::Suspect,
+        _ => Grade::Valid,
+    };
+    Some((grade, evidence))
 }
 
 fn closed_at_limit(input: &CheckInput<'_>) -> bool {

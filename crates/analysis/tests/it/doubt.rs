@@ -181,6 +181,28 @@ fn a_request_is_not_doubted_for_what_another_suffered() {
 }
 
 #[test]
+fn a_number_that_stands_alone_in_its_doubt_is_marked_and_the_run_is_as_good_as_before() {
+    // "Late" starts 2 ms late, three requests do not.
+    let run = |late_names: usize| {
+        let slices = (0..60).map(|second| {
+            let slice = (0..10).fold(Slice::new(second).arrivals(40), |slice, _| {
+                ["A", "B", "C", "D"].iter().enumerate().fold(slice, |slice, (number, name)| {
+                    slice.request(name, if number < late_names { 2 * MS } else { 50_000 }, 10 * MS, Outcome::Passed)
+                })
+            });
+            slice.done()
+        });
+        made::run_of(made::plan(made::open(40.0, 60)), slices.collect())
+    };
+    for (late_names, worth) in [(0, Grade::Valid), (1, Grade::Valid), (2, Grade::Suspect), (4, Grade::Suspect)] {
+        let run = run(late_names);
+        assert_eq!(grade(&run), worth, "{late_names} late");
+        let marked = |name| times(&conclude(&run), name).percentiles.iter().any(|percentile| percentile.doubt.is_some());
+        assert_eq!(["A", "B", "C", "D"].into_iter().filter(|name| marked(name)).count(), late_names);
+    }
+}
+
+#[test]
 fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_doubt() {
     let run = |users_max| {
         let mut plan = made::plan(made::open(100.0, 60));

@@ -255,9 +255,10 @@ fn a_generator_that_is_only_doubted_is_no_limit() {
         slice.generator[0].read_lag.record_n(20_000, requests - requests / 20);
         slice.generator[0].read_lag.record_n(40 * made::MS, requests / 20);
     }
-    let verdict = conclude(&run).verdict;
-    let rules: Vec<&str> = verdict.findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
-    assert_eq!((verdict.validity.grade, rules[0]), (analysis::Grade::Suspect, target_alone.as_str()), "{rules:?}");
+    let summary = conclude(&run);
+    let rules: Vec<&str> = summary.verdict.findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
+    assert!(summary.requests.iter().any(|row| row.response.percentiles.iter().any(|percentile| percentile.doubt.is_some())));
+    assert_eq!(rules[0], target_alone, "{rules:?}");
     assert!(!rules.contains(&"generator"), "{rules:?}");
 }
 

@@ -400,7 +400,8 @@ fn stalls_count_by_the_share_of_time_that_they_delay() {
         (1, 1, false, Valid),
         (3, 1, false, Valid),
         (5, 1, true, Valid),
-        (13, 1, true, Suspect),
+        (13, 1, true, Valid),
+        (400, 1, true, Suspect),
         (100, 60, false, Valid),
         (990, 1, true, Invalid),
     ] {
