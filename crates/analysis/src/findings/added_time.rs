@@ -1,17 +1,21 @@
-//! Where the time went that requests took longer from an instant on: the sessions of a database that were then in one wait.
+//! Where the time went that requests took longer from an instant on: the sessions of a database that were then in one kind of
+//! wait.
 //!
-//! By Little's law requests that take ΔR longer at X per second are X·ΔR more in the system. Where as many more sessions wait for one thing, the added time is
-//! spent there.
+//! By Little's law requests that take ΔR longer at X per second are X·ΔR more in the system. Where as many more sessions wait for the same
+//! reason, the added time is spent there.
 
 use metrics::Role;
 
 use crate::facts::Facts;
 use crate::facts::changes::Change;
+use crate::facts::readings::SignalReadings;
 
 /// Part of the added requests that the added sessions must be, and how many times as many they may be.
 const EXPLAINS: (f64, f64) = (0.6, 1.7);
 /// Added sessions, on average, that sampling can tell from none.
 const SESSIONS_MIN: f64 = 0.05;
+/// Part of the added sessions from which an event is named.
+const TOLD_MIN: f64 = 0.1;
 /// Seconds around the instant that are left out.
 const EDGE_S: f64 = 1.0;
 
@@ -28,7 +32,7 @@ pub(super) struct AddedTime {
     /// `its database's sessions wait for IO:WALSync`.
     pub(super) claim: String,
     pub(super) evidence: String,
-    pub(super) series: String,
+    pub(super) series: Vec<String>,
 }
 
 /// Of changes that came together. `None`: no wait of an observed database grew by as much.
@@ -39,21 +43,21 @@ pub(super) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
         |change: &&&Change| (change.after.mean - change.before.mean) * change.after.count as f64 / (change.to - change.at).max(1.0);
     let added: f64 = changes.iter().map(|change| in_system(&change)).sum();
     let waits = facts.signals.parts_with(Role::SessionsActive).flat_map(|part| {
-        WAITS.into_iter().flat_map(move |role| facts.signals.read_each(part, role).into_iter().map(move |readings| (role, readings)))
+        WAITS.into_iter().flat_map(move |role| {
+            let events = facts.signals.read_each(part, role).into_iter().filter_map(|readings| EventGrowth::of(readings, first, end));
+            // One flush makes its sessions wait for different things: for the disk, and for the one who writes. What else sessions may wait for has
+            // no common reason.
+            let apart = role == Role::SessionsWaitingForOther;
+            Growth::together(role, events.collect(), apart)
+        })
     });
-    let grown = waits.filter_map(|(role, readings)| {
-        let after = readings.mean(first.at + EDGE_S, end)?;
-        // A wait that nobody was in before was not listed then.
-        let before = readings.mean(first.from, first.at - EDGE_S).unwrap_or(0.0);
-        Some((role, readings, before, after))
-    });
-    let (role, readings, before, after) = grown.max_by(|a, b| (a.3 - a.2).total_cmp(&(b.3 - b.2)))?;
-    let more = after - before;
+    let grown = waits.max_by(|a, b| a.more().total_cmp(&b.more()))?;
+    let more = grown.more();
     if more < SESSIONS_MIN || more < EXPLAINS.0 * added || more > EXPLAINS.1 * added {
         return None;
     }
-    let event = readings.label("wait").unwrap_or(&readings.signal.name);
-    let claim = match role {
+    let (before, after, event) = (grown.before(), grown.after(), grown.names());
+    let claim = match grown.role {
         Role::SessionsOnCpu => "the sessions of its database compute for as long".to_owned(),
         Role::SessionsWaitingForCommit => format!("the sessions of its database wait for that long at commit ({event})"),
         _ => format!("the sessions of its database wait for that long ({event})"),
@@ -61,5 +65,60 @@ pub(super) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
     let evidence = format!(
         "{after:.2} sessions were in {event} on average, {before:.2} before; the requests in the system became {added:.2} more (Little's law)"
     );
-    Some(AddedTime { claim, evidence, series: readings.name() })
+    Some(AddedTime { claim, evidence, series: grown.events.iter().map(|event| event.readings.name()).collect() })
+}
+
+/// How many sessions were in one wait event, before and after, on average.
+struct EventGrowth<'a> {
+    readings: SignalReadings<'a>,
+    before: f64,
+    after: f64,
+}
+
+/// Events of one kind, those that grew most first.
+struct Growth<'a> {
+    role: Role,
+    events: Vec<EventGrowth<'a>>,
+}
+
+impl<'a> EventGrowth<'a> {
+    fn of(readings: SignalReadings<'a>, change: &Change, end: f64) -> Option<Self> {
+        let after = readings.mean(change.at + EDGE_S, end)?;
+        // A wait that nobody was in before was not listed then.
+        let before = readings.mean(change.from, change.at - EDGE_S).unwrap_or(0.0);
+        (after > before).then_some(Self { readings, before, after })
+    }
+
+    fn more(&self) -> f64 {
+        self.after - self.before
+    }
+}
+
+impl<'a> Growth<'a> {
+    fn together(role: Role, mut events: Vec<EventGrowth<'a>>, apart: bool) -> Vec<Self> {
+        events.sort_by(|a, b| b.more().total_cmp(&a.more()));
+        if apart {
+            return events.into_iter().map(|event| Self { role, events: vec![event] }).collect();
+        }
+        if events.is_empty() { Vec::new() } else { vec![Self { role, events }] }
+    }
+
+    fn more(&self) -> f64 {
+        self.events.iter().map(EventGrowth::more).sum()
+    }
+
+    fn before(&self) -> f64 {
+        self.events.iter().map(|event| event.before).sum()
+    }
+
+    fn after(&self) -> f64 {
+        self.events.iter().map(|event| event.after).sum()
+    }
+
+    /// Those that hold a tenth of it at least: `IO:WALSync and LWLock:WALWrite`.
+    fn names(&self) -> String {
+        let told = self.events.iter().filter(|event| event.more() >= TOLD_MIN * self.more());
+        let names: Vec<&str> = told.map(|event| event.readings.label("wait").unwrap_or(&event.readings.signal.name)).collect();
+        names.join(" and ")
+    }
 }

@@ -85,7 +85,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
         found = found.rests_on(format!("{}: {}", what(other).trim_end_matches(','), numbers(other)), columns(other), span(other));
     }
     if let Some(added) = added {
-        found = found.rests_on(added.evidence, vec![added.series], span(change));
+        found = found.rests_on(added.evidence, added.series, span(change));
     }
     if let Some(phase) = phase(facts, change) {
         found = found.rests_on(phase, vec!["phases/wait".to_owned()], span(change));
