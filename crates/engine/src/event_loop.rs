@@ -202,3 +202,38 @@ pub(crate) fn on_virtual_time<F: Future>(clock: &Clock, turns: &Turns, until: Na
         clock.advance_to(next);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+
+    /// A worker that has nothing to do until a timer fires, `ahead_ns` from now.
+    fn asleep(ahead_ns: u64, turns: &Turns, reads_can_wait: bool) -> bool {
+        let runtime = crate::worker::runtime().unwrap();
+        let _inside = runtime.enter();
+        let clock = Clock::virtual_time();
+        let timer = clock.timer();
+        timer.reset(ahead_ns);
+        let recorder = Rc::new(RefCell::new(Recorder::new(0, 10)));
+        let work = std::future::pending::<()>();
+        let mut event_loop = EventLoop::new(clock, recorder, turns.clone(), Box::new(move || reads_can_wait), work).unwrap();
+        assert!(!event_loop.sleep_through(), "its work was never polled");
+        assert!(matches!(event_loop.turn(), ControlFlow::Continue(true)));
+        event_loop.sleep_through()
+    }
+
+    #[test]
+    fn only_what_is_due_soon_and_suffers_no_delay_is_slept_through() {
+        let turns = Turns::default();
+        assert!(asleep(100 * US, &turns, true));
+        assert!(!asleep(100 * US, &turns, false), "somebody waits for what arrives");
+        assert!(!asleep(LATE_READ_MAX_NS + US, &turns, true), "what arrives may wait so long at most");
+        assert!(!asleep(AWAKE_NS, &turns, true));
+        turns.hold_arrivals(true);
+        assert!(!asleep(100 * US, &turns, true), "an arrival waits for the user whose response comes");
+        turns.hold_arrivals(false);
+        assert!(asleep(100 * US, &turns, true));
+    }
+}

@@ -1,6 +1,7 @@
 //! The engine on virtual time: load profile and target in, arrivals and times out.
 
 mod behind;
+mod late_reads;
 
 use std::cell::Cell;
 use std::sync::mpsc::sync_channel;
@@ -29,6 +30,8 @@ struct Target {
     beside_ns: Option<u64>,
     /// How long iterations of odd numbers take, where that is another time.
     odd_ns: Option<u64>,
+    turns: Turns,
+    read_at_once: Rc<RefCell<Vec<bool>>>,
 }
 
 /// What the generator itself costs, which is nothing unless a test says otherwise.
@@ -70,6 +73,7 @@ impl VirtualUser for TestUser {
         if wait > 0 {
             target.clock.sleep(wait).await;
         }
+        target.read_at_once.borrow_mut().push(target.turns.holds_arrivals() || target.turns.is_wanted());
         IterationEnd::Ended(Outcome::Passed)
     }
 }
@@ -100,6 +104,8 @@ struct Asked {
     numbers: Rc<RefCell<Vec<u64>>>,
     generator: Generator,
     users_made: Rc<Cell<u64>>,
+    /// For each iteration, whether a worker that may read late had to read its end at once.
+    read_at_once: Rc<RefCell<Vec<bool>>>,
     /// How long iterations of odd numbers take, where that is another time.
     odd_ns: Option<u64>,
     /// A second leaf, and how long its iterations take.
@@ -119,6 +125,7 @@ impl Asked {
             numbers: Rc::default(),
             generator: Generator::default(),
             users_made: Rc::default(),
+            read_at_once: Rc::default(),
             odd_ns: None,
             beside: None,
             commands: Vec::new(),
@@ -155,6 +162,8 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             generator: asked.generator.clone(),
             users_made: Rc::clone(&asked.users_made),
             odd_ns: asked.odd_ns,
+            turns: turns.clone(),
+            read_at_once: Rc::clone(&asked.read_at_once),
             beside_ns: asked.beside.as_ref().map(|(_, ns)| *ns),
         });
         let link = WorkerLink::new(reports, index as usize);

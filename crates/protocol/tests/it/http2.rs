@@ -280,6 +280,18 @@ async fn leaving(network: &Rc<Network>, last: u8, reason: u8, met: Rc<Cell<Nanos
 }
 
 #[test]
+fn what_a_leaving_server_did_not_process_is_not_sent_again_if_that_is_not_wanted() {
+    run(|network| async move {
+        let address = leaving(&network, 1, 0, Rc::default()).await;
+        let options = ClientOptions { retry_idle_close: false, ..ClientOptions::default() };
+        let client = Client::new(Rc::clone(&network), options).with_versions(Versions::Http2Always);
+        passed(&client.send(&get(address, "/")).await);
+        let exchange = client.send(&get(address, "/")).await;
+        assert_eq!((failed(&exchange).0, exchange.retried, network.connections().opened), (Outcome::Reset, 0, 1));
+    });
+}
+
+#[test]
 fn a_request_that_a_leaving_server_did_not_process_is_sent_again() {
     const CALM: u8 = 11;
     for (last, reason, again) in [(1, 0, true), (3, 0, false), (1, CALM, false)] {
