@@ -1,7 +1,9 @@
 //! A run as a command makes it: the session with a terminal, a page and outputs, then the conclusions and the exit code.
 
+use std::fs::Permissions;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 
 use analysis::{Grade, Summary};
 use anyhow::Context;
@@ -186,5 +188,19 @@ fn nothing_answered(summary: &Summary) -> bool {
 /// A folder of this user alone, whose name nobody can foresee; it is deleted when it is dropped.
 pub(crate) fn scratch_folder() -> anyhow::Result<TempDir> {
     let parent = std::env::temp_dir();
-    TempDir::with_prefix_in("loadstone-", &parent).with_context(|| format!("cannot create a folder in {}", parent.display()))
+    let folder = tempfile::Builder::new().prefix("loadstone-").permissions(Permissions::from_mode(0o700)).tempdir_in(&parent);
+    folder.with_context(|| format!("cannot create a folder in {}", parent.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_foresees_the_folder_of_a_run_that_is_not_kept_or_looks_into_it() {
+        let (one, other) = (scratch_folder().unwrap(), scratch_folder().unwrap());
+        let name = |folder: &TempDir| folder.path().file_name().and_then(|name| name.to_str()).map(str::to_owned).unwrap();
+        assert_ne!(name(&one), name(&other));
+        assert_eq!(one.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
 }

@@ -26,3 +26,39 @@ pub(crate) async fn pass(address: SocketAddr, request: Request<RequestBody>) -> 
     }
     Ok(answer.map(Body::new))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// What comes of a request to somebody who answers with this content type.
+    fn passed(content_type: &str) -> Result<(), String> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            lines.take_while(|line| !line.as_ref().unwrap().is_empty()).for_each(drop);
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let request = Request::get("/events").body(RequestBody::default()).unwrap();
+        let passed = runtime.block_on(pass(address, request)).map(drop);
+        server.join().unwrap();
+        passed
+    }
+
+    #[test]
+    fn only_what_a_live_page_sends_is_passed_on() {
+        for own in ["text/event-stream", "text/plain; charset=utf-8"] {
+            assert_eq!(passed(own), Ok(()), "{own}");
+        }
+        for foreign in ["text/html", "text/javascript", "image/svg+xml", "text/plainly"] {
+            assert_eq!(passed(foreign), Err("What answers is not the run's own page.\n".to_owned()), "{foreign}");
+        }
+    }
+}
