@@ -15,7 +15,8 @@ pub fn basic_authorization(url: &Url) -> Option<String> {
     Some(format!("Basic {}", STANDARD.encode(plain)))
 }
 
-fn percent_decoded(text: &str) -> Vec<u8> {
+/// The bytes that `%41` and its likes stand for.
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));
     let mut plain = Vec::with_capacity(bytes.len());

@@ -1,0 +1,84 @@
+//! Where an answer ends in a stream of bytes.
+
+use memchr::memmem;
+
+use crate::failure::Failure;
+
+/// Says where an answer ends. It is asked again with the same bytes and further ones behind them, so it remembers what it has seen.
+pub(crate) trait Framing {
+    /// The answer's length once it is whole.
+    ///
+    /// # Errors
+    /// The bytes cannot be an answer.
+    fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure>;
+
+    /// The end of the connection is the end of the answer.
+    fn ends_with_connection(&self) -> bool {
+        false
+    }
+}
+
+/// Where a read ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadUntil {
+    /// With what has arrived first.
+    Arrival,
+    /// Behind the first of these bytes, of which there is at least one.
+    Delimiter(Vec<u8>),
+    /// After so many bytes.
+    Length(usize),
+    /// When the peer closes.
+    Close,
+}
+
+/// A [`ReadUntil`] at work.
+pub(super) struct Search<'a> {
+    until: &'a ReadUntil,
+    /// Up to here there is no delimiter.
+    searched: usize,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(until: &'a ReadUntil) -> Self {
+        Self { until, searched: 0 }
+    }
+}
+
+impl Framing for Search<'_> {
+    fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
+        Ok(match self.until {
+            ReadUntil::Arrival => (!bytes.is_empty()).then_some(bytes.len()),
+            ReadUntil::Length(length) => (bytes.len() >= *length).then_some(*length),
+            ReadUntil::Close => None,
+            ReadUntil::Delimiter(delimiter) => {
+                let found = memmem::find(&bytes[self.searched..], delimiter).map(|at| self.searched + at + delimiter.len());
+                // It may have begun in the last bytes.
+                self.searched = bytes.len().saturating_sub(delimiter.len() - 1);
+                found
+            }
+        })
+    }
+
+    fn ends_with_connection(&self) -> bool {
+        *self.until == ReadUntil::Close
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// However the bytes are cut, the answer ends where a search in all of them says.
+        #[test]
+        fn a_delimiter_is_found_across_pieces(text in "[ab\r\n]{0,40}", delimiter in "[ab\r\n]{1,3}", piece in 1usize..5) {
+            let (until, bytes) = (ReadUntil::Delimiter(delimiter.clone().into_bytes()), text.as_bytes());
+            let mut search = Search::new(&until);
+            let ends: Vec<usize> = (0..=bytes.len()).step_by(piece).chain([bytes.len()]).collect();
+            let found = ends.into_iter().find_map(|end| search.whole(&bytes[..end]).unwrap());
+            prop_assert_eq!(found, text.find(&delimiter).map(|at| at + delimiter.len()));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! RESP, the format of commands and replies (redis.io, "Redis serialization protocol specification").
+//!
+//! One function reads one part: the scanner goes through all of a reply's parts to find its end, and whoever wants its values goes through
+//! them again. Nothing is copied.
+
+use std::str::FromStr;
+
+use memchr::memchr;
+
+use crate::failure::Failure;
+use crate::raw::Framing;
+
+/// The longest line: a length, a number, a message. Bytes.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// A part of a reply: a value, or the head of several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RedisPart<'a> {
+    /// A status such as `OK`.
+    Status(&'a [u8]),
+    Text(&'a [u8]),
+    /// `CODE and why`.
+    Error(&'a [u8]),
+    Integer(i64),
+    Double(f64),
+    /// Digits of an integer that 64 bits do not hold.
+    BigNumber(&'a [u8]),
+    Boolean(bool),
+    Null,
+    /// So many values follow.
+    List(u64),
+    /// So many names, each with its value.
+    Map(u64),
+    /// So many names and values, which tell of the value behind them and are none.
+    Attributes(u64),
+}
+
+/// Values of whole replies, one part after another.
+#[derive(Debug, Clone)]
+pub struct RedisReplies<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> RedisReplies<'a> {
+    /// Of bytes that hold whole replies.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+}
+
+impl<'a> Iterator for RedisReplies<'a> {
+    type Item = RedisPart<'a>;
+
+    /// The next part; `None` behind the last.
+    fn next(&mut self) -> Option<RedisPart<'a>> {
+        let (part, next) = part(self.bytes, self.at).ok().flatten()?;
+        self.at = next;
+        Some(part)
+    }
+}
+
+/// Finds the end of some replies in bytes that arrive piece by piece; looks at each part once.
+#[derive(Debug)]
+pub(super) struct RedisScanner {
+    at: usize,
+    /// Values that are yet to come.
+    left: u64,
+}
+
+impl RedisScanner {
+    pub(super) fn new(replies: usize) -> Self {
+        Self { at: 0, left: replies as u64 }
+    }
+}
+
+impl Framing for RedisScanner {
+    fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
+        while self.left > 0 {
+            let Some((part, next)) = part(bytes, self.at)? else { return Ok(None) };
+            self.at = next;
+            let (values, more) = match part {
+                RedisPart::List(values) => (1, Some(values)),
+                RedisPart::Map(pairs) => (1, pairs.checked_mul(2)),
+                RedisPart::Attributes(pairs) => (0, pairs.checked_mul(2)),
+                _ => (1, Some(0)),
+            };
+            self.left = more.and_then(|more| (self.left - values).checked_add(more)).ok_or_else(|| malformed("a length is absurd"))?;
+        }
+        Ok(Some(self.at))
+    }
+}
+
+/// The part that begins here and where the next one does; `None` while it is not whole.
+fn part(bytes: &[u8], at: usize) -> Result<Option<(RedisPart<'_>, usize)>, Failure> {
+    let Some((kind, rest)) = bytes.get(at..).and_then(<[u8]>::split_first) else { return Ok(None) };
+    let Some(end) = memchr(b'\n', &rest[..rest.len().min(LINE_BYTES_MAX)]) else {
+        return if rest.len() < LINE_BYTES_MAX { Ok(None) } else { Err(malformed("a line is too long")) };
+    };
+    let line = rest[..end].strip_suffix(b"\r").ok_or_else(|| malformed("a line does not end in CR LF"))?;
+    let next = at + 1 + end + 1;
+    let part = match kind {
+        b'+' => RedisPart::Status(line),
+        b'-' => RedisPart::Error(line),
+        b':' => RedisPart::Integer(number(line)?),
+        b',' => RedisPart::Double(number(line)?),
+        b'(' => RedisPart::BigNumber(line),
+        b'#' if line == b"t" || line == b"f" => RedisPart::Boolean(line == b"t"),
+        b'_' => RedisPart::Null,
+        b'*' | b'$' | b'=' if line == b"-1" => RedisPart::Null,
+        b'*' | b'~' | b'>' => RedisPart::List(number(line)?),
+        b'%' => RedisPart::Map(number(line)?),
+        b'|' => RedisPart::Attributes(number(line)?),
+        b'$' | b'=' | b'!' => return text(bytes, *kind, next, number(line)?),
+        _ => return Err(malformed("a value of an unknown type")),
+    };
+    Ok(Some((part, next)))
+}
+
+/// A text whose length is known.
+fn text(bytes: &[u8], kind: u8, start: usize, length: usize) -> Result<Option<(RedisPart<'_>, usize)>, Failure> {
+    let end = start.checked_add(length).and_then(|end| end.checked_add(2)).ok_or_else(|| malformed("a length is absurd"))?;
+    let Some(text) = bytes.get(start..end) else { return Ok(None) };
+    let text = text.strip_suffix(b"\r\n").ok_or_else(|| malformed("a text is longer than it says"))?;
+    let part = match kind {
+        b'!' => RedisPart::Error(text),
+        // `txt:` or `mkd:` stands in front of it.
+        b'=' => RedisPart::Text(text.get(4..).unwrap_or_default()),
+        _ => RedisPart::Text(text),
+    };
+    Ok(Some((part, end)))
+}
+
+fn number<T: FromStr>(line: &[u8]) -> Result<T, Failure> {
+    std::str::from_utf8(line).ok().and_then(|text| text.parse().ok()).ok_or_else(|| malformed("a number is none"))
+}
+
+fn malformed(problem: &str) -> Failure {
+    Failure::protocol(format!("the reply is not Redis: {problem}"))
+}
+
+/// Begins a command of so many arguments, its name among them.
+pub fn write_command(out: &mut Vec<u8>, arguments: usize) {
+    head(out, b'*', arguments);
+}
+
+pub fn write_argument(out: &mut Vec<u8>, argument: &[u8]) {
+    head(out, b'$', argument.len());
+    out.extend_from_slice(argument);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn head(out: &mut Vec<u8>, kind: u8, number: usize) {
+    use std::io::Write;
+    // A vector takes all that is written.
+    let _ = write!(out, "{}{number}\r\n", kind as char);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use redis::Value;
+
+    use super::*;
+
+    /// The next value, as the redis crate would have it.
+    fn value(parts: &mut RedisReplies<'_>) -> Value {
+        let several = |count: u64, parts: &mut RedisReplies<'_>| (0..count).map(|_| value(parts)).collect::<Vec<_>>();
+        match parts.next().expect("a value") {
+            RedisPart::Status(b"OK") => Value::Okay,
+            RedisPart::Status(text) => Value::SimpleString(String::from_utf8_lossy(text).into_owned()),
+            RedisPart::Text(text) => Value::BulkString(text.to_vec()),
+            RedisPart::Integer(number) => Value::Int(number),
+            RedisPart::Double(number) => Value::Double(number),
+            RedisPart::Boolean(boolean) => Value::Boolean(boolean),
+            RedisPart::Null => Value::Nil,
+            RedisPart::List(count) => Value::Array(several(count, parts)),
+            RedisPart::Map(count) => Value::Map((0..count).map(|_| (value(parts), value(parts))).collect()),
+            other => panic!("{other:?} is not written here"),
+        }
+    }
+
+    fn write(value: &Value, out: &mut Vec<u8>) {
+        match value {
+            Value::Okay => out.extend_from_slice(b"+OK\r\n"),
+            Value::SimpleString(text) => out.extend_from_slice(format!("+{text}\r\n").as_bytes()),
+            Value::BulkString(text) => write_argument(out, text),
+            Value::Int(number) => out.extend_from_slice(format!(":{number}\r\n").as_bytes()),
+            Value::Double(number) => out.extend_from_slice(format!(",{number}\r\n").as_bytes()),
+            Value::Boolean(boolean) => out.extend_from_slice(if *boolean { b"#t\r\n" } else { b"#f\r\n" }),
+            Value::Nil => out.extend_from_slice(b"_\r\n"),
+            Value::Array(values) => {
+                write_command(out, values.len());
+                values.iter().for_each(|value| write(value, out));
+            }
+            Value::Map(pairs) => {
+                out.extend_from_slice(format!("%{}\r\n", pairs.len()).as_bytes());
+                pairs.iter().for_each(|(name, value)| {
+                    write(name, out);
+                    write(value, out);
+                });
+            }
+            other => panic!("{other:?} is not generated"),
+        }
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Okay),
+            "[a-z ]{3,9}".prop_map(Value::SimpleString),
+            proptest::collection::vec(any::<u8>(), 0..40).prop_map(Value::BulkString),
+            any::<i64>().prop_map(Value::Int),
+            (-1e9..1e9).prop_map(Value::Double),
+            any::<bool>().prop_map(Value::Boolean),
+            Just(Value::Nil),
+        ];
+        leaf.prop_recursive(3, 30, 5, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
+                proptest::collection::vec((inner.clone(), inner), 0..4).prop_map(Value::Map),
+            ]
+        })
+    }
+
+    proptest! {
+        /// The redis crate reads the same values, and no earlier end is seen however the bytes are cut.
+        #[test]
+        fn another_parser_agrees(values in proptest::collection::vec(any_value(), 1..4), piece in 1usize..30) {
+            let mut bytes = Vec::new();
+            values.iter().for_each(|value| write(value, &mut bytes));
+            let whole = bytes.len();
+            bytes.extend_from_slice(b"+surplus\r\n");
+            let mut scanner = RedisScanner::new(values.len());
+            for end in (0..whole).step_by(piece) {
+                prop_assert_eq!(scanner.whole(&bytes[..end]).unwrap(), None);
+            }
+            prop_assert_eq!(scanner.whole(&bytes).unwrap(), Some(whole));
+            let mut parts = RedisReplies::of(&bytes[..whole]);
+            let ours: Vec<Value> = values.iter().map(|_| value(&mut parts)).collect();
+            prop_assert!(parts.next().is_none());
+            let mut parser = redis::Parser::new();
+            let mut rest = &bytes[..whole];
+            let theirs: Vec<Value> = values.iter().map(|_| parser.parse_value(&mut rest).unwrap()).collect();
+            prop_assert_eq!(ours, theirs);
+        }
+
+        /// Whatever arrives, it is judged, and what is read of it is within it.
+        #[test]
+        fn no_bytes_are_too_strange(bytes in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'*'), Just(b'$'), b'0'..b'9', any::<u8>()], 0..60)) {
+            if let Ok(Some(end)) = RedisScanner::new(1).whole(&bytes) {
+                prop_assert!(end <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn types_of_resp3_that_servers_seldom_use() {
+        let bytes = b"|1\r\n+ttl\r\n:3600\r\n=7\r\ntxt:abc\r\n!7\r\nERR odd\r\n(3492890328409238509324850943850943825024385\r\n~1\r\n#t\r\n,inf\r\n*-1\r\n$-1\r\n";
+        let mut scanner = RedisScanner::new(7);
+        assert_eq!(scanner.whole(bytes), Ok(Some(bytes.len())));
+        let parts: Vec<RedisPart<'_>> = RedisReplies::of(bytes).collect();
+        let big = b"3492890328409238509324850943850943825024385";
+        let expected = [
+            RedisPart::Attributes(1),
+            RedisPart::Status(b"ttl"),
+            RedisPart::Integer(3600),
+            RedisPart::Text(b"abc"),
+            RedisPart::Error(b"ERR odd"),
+            RedisPart::BigNumber(big),
+            RedisPart::List(1),
+            RedisPart::Boolean(true),
+            RedisPart::Double(f64::INFINITY),
+            RedisPart::Null,
+            RedisPart::Null,
+        ];
+        assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn what_is_not_redis_is_refused() {
+        for wrong in ["HTTP/1.1 400 Bad Request\r\n", ":12a\r\n", "$3\r\nabcdef\r\n", "+OK\n", "*18446744073709551615\r\n*5\r\n", "#x\r\n"]
+        {
+            let told = RedisScanner::new(1).whole(wrong.as_bytes());
+            assert!(told.as_ref().is_err_and(|failure| failure.message.starts_with("the reply is not Redis")), "{wrong}: {told:?}");
+        }
+    }
+}
