@@ -631,6 +631,29 @@ declare module "loadstone" {
     ): Promise<GrpcStream>;
 
     /**
+     * Connects to a host and a port, with nothing but TCP, or TLS over it. Like a request connecting is measured under its name, and never
+     * throws: a connection that could not be opened has `open` false.
+     *
+     * @example
+     * const mail = await user.tcp("127.0.0.1:25", { name: "Connect" });
+     * await mail.read({ until: "\r\n", name: "Greeting" });
+     * const answer = await mail.request("EHLO client.test\r\n", { until: "\r\n", name: "EHLO" });
+     */
+    tcp(address: string, options?: TcpOptions): Promise<TcpConnection>;
+
+    /**
+     * Names a Redis server: `redis://user:password@host:port/database`, or `rediss://` for TLS. The user's first command connects; all further
+     * ones share the connection.
+     *
+     * @example
+     * const redis = user.redis("redis://127.0.0.1/0");
+     * await redis.command("SET", "cart:7", "3 tickets", "EX", 60);
+     * const cart = await redis.command("GET", "cart:7", { name: "Read cart" });
+     * user.check("it is there", cart.value === "3 tickets");
+     */
+    redis(url: string, options?: RedisOptions): Redis;
+
+    /**
      * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
      * failed or the function throws. Groups may nest. When groups of one user run in parallel, make their requests through the
      * user that is passed to the function, so that each lands in its own group.
@@ -1162,6 +1185,120 @@ declare module "loadstone" {
     cancel(): Promise<void>;
     /** Resolves when the call has ended. */
     readonly closed: Promise<{ status: GrpcStatus | undefined; details: string; trailers: Headers }>;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # TCP
+  // A connection belongs to the user that opened it, and is closed when the iteration ends. Nothing is read in the background: a read says where
+  // its answer ends. A step that fails closes the connection, since what comes late would be taken for the answer to the next one.
+
+  /** How a TCP connection is opened. */
+  export interface TcpOptions extends RecordOptions {
+    /** Name of connecting in reports and thresholds. Default: `TCP` and the address. */
+    name?: string;
+    /** With TLS; as an address that begins with `tls://`. Default: false. */
+    tls?: boolean;
+    /** Time limit of connecting. Default: the scenario's, then the test's `requestTimeout`. */
+    timeout?: Duration;
+    /**
+     * Leave the connection open when the iteration ends, for the user's next one: keep it in `user.state`. It lives as long as that does, so in
+     * open load, where every arrival is another visitor, it is closed all the same. Default: false.
+     */
+    keep?: boolean;
+  }
+
+  /** Where an answer ends: at most one of `until`, `length` and `toEnd`. With none of them, with the bytes that arrive first. */
+  export interface TcpReadOptions extends RecordOptions {
+    /** Name in reports and thresholds. Default: that of the connection and `read` or `request`. */
+    name?: string;
+    /** Behind the first of these bytes, which are part of the answer. */
+    until?: string | Uint8Array;
+    /** After so many bytes. */
+    length?: number;
+    /** When the server closes the connection. */
+    toEnd?: boolean;
+    /** Time limit. Default: the scenario's, then the test's `requestTimeout`. */
+    timeout?: Duration;
+  }
+
+  /**
+   * A TCP connection of one user.
+   *
+   * @example
+   * const c = await user.tcp("127.0.0.1:7000");
+   * const size = await c.request("SIZE\n", { length: 4, name: "Size" });
+   * const body = await c.read({ length: new DataView(size.bytes.buffer).getUint32(0), name: "Body" });
+   */
+  export interface TcpConnection {
+    /** Whether it was opened, and neither side is known to have closed it. */
+    readonly open: boolean;
+    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    readonly error: string | undefined;
+    /** Sends text (as UTF-8) or bytes; resolves when they were handed to the kernel. They are measured with the read that follows. */
+    write(data: string | Uint8Array): Promise<void>;
+    /**
+     * Reads an answer. Measured as a request: from the first byte written since the last answer, or from now where nothing was written, to the
+     * answer's last byte. Read at once after writing: what the script does in between is part of the time.
+     */
+    read(options?: TcpReadOptions): Promise<Message>;
+    /** Writes and reads as one step, measured as a request. */
+    request(data: string | Uint8Array, options?: TcpReadOptions): Promise<Message>;
+    /** Closes the connection. */
+    close(): void;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Redis
+  // A user has one connection to each server, which lasts as long as its HTTP connections do. Commands that find it taken wait in order, which is the
+  // phase `queue` of their time.
+
+  /** How a Redis server is spoken to. */
+  export interface RedisOptions {
+    /** Version of the protocol (RESP). With 3, maps are objects. Default: 2. */
+    protocol?: 2 | 3;
+    /** Time limit of each command, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
+    timeout?: Duration;
+  }
+
+  /** An argument of a command; numbers are sent as text. */
+  export type RedisArgument = string | number | bigint | Uint8Array;
+
+  /** How commands are recorded. */
+  export interface RedisCommandOptions extends RecordOptions {
+    /** Name in reports and thresholds. Default: the command's, or `pipeline`. */
+    name?: string;
+    /** Time limit. Default: that of the server. */
+    timeout?: Duration;
+    /** Texts in the reply are given as bytes (`Uint8Array`). Default: false. */
+    bytes?: boolean;
+  }
+
+  /** A value of a reply. Integers beyond 2⁵³ − 1 are text; an error within a list is an object with its text. */
+  export type RedisValue =
+    | string | number | boolean | null | Uint8Array | readonly RedisValue[] | { readonly error: string } | { readonly [name: string]: RedisValue };
+
+  /** A Redis server as one user has it. */
+  export interface Redis {
+    /**
+     * Sends a command and waits for its reply. Measured as a request under the command's name, and never throws for what the server does: an error
+     * makes it failed. Options come last.
+     */
+    command(name: string, ...rest: readonly RedisArgument[]): Promise<RedisReply>;
+    command(name: string, ...rest: readonly [...RedisArgument[], RedisCommandOptions]): Promise<RedisReply>;
+    /** Sends several commands at once and waits for all replies. Measured as one request, which any error makes failed. */
+    pipeline(commands: readonly (readonly RedisArgument[])[], options?: RedisCommandOptions): Promise<RedisReply<readonly any[]>>;
+  }
+
+  /** What came of a command or of a pipeline. */
+  export interface RedisReply<Value = any> {
+    /** Whether it was answered, and with no error. */
+    readonly ok: boolean;
+    /** The server's error, or why there is no reply, in words; `undefined` where all went well. */
+    readonly error: string | undefined;
+    /** The reply as a {@link RedisValue}; of a pipeline, a list with the reply to each command. `undefined` where there is none. */
+    readonly value: Value | undefined;
+    /** How long it took. */
+    readonly times: Times;
   }
 
   // ───────────────────────────────────────────────────────────────────────────

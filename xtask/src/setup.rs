@@ -40,7 +40,7 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["nginx"], Debian("nginx-light"), "end-to-end tests, examples, bench"),
     needed(&["initdb", "/usr/lib/postgresql/*/bin/initdb"], Debian("postgresql"), "the example shop, the labs, the PostgreSQL observer"),
     needed(&["mariadbd", "/usr/sbin/mariadbd"], Debian("mariadb-server"), "the MySQL observer, labs/payments"),
-    needed(&["redis-server"], Debian("redis-server"), "the Redis observer"),
+    needed(&["redis-server"], Debian("redis-server"), "Redis as load and as what is observed"),
     needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),
     needed(&["nats-server"], Debian("nats-server"), "fleets"),
     needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),

@@ -41,6 +41,11 @@ impl RedisClient {
         &self.address
     }
 
+    /// There is a connection, or somebody is opening one.
+    pub fn is_connected(&self) -> bool {
+        self.connection.try_lock().map_or(true, |connection| connection.is_some())
+    }
+
     /// Closes the connection, unless it is in use.
     pub fn close(&self) {
         if let Ok(mut connection) = self.connection.try_lock() {

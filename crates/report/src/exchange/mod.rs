@@ -72,8 +72,13 @@ pub fn exchange(view: &ExchangeView, style: &Style) -> String {
 }
 
 fn responded(view: &ExchangeView, response: &ResponseView, style: &Style, out: &mut String) {
-    let paint = if response.status < 400 { Paint::Good } else { Paint::Bad };
-    let status = style.paint(paint, &format!("← {}", response.status));
+    // Protocols without a status have the outcome alone.
+    let (good, status) = match response.status {
+        0 if view.outcome.is_failure() => (false, view.outcome.label().to_owned()),
+        0 => (true, view.outcome.label().to_owned()),
+        status => (status < 400, status.to_string()),
+    };
+    let status = style.paint(if good { Paint::Good } else { Paint::Bad }, &format!("← {status}"));
     out.push_str(&format!("{status} · {} · {}\n", units::seconds(view.response_ns as f64 / 1e9), units::bytes(response.bytes_received)));
     headers(&response.headers, style, out);
     out.push_str(&body::render(&response.body, &response.headers, style));

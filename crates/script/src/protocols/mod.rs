@@ -2,7 +2,7 @@
 //!
 //! Each is a folder of its own: its verbs, script objects, options, what it keeps for a user, what it closes at an iteration's end and
 //! what `try` shows of it. To add one: a folder, and its line here (with its `mod`). Beside them stands what several share: `options`,
-//! `pattern`, and `messages` (a queue of what arrives, and the waits for it). Deliberately absent: bytes on the wire, which are the
+//! `pattern`, `raw_exchange`, and `messages` (a queue of what arrives, and the waits for it). Deliberately absent: bytes on the wire, which are the
 //! `protocol` crate's.
 
 mod grpc;
@@ -10,10 +10,13 @@ mod http;
 mod messages;
 mod options;
 mod pattern;
+mod raw_exchange;
+mod redis;
 mod sse;
+mod tcp;
 mod ws;
 
 use crate::runtime::capability::Capability;
 
 /// Every protocol.
-pub(crate) const PROTOCOLS: &[&dyn Capability] = &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc];
+pub(crate) const PROTOCOLS: &[&dyn Capability] = &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc, &tcp::Tcp, &redis::Redis];

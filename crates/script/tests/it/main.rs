@@ -12,6 +12,8 @@ mod loading;
 mod metrics;
 mod misspelt;
 mod modules;
+mod redis;
 mod running;
 mod sockets;
 mod tags;
+mod tcp;

@@ -1,0 +1,31 @@
+//! Redis: `user.redis(…)`, commands on it, and their replies.
+//!
+//! Read `object` (what a script has of a server), then `command` (commands as a measured request) and `reply`. `state` keeps the connections
+//! of a user. Deliberately absent: the format on the wire (`protocol::redis`).
+
+mod command;
+mod conclude;
+mod object;
+mod open;
+mod options;
+mod reply;
+mod state;
+mod value;
+
+use rquickjs::Ctx;
+
+use crate::runtime::capability::{Capability, Natives};
+use crate::runtime::verb;
+use crate::unknown_options::OptionsOfVerb;
+
+pub(crate) struct Redis;
+
+impl Capability for Redis {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        options::OPTIONS
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        verb::install::<open::OpenRedis>(ctx, &natives.users)
+    }
+}

@@ -1,0 +1,99 @@
+//! `user.tcp(…)`: connecting as a measured request.
+
+use std::rc::Rc;
+
+use metrics::Outcome;
+use protocol::Failure;
+use protocol::raw::{RawConnection, RawTarget, RawTimes};
+use rquickjs::{Class, Ctx, Value};
+
+use super::connection::UserConnection;
+use super::object::TcpObject;
+use super::options::TcpOptions;
+use crate::protocols::options::{text, wrong};
+use crate::protocols::raw_exchange::{ShownEnd, sample, show};
+use crate::runtime::object::UserObject;
+use crate::runtime::step::MeasuredStep;
+use crate::runtime::user::UserState;
+use crate::runtime::verb::{Verb, VerbArguments};
+use crate::sinks::TracedRequest;
+
+/// `user.tcp(address, options)`.
+pub(super) struct OpenTcp;
+
+impl Verb for OpenTcp {
+    const NAME: &'static str = "tcp";
+    const ARGUMENTS: usize = 2;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        open(ctx, user, &arguments.get(0), &arguments.get(1))
+    }
+}
+
+/// Connects; the promise resolves with the connection whatever becomes of it.
+fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, given: &Value<'js>) -> rquickjs::Result<Value<'js>> {
+    let user = &object.state;
+    user.check_running(ctx, "open every connection")?;
+    let options = TcpOptions::read(ctx, given)?;
+    let target = target(ctx, &text(ctx, address, "the address")?, options.tls)?;
+    let shown: Rc<str> = format!("{}://{}", if target.tls { "tls" } else { "tcp" }, target.authority()).into();
+    let name = options.name.unwrap_or_else(|| format!("TCP {}", target.authority()));
+    let step = MeasuredStep::named(user, object.group(), &name).with_tags(user, &options.tags);
+    step.note_place(ctx, user);
+    let mut flight = step.in_flight(user);
+    let timeout_ns = options.timeout_ns.unwrap_or(user.scenario.timeout_ns);
+    let network = Rc::clone(&user.worker.network);
+    let work = async move {
+        network.admit().await;
+        let mut times = RawTimes::from(flight.begin());
+        let opened = RawConnection::open(&network, &target, timeout_ns, &mut times).await;
+        flight.end(times.ended);
+        Box::new((times, opened))
+    };
+    let keep = options.keep;
+    let promise = user.promise(ctx, work, move |ctx, user, connected| conclude(ctx, user, &step, shown, *connected, keep))?;
+    Ok(promise.into_value())
+}
+
+/// From `host:port`, `tcp://host:port` or `tls://host:port`.
+fn target(ctx: &Ctx<'_>, written: &str, tls: bool) -> rquickjs::Result<RawTarget> {
+    let (scheme, authority) = written.split_once("://").unwrap_or(("tcp", written));
+    let tls = match scheme {
+        "tcp" => tls,
+        "tls" => true,
+        _ => {
+            return Err(wrong(
+                ctx,
+                &format!("the address \"{written}\" has the scheme `{scheme}`: write \"host:port\", or \"tls://host:port\""),
+            ));
+        }
+    };
+    let parts = authority.trim_end_matches('/').rsplit_once(':').and_then(|(host, port)| {
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let host = bare.or_else(|| (!host.contains([':', '/', '@'])).then_some(host)).filter(|host| !host.is_empty())?;
+        Some(RawTarget { host: host.to_owned(), port: port.parse().ok().filter(|port| *port > 0)?, tls })
+    });
+    parts.ok_or_else(|| {
+        wrong(ctx, &format!("the address \"{written}\" is not a host and a port: write \"127.0.0.1:7000\" or \"[::1]:7000\""))
+    })
+}
+
+/// Records how connecting went and makes the connection's object.
+fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    step: &MeasuredStep,
+    address: Rc<str>,
+    (times, opened): (RawTimes, Result<RawConnection, Failure>),
+    kept: bool,
+) -> rquickjs::Result<Value<'js>> {
+    let failure = opened.as_ref().err();
+    let (outcome, error) = failure.map_or((Outcome::Passed, None), |failure| (failure.outcome, Some(&*failure.message)));
+    step.record(user, &sample(step, &times, outcome), error);
+    let request = || TracedRequest { method: "CONNECT".to_owned(), address: address.to_string(), ..TracedRequest::default() };
+    if user.worker.sinks.exchanges.is_some() {
+        show(user, step, &times, request(), ShownEnd { outcome, error, answer: opened.is_ok().then(Vec::new) });
+    }
+    let connection = UserConnection::new(user, (step.name(user), step.series), address, opened, kept);
+    Class::instance(ctx.clone(), TcpObject { connection }).map(Class::into_value)
+}

@@ -1,0 +1,173 @@
+//! What a script awaits on a TCP connection: writing, and the exchanges that answers end.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use metrics::Outcome;
+use protocol::Failure;
+use protocol::raw::{RawTimes, ReadUntil};
+use protocol::ws::Payload;
+use rquickjs::{Class, Ctx, Exception, Promise, Value};
+
+use super::connection::{Question, ReadTurn, UserConnection};
+use super::options::ReadOptions;
+use crate::globals::bytes::bytes_of;
+use crate::protocols::http::state::HttpScenario;
+use crate::protocols::messages::inbox::ArrivedMessage;
+use crate::protocols::messages::message::MessageObject;
+use crate::protocols::messages::receive::AWAIT;
+use crate::protocols::raw_exchange::{ShownEnd, sample, show};
+use crate::runtime::step::{MeasuredStep, StepInFlight};
+use crate::runtime::user::UserState;
+use crate::sinks::TracedRequest;
+
+fn data_of(ctx: &Ctx<'_>, data: &Value<'_>) -> rquickjs::Result<Vec<u8>> {
+    bytes_of(data).ok_or_else(|| Exception::throw_type(ctx, "expected what to send as a string or bytes (Uint8Array)"))
+}
+
+/// `connection.write(data)`: the answer's time counts from here.
+pub(super) fn write<'js>(ctx: &Ctx<'js>, to: &Rc<UserConnection>, data: &Value<'js>) -> rquickjs::Result<Promise<'js>> {
+    let user = &to.user;
+    user.check_running(ctx, AWAIT)?;
+    let data = data_of(ctx, data)?;
+    let (to, timeout_ns) = (Rc::clone(to), user.scenario.timeout_ns);
+    let written = Rc::clone(&to);
+    let work = async move {
+        let mut times = RawTimes::from(to.user.now());
+        let due = times.started.saturating_add(timeout_ns);
+        let result = match to.connection() {
+            Ok(connection) => connection.write(&data, due, &mut times).await,
+            Err(failure) => Err(failure),
+        };
+        if result.is_ok() {
+            note(&to, &times, &data);
+        }
+        result
+    };
+    user.promise(ctx, work, move |ctx, user, result| {
+        if let Err(failure) = result {
+            written.lose(&failure);
+            user.worker.recorder.borrow_mut().error(written.series, failure.outcome, user.now(), &failure.message);
+            user.note_failure(failure.outcome, user.epoch(), user.group().as_ref());
+        }
+        Ok(Value::new_undefined(ctx.clone()))
+    })
+}
+
+/// Adds what was written to the question that the next read answers.
+fn note(to: &UserConnection, times: &RawTimes, data: &[u8]) {
+    let mut question = to.question.borrow_mut();
+    let question = question.get_or_insert_with(|| Question { started: times.started, sent: 0, bytes: 0, shown: Vec::new() });
+    question.sent = times.sent;
+    question.bytes += times.bytes_sent;
+    if to.user.worker.sinks.exchanges.is_some() {
+        question.shown.extend_from_slice(data);
+    }
+}
+
+/// `connection.read({ until, name, timeout, tags })`.
+pub(super) fn read<'js>(ctx: &Ctx<'js>, from: &Rc<UserConnection>, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+    from.user.check_running(ctx, AWAIT)?;
+    exchange(ctx, from, None, "read", ReadOptions::read(ctx, given)?)
+}
+
+/// `connection.request(data, { until, name, timeout, tags })`.
+pub(super) fn request<'js>(
+    ctx: &Ctx<'js>,
+    with: &Rc<UserConnection>,
+    data: &Value<'js>,
+    given: Option<&Value<'js>>,
+) -> rquickjs::Result<Promise<'js>> {
+    with.user.check_running(ctx, AWAIT)?;
+    let data = data_of(ctx, data)?;
+    exchange(ctx, with, Some(data), "request", ReadOptions::read(ctx, given)?)
+}
+
+/// What came of an exchange.
+struct Exchanged {
+    times: RawTimes,
+    result: Result<Bytes, Failure>,
+    /// What was sent, where somebody follows every step.
+    question: Vec<u8>,
+}
+
+fn exchange<'js>(
+    ctx: &Ctx<'js>,
+    with: &Rc<UserConnection>,
+    data: Option<Vec<u8>>,
+    what: &str,
+    options: ReadOptions,
+) -> rquickjs::Result<Promise<'js>> {
+    let user = &with.user;
+    let busy = || Exception::throw_message(ctx, "another read of this connection is under way: await it first");
+    let turn = with.begin_reading().ok_or_else(busy)?;
+    let name = options.name.unwrap_or_else(|| format!("{} {what}", with.name));
+    let step = MeasuredStep::named(user, user.group(), &name).with_tags(user, &options.tags);
+    step.note_place(ctx, user);
+    let timeout_ns = options.timeout_ns.unwrap_or(user.scenario.timeout_ns);
+    let work = perform(step.in_flight(user), Rc::clone(with), turn, data, options.until, timeout_ns);
+    let with = Rc::clone(with);
+    user.promise(ctx, work, move |ctx, user, exchanged| conclude(ctx, user, &with, &step, *exchanged))
+}
+
+async fn perform(
+    mut flight: StepInFlight,
+    with: Rc<UserConnection>,
+    turn: ReadTurn,
+    data: Option<Vec<u8>>,
+    until: ReadUntil,
+    timeout_ns: u64,
+) -> Box<Exchanged> {
+    let now = flight.begin();
+    let due = now.saturating_add(timeout_ns);
+    let earlier = with.question.take();
+    let (mut times, mut question) = match earlier.filter(|_| data.is_none()) {
+        Some(earlier) => (RawTimes { sent: earlier.sent, bytes_sent: earlier.bytes, ..RawTimes::from(earlier.started) }, earlier.shown),
+        None => (RawTimes::from(now), Vec::new()),
+    };
+    let bytes_max = HttpScenario::of(&with.user).body_bytes_max;
+    let exchanging = async {
+        let connection = with.connection()?;
+        if let Some(data) = &data {
+            connection.write(data, due, &mut times).await?;
+        }
+        connection.read(&until, bytes_max, due, &mut times).await
+    };
+    let result = exchanging.await;
+    if times.ended == 0 {
+        times.ended = with.user.now();
+    }
+    flight.end(times.ended);
+    drop(turn);
+    if let Err(failure) = &result {
+        with.lose(failure);
+    }
+    if let Some(data) = data.filter(|_| with.user.worker.sinks.exchanges.is_some()) {
+        question = data;
+    }
+    Box::new(Exchanged { times, result, question })
+}
+
+/// Records an exchange and makes the object of its answer.
+fn conclude<'js>(
+    ctx: &Ctx<'js>,
+    user: &Rc<UserState>,
+    with: &UserConnection,
+    step: &MeasuredStep,
+    exchanged: Exchanged,
+) -> rquickjs::Result<Value<'js>> {
+    let Exchanged { times, result, question } = exchanged;
+    let failure = result.as_ref().err();
+    let (outcome, error) = failure.map_or((Outcome::Passed, None), |failure| (failure.outcome, Some(&*failure.message)));
+    step.record(user, &sample(step, &times, outcome), error);
+    if user.worker.sinks.exchanges.is_some() {
+        let method = if question.is_empty() { "READ" } else { "TCP" };
+        let request =
+            TracedRequest { method: method.to_owned(), address: with.address.to_string(), body: question, ..TracedRequest::default() };
+        let answer = result.as_ref().ok().map(|bytes| bytes.to_vec());
+        show(user, step, &times, request, ShownEnd { outcome, error, answer });
+    }
+    let content = result.map(|bytes| ArrivedMessage { payload: Payload::Binary(bytes), at: times.ended, labels: None });
+    let message = MessageObject::new(&user.worker, &step.name(user), content.map_err(|failure| failure.message));
+    Class::instance(ctx.clone(), message).map(Class::into_value)
+}
