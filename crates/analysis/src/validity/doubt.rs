@@ -6,7 +6,7 @@
 
 use plan::{LoadProfile, Metric};
 
-use super::check::{CheckInfo, CheckInput};
+use super::check::{CheckInfo, CheckInput, RunStage};
 use super::{read_lag, run_queue, schedule_lag, stalls, throttling, worker_busy};
 use crate::doubt::{JudgedPercentile, WORTHLESS};
 use crate::thresholds::samples::is_time;
@@ -26,6 +26,9 @@ pub(super) const INFO: CheckInfo = CheckInfo {
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
+    if input.stage == RunStage::Running && input.plan.thresholds.iter().any(|threshold| is_of_times(&threshold.metric)) {
+        return INFO.nothing("the thresholds are judged at the end");
+    }
     let (grade, evidence) = match by_thresholds(input) {
         Some(judged) => judged,
         None => match by_percentiles(input) {
@@ -43,8 +46,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
 fn by_thresholds(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     let decidable = |result: &&ThresholdResult| !matches!(result.state, ThresholdState::NoData | ThresholdState::Pending);
     let judged = input.thresholds.iter().filter(decidable).count();
-    let on_times =
-        input.thresholds.iter().filter(decidable).any(|result| is_time(&result.threshold.metric) && is_of_target(&result.threshold.metric));
+    let on_times = input.thresholds.iter().filter(decidable).any(|result| is_of_times(&result.threshold.metric));
     match input.undecided {
         [] if on_times => Some((Grade::Valid, "every threshold is decided, whatever it added".to_owned())),
         [] => None,
@@ -56,8 +58,9 @@ fn by_thresholds(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     }
 }
 
-fn is_of_target(metric: &Metric) -> bool {
-    *metric != Metric::ScheduleLag
+/// Of the target's times, not the generator's.
+fn is_of_times(metric: &Metric) -> bool {
+    is_time(metric) && *metric != Metric::ScheduleLag
 }
 
 fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {

@@ -2,10 +2,11 @@
 
 use analysis::{Grade, LiveAnalysis, Provisional, conclude};
 use metrics::{Outcome, Snapshot};
+use plan::{Aggregate, Comparison, Metric};
 use run_directory::{Run, RunEnd};
 
 use crate::changes::{Request, constant, noise, passes};
-use crate::made::{self, MS, Slice};
+use crate::made::{self, MS, Slice, threshold};
 
 #[test]
 fn after_the_last_slice_it_shows_the_totals_of_the_summary() {
@@ -59,6 +60,25 @@ fn a_finding_is_made_while_the_run_goes_on_and_stays_to_its_end() {
     assert_eq!((end.new_first(Some(&after)), end.withdrawn.len()), (None, 0));
     let concluded = conclude(&Run { end: Some(RunEnd::Completed), ..run });
     assert_eq!(end.findings, concluded.verdict.findings.findings);
+}
+
+#[test]
+fn doubt_that_thresholds_will_decide_is_not_graded_before() {
+    // All requests start 8 ms late, and take 10 ms: far below the bound, or above it whatever the generator added.
+    let slice =
+        |second| (0..20).fold(Slice::new(second).arrivals(20), |slice, _| slice.request("A", 8 * MS, 10 * MS, Outcome::Passed)).done();
+    let grades = |bound: Option<f64>| {
+        let mut plan = made::plan(made::open(20.0, 20));
+        plan.thresholds =
+            bound.map(|bound| threshold(Metric::ResponseTime, Aggregate::Quantile(0.5), Comparison::Below, bound)).into_iter().collect();
+        let run = made::run_of(plan.clone(), (0..20).map(slice).collect());
+        let mut live = LiveAnalysis::new(&plan, &run.info.host);
+        run.slices.iter().for_each(|slice| drop(live.push(slice)));
+        (live.status().grade, conclude(&run).verdict.validity.grade)
+    };
+    assert_eq!(grades(Some(1.0)), (Grade::Valid, Grade::Valid));
+    assert_eq!(grades(Some(0.012)), (Grade::Valid, Grade::Invalid));
+    assert_eq!(grades(None), (Grade::Invalid, Grade::Invalid));
 }
 
 #[test]
