@@ -5,19 +5,22 @@ const EVEN_MAX: f64 = 0.10;
 /// Mean count that is needed to tell.
 const MEAN_MIN: f64 = 10.0;
 
-/// Counts per second that hardly vary.
+/// How much counts per second vary.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct EvenPace {
+pub(crate) struct Pace {
     pub(crate) mean: f64,
     pub(crate) deviation: f64,
 }
 
-impl EvenPace {
-    /// `None`: they vary, or are too few.
+impl Pace {
+    /// `None`: too few to tell.
     pub(crate) fn of(counts: &[f64], seconds_min: usize) -> Option<Self> {
         let mean = counts.iter().sum::<f64>() / counts.len().max(1) as f64;
         let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len().max(2) as f64;
-        let is_even = counts.len() >= seconds_min && mean >= MEAN_MIN && variance <= EVEN_MAX * mean;
-        is_even.then_some(Self { mean, deviation: variance.sqrt() })
+        (counts.len() >= seconds_min && mean >= MEAN_MIN).then(|| Self { mean, deviation: variance.sqrt() })
+    }
+
+    pub(crate) fn is_even(&self) -> bool {
+        self.deviation.powi(2) <= EVEN_MAX * self.mean
     }
 }

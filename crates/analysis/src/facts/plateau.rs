@@ -8,7 +8,7 @@ use run_directory::Run;
 
 use super::load_blocks::{LoadBlock, LoadStretch};
 use super::load_response::{CALM_REQUESTS_MIN, GROWN, LoadResponse};
-use super::pace::EvenPace;
+use super::pace::Pace;
 
 /// Times longer than under low load that an unaffected request may take.
 const KEPT: f64 = 1.25;
@@ -51,10 +51,8 @@ pub(crate) struct Plateaus {
     pub(crate) unaffected: Vec<UnaffectedRequest>,
     /// How many others took clearly longer.
     pub(crate) grown: usize,
-    /// Requests whose service times differ leave the plateau at an even pace all together: that is a rate, whatever each of them takes.
-    pub(crate) even: Option<EvenPace>,
-    /// They leave it at an even pace, whether or not their service times differ.
-    pub(crate) paced: Option<EvenPace>,
+    /// How evenly they leave it, all together.
+    pub(crate) pace: Option<Pace>,
 }
 
 /// A request whose throughput stopped following the load.
@@ -101,7 +99,7 @@ impl Plateaus {
         limited.retain(|plateau| plateau.growth() >= CARRIES * most);
         // What began to wait clearly later was drawn into it.
         let later = drawn_in(&mut limited, responses);
-        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0, even: None, paced: None } };
+        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0, pace: None } };
         let (from, to) = (first.high.from, later.iter().map(|(_, onset)| *onset).fold(first.high.to, f64::min));
         others.extend(responses.iter().filter(|response| later.iter().any(|(name, _)| *name == response.name)));
         let unaffected = others.iter().filter_map(|response| {
@@ -111,9 +109,18 @@ impl Plateaus {
         let unaffected = unaffected.collect();
         let carries = |response: &&&LoadResponse| response.growth(from, to).is_none_or(|growth| growth >= CARRIES * most);
         let grown = others.iter().filter(|response| response.has_grown(GROWN, from, to)).filter(carries).count();
-        let paced = even_pace(&limited, run);
-        let even = paced.filter(|_| service_times_apart(&limited) >= DIFFERENT);
-        Self { limited, unaffected, grown, even, paced }
+        let pace = pace(&limited, run);
+        Self { limited, unaffected, grown, pace }
+    }
+
+    /// They leave at an even pace, whether or not their service times differ.
+    pub(crate) fn paced(&self) -> Option<Pace> {
+        self.pace.filter(Pace::is_even)
+    }
+
+    /// Requests whose service times differ leave at an even pace all together: that is a rate, whatever each of them takes.
+    pub(crate) fn even(&self) -> Option<Pace> {
+        self.paced().filter(|_| self.service_times_apart() >= DIFFERENT)
     }
 
     /// The longest service time of those that are limited over the shortest.
@@ -293,7 +300,7 @@ fn service_times_apart(limited: &[Plateau]) -> f64 {
 
 /// In the second half of the plateau, when all of them are surely held back. Places give each the time that it takes, so what leaves them in a second
 /// depends on what is served then.
-fn even_pace(limited: &[Plateau], run: &Run) -> Option<EvenPace> {
+fn pace(limited: &[Plateau], run: &Run) -> Option<Pace> {
     let from = limited.iter().map(|plateau| plateau.high.from).fold(f64::INFINITY, f64::min);
     let to = limited.iter().map(|plateau| plateau.high.to).fold(0.0, f64::max);
     let is_late = |slice: &&Snapshot| slice.seconds() == 1 && slice.start as f64 / 1e9 >= from.midpoint(to) && slice.end as f64 / 1e9 <= to;
@@ -303,7 +310,7 @@ fn even_pace(limited: &[Plateau], run: &Run) -> Option<EvenPace> {
         series.map(|series| series.count).sum::<u64>() as f64
     };
     let counts: Vec<f64> = run.slices.iter().filter(is_late).map(ended).collect();
-    EvenPace::of(&counts, EVEN_SECONDS_MIN)
+    Pace::of(&counts, EVEN_SECONDS_MIN)
 }
 
 /// The throughput that a tenth of the blocks reach.

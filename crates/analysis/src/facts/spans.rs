@@ -79,6 +79,8 @@ pub(crate) struct RepeatedCall<'a> {
     /// Seconds per request that these calls hold it up, with what lies between them; and its share of the request's time within the system.
     pub(crate) time: f64,
     pub(crate) share: f64,
+    /// Part of their time for which they hold it up: all of it, where they are made one after another.
+    pub(crate) one_by_one: f64,
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -227,10 +229,10 @@ pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
             let (span, what) = (all.of(path)?, &traces.paths[path as usize]);
             let calls = span.calls as f64 / count as f64;
             let held_up = (all.critical_below(traces, path) + span.lead_ns) as f64;
-            let is_one_by_one = held_up >= ONE_BY_ONE * span.total.sum() as f64;
+            let one_by_one = (held_up / (span.total.sum() as f64).max(1.0)).min(1.0);
             let share = held_up / whole;
             let is_many = count >= TRACES_MIN && what.kind == SpanKind::Client && calls >= CALLS_MIN;
-            (is_many && is_one_by_one && share >= SHARE_MIN).then(|| RepeatedCall {
+            (is_many && one_by_one >= ONE_BY_ONE && share >= SHARE_MIN).then(|| RepeatedCall {
                 request: &traces.paths[request as usize].name,
                 span: what,
                 parent: what.parent.map(|parent| &traces.paths[parent as usize]).filter(|parent| parent.kind != SpanKind::Request),
@@ -238,6 +240,7 @@ pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
                 traces: count,
                 time: held_up / count as f64 / 1e9,
                 share,
+                one_by_one,
                 from,
                 to,
             })

@@ -36,11 +36,12 @@ impl From<Alternative> for String {
 }
 
 impl RankedFinding {
-    /// Weighs another cause: one that is not ruled out leaves no high confidence.
+    /// Weighs another cause: one that is not ruled out leaves no high confidence. There is no other way to list one.
     pub(super) fn weigh(mut self, alternative: Alternative) -> Self {
         if !alternative.is_ruled_out() {
             self.finding.confidence = self.finding.confidence.min(Confidence::Medium);
         }
-        self.or(alternative)
+        self.finding.alternatives.push(alternative.into());
+        self
     }
 }

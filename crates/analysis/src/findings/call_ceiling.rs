@@ -250,11 +250,9 @@ fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedF
         found
     };
     match ceiling.hold_in_halves() {
-        Some((before, after)) if after > 1.5 * before => found.or(format!(
-            "\"{}\" slowed down from {} to {}: that is what exposed the limit.",
-            ceiling.endpoint.name,
-            units::seconds(before),
-            units::seconds(after)
+        Some((before, after)) if after > 1.5 * before => found.weigh(Alternative::not_ruled_out(
+            format!("A slower \"{}\"", ceiling.endpoint.name),
+            format!("it held calls for {} in the first half and {} in the second", units::seconds(before), units::seconds(after)),
         )),
         Some((before, after)) => found.weigh(Alternative::ruled_out(
             format!("A slower \"{}\"", ceiling.endpoint.name),

@@ -7,11 +7,14 @@ use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::commits::Commits;
 use crate::facts::next_limits::NextLimit;
+use crate::facts::pools::PoolShortage;
 use crate::facts::session_waits::SessionWait;
 use metrics::Role;
 
 /// Share of the sessions at commit below which those that compute or read cannot be what they wait behind.
 const FEW: f64 = 0.25;
+/// Part of a pool's connections that wait at commit where more of them would do the same.
+const MOST: f64 = 0.5;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let wait = facts.session_wait.as_ref()?;
@@ -37,11 +40,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .weigh(looked_at::cpu(facts, wait.from, wait.to))
         .weigh(indexes_and_memory(wait));
     let found = match facts.pools.iter().find(|pool| !pool.is_threads && pool.is_during(wait.from, wait.to)) {
-        Some(pool) => found.or(format!(
-            "Too few connections (there are {}). Not what to change first: they wait at commit. More of them would wait there as well, though more commits may \
-             then share a flush.",
-            units::number(pool.size)
-        )),
+        Some(pool) => found.weigh(connections(wait, pool)),
         None => found,
     };
     let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
@@ -73,6 +72,13 @@ fn each(wait: &SessionWait<'_>, commits: &Commits) -> String {
 
 fn number(commits: &Commits, least: &str) -> String {
     format!("{}{:.1} commits", if commits.is_least { least } else { "" }, commits.per_iteration)
+}
+
+/// More connections would wait where those that there are do.
+fn connections(wait: &SessionWait<'_>, pool: &PoolShortage<'_>) -> Alternative {
+    const OTHER: &str = "Too few connections";
+    let told = format!("{:.1} of the {} that there are wait at commit", wait.sessions, units::number(pool.size));
+    if wait.sessions >= MOST * pool.size { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }
 
 /// A statement without an index computes or reads; so does one whose pages are not in memory.

@@ -57,11 +57,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found = acquiring::told(facts, found, span);
     }
     let found = match (behind, held_longer) {
-        (Some(why), _) => found.or(format!("A pool that is too small. Not what to change first: {why}, which keeps its {members} in use.")),
-        (None, Some(times)) => found.or(format!(
-            "A pool that is too small. Not what to change first: each {member} is held {} times as long as before.",
-            units::number(times)
-        )),
+        (Some(why), None) => found.weigh(Alternative::not_ruled_out("Something slow that keeps them in use for longer", why)),
+        (why, Some(times)) => {
+            let why = why.map_or_else(String::new, |why| format!("{why}, and "));
+            let held = format!("{why}each {member} is held {} times as long as before", units::number(times));
+            found.weigh(Alternative::ruled_out("A pool that is only too small", held))
+        }
         (None, None) => size_or_holders(facts, pool, found),
     };
     let next = if held_longer.is_some() {

@@ -1,10 +1,11 @@
 //! In which function the CPU time goes that a request takes more while work is held up.
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 
-/// Part of the growth from which a function is sure.
+/// Part of the growth from which it is one function's.
 const SURE: f64 = 0.75;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
@@ -19,7 +20,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         "{} of the CPU time that a request takes more of \"{name}\" while work waits ({from} → {to}) is in {place}",
         units::share(growth.share())
     );
-    let confidence = if growth.share() >= SURE { Confidence::High } else { Confidence::Medium };
+    let confidence = if growth.share() >= SURE { Confidence::Medium } else { Confidence::Low };
     let text = format!(
         "samples of the stack: {} → {} of CPU per request in {place}, of {} readings without waiting and {} with",
         units::seconds(growth.part.0),
@@ -29,7 +30,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     );
     let found = RankedFinding::new(Standing::Consequence, "cpu-growth", confidence, claim)
         .rests_on(text, vec![growth.series.clone()], growth.span)
-        .or("That requests wait for this, and not for something that makes it dearer. Not told by this: a queue costs CPU time, too.")
+        .weigh(Alternative::not_ruled_out(
+            "A queue that costs CPU time itself, so that this follows from the wait",
+            "samples of the stack do not tell which of them came first",
+        ))
         .try_next(format!(
             "Find out why {place} takes more for each request than before: what it walks through, tries again, or is called for more often."
         ));

@@ -38,12 +38,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.
     let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
     let passage = passage(plateaus, concurrency)?;
-    if is_other || (is_shared && plateaus.paced.is_none()) || facts.generator.grade() == Grade::Invalid {
+    if is_other || (is_shared && plateaus.paced().is_none()) || facts.generator.grade() == Grade::Invalid {
         return None;
     }
     let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
-    let pace = if plateaus.paced.is_some() { ", at an even pace" } else { "" };
+    let pace = if plateaus.paced().is_some() { ", at an even pace" } else { "" };
     let stop = if plateaus.limited.len() == 1 { "stops" } else { "stop together" };
     let what = what(passage, plateaus);
     let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", units::rate(rate));
@@ -77,9 +77,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 fn passage(plateaus: &Plateaus, concurrency: SlotEstimate) -> Option<Passage> {
     match concurrency.whole() {
         None if concurrency.slots + concurrency.half < 1.0 => Some(Passage::LessThanOne),
-        None if plateaus.even.is_some() => Some(Passage::Even),
+        None if plateaus.even().is_some() => Some(Passage::Even),
         None => Some(Passage::Part),
-        Some(_) if plateaus.paced.is_some() && !concurrency.is_known() => Some(Passage::EvenUnseen),
+        Some(_) if plateaus.paced().is_some() && !concurrency.is_known() => Some(Passage::EvenUnseen),
         Some(_) => None,
     }
 }
@@ -114,8 +114,8 @@ fn with_evidence(found: RankedFinding, plateau: &Plateau) -> RankedFinding {
 
 /// How evenly they passed; `None` where they did not.
 fn pace_text(plateaus: &Plateaus) -> Option<String> {
-    let pace = plateaus.paced?;
-    let apart = match plateaus.even {
+    let pace = plateaus.paced()?;
+    let apart = match plateaus.even() {
         Some(_) => format!(", though some take {:.1} times as long as others", plateaus.service_times_apart()),
         None => String::new(),
     };

@@ -13,6 +13,8 @@ use crate::{Confidence, Evidence, Grade};
 
 /// Half of the interval, as a share of the slots, up to which their number is known well.
 const HALF_MAX: f64 = 0.25;
+/// Chance of a whole number of places, where there are none, from which it speaks against a rate.
+const CHANCE_MAX: f64 = 0.25;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.full_way.is_some() || facts.slow_connects.is_some() {
@@ -35,7 +37,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let concurrency = plateaus.concurrency();
     let cpu = looked_at::cpu(facts, span.0, span.1);
     let Some(whole) = concurrency.whole().filter(|_| concurrency.is_known()) else {
-        return at_most(plateaus, plateaus.places_at_most().filter(|_| plateaus.paced.is_none())?, cpu);
+        return at_most(plateaus, plateaus.places_at_most().filter(|_| plateaus.paced().is_none())?, cpu);
     };
     // Where most of what was measured grew together, their processor is as good an explanation, unless it was seen to be idle.
     let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
@@ -69,7 +71,7 @@ fn finding(
     let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
     let is_seen = is_alone && (!kept.is_empty() || cpu.is_ruled_out());
-    let what = match (is_seen, plateaus.even) {
+    let what = match (is_seen, plateaus.even()) {
         (true, None) => ": a pool, lock or limit of that size is in their path",
         (true, Some(_)) => ": a rate limit that delays, or a pool, lock or limit of that size, is in their path",
         (false, Some(_)) => ": a rate limit that delays, or workers, a pool, a lock or cores of that number, are in their path",
@@ -78,7 +80,7 @@ fn finding(
     let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
     let suspect = generator > Grade::Valid;
     let strong = limited.iter().all(Plateau::is_strong);
-    let is_well_known = !kept.is_empty() && strong && half < HALF_MAX * slots && plateaus.even.is_none();
+    let is_well_known = !kept.is_empty() && strong && half < HALF_MAX * slots && plateaus.even().is_none();
     let confidence = match (is_seen, is_well_known, suspect) {
         (false, _, _) => Confidence::Low,
         (true, true, false) => Confidence::High,
@@ -87,11 +89,11 @@ fn finding(
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
     let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
-    let pace = plateaus.even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", units::rate(pace.mean)));
+    let pace = plateaus.even().map_or_else(String::new, |pace| format!(" let through at an even {}, or", units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
     found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
-    let found = match plateaus.even {
+    let found = match plateaus.even() {
         Some(pace) => found.rests_on(
             format!(
                 "{:.1} of them ended per second with a standard deviation of {:.1}, though some take {} times as long as others",
@@ -104,18 +106,28 @@ fn finding(
         ),
         None => found,
     };
-    processor(found, kept, cpu)
-        .or(format!(
-            "A rate limit of {} that delays instead of rejecting looks the same from outside, but would not move when the service time \
-             changes.",
-            units::rate(rate)
-        ))
-        .or("A dependency that serves that many at a time: the limit would be there.")
-        .try_next(format!(
-            "Look for what lets {whole} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock. Raise it by \
-             half and run again: throughput should rise by half too, to about {}.",
-            units::rate(rate * 1.5)
-        ))
+    processor(found, kept, cpu).weigh(delaying_limit(plateaus, rate, concurrency)).try_next(format!(
+        "Look for what lets {whole} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock, here or in what it calls. \
+         Raise it by half and run again: throughput should rise by half too, to about {}.",
+        units::rate(rate * 1.5)
+    ))
+}
+
+/// A rate is let through evenly; places give each request the time that it takes. Where all take alike, these look the same, but for a whole number of places,
+/// which a rate has only by chance.
+fn delaying_limit(plateaus: &Plateaus, rate: f64, concurrency: SlotEstimate) -> Alternative {
+    let other = format!("A rate limit of {} that delays instead of rejecting", units::rate(rate));
+    let by_chance = 2.0 * concurrency.half;
+    match plateaus.pace.map(|pace| (pace, format!("{:.1} ended per second with a standard deviation of {:.1}", pace.mean, pace.deviation)))
+    {
+        Some((pace, told)) if !pace.is_even() => Alternative::ruled_out(other, format!("{told}, and it would let them through evenly")),
+        _ if plateaus.even().is_none() && by_chance <= CHANCE_MAX => Alternative::ruled_out(
+            other,
+            format!("a whole number of places explains the throughput, as it would by chance in {} of cases", units::share(by_chance)),
+        ),
+        Some((_, told)) => Alternative::not_ruled_out(other, told),
+        None => Alternative::not_ruled_out(other, "too few ended to see how evenly they do"),
+    }
 }
 
 /// A saturated processor, as an alternative: by the requests that kept their times, or by what was observed of it.
@@ -154,7 +166,8 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
         format!("at most {most:.0} (with the fewest users, {}, it took {}, and some may have waited even then)", lowest.0, lowest.1);
     found.finding.evidence = plateaus.limited.iter().map(|plateau| evidence(plateau, &slots)).collect();
     let next = "Start with a single user and run again: how long a request takes alone says how many there are.";
-    Some(found.weigh(cpu).or("A rate limit that delays looks the same from outside.").try_next(next))
+    let limit = Alternative::not_ruled_out("A rate limit that delays", "how long a request takes alone was not seen");
+    Some(found.weigh(cpu).weigh(limit).try_next(next))
 }
 
 fn evidence(plateau: &Plateau, slots: &str) -> Evidence {

@@ -89,8 +89,9 @@ fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
         );
         found = found.rests_on(text, vec![backlog.series.clone()], (backlog.from, backlog.to));
     }
-    found.or("That nothing ever waits for it, and memory alone grows. Not told by this run.").try_next(format!(
-        "Run for {} at the same load, where it comes to {} at this growth; or have no more {} come than are done, and see it level.",
+    found.try_next(format!(
+        "Run for {} at the same load, where it comes to {} at this growth: either requests begin to wait for it, or memory alone grows. Or have no more {} \
+         come than are done, and see it level.",
         units::seconds(wanted),
         units::count(then.round() as u64),
         backlog.what

@@ -91,8 +91,10 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     };
     Some(
         finding
-            .or("Priorities, or messages of one key that wait for each other, look the same. Not ruled out: you know whether they are \
-             intended.")
+            .weigh(Alternative::not_ruled_out(
+                "Priorities, or messages of one key that wait for each other",
+                "they look the same from outside, and you know whether they are intended",
+            ))
             .try_next(
                 "Pick the oldest first (ORDER BY creation time, with a matching index), and run again: the longest times should \
              come close to the median at that moment.",

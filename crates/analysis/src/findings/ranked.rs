@@ -82,12 +82,6 @@ impl RankedFinding {
         self
     }
 
-    /// What else was considered.
-    pub(super) fn or(mut self, alternative: impl Into<String>) -> Self {
-        self.finding.alternatives.push(alternative.into());
-        self
-    }
-
     pub(super) fn try_next(mut self, next: impl Into<String>) -> Self {
         self.finding.next = next.into();
         self

@@ -1,5 +1,6 @@
 //! A request that makes the same call again and again, one after another: a query for each row of another one ("N + 1"), a lookup in a loop.
 
+use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -25,7 +26,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if let Some(parent) = call.parent {
         found = found.rests_on(format!("all of them within `{}`", parent.name), Vec::new(), (call.from, call.to));
     }
-    let found = found.or("Calls that are made at once. Ruled out: most of their time adds up on the way of the request.");
+    let found = found.weigh(Alternative::ruled_out(
+        "Calls that are made at once",
+        format!("{} of their time adds up on the way of the request", units::share(call.one_by_one)),
+    ));
     let found = found.try_next("Make one call for all of them: a join, a list of keys (`where id in (…)`), a batch; or make them at once.");
     Some(RankedFinding { doubt: GeneratorDoubt::None, ..found })
 }

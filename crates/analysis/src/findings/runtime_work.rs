@@ -4,6 +4,7 @@
 
 use metrics::Role;
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -16,6 +17,8 @@ const QUEUED: f64 = 1.5;
 /// Part of what is in the system that must be there, to be what it waits for, and to be sure of it.
 const OF_SYSTEM_MIN: f64 = 0.3;
 const OF_SYSTEM_SURE: f64 = 0.5;
+/// Part of the threads that the work must want if each piece takes what it took under low load.
+const EXPLAINED: f64 = 0.75;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let of_part = |part: ObservedPart<'_>| {
@@ -53,11 +56,31 @@ fn queue(facts: &Facts<'_>, part: ObservedPart<'_>, work: &SignalReadings<'_>) -
     );
     let found = RankedFinding::new(Standing::Cause, "runtime-work", confidence, claim)
         .rests_on(text, vec![work.name(), places.name()], stretch)
-        .or(format!("That each of them has become slow. Not told by this: with more of the threads waits go, with faster {kind}, too."))
+        .weigh(slower_each(facts, work, threads, stretch))
         .beyond_the_generator(facts, stretch)
         .try_next(format!(
             "Do less of it for each request (keep connections alive, remember what was looked up), make {kind} faster (a resolver nearby), or give the \
              runtime more threads (UV_THREADPOOL_SIZE in Node)."
         ));
     Some((count, found))
+}
+
+/// By the utilisation law, what each request kept busy under low load times the throughput is what it keeps busy now, unless each piece of work has become
+/// slow.
+fn slower_each(facts: &Facts<'_>, work: &SignalReadings<'_>, threads: f64, (from, to): (f64, f64)) -> Alternative {
+    const OTHER: &str = "That each of them has become slow";
+    let (low, _) = facts.strain.low_and_high();
+    let means = low.iter().filter_map(|(from, to)| Some((work.mean(*from, *to)?, facts.strain.throughput(*from, *to), to - from)));
+    let (count, ended, length) = means
+        .fold((0.0, 0.0, 0.0), |(count, ended, all), (mean, rate, length)| (count + mean * length, ended + rate * length, all + length));
+    if ended <= 0.0 || count > threads * length {
+        return Alternative::not_ruled_out(OTHER, "no load was low enough to see what each takes without a queue");
+    }
+    let wanted = count / ended * facts.strain.throughput(from, to);
+    let told = format!(
+        "by what each request kept busy under low load, these would keep {} of {} threads busy",
+        units::number(wanted),
+        units::number(threads)
+    );
+    if wanted >= EXPLAINED * threads { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }

@@ -10,6 +10,10 @@ use crate::facts::Facts;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
 use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
+use crate::instant::clock;
+
+/// Part of the stretch in which another resource must have been at its limit to be what held work up.
+const SHARED_MIN: f64 = 0.5;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
@@ -50,8 +54,29 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // A full machine may be what made the generator late; the observed system's own resources are not.
     let is_own = !matches!(exhausted.resource, ExhaustedResource::MachineCpu(_));
     let found = if is_own { found.beyond_the_generator(facts, span) } else { found };
-    let others = facts.exhausted[1..].iter().map(|other| name(&other.resource));
-    Some(others.fold(found, |found, other| found.or(format!("{other} was at its limit, too, and may be the next one."))))
+    let others = facts.exhausted[1..].iter().filter(|other| !is_same_cpu(&exhausted.resource, &other.resource));
+    Some(others.fold(found, |found, other| found.weigh(at_its_limit_too(exhausted, other))))
+}
+
+/// The cores of a machine or a control group are those that its processes use.
+fn is_same_cpu(a: &ExhaustedResource<'_>, b: &ExhaustedResource<'_>) -> bool {
+    let is_whole = |resource: &_| matches!(resource, ExhaustedResource::MachineCpu(_) | ExhaustedResource::GroupCpu { .. });
+    let is_cpu = |resource: &_| is_whole(resource) || matches!(resource, ExhaustedResource::ProcessCpu(_));
+    is_cpu(a) && is_cpu(b) && (is_whole(a) || is_whole(b))
+}
+
+/// Another resource is what held work up as well as this one, where it was at its limit for as much of the time.
+fn at_its_limit_too(exhausted: &Exhausted<'_>, other: &Exhausted<'_>) -> Alternative {
+    let shared = exhausted.to.min(other.to) - exhausted.from.max(other.from);
+    let told = format!("it was at its limit from {} to {}", clock(other.from), clock(other.to));
+    if shared >= SHARED_MIN * (exhausted.to - exhausted.from) {
+        Alternative::not_ruled_out(name(&other.resource), format!("{told}, too"))
+    } else {
+        Alternative::ruled_out(
+            name(&other.resource),
+            format!("{told}, and work waited from {} to {}", clock(exhausted.from), clock(exhausted.to)),
+        )
+    }
 }
 
 /// Whether a resource is the one that was used up, or a part of it. Pools wait for whatever that is.

@@ -53,8 +53,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let told = format!("responses were read {} late on average", units::seconds(late));
     let ours = if late <= (after - before) / 10.0 { Alternative::ruled_out(OURS, told) } else { Alternative::not_ruled_out(OURS, told) };
     // Why connections are not accepted in time is another question: a busy processor answers that one, and takes nothing from what requests wait for.
-    Some(found.weigh(ours).or(looked_at::cpu(facts, span.0, span.1)).try_next(
-        "Look at the listener's backlog (its `backlog`, `net.core.somaxconn`) and at what keeps it from accepting, and at what drops packets on the way. \
-         Keep connections open, so that fewer are made.",
+    let cpu = looked_at::cpu(facts, span.0, span.1);
+    let found = if cpu.is_ruled_out() { found.weigh(ours).weigh(cpu) } else { found.weigh(ours) };
+    Some(found.try_next(
+        "Look at the listener's backlog (its `backlog`, `net.core.somaxconn`) and at what keeps it from accepting, such as a processor at its limit, and at \
+         what drops packets on the way. Keep connections open, so that fewer are made.",
     ))
 }

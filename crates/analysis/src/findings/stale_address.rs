@@ -2,6 +2,7 @@
 
 use metrics::Role;
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -59,7 +60,10 @@ fn stale(
                 vec![lookups.name(), address.name()],
                 (moved, load_end),
             )
-            .or("A connection that is kept open, and needs no name as long as it holds. Not told by this.")
+            .weigh(Alternative::not_ruled_out(
+                "A connection that is kept open, and needs no name as long as it holds",
+                "it was not seen when those who use the name connect",
+            ))
             .try_next("Look the name up again when its answer may no longer be believed: a cache with the record's time to live, not one for ever."),
     )
 }

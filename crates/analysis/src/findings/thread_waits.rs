@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use metrics::Role;
 
+use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
@@ -145,7 +146,7 @@ fn told(
         found = found.rests_on(text, vec![other.name()], stretch);
     }
     let found = match behind {
-        Some(why) => found.or(format!("A limit in the code itself. Not what to change first: {why}.")),
+        Some(why) => found.weigh(Alternative::not_ruled_out("What is behind them", why)),
         None => found,
     };
     found.beyond_the_generator(facts, stretch).try_next(advice(place.role))

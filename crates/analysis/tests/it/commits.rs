@@ -102,6 +102,24 @@ fn many_commits_are_not_blamed_where_sessions_wait_for_something_else() {
     );
 }
 
+/// Of 8 connections, 4 wait at commit: more would do the same. Of 40, who knows.
+#[test]
+fn too_few_connections_are_held_against_those_that_wait_at_commit() {
+    for (size, told) in
+        [(8.0, "Too few connections. Ruled out: 4.0 of the 8 that"), (40.0, "Too few connections. Not ruled out: 4.0 of the 40")]
+    {
+        let pool = |metric: &str| gauge("metrics", metric).part("payments");
+        let members = vec![
+            (pool("hikaricp_connections"), Role::PoolSize, size),
+            (pool("hikaricp_connections_active"), Role::PoolInUse, size),
+            (pool("hikaricp_connections_pending"), Role::PoolWaiting, 3.0),
+        ];
+        let found = held_up(&[at_commit([1.6, 1.4, 1.0], 0.8, 0.1, 200.0), members].concat());
+        let commits = found.iter().find(|finding| finding.rule == "commits").unwrap_or_else(|| panic!("{}", shown(&found)));
+        assert!(says(commits, told), "{told}: {}", shown(&found));
+    }
+}
+
 /// The service's own metrics and the database's account of a statement.
 fn statements(waiting: f64, acquired: f64, calls: f64, seconds: f64) -> Vec<(MadeSignal, Role, f64)> {
     let of = |metric: &str, statement: &str| counter("mysql", metric).label("statement", statement);

@@ -46,6 +46,7 @@ fn a_run_that_is_too_short_says_so_and_why() {
     let text = &told.evidence[1].text;
     assert!(text.contains("waits 11.8 s for its turn") && text.contains("100 ms longer each second"), "{text}");
     assert!(text.contains("in another 182 s") || text.contains("in another 3 min") || text.contains("in another 182"), "{text}");
+    assert!(told.alternatives.is_empty() && told.next.contains("or memory alone grows"), "{}", shown(&found));
     assert!(told.next.starts_with("Run for 600 s") || told.next.starts_with("Run for 10 min"), "{}", told.next);
 }
 
@@ -101,6 +102,8 @@ fn a_name_that_moved_and_was_not_asked_for_again_is_told() {
     let told = of_rule(&found, "stale-address").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(told.claim.starts_with("\"statsd.test\" got another address at 1:0"), "{}", told.claim);
     assert!(told.evidence[0].text.contains("looked up 2 times before, last at 0:02"), "{}", told.evidence[0].text);
+    let kept_open = "A connection that is kept open, and needs no name as long as it holds. Not ruled out";
+    assert!(told.confidence == Confidence::Medium && told.alternatives[0].starts_with(kept_open), "{}", shown(&found));
     // Asked for again, believed for longer than the run goes on, or never used.
     let once = |second: u64| f64::from(u8::from(second == 1));
     let often = |second: u64| f64::from(u8::from(second.is_multiple_of(5)));

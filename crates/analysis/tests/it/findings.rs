@@ -71,7 +71,7 @@ fn demo() -> Target {
 
 #[test]
 fn the_demo_shop_is_explained() {
-    let (mut cases, mut found) = (0, 0);
+    let (mut cases, mut found, mut sure) = (0, 0, 0);
     for seed in 0..20 {
         for profile in [
             ramp(10.0, 140.0, 40, Timing::Even),
@@ -90,11 +90,15 @@ fn the_demo_shop_is_explained() {
             found += 1;
             let pool = "\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size is in its path";
             assert_eq!((finding.claim.as_str(), findings.findings.len()), (pool, 1), "{label}");
-            assert!(finding.confidence == Confidence::High, "{label}: {:?}", finding.evidence);
+            // A few seconds of it do not tell how evenly requests pass.
+            let limit = finding.alternatives.iter().any(|other| other.starts_with("A rate limit of") && other.contains("Not ruled out"));
+            assert!(finding.confidence == if limit { Confidence::Medium } else { Confidence::High }, "{label}: {finding:?}");
+            sure += u32::from(!limit);
             assert!(finding.alternatives[0].starts_with("A saturated CPU would slow everything down. Ruled out: "), "{finding:?}");
         }
     }
     assert!(found * 100 >= cases * 95, "{found} of {cases}");
+    assert!(sure * 100 >= found * 75, "{sure} of {found}");
 }
 
 #[test]

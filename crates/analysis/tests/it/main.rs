@@ -35,3 +35,4 @@ mod thresholds;
 mod told;
 mod validity;
 mod waits;
+mod weighed;
