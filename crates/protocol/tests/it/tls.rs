@@ -94,7 +94,7 @@ pub(crate) async fn answer_ok(mut stream: TlsStream<TcpStream>) {
     }
 }
 
-async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Option<RootCertStore>) -> SocketAddr {
+pub(crate) async fn serve(certificate: CertificateDer<'static>, key: &KeyPair, clients: Option<RootCertStore>) -> SocketAddr {
     let acceptor = acceptor(certificate, key, clients, &[]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
