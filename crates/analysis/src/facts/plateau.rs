@@ -192,6 +192,12 @@ impl SlotEstimate {
         }
     }
 
+    /// How often a number that has nothing to do with whole ones lies as near to one, or within its own interval of one.
+    pub(crate) fn whole_by_chance(self) -> f64 {
+        let off = (self.slots - self.slots.round().max(1.0)).abs();
+        (2.0 * f64::max(off, self.half)).min(1.0)
+    }
+
     /// Whether the interval says how many: one that holds a number and its double says neither.
     pub(crate) fn is_known(self) -> bool {
         self.whole().is_some_and(|(low, high)| high <= WIDTH_MAX * low)

@@ -117,13 +117,16 @@ fn finding(
 /// which a rate has only by chance.
 fn delaying_limit(plateaus: &Plateaus, rate: f64, concurrency: SlotEstimate) -> Alternative {
     let other = format!("A rate limit of {} that delays instead of rejecting", units::rate(rate));
-    let by_chance = 2.0 * concurrency.half;
+    let by_chance = concurrency.whole_by_chance();
     match plateaus.pace.map(|pace| (pace, format!("{:.1} ended per second with a standard deviation of {:.1}", pace.mean, pace.deviation)))
     {
         Some((pace, told)) if !pace.is_even() => Alternative::ruled_out(other, format!("{told}, and it would let them through evenly")),
         _ if plateaus.even().is_none() && by_chance <= CHANCE_MAX => Alternative::ruled_out(
             other,
-            format!("a whole number of places explains the throughput, as it would by chance in {} of cases", units::share(by_chance)),
+            format!(
+                "a whole number of places explains the throughput; by chance one would as well in {} of cases",
+                units::share(by_chance)
+            ),
         ),
         Some((_, told)) => Alternative::not_ruled_out(other, told),
         None => Alternative::not_ruled_out(other, "too few ended to see how evenly they do"),
