@@ -13,6 +13,8 @@ const STRETCHES: usize = 10;
 const READINGS_MIN: usize = 3 * STRETCHES;
 /// Signals that moved less are left out, see [`movement`].
 const MOVEMENT_MIN: f64 = 0.1;
+/// The [`tier`] of a pool that somebody waits for.
+const WAITED_FOR: u8 = 0;
 
 pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalRow> {
     let evidence: Vec<&String> =
@@ -24,23 +26,38 @@ pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalR
             let points: Vec<(f64, f64)> = readings.between(0.0, f64::INFINITY).filter(|(_, value)| value.is_finite()).collect();
             let place = evidence.iter().position(|name| **name == series.signal.name).unwrap_or(usize::MAX);
             let movement = movement(&points);
-            let is_shown = place < usize::MAX || movement >= MOVEMENT_MIN;
+            let is_shown = place < usize::MAX || movement >= MOVEMENT_MIN || is_waited_for(series, &points);
             if is_shown { Some((place, tier(series, &points), movement, row(series, &points)?)) } else { None }
         })
         .collect();
     found.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| b.2.total_cmp(&a.2)).then_with(|| a.3.name.cmp(&b.3.name)));
+    // However much findings rest on, the pool that most wait for is among them.
+    let most_waited = found.iter().position(|(_, tier, ..)| *tier == WAITED_FOR).filter(|place| *place >= ROWS_MAX);
+    if let Some(place) = most_waited {
+        found.swap(place, ROWS_MAX - 1);
+    }
     found.into_iter().take(ROWS_MAX).map(|(.., row)| row).collect()
 }
 
-/// How much a signal that moved says about a limit: what work waits for, then the rest of what has a meaning, then what has none, and last levels that only
+/// A pool that somebody waits for most of the time: where that began before the run did, it never moves.
+fn is_waited_for(series: &SignalSeries, points: &[(f64, f64)]) -> bool {
+    let waited = points.iter().filter(|(_, waiting)| *waiting >= 1.0).count();
+    series.signal.role == Some(Role::PoolWaiting) && waited > points.len() / 2
+}
+
+/// How much a signal says about a limit: pools that somebody waits for, what work may wait for, then the rest of what has a meaning, then what has none, and last levels that only
 /// ever grow: totals that their exporter does not call so.
 fn tier(series: &SignalSeries, points: &[(f64, f64)]) -> u8 {
     use Role::{
         EventLoopDelay, GarbageCollection, GroupThrottled, PoolInUse, PoolWaitTime, PoolWaiting, ProcessCpu, ProcessThreadCpuMax,
         QueueLength, SessionsActive, SessionsBlocked, SessionsWaitingForCommit, SessionsWaitingForLock, SessionsWaitingForRead,
     };
-    let only_grows = series.signal.kind == SignalKind::Gauge && points.windows(2).all(|pair| pair[1].1 > pair[0].1);
+    // A total stands still now and then; what rises once or twice is a level.
+    let rises = points.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
+    let only_grows =
+        series.signal.kind == SignalKind::Gauge && points.windows(2).all(|pair| pair[1].1 >= pair[0].1) && 4 * rises > points.len();
     match series.signal.role {
+        Some(PoolWaiting) if is_waited_for(series, points) => WAITED_FOR,
         Some(
             PoolWaiting
             | PoolWaitTime
@@ -56,10 +73,10 @@ fn tier(series: &SignalSeries, points: &[(f64, f64)]) -> u8 {
             | GarbageCollection
             | EventLoopDelay
             | GroupThrottled,
-        ) => 0,
-        Some(_) => 1,
-        None if only_grows => 3,
-        None => 2,
+        ) => 1,
+        Some(_) => 2,
+        None if only_grows => 4,
+        None => 3,
     }
 }
 
@@ -181,6 +198,30 @@ mod tests {
         signals.push(with_role(gauge("memory", |second| 100.0 + second as f64), Role::ProcessMemory));
         signals.push(with_role(gauge("waiting", |second| if second < 40 { 0.0 } else { 3.0 }), Role::PoolWaiting));
         assert_eq!(names(&signals, &nothing())[..2], ["waiting", "memory"]);
+    }
+
+    /// Three wait from the first reading to the last, and findings rest on more than there is room for.
+    #[test]
+    fn a_pool_that_somebody_waits_for_is_shown_though_it_never_moved() {
+        let mut waiting = gauge("waiting", |_| 3.0);
+        waiting.signal.role = Some(Role::PoolWaiting);
+        assert_eq!(names(&[gauge("growing", |second| second as f64), waiting.clone()], &nothing())[..1], ["waiting"]);
+        let many: Vec<SignalSeries> = (0..12).map(|number| gauge(&format!("named {number}"), |second| second as f64)).collect();
+        let mut findings = resting_on("named 0");
+        findings.findings[0].evidence[0].series = many.iter().map(|series| series.signal.name.clone()).collect();
+        let shown = names(&[many, vec![waiting]].concat(), &findings);
+        assert!(shown.len() == ROWS_MAX && shown.contains(&"waiting".to_owned()), "{shown:?}");
+        // One whose members are always there is not.
+        let mut idle = gauge("idle pool", |_| 0.0);
+        idle.signal.role = Some(Role::PoolWaiting);
+        assert_eq!(names(&[idle], &nothing()), [] as [&str; 0]);
+    }
+
+    /// A total of what happens now and then stands still in between.
+    #[test]
+    fn a_total_that_stands_still_for_a_while_comes_last() {
+        let signals = [gauge("total", |second| (second / 3) as f64), gauge("a step", |second| if second < 30 { 4.0 } else { 2.0 })];
+        assert_eq!(names(&signals, &nothing()), ["a step", "total"]);
     }
 
     #[test]
