@@ -21,6 +21,7 @@ mod failures;
 mod filling_up;
 mod generator;
 mod growing_level;
+mod load_shape;
 mod looked_at;
 mod many_transactions;
 mod memory_per_connection;

@@ -4,6 +4,7 @@
 use metrics::{Role, SeriesKind};
 use run_directory::RunEnd;
 
+use super::load_shape::{self, WantedLoad};
 use super::{growing_level, next_limit, transactions};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
@@ -23,6 +24,8 @@ const GROWTH_MAX: f64 = 1.25;
 /// Part of the throughput asked for that must have been reached.
 const REACHED_MIN: f64 = 0.95;
 const REQUESTS_MIN: u64 = 100;
+/// How many times as long a run should take that was too short.
+const LONGER: f64 = 5.0;
 /// Share of the time spent collecting garbage that is worth naming.
 const COLLECTING_MIN: f64 = 0.1;
 /// Growth of a process's memory in the second half of a run that is worth a word, as bytes and as a part of it; and part of it that may have fallen.
@@ -33,6 +36,8 @@ const FALLEN_MAX: f64 = 0.2;
 const COVERED_MIN: f64 = 0.7;
 /// Active sessions of a database from which it is worth saying what they run.
 const SESSIONS_MIN: f64 = 0.5;
+/// Cores idle below which there is none.
+const IDLE_MIN: f64 = 0.05;
 
 pub(super) fn of(facts: &Facts<'_>) -> String {
     let totals = crate::summary::totals(facts.tally);
@@ -87,7 +92,8 @@ fn growing_memory(facts: &Facts<'_>) -> Option<String> {
 
 fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if totals.requests < REQUESTS_MIN {
-        return cannot_tell("too few requests ended", "Run longer or at a higher rate.");
+        let times = LONGER.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
+        return cannot_tell("too few requests ended", &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))));
     }
     if totals.failure_share > FAILED_MAX {
         return cannot_tell(&failed(facts, totals), "Look at the errors first.");
@@ -129,12 +135,12 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if facts.responses.iter().any(varied) {
         return cannot_tell(
             "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
-            &format!("Raise the load further and hold it there. {}", observe_next(facts)),
+            &format!("Raise the load further and hold it there{}. {}", higher(facts), observe_next(facts)),
         );
     }
     cannot_tell(
         "the load did not vary enough to see how the target responds to it",
-        &format!("Ramp the load from low to high. {}", observe_next(facts)),
+        &format!("Ramp the load from low to high{}. {}", higher(facts), observe_next(facts)),
     )
 }
 
@@ -153,7 +159,7 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
     }
     cannot_tell(
         &format!("response times grow with the load{times}, but throughput still follows it"),
-        &format!("Raise the load until throughput stops. {}", observe_next(facts)),
+        &format!("Raise the load until throughput stops{}. {}", higher(facts), observe_next(facts)),
     )
 }
 
@@ -167,7 +173,12 @@ fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse) -> String {
     );
     let nearest =
         next_limit::nearest(facts, facts.strain.top_span()).map_or_else(String::new, |limit| format!(" As far as was observed, {limit}."));
-    cannot_tell(&why, &format!("Raise the load further and hold it there.{nearest} {}", observe_next(facts)))
+    cannot_tell(&why, &format!("Raise the load further and hold it there{}.{nearest} {}", higher(facts), observe_next(facts)))
+}
+
+/// The load that shows where throughput stops and times grow, as a line of script.
+fn higher(facts: &Facts<'_>) -> String {
+    load_shape::line(facts, WantedLoad::Higher)
 }
 
 fn cannot_tell(why: &str, next: &str) -> String {
@@ -242,12 +253,17 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
     // Pauses that are too few for a finding stand in the maximum of the same report.
     Some(match &facts.slow_seconds {
         Some(slow) => format!(
-            "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what held it up. Run longer to see whether that comes back.",
+            "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what held it up. Run longer to see whether that comes \
+             back{}.",
             units::counted(slow.count as u64, "second"),
             units::seconds(slow.longest_s),
-            units::seconds(slow.usual_longest_s)
+            units::seconds(slow.usual_longest_s),
+            load_shape::line(facts, WantedLoad::Longer(LONGER))
         ),
-        None => format!("{held}: no limit was reached. This run cannot tell where the limit is: raise the load to find it."),
+        None => {
+            let raise = higher(facts);
+            format!("{held}: no limit was reached. This run cannot tell where the limit is; raise the load to find it{raise}.")
+        }
     })
 }
 
@@ -285,7 +301,8 @@ fn observe_next(facts: &Facts<'_>) -> String {
     } else if !observed(Role::MachineIdle) {
         "Observe its machine: `observe: [observe.host()]`.".to_owned()
     } else {
-        "Hold the highest load for a minute, so that what is short of something has time to show.".to_owned()
+        let hold = load_shape::line(facts, WantedLoad::Held);
+        format!("Hold the highest load, so that what is short of something has time to show{hold}.")
     };
     format!("{seen}{next}")
 }
@@ -301,6 +318,9 @@ fn seen(facts: &Facts<'_>) -> Vec<String> {
             let most = readings.between(0.0, end).map(|(_, value)| value);
             let (most, edge) =
                 if role == Role::MachineIdle { (most.reduce(f64::min)?, "at least") } else { (most.reduce(f64::max)?, "at most") };
+            if role == Role::MachineIdle && most < IDLE_MIN {
+                return Some(format!("at some moment \"{}\" had no core idle", readings.signal.observer));
+            }
             let statement = if role == Role::SessionsActive { statement(facts, readings.signal.observer.as_str()) } else { None };
             let statement = statement.unwrap_or_default();
             Some(format!("\"{}\" had {edge} {} {words}{statement}", readings.signal.observer, units::number(most)))

@@ -10,6 +10,7 @@ mod comparison;
 mod contradictions;
 mod corpus;
 mod coverage;
+mod deciding;
 mod doubt;
 mod filling;
 mod findings;

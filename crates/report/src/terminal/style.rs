@@ -123,12 +123,28 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
         .collect()
 }
 
+/// The words of a text. What stands between backticks is one, so that it can be copied, unless it is wider than a line.
+fn words(text: &str, columns: usize) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|character| character != ' ') {
+        rest = &rest[start..];
+        let end_of = |from: usize| rest[from..].find(' ').map_or(rest.len(), |space| from + space);
+        let plain = end_of(0);
+        let closed = rest[..plain].match_indices('`').next().and_then(|(tick, _)| Some(tick + 2 + rest[tick + 1..].find('`')?));
+        let end = closed.map(|closed| end_of(closed)).filter(|end| width_of(&rest[..*end]) <= columns).unwrap_or(plain);
+        words.push(&rest[..end.max(plain)]);
+        rest = &rest[end.max(plain)..];
+    }
+    words
+}
+
 /// Breaks at spaces; a word longer than a line is broken where the line ends.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(10);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in tame(text).split(' ').filter(|word| !word.is_empty()) {
+    for word in words(&tame(text), columns) {
         let mut word = word.to_owned();
         let space = usize::from(!line.is_empty());
         if width_of(&line) + space + width_of(&word) <= columns {
@@ -189,6 +205,14 @@ mod tests {
         assert_eq!(shorten("GET /v1/channels/123/products", 15), "GET /v1…roducts");
         assert_eq!(shorten("short", 15), "short");
         assert_eq!(shorten("a\x1b[2Jb", 20), "a [2Jb");
+    }
+
+    #[test]
+    fn what_is_to_be_copied_stays_in_one_piece() {
+        let text = "Hold it: `.run(users(9).for(\"2m\"))`. Observe `a b` and `c";
+        assert_eq!(wrap(text, 30), ["Hold it:", "`.run(users(9).for(\"2m\"))`.", "Observe `a b` and `c"]);
+        assert_eq!(wrap("one `two three`, four", 13), ["one", "`two three`,", "four"]);
+        assert_eq!(wrap("one `two three`", 10), ["one `two", "three`"]);
     }
 
     proptest! {

@@ -211,3 +211,18 @@ fn text_from_outside_cannot_move_the_cursor() {
     let text = plain(&summary, 80);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }
+
+/// The line of script that would decide can be copied from the terminal and is in what the page gets.
+#[test]
+fn the_load_that_would_decide_is_one_line() {
+    let line = ".run(arrivals.ramp(3, 50).for(\"2m\").then(arrivals(50).for(\"1m\")))";
+    let remark =
+        format!("Cannot tell what limits it: the load did not vary enough. Ramp the load from low to high: `{line}`. Observe its machine.");
+    let mut of = fixtures::summary();
+    of.verdict.findings = analysis::Findings { findings: Vec::new(), remark };
+    let text = plain(&of, 80);
+    assert!(text.lines().any(|shown| shown.contains(line)), "{text}");
+    let view = serde_json::to_value(report::ReportView::build(&fixtures::run(10), &of)).unwrap();
+    let told = view["summary"]["verdict"]["findings"]["remark"].as_str().unwrap();
+    assert!(told.contains(line), "{told}");
+}

@@ -1,0 +1,82 @@
+//! The load that would decide what a run cannot, as the line of script that makes it.
+
+use plan::{LoadProfile, OpenStage, RunRole, Timing};
+
+use crate::facts::Facts;
+
+/// How far beyond the highest load of this run, and how far below it a ramp begins.
+const HIGHER: f64 = 2.0;
+const LOWER: f64 = 10.0;
+
+/// What is asked of the next run.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WantedLoad {
+    /// From low to twice as high, and held there.
+    Higher,
+    /// The highest of this run, for two minutes.
+    Held,
+    /// The same for so many times as long.
+    Longer(f64),
+}
+
+/// The profile of the scenario that has the highest load.
+struct PresentLoad<'a> {
+    scenario: &'a str,
+    is_open: bool,
+    is_poisson: bool,
+    /// Arrivals per second, or users.
+    top: f64,
+    length_s: f64,
+}
+
+/// With the scenario, where there are several. Empty for a load that no profile of this kind can follow.
+pub(super) fn line(facts: &Facts<'_>, wanted: WantedLoad) -> String {
+    let runs = facts.run.plan.load.leaves().into_iter().filter(|run| run.role == RunRole::Load);
+    let present = runs.filter_map(|run| {
+        let scenario = facts.run.plan.scenarios.get(run.scenario.0 as usize)?;
+        PresentLoad::of(&scenario.name, &run.profile)
+    });
+    let Some(most) = present.max_by(|a, b| a.top.total_cmp(&b.top)) else { return String::new() };
+    let whose = if facts.run.plan.scenarios.len() > 1 { format!(" (\"{}\")", most.scenario) } else { String::new() };
+    format!(": `.run({})`{whose}", most.next(wanted))
+}
+
+impl<'a> PresentLoad<'a> {
+    fn of(scenario: &'a str, profile: &LoadProfile) -> Option<Self> {
+        let (is_open, is_poisson, top, length_ns) = match profile {
+            LoadProfile::Open { stages } => {
+                let rates = stages.iter().filter_map(|stage| match stage {
+                    OpenStage::Rate { from, to, timing, .. } => Some((from.max(*to), *timing)),
+                    OpenStage::Burst { .. } => None,
+                });
+                let (top, timing) = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;
+                (true, timing == Timing::Poisson, top, stages.iter().map(OpenStage::duration_ns).sum())
+            }
+            LoadProfile::Closed { stages } => {
+                let top = stages.iter().map(|stage| stage.from.max(stage.to)).max()? as f64;
+                (false, false, top, stages.iter().map(|stage| stage.duration_ns).sum())
+            }
+            LoadProfile::Iterations { users, duration_max_ns, .. } => (false, false, *users as f64, duration_max_ns.unwrap_or(0)),
+        };
+        (top > 0.0).then_some(Self { scenario, is_open, is_poisson, top, length_s: length_ns as f64 / 1e9 })
+    }
+
+    /// As an expression of the script.
+    fn next(&self, wanted: WantedLoad) -> String {
+        let (what, drawn) = (if self.is_open { "arrivals" } else { "users" }, if self.is_poisson { ".poisson()" } else { "" });
+        let held = |level: f64, time: &str| format!("{what}({}){drawn}.for(\"{time}\")", self.level(level));
+        match wanted {
+            WantedLoad::Higher => {
+                let (from, to) = (self.level(self.top / LOWER), self.level(HIGHER * self.top));
+                format!("{what}.ramp({from}, {to}){drawn}.for(\"2m\").then({})", held(HIGHER * self.top, "1m"))
+            }
+            WantedLoad::Held => held(self.top, "2m"),
+            WantedLoad::Longer(times) => held(self.top, &format!("{:.0}m", (times * self.length_s / 60.0).ceil().max(2.0))),
+        }
+    }
+
+    /// Whole numbers, and parts of an arrival per second only below one.
+    fn level(&self, level: f64) -> String {
+        if self.is_open && level < 1.0 { format!("{:.2}", level.max(0.01)) } else { format!("{:.0}", level.ceil().max(1.0)) }
+    }
+}
