@@ -13,6 +13,8 @@ use crate::facts::sessions::DatabaseSessions;
 /// A pool is too small where the workers are this many times the ceiling; all workers are busy where they differ from it by no more than this share.
 const MORE_WORKERS: f64 = 1.25;
 const SAME_WORKERS: f64 = 0.15;
+/// Ends without a beginning, over journeys that ended, from which the rate of these says little.
+const UNMATCHED_MAX: f64 = 0.05;
 /// Signals that are named because they stood at the ceiling.
 const NAMES_MAX: usize = 4;
 
@@ -125,7 +127,7 @@ fn all_busy(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, sessions: &DatabaseSes
         .weigh(Alternative::ruled_out("A pool of connections to what is called", "no more transactions were open than there were calls"))
         .weigh(database_pool(facts, ceiling))
         .weigh(a_lock(sessions))
-        .try_next(more_workers(ceiling, callers))
+        .try_next(more_workers(facts, ceiling, callers))
 }
 
 /// The workers: of the most calls at once and the transactions open in most readings, the smaller that the mean allows. A call that begins may be
@@ -158,7 +160,18 @@ fn database_pool(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> Alternative {
     }
 }
 
-fn more_workers(ceiling: &CallCeiling<'_>, callers: f64) -> String {
+/// How many are needed follows from how many journeys end: where keys of the flow did not match, nobody knows.
+fn more_workers(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, callers: f64) -> String {
+    let flow = facts.tally.flows().iter().find(|flow| ceiling.waiting.flow.as_deref() == Some(&*flow.merged.name));
+    let unmatched = flow.map(|flow| &flow.merged).filter(|merged| merged.unmatched as f64 > UNMATCHED_MAX * merged.finished as f64);
+    if let Some(merged) = unmatched {
+        return format!(
+            "Have more of them, or make the calls shorter. How many cannot be told: the keys of \"{}\" do not match, {} ended that never began, and {} that did.",
+            merged.name,
+            units::count(merged.unmatched),
+            units::count(merged.finished)
+        );
+    }
     let needed = ceiling.callers_needed() * callers / ceiling.calls_max;
     format!(
         "Work that arrives at {} keeps {needed:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to \
@@ -186,7 +199,7 @@ fn unknown(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> RankedFinding {
         format!(
             "Observe the caller's database (observe.postgres: open transactions, lock waits) or its metrics (observe.prometheus: pool \
              size, threads). If it is the workers, add some. {}",
-            more_workers(ceiling, ceiling.calls_max)
+            more_workers(facts, ceiling, ceiling.calls_max)
         ),
     )
 }

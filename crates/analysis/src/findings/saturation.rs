@@ -30,7 +30,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             begun(exhausted, "cpu", Confidence::High, claim, text)
                 .try_next("Raise the limit, and run again: throughput should rise in proportion.")
         }
-        ExhaustedResource::Heap { process, collecting, heap, filled } => heap_too_small(exhausted, process, *collecting, (*heap, *filled)),
+        ExhaustedResource::Heap { process, collecting, heap, filled } => {
+            heap_too_small(exhausted, &whose_heap(facts, process), *collecting, (*heap, *filled))
+        }
         ExhaustedResource::MachineCpu(machine) => machine_cpu(facts, exhausted, machine),
         ExhaustedResource::ProcessCpu(process) => process_cpu(exhausted, process),
         ExhaustedResource::Network { device, is_sending, used, speed } => {
@@ -151,6 +153,19 @@ fn meanwhile(exhausted: &Exhausted<'_>) -> String {
     exhausted.failed.map_or_else(|| "work waited".to_owned(), |failed| format!("{} of the requests failed", units::share(failed)))
 }
 
+/// An observer of a page of metrics that was given no name is called by its kind, which is no process: it is the one that was observed besides, if that is
+/// one alone.
+fn whose_heap(facts: &Facts<'_>, observer: &str) -> String {
+    if !matches!(observer, "prometheus" | "json") {
+        return format!("\"{observer}\"");
+    }
+    let mut processes = facts.signals.parts_with(Role::ProcessCpu).map(|part| part.observer).filter(|name| *name != observer);
+    match (processes.next(), processes.next()) {
+        (Some(process), None) => format!("\"{process}\""),
+        _ => format!("The process whose metrics \"{observer}\" reads"),
+    }
+}
+
 fn heap_too_small(
     exhausted: &Exhausted<'_>,
     process: &str,
@@ -165,7 +180,7 @@ fn heap_too_small(
         ),
         None => "its heap is too small".to_owned(),
     };
-    let claim = format!("\"{process}\" spends {} of its time collecting garbage: {why}", units::share(collecting));
+    let claim = format!("{process} spends {} of its time collecting garbage: {why}", units::share(collecting));
     let text = match heap {
         Some(heap) => format!("collecting for {} of the time, with {} of the heap in use", units::share(collecting), units::share(heap)),
         None => format!("collecting for {} of the time while {}", units::share(collecting), meanwhile(exhausted)),

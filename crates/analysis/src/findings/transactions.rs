@@ -11,6 +11,10 @@ const MANY: f64 = 10.0;
 
 /// What is said of them beside a run in which nobody waited for them: a cost, and no limit.
 pub(super) fn in_passing(facts: &Facts<'_>) -> Option<String> {
+    // Where work goes on behind requests, the commits may be its own, and no request pays for them.
+    if !facts.run.plan.flows.is_empty() {
+        return None;
+    }
     let (commits, each) = many(facts)?;
     let statement = most_seen(facts, (commits.from, commits.to)).and_then(|(_, readings)| readings.label("statement"));
     let most = statement.map_or_else(String::new, |statement| format!(" (most often `{statement}`)"));

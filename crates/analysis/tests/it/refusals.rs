@@ -48,6 +48,16 @@ fn a_heap_that_fills_up_until_requests_fail_is_why_and_may_be_a_leak() {
         "{}",
         shown(&found)
     );
+    // An observer of metrics is no process.
+    let mut run = out_of_memory(|second| f64::min(20e6 * (second + 1) as f64, 399e6));
+    for series in &mut run.signals {
+        series.signal.name = series.signal.name.replace("app/", "prometheus/");
+        series.signal.observer = "prometheus".to_owned();
+    }
+    let claim = |run: &Run| findings(run)[0].claim.clone();
+    assert!(claim(&run).starts_with("The process whose metrics \"prometheus\" reads spends 85.0 % of its time"), "{}", claim(&run));
+    counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.9);
+    assert!(claim(&run).starts_with("\"process:8080\" spends 85.0 % of its time"), "{}", claim(&run));
     // What is given back again is no leak.
     let found = findings(&out_of_memory(|second| if second % 3 == 0 { 100e6 } else { 390e6 }));
     assert!(found[0].rule == "heap" && found[0].claim.ends_with("its heap is too small"), "{}", shown(&found));

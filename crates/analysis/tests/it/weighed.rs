@@ -93,3 +93,14 @@ fn a_pool_is_not_only_too_small_where_each_connection_is_held_for_longer() {
     let why = "A pool that is only too small. Ruled out: 9 sessions of the database wait for Lock:tuple, and each connection is held ";
     assert!(other(&behind, why).is_some() && behind.confidence == Confidence::Low, "{}", shown(&[behind]));
 }
+
+/// Where the keys of a flow do not match, its rate says nothing of how many workers are needed.
+#[test]
+fn no_number_of_workers_is_advised_where_journeys_are_unmatched() {
+    let mut run = simulate(&Pipeline { senders: 10, database: false, ..healthy() }, 3);
+    let next = |run: &Run| findings(run).into_iter().find(|finding| finding.rule == "effective-concurrency").unwrap().next;
+    assert!(next(&run).contains("of them busy (rate × time per call): have more than"), "{}", next(&run));
+    run.slices.last_mut().unwrap().flows[0].unmatched = 500;
+    let told = "How many cannot be told: the keys of \"Time to send\" do not match, 500 ended that never began";
+    assert!(next(&run).contains(told) && !next(&run).contains("have more than"), "{}", next(&run));
+}
