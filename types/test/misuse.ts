@@ -21,6 +21,18 @@ const s = scenario("S", async (user) => {
   response.status = 200;
   // @ts-expect-error the body is text, not a function
   response.text();
+  const redis = user.redis("redis://127.0.0.1");
+  // @ts-expect-error an argument is no list
+  await redis.command("SET", "k", ["v"]);
+  // @ts-expect-error unknown option
+  await redis.command("GET", "k", { nmae: "Read" });
+  // @ts-expect-error options come last
+  await redis.command("SET", { name: "Write" }, "k");
+  // @ts-expect-error a pipeline is a list of commands
+  await redis.pipeline(["GET", "k"]);
+  const tcp = await user.tcp("127.0.0.1:7000");
+  // @ts-expect-error a length is a number
+  await tcp.read({ length: "4" });
   const socket = await user.ws("/");
   // @ts-expect-error objects are written as text by the script
   await socket.send({});

@@ -8,6 +8,7 @@ pub use chunked::chunked;
 
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
+use crate::redis::fuzzing::whole;
 use crate::sse::fuzzing::EventParser;
 use crate::ws::fuzzing::{Deflate, MessageReader, ServerItem, Violation, unpacking};
 
@@ -80,4 +81,20 @@ pub fn events(input: &[u8]) {
         events
     };
     assert_eq!(read(&mut std::iter::empty()), read(&mut { cuts }));
+}
+
+/// A reply of Redis: where it ends does not depend on how it is cut.
+pub fn redis(input: &[u8]) {
+    let (cuts, bytes) = pieces(input);
+    let at_once = whole(bytes, &mut std::iter::once(bytes.len()));
+    let mut end = 0;
+    let mut ends = cuts.map_while(|cut| {
+        let more = end < bytes.len();
+        end = bytes.len().min(end + cut);
+        more.then_some(end)
+    });
+    assert_eq!(at_once.as_ref().ok(), whole(bytes, &mut ends).as_ref().ok());
+    if let Ok(Some(end)) = at_once {
+        assert!(crate::redis::RedisReplies::of(&bytes[..end]).count() > 0);
+    }
 }

@@ -270,3 +270,34 @@ export default test({ target: "TARGET", load: only.run(once()) });
         rest = &rest[at + part.len()..];
     }
 }
+
+#[test]
+fn try_shows_exchanges_of_redis_and_of_raw_tcp_without_their_secrets() {
+    let test = format!(
+        r#"import {{ once, scenario, test }} from "loadstone";
+const s = scenario("S", async (user) => {{
+  const redis = user.redis("redis://{0}");
+  await redis.command("SET", "k", "text", {{ name: "Write" }});
+  await redis.command("LPUSH", "k", "x");
+  await redis.command("AUTH", "somebody", "hidden-word");
+  await user.redis("redis://:veiled-word@{0}").command("ECHO", "veiled-word");
+  const raw = await user.tcp("{0}", {{ name: "Connect" }});
+  await raw.request("PING\r\n", {{ until: "\r\n", name: "Ping" }});
+}});
+export default test({{ load: s.run(once()) }});
+"#,
+        server::redis()
+    );
+    Folder::new()
+        .file("t.load.ts", &test)
+        .run(&["try", "t.load.ts"])
+        .says(&format!("→ REDIS redis://{}/0", server::redis()))
+        .says("SET k text")
+        .says("← passed")
+        .says("✗ error WRONGTYPE")
+        .says("AUTH *** ***")
+        .says(&format!("→ CONNECT tcp://{}", server::redis()))
+        .says("+PONG")
+        .does_not_say("hidden-word")
+        .does_not_say("veiled-word");
+}

@@ -74,6 +74,17 @@ fn visitors_read_static_files() {
 }
 
 #[test]
+fn carts_are_kept_in_redis() {
+    let ended = run("redis.load.ts", &[format!("redis=redis://{}/3", server::redis()), "perSecond=20".to_owned(), "runTime=2s".to_owned()]);
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    let summary = ended.summary();
+    let totals = &summary["totals"];
+    assert_eq!((&totals["requests_failed"], &totals["checks_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
+    assert_eq!(totals["requests"].as_u64().unwrap(), 3 * totals["iterations"].as_u64().unwrap(), "{}", ended.everything());
+    assert!(ended.outcomes("passed") >= 3, "{}", ended.everything());
+}
+
+#[test]
 fn a_user_who_begins_has_a_test_that_runs() {
     let folder = Folder::new();
     folder.run(&["init", "--target", server::nginx()]).code(0).says("first.load.ts");

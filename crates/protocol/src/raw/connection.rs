@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::{Bytes, BytesMut};
 use metrics::{Nanos, Outcome};
 
-use super::framing::{Framing, ReadUntil, Search};
+use super::framing::{AnswerFraming, ReadUntil, UntilSearch};
 use super::times::RawTimes;
 use crate::connect::connect;
 use crate::connection::Connection;
@@ -109,12 +109,12 @@ impl RawConnection {
     /// # Errors
     /// No whole answer came in time, or the connection ended before it; the step ends with it.
     pub async fn read(&self, until: &ReadUntil, bytes_max: u64, due: Nanos, times: &mut RawTimes) -> Result<Bytes, Failure> {
-        self.read_framed(&mut Search::new(until), bytes_max, due, times).await
+        self.read_framed(&mut UntilSearch::new(until), bytes_max, due, times).await
     }
 
     pub(crate) async fn read_framed(
         &self,
-        framing: &mut impl Framing,
+        framing: &mut impl AnswerFraming,
         bytes_max: u64,
         due: Nanos,
         times: &mut RawTimes,
@@ -187,7 +187,7 @@ impl RawState {
         &mut self,
         context: &mut Context<'_>,
         network: &Network,
-        framing: &mut impl Framing,
+        framing: &mut impl AnswerFraming,
         (bytes_max, has_waited): (u64, bool),
         times: &mut RawTimes,
     ) -> Poll<Result<Bytes, Failure>> {

@@ -5,7 +5,7 @@ use memchr::memmem;
 use crate::failure::Failure;
 
 /// Says where an answer ends. It is asked again with the same bytes and further ones behind them, so it remembers what it has seen.
-pub(crate) trait Framing {
+pub(crate) trait AnswerFraming {
     /// The answer's length once it is whole.
     ///
     /// # Errors
@@ -32,19 +32,19 @@ pub enum ReadUntil {
 }
 
 /// A [`ReadUntil`] at work.
-pub(super) struct Search<'a> {
+pub(super) struct UntilSearch<'a> {
     until: &'a ReadUntil,
     /// Up to here there is no delimiter.
     searched: usize,
 }
 
-impl<'a> Search<'a> {
+impl<'a> UntilSearch<'a> {
     pub(super) fn new(until: &'a ReadUntil) -> Self {
         Self { until, searched: 0 }
     }
 }
 
-impl Framing for Search<'_> {
+impl AnswerFraming for UntilSearch<'_> {
     fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
         Ok(match self.until {
             ReadUntil::Arrival => (!bytes.is_empty()).then_some(bytes.len()),
@@ -75,7 +75,7 @@ mod tests {
         #[test]
         fn a_delimiter_is_found_across_pieces(text in "[ab\r\n]{0,40}", delimiter in "[ab\r\n]{1,3}", piece in 1usize..5) {
             let (until, bytes) = (ReadUntil::Delimiter(delimiter.clone().into_bytes()), text.as_bytes());
-            let mut search = Search::new(&until);
+            let mut search = UntilSearch::new(&until);
             let ends: Vec<usize> = (0..=bytes.len()).step_by(piece).chain([bytes.len()]).collect();
             let found = ends.into_iter().find_map(|end| search.whole(&bytes[..end]).unwrap());
             prop_assert_eq!(found, text.find(&delimiter).map(|at| at + delimiter.len()));

@@ -8,6 +8,6 @@ mod framing;
 mod times;
 
 pub use connection::{RawConnection, RawTarget};
-pub(crate) use framing::Framing;
+pub(crate) use framing::AnswerFraming;
 pub use framing::ReadUntil;
 pub use times::RawTimes;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use memchr::memchr;
 
 use crate::failure::Failure;
-use crate::raw::Framing;
+use crate::raw::AnswerFraming;
 
 /// The longest line: a length, a number, a message. Bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -74,7 +74,7 @@ impl RedisScanner {
     }
 }
 
-impl Framing for RedisScanner {
+impl AnswerFraming for RedisScanner {
     fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
         while self.left > 0 {
             let Some((part, next)) = part(bytes, self.at)? else { return Ok(None) };
@@ -244,18 +244,19 @@ mod tests {
             prop_assert_eq!(ours, theirs);
         }
 
-        /// Whatever arrives, it is judged, and what is read of it is within it.
+        /// The target of the fuzzer, with bytes that are often read as lengths and lines.
         #[test]
-        fn no_bytes_are_too_strange(bytes in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'*'), Just(b'$'), b'0'..b'9', any::<u8>()], 0..60)) {
-            if let Ok(Some(end)) = RedisScanner::new(1).whole(&bytes) {
-                prop_assert!(end <= bytes.len());
-            }
+        fn no_bytes_are_too_strange(
+            bytes in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'*'), Just(b'$'), b'0'..=b'9', any::<u8>()], 0..60),
+        ) {
+            crate::fuzzing::redis(&bytes);
         }
     }
 
     #[test]
     fn types_of_resp3_that_servers_seldom_use() {
-        let bytes = b"|1\r\n+ttl\r\n:3600\r\n=7\r\ntxt:abc\r\n!7\r\nERR odd\r\n(3492890328409238509324850943850943825024385\r\n~1\r\n#t\r\n,inf\r\n*-1\r\n$-1\r\n";
+        let bytes = b"|1\r\n+ttl\r\n:3600\r\n=7\r\ntxt:abc\r\n!7\r\nERR odd\r\n\
+            (3492890328409238509324850943850943825024385\r\n~1\r\n#t\r\n,inf\r\n*-1\r\n$-1\r\n";
         let mut scanner = RedisScanner::new(7);
         assert_eq!(scanner.whole(bytes), Ok(Some(bytes.len())));
         let parts: Vec<RedisPart<'_>> = RedisReplies::of(bytes).collect();

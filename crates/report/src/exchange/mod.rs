@@ -74,7 +74,7 @@ pub fn exchange(view: &ExchangeView, style: &Style) -> String {
 fn responded(view: &ExchangeView, response: &ResponseView, style: &Style, out: &mut String) {
     // Protocols without a status have the outcome alone.
     let (good, status) = match response.status {
-        0 if view.outcome.is_failure() => (false, view.outcome.label().to_owned()),
+        0 if view.outcome.is_failure() => (false, "failed".to_owned()),
         0 => (true, view.outcome.label().to_owned()),
         status => (status < 400, status.to_string()),
     };

@@ -19,4 +19,5 @@ mod ws;
 use crate::runtime::capability::Capability;
 
 /// Every protocol.
-pub(crate) const PROTOCOLS: &[&dyn Capability] = &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc, &tcp::Tcp, &redis::Redis];
+pub(crate) const PROTOCOLS: &[&dyn Capability] =
+    &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc, &tcp::TcpConnections, &redis::RedisServers];

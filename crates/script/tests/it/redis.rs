@@ -3,15 +3,18 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine::{IterationEnd, VirtualUser};
+use metrics::clock::Monotonic;
 use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
 
 use crate::running::TestWorker;
 
 const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
 const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
+
+const START_LIMIT_NS: u64 = 20_000_000_000;
 
 /// A server that ends with its test.
 struct Server {
@@ -37,8 +40,8 @@ impl Server {
             .spawn()
             .expect("redis-server is missing: `cargo xtask setup` installs it");
         let mut server = Self { process, port, _folder: folder };
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(20) && server.process.try_wait().unwrap().is_none() {
+        let clock = Monotonic::start();
+        while clock.now() < START_LIMIT_NS && server.process.try_wait().unwrap().is_none() {
             // Another server on the same port would answer as well; its process id tells.
             if says(port, "INFO server").contains(&format!("process_id:{}\r", server.process.id())) {
                 return Some(server);

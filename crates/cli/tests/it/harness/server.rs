@@ -78,6 +78,19 @@ pub(crate) fn tickets() -> &'static Tickets {
     })
 }
 
+/// A Redis server that keeps nothing; `host:port`.
+pub(crate) fn redis() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let port = free_port("127.0.0.1");
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+        start_quietly(command);
+        wait_until("redis-server to listen", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        format!("127.0.0.1:{port}")
+    })
+}
+
 /// Node's HTTP/2 server, without TLS, that answers with the version; its address.
 pub(crate) fn http2() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();

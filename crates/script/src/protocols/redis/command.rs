@@ -6,8 +6,8 @@ use protocol::redis::{write_argument, write_command};
 use rquickjs::{Array, Coerced, Ctx, FromJs, Promise, Value};
 
 use super::conclude::{IssuedCommands, conclude};
-use super::object::RedisObject;
 use super::options::CommandOptions;
+use super::state::RedisHandle;
 use crate::globals::bytes::bytes_of;
 use crate::protocols::http::state::HttpScenario;
 use crate::protocols::messages::receive::AWAIT;
@@ -76,7 +76,7 @@ impl Commands {
 }
 
 /// `redis.command("SET", "key", "value", { name })`.
-pub(super) fn command<'js>(ctx: &Ctx<'js>, on: &RedisObject, given: &[Value<'js>]) -> rquickjs::Result<Promise<'js>> {
+pub(super) fn command<'js>(ctx: &Ctx<'js>, on: &RedisHandle, given: &[Value<'js>]) -> rquickjs::Result<Promise<'js>> {
     on.user.check_running(ctx, AWAIT)?;
     let (options, arguments) = match given.split_last() {
         Some((last, before)) if last.is_undefined() => (None, before),
@@ -92,7 +92,7 @@ pub(super) fn command<'js>(ctx: &Ctx<'js>, on: &RedisObject, given: &[Value<'js>
 /// `redis.pipeline([["GET", "a"], ["GET", "b"]], { name })`.
 pub(super) fn pipeline<'js>(
     ctx: &Ctx<'js>,
-    on: &RedisObject,
+    on: &RedisHandle,
     list: &Value<'js>,
     given: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
@@ -110,13 +110,13 @@ pub(super) fn pipeline<'js>(
     issue(ctx, on, commands, options, false)
 }
 
-fn empty(on: &RedisObject) -> Commands {
+fn empty(on: &RedisHandle) -> Commands {
     Commands { shown: on.user.worker.sinks.exchanges.is_some().then(String::new), ..Commands::default() }
 }
 
 fn issue<'js>(
     ctx: &Ctx<'js>,
-    on: &RedisObject,
+    on: &RedisHandle,
     commands: Commands,
     options: CommandOptions,
     is_single: bool,

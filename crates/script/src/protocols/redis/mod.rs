@@ -18,9 +18,9 @@ use crate::runtime::capability::{Capability, Natives};
 use crate::runtime::verb;
 use crate::unknown_options::OptionsOfVerb;
 
-pub(crate) struct Redis;
+pub(crate) struct RedisServers;
 
-impl Capability for Redis {
+impl Capability for RedisServers {
     fn options(&self) -> &'static [OptionsOfVerb] {
         options::OPTIONS
     }

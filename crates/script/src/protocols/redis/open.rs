@@ -7,7 +7,7 @@ use rquickjs::{Class, Ctx, Value};
 
 use super::object::RedisObject;
 use super::options::RedisOptions;
-use super::state::RedisUser;
+use super::state::{RedisHandle, RedisUser};
 use crate::protocols::options::{text, wrong};
 use crate::runtime::object::UserObject;
 use crate::runtime::verb::{Verb, VerbArguments};
@@ -25,7 +25,7 @@ impl Verb for OpenRedis {
         let address = RedisAddress::parse(&url).map_err(|problem| wrong(ctx, &format!("the URL of the Redis server: {problem}")))?;
         let client = RedisUser::client(&user.state, RedisAddress { resp3: options.resp3, ..address });
         let timeout_ns = options.timeout_ns.unwrap_or(user.state.scenario.timeout_ns);
-        let object = RedisObject { user: Rc::clone(&user.state), group: user.inside.clone(), client, timeout_ns };
-        Class::instance(ctx.clone(), object).map(Class::into_value)
+        let handle = RedisHandle { user: Rc::clone(&user.state), group: user.inside.clone(), client, timeout_ns };
+        Class::instance(ctx.clone(), RedisObject { handle }).map(Class::into_value)
     }
 }

@@ -1,12 +1,22 @@
-//! What Redis keeps for a user: a connection to each server.
+//! What Redis keeps for a user: a connection to each server; and what a script holds of one.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use protocol::redis::{RedisAddress, RedisClient};
 
+use crate::runtime::group::Group;
 use crate::runtime::parts::{KeptState, UserPart};
 use crate::runtime::user::UserState;
+
+/// A server as one user has it.
+pub(super) struct RedisHandle {
+    pub(super) user: Rc<UserState>,
+    /// The group whose function it was made in by that group's user; `None`: whichever group is open.
+    pub(super) group: Option<Rc<Group>>,
+    pub(super) client: Rc<RedisClient>,
+    pub(super) timeout_ns: u64,
+}
 
 /// Connections of one user; as many as there are URLs in its script.
 #[derive(Default)]

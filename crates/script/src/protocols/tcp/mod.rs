@@ -15,9 +15,9 @@ use crate::runtime::capability::{Capability, Natives};
 use crate::runtime::verb;
 use crate::unknown_options::OptionsOfVerb;
 
-pub(crate) struct Tcp;
+pub(crate) struct TcpConnections;
 
-impl Capability for Tcp {
+impl Capability for TcpConnections {
     fn options(&self) -> &'static [OptionsOfVerb] {
         options::OPTIONS
     }

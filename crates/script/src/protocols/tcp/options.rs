@@ -43,14 +43,14 @@ impl TcpOptions {
 }
 
 /// Where an answer ends, and how it is recorded.
-pub(super) struct ReadOptions {
+pub(super) struct TcpReadOptions {
     pub(super) name: Option<String>,
     pub(super) until: ReadUntil,
     pub(super) timeout_ns: Option<u64>,
     pub(super) tags: Tags,
 }
 
-impl ReadOptions {
+impl TcpReadOptions {
     pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self { name: None, until: ReadUntil::Arrival, timeout_ns: None, tags: Tags::default() };
         let mut ends = 0;

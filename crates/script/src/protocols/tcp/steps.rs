@@ -10,7 +10,7 @@ use protocol::ws::Payload;
 use rquickjs::{Class, Ctx, Exception, Promise, Value};
 
 use super::connection::{Question, ReadTurn, UserConnection};
-use super::options::ReadOptions;
+use super::options::TcpReadOptions;
 use crate::globals::bytes::bytes_of;
 use crate::protocols::http::state::HttpScenario;
 use crate::protocols::messages::inbox::ArrivedMessage;
@@ -68,7 +68,7 @@ fn note(to: &UserConnection, times: &RawTimes, data: &[u8]) {
 /// `connection.read({ until, name, timeout, tags })`.
 pub(super) fn read<'js>(ctx: &Ctx<'js>, from: &Rc<UserConnection>, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     from.user.check_running(ctx, AWAIT)?;
-    exchange(ctx, from, None, "read", ReadOptions::read(ctx, given)?)
+    exchange(ctx, from, None, "read", TcpReadOptions::read(ctx, given)?)
 }
 
 /// `connection.request(data, { until, name, timeout, tags })`.
@@ -80,7 +80,7 @@ pub(super) fn request<'js>(
 ) -> rquickjs::Result<Promise<'js>> {
     with.user.check_running(ctx, AWAIT)?;
     let data = data_of(ctx, data)?;
-    exchange(ctx, with, Some(data), "request", ReadOptions::read(ctx, given)?)
+    exchange(ctx, with, Some(data), "request", TcpReadOptions::read(ctx, given)?)
 }
 
 /// What came of an exchange.
@@ -96,7 +96,7 @@ fn exchange<'js>(
     with: &Rc<UserConnection>,
     data: Option<Vec<u8>>,
     what: &str,
-    options: ReadOptions,
+    options: TcpReadOptions,
 ) -> rquickjs::Result<Promise<'js>> {
     let user = &with.user;
     let busy = || Exception::throw_message(ctx, "another read of this connection is under way: await it first");

@@ -1,0 +1,5 @@
+//! Replies of Redis.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::redis(input));
