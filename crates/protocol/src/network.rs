@@ -35,7 +35,7 @@ pub struct ConnectionCounts {
     pub open: u64,
     /// Opened since the start.
     pub opened: u64,
-    /// Bytes of HTTP responses read since the start, of those that have not ended, too.
+    /// Bytes of responses read since the start, of those that have not ended, too.
     pub received: u64,
 }
 
