@@ -1975,6 +1975,11 @@ declare module "loadstone" {
     mysql(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
     /** Redis: `INFO`, and the lengths of the named lists and streams. */
     redis(url: string, options?: ObserverOptions & { lists?: readonly string[]; streams?: readonly string[] }): Observer;
+    /**
+     * Kafka: messages written to each topic, how far each consumer group is behind, under-replicated partitions. `brokers`: "host:port", or several with
+     * commas between. `topics` and `groups`: those that matter; where none is named, all, up to 64 of each.
+     */
+    kafka(options: ObserverOptions & { brokers: string; topics?: readonly string[]; groups?: readonly string[] }): Observer;
     /** A Prometheus or OpenMetrics endpoint over HTTP. `only`: names of metrics, where `*` stands for anything. */
     prometheus(url: string, options?: ObserverOptions & { only?: readonly string[] }): Observer;
     /**

@@ -46,7 +46,7 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),
     needed(&["python3"], Debian("python3"), "the Python observer"),
     needed(&["javac"], Debian("default-jdk-headless"), "labs on the JVM"),
-    needed(&["mvn"], Debian("maven"), "builds the labs on the JVM"),
+    needed(&["mvn"], Debian("maven"), "builds the labs on the JVM, copies Kafka for its observer"),
 ];
 
 /// Folders with a `package-lock.json` whose packages tests use.
@@ -62,6 +62,9 @@ const NPM_FOLDERS: &[&str] = &[
     "labs/tickets",
     "labs/webhooks",
 ];
+
+/// Labs whose servers from Maven tests start.
+const LABS: &[&str] = &["labs/decisions", "labs/webhooks"];
 
 /// A gRPC server by grpc-go; its modules are pinned beside it.
 const GRPC_GO: &str = "crates/script/tests/grpc/go";
@@ -139,7 +142,9 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
     httpbin(workspace)?;
     py_spy(workspace)?;
     grpc_go(workspace)?;
-    process::run_aside(workspace.command("node").args(["labs/webhooks/start.mjs", "--install"]))?;
+    for lab in LABS {
+        process::run_aside(workspace.command("node").args([&format!("{lab}/start.mjs"), "--install"]))?;
+    }
     eprintln!("everything the tests need is installed");
     Ok(())
 }

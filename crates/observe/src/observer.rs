@@ -130,6 +130,8 @@ mod tests {
             (sql(json!({ "stage": { "flow": 1 } })), "stage: expected a list of a flow and the name of its stage"),
             (json!({ "kind": "redis", "url": "nonsense" }), "nonsense"),
             (json!({ "kind": "redis", "url": "redis://x/", "lists": ["a", 1] }), "lists: expected a list of strings, got [\"a\",1]"),
+            (json!({ "kind": "kafka" }), "brokers is missing"),
+            (json!({ "kind": "kafka", "brokers": "a:9092,b" }), "expected host:port, got \"b\""),
             (json!({ "kind": "prometheus", "url": "https://x/metrics" }), "https"),
             (json!({ "kind": "statsd", "listen": "everywhere" }), "everywhere"),
             (json!({ "kind": "host", "name": "a/b" }), "cannot name it"),

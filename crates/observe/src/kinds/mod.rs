@@ -5,6 +5,7 @@ mod go;
 mod host;
 mod json;
 mod jvm;
+mod kafka;
 mod mysql;
 mod node;
 mod postgres;
@@ -32,6 +33,7 @@ pub(crate) const KINDS: &[ObserverKind] = &[
     postgres::KIND,
     mysql::KIND,
     redis_info::KIND,
+    kafka::KIND,
     sql::KIND,
     prometheus::KIND,
     json::KIND,

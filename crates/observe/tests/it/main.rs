@@ -1,7 +1,8 @@
-//! Observers against real PostgreSQL, MariaDB and Redis servers, which the tests start and stop.
+//! Observers against real PostgreSQL, MariaDB, Redis and Kafka servers, which the tests start and stop.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
+mod kafka;
 mod listeners;
 mod mysql;
 mod page;

@@ -1,0 +1,119 @@
+//! Connections to brokers: one request at a time on each.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::wire::{AnswerReader, KafkaRequest, MalformedAnswer, RequestWriter};
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+/// Larger answers are refused. Bytes.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Whom brokers name in their logs.
+const CLIENT: &str = "loadstone";
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KafkaError {
+    #[error("cannot connect to {address}: {problem}")]
+    Connect { address: String, problem: io::Error },
+    /// What a broker does with a request that its listener does not take.
+    #[error("{address} ended the connection: observe.kafka speaks to listeners without TLS and SASL, of Kafka 0.11 and later")]
+    Ended { address: String },
+    #[error("{address}: {problem}")]
+    Exchange { address: String, problem: io::Error },
+    #[error("{address}: {problem}")]
+    Malformed { address: String, problem: MalformedAnswer },
+    #[error("{address}: an answer of {bytes} bytes is too large to be read")]
+    TooLarge { address: String, bytes: i32 },
+}
+
+/// By address.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    open: HashMap<String, BrokerConnection>,
+}
+
+impl Connections {
+    /// To the first of these that can be reached.
+    ///
+    /// # Errors
+    /// Why the last of them cannot.
+    pub(super) async fn any(&mut self, addresses: &[String]) -> Result<&mut BrokerConnection, KafkaError> {
+        let mut reached = None;
+        let mut problem = None;
+        for address in addresses {
+            match self.to(address).await {
+                Ok(_) => {
+                    reached = Some(address);
+                    break;
+                }
+                Err(failed) => problem = Some(failed),
+            }
+        }
+        match (reached, problem) {
+            (Some(address), _) => self.to(address).await,
+            (None, Some(problem)) => Err(problem),
+            (None, None) => Err(KafkaError::Connect { address: String::new(), problem: io::ErrorKind::InvalidInput.into() }),
+        }
+    }
+
+    /// # Errors
+    /// When it cannot be connected to.
+    pub(super) async fn to(&mut self, address: &str) -> Result<&mut BrokerConnection, KafkaError> {
+        if !self.open.contains_key(address) {
+            let connection = BrokerConnection::connect(address).await?;
+            self.open.insert(address.to_owned(), connection);
+        }
+        let missing = || KafkaError::Ended { address: address.to_owned() };
+        self.open.get_mut(address).ok_or_else(missing)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct BrokerConnection {
+    address: String,
+    stream: TcpStream,
+    /// Of the last request; its answer has the same.
+    number: i32,
+}
+
+impl BrokerConnection {
+    async fn connect(address: &str) -> Result<Self, KafkaError> {
+        let failed = |problem| KafkaError::Connect { address: address.to_owned(), problem };
+        let connecting = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;
+        let stream = connecting.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        Ok(Self { address: address.to_owned(), stream, number: 0 })
+    }
+
+    /// # Errors
+    /// When the connection breaks, or what comes is no answer to this request.
+    pub(super) async fn ask<T>(&mut self, request: KafkaRequest<T>) -> Result<T, KafkaError> {
+        self.number = self.number.wrapping_add(1);
+        let head = RequestWriter::default().int16(request.key).int16(request.version).int32(self.number).text(CLIENT).bytes;
+        let length = i32::try_from(head.len() + request.body.bytes.len()).unwrap_or(i32::MAX);
+        let message = [&length.to_be_bytes(), head.as_slice(), request.body.bytes.as_slice()].concat();
+        let answer = self.exchange(&message).await?;
+        let mut reader = AnswerReader::new(&answer);
+        let read = reader.int32().and_then(|number| if number == self.number { (request.read)(&mut reader) } else { Err(MalformedAnswer) });
+        read.map_err(|problem| KafkaError::Malformed { address: self.address.clone(), problem })
+    }
+
+    async fn exchange(&mut self, message: &[u8]) -> Result<Vec<u8>, KafkaError> {
+        let address = self.address.clone();
+        let failed = |problem: io::Error| match problem.kind() {
+            io::ErrorKind::UnexpectedEof => KafkaError::Ended { address: address.clone() },
+            _ => KafkaError::Exchange { address: address.clone(), problem },
+        };
+        self.stream.write_all(message).await.map_err(failed)?;
+        let bytes = self.stream.read_i32().await.map_err(failed)?;
+        let length = usize::try_from(bytes).ok().filter(|length| *length <= ANSWER_BYTES_MAX);
+        let length = length.ok_or_else(|| KafkaError::TooLarge { address: address.clone(), bytes })?;
+        let mut answer = vec![0; length];
+        self.stream.read_exact(&mut answer).await.map_err(failed)?;
+        Ok(answer)
+    }
+}

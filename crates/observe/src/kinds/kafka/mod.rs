@@ -1,0 +1,275 @@
+//! Kafka: what is written to topics, and how far each consumer group is behind.
+//!
+//! Read [`requests`] first: all that is asked. A reading asks one broker for topics, each leader where its partitions end, and each broker which groups it
+//! coordinates, what those have committed and how many members they have. The lag of a group is a queue: messages between what it has committed and the end.
+
+mod connection;
+mod requests;
+mod wire;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use metrics::{NoticeKind, Role, unit};
+
+use crate::collector::{MetricSpec, SignalCollector, label};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ObserverOption, OptionValue};
+use crate::reader::{PendingRead, SignalReader};
+use connection::{Connections, KafkaError};
+use requests::{BrokerAddress, PartitionOffset, Topic, code};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "kafka",
+    watches: "Kafka",
+    example: "observe.kafka({ brokers: \"127.0.0.1:9092\" })",
+    alternatives: "",
+    tells: "`produced{topic=…}` (messages), `lag{group=…,topic=…}` (messages that a consumer group has yet to read), `members{group=…}`, \
+        `under_replicated`",
+    options: &[
+        ObserverOption {
+            name: "brokers",
+            takes: OptionValue::RequiredText,
+            help: "`host:port`, or several with commas between: any that answers is asked for all others",
+        },
+        ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; where none is given, all but Kafka's own" },
+        ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; where none is given, all" },
+    ],
+    make: |description| Ok(Box::new(Kafka::from_description(description)?)),
+};
+
+/// Topics, their partitions together, and groups that are read at most.
+const TOPICS_MAX: usize = 64;
+const PARTITIONS_MAX: usize = 10_000;
+const GROUPS_MAX: usize = 64;
+/// Readings after which all topics are looked through again, which costs as much as there are topics.
+const LOOK_AGAIN: u32 = 10;
+
+const PRODUCED: MetricSpec<'_> =
+    MetricSpec::counter("produced", unit::COUNT, "Messages written to the topic (the ends of all its partitions)");
+const LAG: MetricSpec<'_> =
+    MetricSpec::gauge("lag", unit::COUNT, "Messages of the topic that the group has yet to read, by what it has committed")
+        .role(Role::QueueLength);
+const MEMBERS: MetricSpec<'_> = MetricSpec::gauge("members", unit::COUNT, "Consumers in the group");
+const PARTITIONS: MetricSpec<'_> = MetricSpec::gauge("partitions", unit::COUNT, "Partitions of the topic");
+const BROKERS: MetricSpec<'_> = MetricSpec::gauge("brokers", unit::COUNT, "Brokers that are up");
+const UNDER_REPLICATED: MetricSpec<'_> =
+    MetricSpec::gauge("under_replicated", unit::COUNT, "Partitions of which a replica is missing or behind");
+const LEADERLESS: MetricSpec<'_> =
+    MetricSpec::gauge("leaderless", unit::COUNT, "Partitions without a leader, which nobody can write to or read");
+
+/// Topic and partition.
+type PartitionKey = (String, i32);
+
+struct Kafka {
+    brokers: Vec<String>,
+    topics: Vec<String>,
+    groups: Vec<String>,
+    connections: Connections,
+    /// Names of the topics that are read.
+    chosen: Vec<String>,
+    readings: u32,
+    /// Last known, since a partition between two leaders has written nothing less.
+    ends: HashMap<PartitionKey, i64>,
+    /// What has been said once.
+    told: HashSet<String>,
+}
+
+/// A group, as far as it was read.
+struct ReadGroup {
+    name: String,
+    members: Option<usize>,
+    committed: Vec<PartitionOffset>,
+}
+
+impl SignalReader for Kafka {
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+
+    fn reset(&mut self) {
+        self.connections = Connections::default();
+        self.readings = 0;
+    }
+}
+
+impl Kafka {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        let brokers: Vec<String> = description.required_text("brokers").split(',').map(|broker| broker.trim().to_owned()).collect();
+        let is_address = |broker: &&String| {
+            broker.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0))
+        };
+        if let Some(wrong) = brokers.iter().find(|broker| !is_address(broker)) {
+            return Err(description.problem(format!("brokers: expected host:port, got \"{wrong}\"")));
+        }
+        Ok(Self {
+            brokers,
+            topics: description.texts("topics"),
+            groups: description.texts("groups"),
+            connections: Connections::default(),
+            chosen: Vec::new(),
+            readings: 0,
+            ends: HashMap::new(),
+            told: HashSet::new(),
+        })
+    }
+
+    /// # Errors
+    /// When a broker cannot be reached, or does not answer as Kafka does.
+    async fn look(&mut self, out: &mut SignalCollector) -> Result<(), KafkaError> {
+        let (brokers, topics) = self.read_topics(out).await?;
+        // What is committed before the ends: a lag is never less than none.
+        let groups = self.read_groups(&brokers, out).await?;
+        self.read_ends(&brokers, &topics).await?;
+        out.put(BROKERS, brokers.len() as f64);
+        self.put_topics(&topics, out);
+        for group in &groups {
+            self.put_group(group, out);
+        }
+        self.readings = (self.readings + 1) % LOOK_AGAIN;
+        Ok(())
+    }
+
+    /// The brokers, and the topics that are read.
+    async fn read_topics(&mut self, out: &mut SignalCollector) -> Result<(Vec<BrokerAddress>, Vec<Topic>), KafkaError> {
+        let looks_again = self.topics.is_empty() && (self.readings == 0 || self.chosen.is_empty());
+        let names = if !self.topics.is_empty() { &self.topics } else { &self.chosen };
+        let names = if looks_again { &[] } else { names.as_slice() };
+        let (brokers, topics) = self.connections.any(&self.brokers).await?.ask(requests::metadata(names)).await?;
+        for topic in topics.iter().filter(|topic| self.topics.contains(&topic.name)) {
+            match topic.error {
+                code::UNKNOWN_TOPIC | code::INVALID_TOPIC => {
+                    tell(&mut self.told, out, NoticeKind::Remark, format!("there is no topic \"{}\" yet", topic.name))
+                }
+                code::TOPIC_FORBIDDEN => {
+                    tell(&mut self.told, out, NoticeKind::Incomplete, format!("may not read the topic \"{}\"", topic.name))
+                }
+                _ => {}
+            }
+        }
+        let is_wanted = |topic: &Topic| !topic.partitions.is_empty() && (!topic.is_internal || self.topics.contains(&topic.name));
+        let mut topics: Vec<Topic> = topics.into_iter().filter(is_wanted).collect();
+        topics.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut partitions = 0;
+        let fits = |topic: &&Topic| {
+            partitions += topic.partitions.len();
+            partitions <= PARTITIONS_MAX
+        };
+        let kept = topics.iter().take(TOPICS_MAX).take_while(fits).count();
+        if kept < topics.len() {
+            let what = format!("reads {kept} of {} topics, the first by name; name those that matter", topics.len());
+            tell(&mut self.told, out, NoticeKind::Incomplete, what);
+        }
+        topics.truncate(kept);
+        self.chosen = topics.iter().map(|topic| topic.name.clone()).collect();
+        Ok((brokers, topics))
+    }
+
+    /// Each broker knows the groups that it coordinates.
+    async fn read_groups(&mut self, brokers: &[BrokerAddress], out: &mut SignalCollector) -> Result<Vec<ReadGroup>, KafkaError> {
+        let mut listed: Vec<(String, &str)> = Vec::new();
+        for broker in brokers {
+            let (error, groups) = self.connections.to(&broker.address).await?.ask(requests::groups()).await?;
+            if error == code::GROUP_FORBIDDEN {
+                tell(&mut self.told, out, NoticeKind::Incomplete, "may not list consumer groups".to_owned());
+            } else if error != code::NONE {
+                // The broker has just become their coordinator, and reads them from its log.
+                tell(&mut self.told, out, NoticeKind::Remark, format!("{} did not list its groups at once: error {error}", broker.address));
+            }
+            // Others share the protocol: workers of Kafka Connect, registries of schemas.
+            let is_wanted = |name: &String, protocol: &str| {
+                if self.groups.is_empty() { matches!(protocol, "consumer" | "") } else { self.groups.contains(name) }
+            };
+            listed.extend(
+                groups
+                    .into_iter()
+                    .filter(|group| is_wanted(&group.name, &group.protocol))
+                    .map(|group| (group.name, broker.address.as_str())),
+            );
+        }
+        listed.sort();
+        if listed.len() > GROUPS_MAX {
+            let what = format!("reads {GROUPS_MAX} of {} consumer groups, the first by name; name those that matter", listed.len());
+            tell(&mut self.told, out, NoticeKind::Incomplete, what);
+            listed.truncate(GROUPS_MAX);
+        }
+        let missing = self.groups.iter().filter(|name| !listed.iter().any(|(listed, _)| listed == *name));
+        missing.for_each(|name| tell(&mut self.told, out, NoticeKind::Remark, format!("there is no consumer group \"{name}\" yet")));
+
+        let coordinators: BTreeSet<&str> = listed.iter().map(|(_, address)| *address).collect();
+        let mut members: HashMap<String, Option<usize>> = HashMap::new();
+        for address in coordinators {
+            let own: Vec<&str> = listed.iter().filter(|(_, of)| *of == address).map(|(name, _)| name.as_str()).collect();
+            members.extend(self.connections.to(address).await?.ask(requests::members(&own)).await?);
+        }
+        let mut groups = Vec::new();
+        for (name, address) in listed {
+            let (error, committed) = self.connections.to(address).await?.ask(requests::committed(&name)).await?;
+            if error == code::GROUP_FORBIDDEN {
+                tell(&mut self.told, out, NoticeKind::Incomplete, format!("may not read the consumer group \"{name}\""));
+            }
+            groups.push(ReadGroup { members: members.get(&name).copied().flatten(), name, committed });
+        }
+        Ok(groups)
+    }
+
+    async fn read_ends(&mut self, brokers: &[BrokerAddress], topics: &[Topic]) -> Result<(), KafkaError> {
+        for broker in brokers {
+            let of_leader = |topic: &Topic| -> Vec<i32> {
+                topic.partitions.iter().filter(|partition| partition.leader == broker.id).map(|partition| partition.number).collect()
+            };
+            let asked: Vec<(&str, Vec<i32>)> =
+                topics.iter().map(|topic| (topic.name.as_str(), of_leader(topic))).filter(|(_, numbers)| !numbers.is_empty()).collect();
+            if asked.is_empty() {
+                continue;
+            }
+            let ends = self.connections.to(&broker.address).await?.ask(requests::ends(&asked)).await?;
+            let known = ends.into_iter().filter(|end| end.error == code::NONE && end.offset >= 0);
+            self.ends.extend(known.map(|end| ((end.topic, end.partition), end.offset)));
+        }
+        self.ends.retain(|(topic, _), _| topics.iter().any(|read| read.name == *topic));
+        Ok(())
+    }
+
+    fn put_topics(&self, topics: &[Topic], out: &mut SignalCollector) {
+        for topic in topics {
+            let shown = label(&topic.name);
+            let labels = [("topic", shown.as_str())];
+            // A total over some of the partitions would jump once the others are known.
+            let ends: Option<Vec<i64>> =
+                topic.partitions.iter().map(|partition| self.ends.get(&(topic.name.clone(), partition.number)).copied()).collect();
+            if let Some(ends) = ends {
+                out.put_labelled(PRODUCED, &labels, ends.iter().sum::<i64>() as f64);
+            }
+            out.put_labelled(PARTITIONS, &labels, topic.partitions.len() as f64);
+        }
+        let partitions = || topics.iter().flat_map(|topic| &topic.partitions);
+        out.put(UNDER_REPLICATED, partitions().filter(|partition| partition.is_under_replicated).count() as f64);
+        out.put(LEADERLESS, partitions().filter(|partition| partition.leader < 0).count() as f64);
+    }
+
+    fn put_group(&self, group: &ReadGroup, out: &mut SignalCollector) {
+        let shown = label(&group.name);
+        if let Some(members) = group.members {
+            out.put_labelled(MEMBERS, &[("group", &shown)], members as f64);
+        }
+        let mut lags: BTreeMap<&str, i64> = BTreeMap::new();
+        for committed in group.committed.iter().filter(|committed| committed.error == code::NONE && committed.offset >= 0) {
+            if let Some(end) = self.ends.get(&(committed.topic.clone(), committed.partition)) {
+                *lags.entry(&committed.topic).or_default() += (end - committed.offset).max(0);
+            }
+        }
+        for (topic, lag) in lags {
+            let topic = label(topic);
+            out.put_labelled(LAG.part(&format!("messages of {topic} for {shown}")), &[("group", &shown), ("topic", &topic)], lag as f64);
+        }
+    }
+}
+
+/// Says something once.
+fn tell(told: &mut HashSet<String>, out: &mut SignalCollector, kind: NoticeKind, what: String) {
+    if told.insert(what.clone()) {
+        out.notice(kind, what);
+    }
+}

@@ -1,0 +1,28 @@
+// A Kafka with a topic of 30 messages, of which one group has read all and another five. Ends with its standard input.
+
+import { createRequire } from "node:module";
+import { startKafka } from "../../../../labs/decisions/kafka.mjs";
+
+const { Kafka, logLevel } = createRequire(new URL("../../../../labs/decisions/package.json", import.meta.url))("kafkajs");
+
+const { address, stop } = await startKafka({ port: 0, flushMs: 0 });
+process.stdin.resume().once("end", async () => {
+  await stop();
+  process.exit(0);
+});
+
+const client = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING });
+const admin = client.admin();
+await admin.connect();
+await admin.createTopics({ topics: [{ topic: "orders", numPartitions: 2 }], waitForLeaders: true });
+const producer = client.producer();
+await producer.connect();
+const messages = Array.from({ length: 30 }, (_, number) => ({ value: `order ${number}`, partition: number % 2 }));
+await producer.send({ topic: "orders", messages });
+await admin.setOffsets({ groupId: "billing", topic: "orders", partitions: [{ partition: 0, offset: "5" }, { partition: 1, offset: "0" }] });
+
+const consumer = client.consumer({ groupId: "audit" });
+await consumer.connect();
+await consumer.subscribe({ topic: "orders", fromBeginning: true });
+await consumer.run({ eachMessage: async () => {} });
+console.log(`kafka: ${address}`);
