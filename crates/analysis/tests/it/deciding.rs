@@ -1,9 +1,10 @@
 //! Where nothing can be told, the load that would decide is named, as the line of script that makes it.
 
 use analysis::conclude;
+use metrics::Role;
 use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
 
-use crate::made::{self, MS, SECOND, Slice, closed, open, plan};
+use crate::made::{self, MS, SECOND, Slice, closed, gauge, open, plan};
 
 /// So many requests of 5 ms each second, for as long as the profile lasts.
 fn remark(profile: LoadProfile, seconds: u32, each_second: u64) -> String {
@@ -43,4 +44,13 @@ fn a_run_that_was_too_short_is_told_how_long_to_take() {
     let stages = vec![ClosedStage { from: 1, to: 1, duration_ns: 30 * SECOND }];
     let told = remark(LoadProfile::Closed { stages }, 10, 1);
     assert!(told.ends_with("Run longer: `.run(users(1).for(\"10m\"))`."), "{told}");
+}
+
+#[test]
+fn a_machine_without_an_idle_core_has_none() {
+    let slice = |second| Slice::new(second).requests("Buy", 50, 5 * MS).done();
+    let mut run = made::run_of(plan(closed(20, 40)), (0..40).map(slice).collect());
+    gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second == 7 { 0.0 } else { 1.0 });
+    let told = conclude(&run).verdict.findings.remark;
+    assert!(told.contains("Seen: at some moment \"host\" had no core idle."), "{told}");
 }

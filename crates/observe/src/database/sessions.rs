@@ -131,3 +131,24 @@ impl SessionSamples {
         *self = Self { reported: std::mem::take(&mut self.reported), ..Self::default() };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that waits behind two sessions is one session that waits, not a pair for each.
+    #[test]
+    fn a_session_counts_once_however_many_it_waits_behind() {
+        let wait = |session, by: &str| LockWait { session, statement: "update a".to_owned(), by: by.to_owned(), seconds: 1.0 };
+        let mut samples = SessionSamples::default();
+        samples.begin_sample();
+        samples.set_lock_waits(&[wait(1, "select b"), wait(1, "select c"), wait(2, "select b")]);
+        let mut out = SignalCollector::new("pg");
+        samples.report(|_| Role::SessionsOnCpu, &mut out);
+        let readings = out.finish(0);
+        let of = |name: &str| readings.iter().filter(|(signal, _)| signal.name == name).map(|(_, point)| point.value).sum::<f64>();
+        assert_eq!(of("pg/blocked"), 2.0);
+        let by = |by: &str| of(&format!("pg/blocked_by{{statement=update a,by={by}}}"));
+        assert_eq!((by("select b"), by("select c")), (1.5, 0.5));
+    }
+}
