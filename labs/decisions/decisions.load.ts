@@ -6,6 +6,7 @@
 import { arrivals, failures, observe, once, param, responseTime, scenario, sequence, stub, test } from "loadstone";
 
 const processes = param.string("processes", { default: "http://127.0.0.1:8081,http://127.0.0.1:8082", help: "where the service listens" }).split(",");
+const kafka = param.string("kafka", { default: "127.0.0.1:8080", help: "where Kafka listens" });
 const rate = param.number("rate", { default: 600, min: 0, help: "decisions per second" });
 const rampSeconds = param.number("rampSeconds", { default: 10, min: 1, help: "length of the ramp to that rate" });
 const seconds = param.number("seconds", { default: 110, min: 1, help: "how long decisions are asked for at that rate" });
@@ -46,6 +47,7 @@ export default test({
     ...processes.map((service, number) => observe.node({ name: `decisions ${number + 1}`, port: Number(new URL(service).port) })),
     observe.statsd({ name: "statsd", listen: "127.0.77.1:8125" }),
     observe.statsd({ name: "statsd, moved", listen: "127.0.77.2:8125" }),
+    observe.kafka({ brokers: kafka, topics: ["decisions"] }),
     ...(traced === 1 ? [observe.traces()] : []),
     observe.host(),
   ],

@@ -79,7 +79,7 @@ fn place(growth: &SpanGrowth<'_>) -> String {
         }
         (TimePart::Before(_), _, _) => format!("spent in \"{}\" before `{name}`{kept}", service(growth.parent.unwrap_or(span))),
         (TimePart::Own(_), _, Some(answer)) => format!("between \"{}\" and \"{}\", in the call `{name}`", service(span), service(answer)),
-        (TimePart::Own(_), _, None) if span.kind == SpanKind::Client => format!("spent in `{name}`, which \"{}\" calls", service(span)),
+        (TimePart::Own(_), _, None) if span.kind.is_call() => format!("spent in `{name}`, which \"{}\" calls", service(span)),
         (TimePart::Own(_), _, None) => format!("spent in `{name}` of \"{}\" itself", service(span)),
     }
 }
@@ -123,7 +123,7 @@ fn next(growth: &SpanGrowth<'_>) -> String {
         TimePart::Own(_) if is_more_often => {
             format!("Each request makes `{name}` more often than before: find out what decides how often.")
         }
-        TimePart::Own(_) if growth.span.kind == SpanKind::Client && each_is_slower(growth) => {
+        TimePart::Own(_) if growth.span.kind.is_call() && each_is_slower(growth) => {
             format!("Look at what `{name}` calls: observe it, or let it send spans too.")
         }
         TimePart::Own(_) => {

@@ -155,6 +155,16 @@ fn a_wait_before_a_query_is_told_from_a_slow_query() {
     assert!(slow.claim.ends_with("spent in `SELECT item`, which \"prices\" calls"), "{}", slow.claim);
 }
 
+/// What a message waits for is the broker, not the service that sends it.
+#[test]
+fn a_slow_broker_is_a_call_as_well() {
+    let mut run = ramp(|full| Parts { query: 0.003 * queueing(full), ..USUAL });
+    run.traces.paths[4] = path(Some(3), "prices", "send changes", SpanKind::Producer);
+    let slow = only(&run, "span-growth");
+    assert!(slow.claim.ends_with("spent in `send changes`, which \"prices\" calls"), "{}", slow.claim);
+    assert_eq!(slow.next, "Look at what `send changes` calls: observe it, or let it send spans too.");
+}
+
 /// Times are flat up to the limit, which only the last quarter of a ramp passes; then a queue grows without end.
 #[test]
 fn a_wait_that_only_the_highest_load_brings_is_seen() {

@@ -19,8 +19,16 @@ pub enum SpanKind {
     Server,
     /// The service makes a call: to another service, a database, a cache.
     Client,
+    /// The service sends a message, and waits until a broker has it.
     Producer,
     Consumer,
+}
+
+impl SpanKind {
+    /// Whether somebody else does what the span waits for.
+    pub fn is_call(self) -> bool {
+        matches!(self, SpanKind::Client | SpanKind::Producer)
+    }
 }
 
 /// A span by its ancestors: the same name below another parent is another path.
