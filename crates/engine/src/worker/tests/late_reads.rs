@@ -9,8 +9,8 @@ use super::*;
 #[test]
 fn what_an_arrival_waits_for_is_read_at_once() {
     // One user, and an arrival every 50 ms.
-    let answers: [(fn(Nanos) -> u64, bool); 2] = [(|_| 100 * MS, true), (|_| 10 * MS, false)];
-    for (answer_ns, waits) in answers {
+    for waits in [true, false] {
+        let answer_ns: fn(Nanos) -> u64 = if waits { |_| 100 * MS } else { |_| 10 * MS };
         let asked = Asked { users_max: Some(1), ..Asked::new(rate(20.0, 2), answer_ns) };
         measured(&asked, 1);
         let at_once = asked.read_at_once.take();
