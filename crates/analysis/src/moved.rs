@@ -45,8 +45,8 @@ fn is_waited_for(series: &SignalSeries, points: &[(f64, f64)]) -> bool {
     series.signal.role == Some(Role::PoolWaiting) && waited > points.len() / 2
 }
 
-/// How much a signal says about a limit: pools that somebody waits for, what work may wait for, then the rest of what has a meaning, then what has none, and last levels that only
-/// ever grow: totals that their exporter does not call so.
+/// How much a signal says about a limit: pools that somebody waits for, what work may wait for, then the rest of what has a meaning, then what has none,
+/// and last levels that only ever grow: totals that their exporter does not call so.
 fn tier(series: &SignalSeries, points: &[(f64, f64)]) -> u8 {
     use Role::{
         EventLoopDelay, GarbageCollection, GroupThrottled, PoolInUse, PoolWaitTime, PoolWaiting, ProcessCpu, ProcessThreadCpuMax,

@@ -7,12 +7,12 @@ const MEAN_MIN: f64 = 10.0;
 
 /// How much counts per second vary.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct Evenness {
     pub(crate) mean: f64,
     pub(crate) deviation: f64,
 }
 
-impl Pace {
+impl Evenness {
     /// `None`: too few to tell.
     pub(crate) fn of(counts: &[f64], seconds_min: usize) -> Option<Self> {
         let mean = counts.iter().sum::<f64>() / counts.len().max(1) as f64;

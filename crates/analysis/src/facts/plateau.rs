@@ -8,7 +8,7 @@ use run_directory::Run;
 
 use super::load_blocks::{LoadBlock, LoadStretch};
 use super::load_response::{CALM_REQUESTS_MIN, GROWN, LoadResponse};
-use super::pace::Pace;
+use super::pace::Evenness;
 
 /// Times longer than under low load that an unaffected request may take.
 const KEPT: f64 = 1.25;
@@ -52,7 +52,7 @@ pub(crate) struct Plateaus {
     /// How many others took clearly longer.
     pub(crate) grown: usize,
     /// How evenly they leave it, all together.
-    pub(crate) pace: Option<Pace>,
+    pub(crate) pace: Option<Evenness>,
 }
 
 /// A request whose throughput stopped following the load.
@@ -114,12 +114,12 @@ impl Plateaus {
     }
 
     /// They leave at an even pace, whether or not their service times differ.
-    pub(crate) fn paced(&self) -> Option<Pace> {
-        self.pace.filter(Pace::is_even)
+    pub(crate) fn paced(&self) -> Option<Evenness> {
+        self.pace.filter(Evenness::is_even)
     }
 
     /// Requests whose service times differ leave at an even pace all together: that is a rate, whatever each of them takes.
-    pub(crate) fn even(&self) -> Option<Pace> {
+    pub(crate) fn even(&self) -> Option<Evenness> {
         self.paced().filter(|_| self.service_times_apart() >= DIFFERENT)
     }
 
@@ -306,7 +306,7 @@ fn service_times_apart(limited: &[Plateau]) -> f64 {
 
 /// In the second half of the plateau, when all of them are surely held back. Places give each the time that it takes, so what leaves them in a second
 /// depends on what is served then.
-fn pace(limited: &[Plateau], run: &Run) -> Option<Pace> {
+fn pace(limited: &[Plateau], run: &Run) -> Option<Evenness> {
     let from = limited.iter().map(|plateau| plateau.high.from).fold(f64::INFINITY, f64::min);
     let to = limited.iter().map(|plateau| plateau.high.to).fold(0.0, f64::max);
     let is_late = |slice: &&Snapshot| slice.seconds() == 1 && slice.start as f64 / 1e9 >= from.midpoint(to) && slice.end as f64 / 1e9 <= to;
@@ -316,7 +316,7 @@ fn pace(limited: &[Plateau], run: &Run) -> Option<Pace> {
         series.map(|series| series.count).sum::<u64>() as f64
     };
     let counts: Vec<f64> = run.slices.iter().filter(is_late).map(ended).collect();
-    Pace::of(&counts, EVEN_SECONDS_MIN)
+    Evenness::of(&counts, EVEN_SECONDS_MIN)
 }
 
 /// The throughput that a tenth of the blocks reach.

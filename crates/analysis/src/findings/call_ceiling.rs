@@ -166,7 +166,8 @@ fn more_workers(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, callers: f64) -> S
     let unmatched = flow.map(|flow| &flow.merged).filter(|merged| merged.unmatched as f64 > UNMATCHED_MAX * merged.finished as f64);
     if let Some(merged) = unmatched {
         return format!(
-            "Have more of them, or make the calls shorter. How many cannot be told: the keys of \"{}\" do not match, {} ended that never began, and {} that did.",
+            "Have more of them, or make the calls shorter. How many cannot be told: the keys of \"{}\" do not match, {} ended that \
+             never began, and {} that did.",
             merged.name,
             units::count(merged.unmatched),
             units::count(merged.finished)

@@ -8,7 +8,7 @@ use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::called::CalledEndpoint;
 use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
-use crate::facts::pace::Pace;
+use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
 use crate::interval::mean_of_batches;
 use crate::{Confidence, SeriesTally};
@@ -148,7 +148,7 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.called.iter().find_map(|endpoint| {
         let readings = endpoint.calls.as_ref()?;
         let calls: Vec<f64> = readings.between(from, to).map(|(_, value)| value).collect();
-        let Pace { mean, deviation } = Pace::of(&calls, SECONDS_MIN).filter(Pace::is_even)?;
+        let Evenness { mean, deviation } = Evenness::of(&calls, SECONDS_MIN).filter(Evenness::is_even)?;
         let name = endpoint.name;
         let claim = format!(
             "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single \

@@ -132,7 +132,7 @@ fn words(text: &str, columns: usize) -> Vec<&str> {
         let end_of = |from: usize| rest[from..].find(' ').map_or(rest.len(), |space| from + space);
         let plain = end_of(0);
         let closed = rest[..plain].match_indices('`').next().and_then(|(tick, _)| Some(tick + 2 + rest[tick + 1..].find('`')?));
-        let end = closed.map(|closed| end_of(closed)).filter(|end| width_of(&rest[..*end]) <= columns).unwrap_or(plain);
+        let end = closed.map(end_of).filter(|end| width_of(&rest[..*end]) <= columns).unwrap_or(plain);
         words.push(&rest[..end.max(plain)]);
         rest = &rest[end.max(plain)..];
     }
