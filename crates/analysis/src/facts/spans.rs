@@ -16,6 +16,8 @@ const TRACES_MIN: u64 = 30;
 /// Part of the growth that is worth naming, and the part of the seconds that must show it.
 const CARRIES: f64 = 0.5;
 const SECONDS_SHARE: f64 = 0.75;
+/// By what part of a request's time the spans of a stretch may take longer than its requests.
+const MISMATCH_MAX: f64 = 0.05;
 /// Times that grew by less are nobody's concern. Seconds.
 const BY_MIN_S: f64 = 1e-3;
 
@@ -150,8 +152,12 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
         return None;
     }
     let paths = below(traces, request);
-    let parts = std::iter::once(TimePart::Outside).chain(paths.iter().flat_map(|path| [TimePart::Own(*path), TimePart::Before(*path)]));
     let time = |part: TimePart, in_stretch: &StretchOfSpans, service: f64| in_stretch.time(traces, request, part, service);
+    // Times count when a request ends, spans when it begins. Where these are not the same requests, as when many reach their time limit, the difference
+    // between them says nothing.
+    let is_of_same = |in_stretch, service: f64| time(TimePart::Outside, in_stretch, service) >= -MISMATCH_MAX * service;
+    let outside = (is_of_same(&low, service.0) && is_of_same(&high, service.1)).then_some(TimePart::Outside);
+    let parts = outside.into_iter().chain(paths.iter().flat_map(|path| [TimePart::Own(*path), TimePart::Before(*path)]));
     let part = parts
         .map(|part| (part, time(part, &high, service.1) - time(part, &low, service.0)))
         .max_by(|a, b| a.1.total_cmp(&b.1))

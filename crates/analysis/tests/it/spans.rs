@@ -155,6 +155,15 @@ fn a_wait_before_a_query_is_told_from_a_slow_query() {
     assert!(slow.claim.ends_with("spent in `SELECT item`, which \"prices\" calls"), "{}", slow.claim);
 }
 
+/// Requests that end in a stretch are others than those that begin in it, where many reach their time limit.
+#[test]
+fn spans_that_take_longer_than_their_requests_prove_nothing_outside_of_them() {
+    let growth = |low: f64| found(&constant(|second| Parts { outside: if second < 30 { low } else { 0.2 }, ..USUAL }), "span-growth");
+    let outside = growth(0.001);
+    assert!(outside[0].claim.contains("outside of its spans"), "{outside:?}");
+    assert_eq!(growth(-0.004), []);
+}
+
 /// What a message waits for is the broker, not the service that sends it.
 #[test]
 fn a_slow_broker_is_a_call_as_well() {
