@@ -188,7 +188,8 @@ async fn connect(from: TcpStream, state: Rc<ProxyState>) {
     let _ = (from.set_nodelay(true), to.set_nodelay(true));
     let share = state.effects.get().resets;
     if share > 0.0 && state.random.borrow_mut().uniform() < share {
-        let _ = from.readable().await;
+        // Readiness alone may be a false alarm.
+        let _ = from.peek(&mut [0]).await;
         return reset(&from);
     }
     let ((from_read, from_write), (to_read, to_write)) = (from.into_split(), to.into_split());
