@@ -3,11 +3,12 @@
 //   STACK=node FAULT='{}' node labs/diagnose/start.mjs                 (in another terminal)
 //   loadstone run labs/diagnose/shop.load.ts -p target=http://127.0.0.1:PORT -p load=ramp -p watch=all -p database=postgres://…
 
-import { arrivals, observe, param, scenario, test, users } from "loadstone";
+import { arrivals, observe, type Observer, param, scenario, test, users } from "loadstone";
 
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "the shop" });
 const load = param.choice("load", ["constant", "ramp", "closed"], { default: "ramp", help: "how visitors come" });
 const watch = param.choice("watch", ["nothing", "process", "all"], { default: "all", help: "what is observed" });
+const stack = param.string("inside", { default: "", help: "the stack whose runtime is observed, too: node, redis, jvm or python" });
 const length = param.duration("length", { default: "30s", help: "how long visitors keep coming" });
 const [database, redis, provider, upstream, metrics, cgroup] = ["database", "redis", "provider", "upstream", "metrics", "cgroup"].map((part) =>
   param.string(part, { default: "", help: `the address of the ${part}, if there is one` }),
@@ -33,7 +34,16 @@ const processes = [
   observe.process({ name: "shop", port: port(target) }),
   ...(upstream ? [observe.process({ name: "upstream", port: port(upstream) })] : []),
 ];
+/** Of the shop's runtime. Go's needs net/http/pprof in the service, which the shop does not offer. */
+const node = () => observe.node({ name: "runtime", port: port(target) });
+const runtimes: Record<string, () => Observer> = {
+  node,
+  redis: node,
+  jvm: () => observe.jvm({ name: "runtime", port: port(target) }),
+  python: () => observe.python({ name: "runtime", port: port(target) }),
+};
 const others = [
+  ...(stack in runtimes ? [runtimes[stack]()] : []),
   ...(provider ? [observe.process({ name: "provider", port: port(provider) })] : []),
   ...(database ? [observe.postgres(database)] : []),
   ...(redis ? [observe.redis(redis)] : []),

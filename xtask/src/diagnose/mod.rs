@@ -44,6 +44,9 @@ pub(crate) struct DiagnoseOptions {
     /// Only watched this way: `nothing`, `process`, `all`.
     #[arg(long = "observe", value_name = "WHAT")]
     observe: Vec<String>,
+    /// Observe the runtime, too (Node, the JVM, Python), where all is observed. Results of its own: use it with `--folder`.
+    #[arg(long)]
+    inside: bool,
     /// Only cells whose name contains this.
     #[arg(long = "only", value_name = "TEXT")]
     only: Vec<String>,
@@ -194,7 +197,7 @@ fn run_all(
             Some(system) => system,
             None => lab.insert(LabSystem::serve(workspace, "diagnose")?),
         };
-        match trial::carry_out(workspace, system, &binary, runs, catalogue, (cell, seconds)) {
+        match trial::carry_out(workspace, system, &binary, runs, catalogue, (cell, seconds, options.inside)) {
             Ok(summary) => {
                 let said = Said { busy, command: command.clone(), ..Said::of(&cell.name(), &summary, &date, &commit) };
                 let judged = score::judged(catalogue, std::slice::from_ref(&said));

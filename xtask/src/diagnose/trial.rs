@@ -20,7 +20,7 @@ pub(super) fn carry_out(
     binary: &Path,
     runs: &Path,
     catalogue: &Catalogue,
-    (cell, seconds): (&Cell, u64),
+    (cell, seconds, inside): (&Cell, u64, bool),
 ) -> Result<Value> {
     let fault = catalogue.fault(&cell.fault).context("no such fault")?;
     let settings = &fault.severity(&cell.severity).context("no such severity")?.settings;
@@ -31,6 +31,9 @@ pub(super) fn carry_out(
         ("watch", cell.observe.clone()),
         ("length", format!("{seconds}s")),
     ];
+    if inside {
+        parameters.push(("inside", cell.stack.clone()));
+    }
     for part in ["database", "redis", "provider", "upstream", "metrics", "cgroup"] {
         if let Ok(address) = lab.address(part) {
             parameters.push((part, address.to_owned()));

@@ -154,10 +154,12 @@ impl Strain {
     }
 
     /// Low load and high load, each as `(from, to)` of its seconds: the thirds of the seconds in which the least and the most was asked of the system,
-    /// arrivals and users together with what was still in it. Without low load where they hardly differ.
+    /// arrivals and users together with what was still in it. Without low load where they hardly differ. Seconds that work off what more load left behind,
+    /// such as those after its end, are neither.
     pub(crate) fn low_and_high(&self) -> (Spans, Spans) {
-        let inner = self.seconds.get(1..self.seconds.len().saturating_sub(1)).unwrap_or(&[]);
-        let mut by_load: Vec<&StrainSecond> = inner.iter().collect();
+        let inner = 1..self.seconds.len().saturating_sub(1);
+        let rising = self.seconds.iter().zip(self.works_off()).map(|(second, works_off)| (!works_off).then_some(second));
+        let mut by_load: Vec<&StrainSecond> = rising.take(inner.end).skip(inner.start).flatten().collect();
         by_load.sort_by(|a, b| a.asked.total_cmp(&b.asked).then_with(|| a.in_system.total_cmp(&b.in_system)));
         let third = by_load.len() / 3;
         let spans = |list: &[&StrainSecond]| list.iter().map(|second| (second.from, second.to)).collect::<Vec<_>>();
@@ -168,6 +170,16 @@ impl Strain {
         } else {
             (Vec::new(), spans(&by_load))
         }
+    }
+
+    /// For each second, whether work was held up ever since far more was asked than in it.
+    fn works_off(&self) -> Vec<bool> {
+        let mut most = 0.0_f64;
+        let works_off = |second: &StrainSecond| {
+            most = if self.is_held_up(second) { most.max(second.asked) } else { 0.0 };
+            most > 0.0 && most >= VARIED * second.asked
+        };
+        self.seconds.iter().map(works_off).collect()
     }
 
     /// The seconds in which work was not held up, and those in which it was; those between, which may be either, in neither.

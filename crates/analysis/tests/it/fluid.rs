@@ -12,6 +12,8 @@ use crate::made::{self, MS, SECOND, Slice};
 pub(crate) enum Load {
     /// Arrivals per second from and to, and seconds.
     Ramp(f64, f64, u64),
+    /// The same, and seconds after it without arrivals.
+    RampAndRest(f64, f64, u64, u64),
     /// Users from and to, and seconds. They never pause.
     Users(u64, u64, u64),
 }
@@ -40,20 +42,20 @@ impl System {
     pub(crate) fn under(self, load: Load) -> FluidRun {
         let seconds = match load {
             Load::Ramp(_, _, seconds) | Load::Users(_, _, seconds) => seconds,
+            Load::RampAndRest(_, _, seconds, rest) => seconds + rest,
         };
         let (mut ended, mut open, mut slices) = (Vec::new(), Vec::new(), Vec::new());
         let (mut backlog, mut due, mut served) = (0.0, 0.0, 0.0);
         for second in 0..seconds {
-            let part = (second as f64 + 0.5) / seconds as f64;
             let (asked, done, wait) = match load {
-                Load::Ramp(from, to, _) => {
-                    let asked = from + (to - from) * part;
+                Load::Ramp(from, to, length) | Load::RampAndRest(from, to, length, _) => {
+                    let asked = if second < length { from + (to - from) * (second as f64 + 0.5) / length as f64 } else { 0.0 };
                     let done = f64::min(self.capacity, backlog + asked);
                     backlog = (backlog + asked - done).max(0.0);
                     (asked, done, backlog / self.capacity)
                 }
-                Load::Users(from, to, _) => {
-                    let users = (from as f64 + (to as f64 - from as f64) * part).round();
+                Load::Users(from, to, length) => {
+                    let users = (from as f64 + (to as f64 - from as f64) * (second as f64 + 0.5) / length as f64).round();
                     let done = f64::min(self.capacity, users / self.base);
                     (users, done, users / done - self.base)
                 }
@@ -70,7 +72,9 @@ impl System {
             let users = asked as u64;
             let mut slice = Slice::new(second as u32).requests("Register", done_whole, service).requests("Health", done_whole, health);
             slice = slice.leaf(|leaf| match load {
-                Load::Ramp(..) => (leaf.arrivals_due, leaf.started, leaf.ended) = (asked_whole, asked_whole, done_whole),
+                Load::Ramp(..) | Load::RampAndRest(..) => {
+                    (leaf.arrivals_due, leaf.started, leaf.ended) = (asked_whole, asked_whole, done_whole)
+                }
                 Load::Users(..) => (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, done_whole),
             });
             slices.push(slice.done());
@@ -78,7 +82,7 @@ impl System {
             open.push(done * (self.base + wait));
         }
         let profile = match load {
-            Load::Ramp(from, to, seconds) => {
+            Load::Ramp(from, to, seconds) | Load::RampAndRest(from, to, seconds, _) => {
                 LoadProfile::Open { stages: vec![OpenStage::Rate { from, to, duration_ns: seconds * SECOND, timing: Timing::Even }] }
             }
             Load::Users(from, to, seconds) => LoadProfile::Closed { stages: vec![ClosedStage { from, to, duration_ns: seconds * SECOND }] },

@@ -128,6 +128,18 @@ fn a_pool_that_threads_wait_for_is_named_with_what_its_holders_do() {
     assert!(first.evidence[1].text.starts_with("meanwhile 4 ") && first.evidence[1].text.ends_with(holders), "{}", shown(&found));
 }
 
+/// Its end is no low load, under which as many waited.
+#[test]
+fn what_is_left_at_the_end_still_waits_for_the_lock() {
+    let fluid = PLACES.under(Load::RampAndRest(2.0, 120.0, 24, 8));
+    let mut run = fluid.run.clone();
+    threads(&mut run, Role::ThreadsWaitingForLock, "ReentrantLock.lock", "Stock.take", |second| {
+        (fluid.open[second as usize] - 4.0).max(0.0)
+    });
+    let found = findings(&run);
+    assert!(rules(&found).first() == Some(&"thread-waits"), "{}", shown(&found));
+}
+
 /// On a ramp some wait by chance long before the pool is the limit.
 #[test]
 fn a_few_that_wait_early_do_not_hide_the_pool() {

@@ -37,6 +37,8 @@ pub(crate) enum ExportTable {
     Metrics,
     /// A row per reading of an observer's signal.
     Signals,
+    /// Not a table: CPU time of observed runtimes by function, as folded stacks for flame graphs, in milliseconds.
+    Folded,
 }
 
 fn table_format() -> impl TypedValueParser<Value = TableFormat> {
@@ -47,6 +49,7 @@ fn table_format() -> impl TypedValueParser<Value = TableFormat> {
 impl ExportArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         let table = match self.table {
+            ExportTable::Folded => return self.write_folded(),
             ExportTable::Seconds => per_second(&self.run.as_kept()?),
             ExportTable::Totals => analysis::totals_table(&self.run.read()?.2),
             ExportTable::Flows => flows(&self.run.as_kept()?),
@@ -62,6 +65,19 @@ impl ExportArgs {
             return Err(UsageError(format!("{} is not for a terminal: name a file with --output", self.format.extension)).into());
         }
         out.write_all(&self.format.encode(&table)?)?;
+        Ok(Exit::Passed)
+    }
+
+    fn write_folded(&self) -> anyhow::Result<Exit> {
+        let text = export::folded(&self.run.as_kept()?.signals);
+        if text.is_empty() {
+            return Err(UsageError("no runtime with a profile was observed: observe.node, observe.go or observe.python".to_owned()).into());
+        }
+        if self.output == Path::new("-") {
+            std::io::stdout().write_all(text.as_bytes())?;
+        } else {
+            export::write_text(&text, &self.output)?;
+        }
         Ok(Exit::Passed)
     }
 }

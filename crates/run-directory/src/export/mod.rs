@@ -5,6 +5,7 @@
 //! format is a file that gives a [`TableFormat`], and its line in [`FORMATS`]; the command line then offers it.
 
 mod csv;
+mod folded;
 mod json_lines;
 mod parquet;
 mod seconds;
@@ -13,6 +14,7 @@ mod table_format;
 
 use std::path::Path;
 
+pub use folded::folded;
 pub use seconds::{flows, kind, metrics, per_second, signals};
 pub use table::{ColumnTable, ColumnValues, TableColumn};
 pub use table_format::TableFormat;
@@ -33,4 +35,12 @@ pub fn format(extension: &str) -> Option<TableFormat> {
 /// [`RunError::Io`] and [`RunError::Export`]; an older file is then still whole.
 pub fn write(table: &ColumnTable, format: TableFormat, path: &Path) -> Result<(), RunError> {
     disk::write_whole(path, &format.encode(table)?)
+}
+
+/// Writes text to a file, which is replaced.
+///
+/// # Errors
+/// [`RunError::Io`]
+pub fn write_text(text: &str, path: &Path) -> Result<(), RunError> {
+    disk::write_whole(path, text.as_bytes())
 }
