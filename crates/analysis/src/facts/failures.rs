@@ -19,10 +19,16 @@ const MORE_LOAD: f64 = 1.2;
 const AS_MUCH_BEFORE: f64 = 0.05;
 /// Part of the run's time from the first failure to the last that is all of it.
 const THROUGHOUT: f64 = 0.5;
+/// Chance from which they may lie in their part of the run's time though they come at any.
+const BY_CHANCE: f64 = 0.05;
 /// Part of a load that counts as the same.
 const SAME_LOAD: f64 = 0.98;
 /// Seconds over which the load is taken.
 const SMOOTHED: usize = 5;
+
+/// Where answers say what went wrong, and how long that may be to be told.
+const MESSAGES: [&str; 4] = ["detail", "message", "error", "title"];
+const SAID_MAX: usize = 200;
 
 /// The gRPC status that says what 429 says in HTTP.
 pub(crate) const RESOURCE_EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
@@ -47,6 +53,8 @@ pub(crate) struct Failing<'a> {
     pub(crate) interval: (f64, f64),
     /// Share of the time outside of it with as much load, where there was any to speak of: the load is not why it failed.
     pub(crate) as_much_load_outside: Option<f64>,
+    /// What the first answer says of it, besides its status.
+    pub(crate) said: Option<String>,
     pub(crate) times: Option<FailedTimes>,
 }
 
@@ -107,14 +115,65 @@ impl Failing<'_> {
 /// Requests, most failures first; then scenarios whose scripts threw.
 pub(super) fn find<'a>(run: &Run, tally: &'a RunTally) -> Vec<Failing<'a>> {
     let requests = tally.of_kind(SeriesKind::Request).filter_map(|series| of_series(run, tally, series));
-    let mut found: Vec<Failing<'_>> = requests.collect();
+    let mut requests: Vec<Counted<'_>> = requests.collect();
+    look_at_together(run, &mut requests);
+    let mut found: Vec<Failing<'_>> = requests.into_iter().map(|counted| counted.failing).collect();
     found.sort_by(|a, b| b.failed.cmp(&a.failed).then_with(|| a.key.cmp(b.key)));
     // A failed request fails its iteration, too; only what no request shows is the script's.
     let threw = |series: &SeriesTally| tally.errors().iter().any(|error| error.key == series.merged.key);
     let thrown = tally.of_kind(SeriesKind::Iteration).filter(|series| threw(series) && found.is_empty());
-    let thrown: Vec<Failing<'_>> = thrown.filter_map(|series| of_series(run, tally, series)).collect();
+    let thrown: Vec<Failing<'_>> = thrown.filter_map(|series| of_series(run, tally, series)).map(|counted| counted.failing).collect();
     found.extend(thrown);
     found
+}
+
+/// Failed and all of a request by second, and what was made of them.
+struct Counted<'a> {
+    failing: Failing<'a>,
+    seconds: Vec<(u64, u64)>,
+    has_stretch: bool,
+}
+
+/// Too few of each request to say when may say it together: those that fail in the same way, and all within the stretch that they make.
+fn look_at_together(run: &Run, counted: &mut [Counted<'_>]) {
+    let way = |one: &Counted<'_>| one.failing.kinds.first().map(|kind| kind.text.clone());
+    let mut ways: Vec<String> = counted.iter().filter(|one| !one.has_stretch).filter_map(way).collect();
+    ways.sort();
+    ways.dedup();
+    let stride = stride(run);
+    for text in ways {
+        let mut alike: Vec<&mut Counted<'_>> =
+            counted.iter_mut().filter(|one| !one.has_stretch && way(one).as_ref() == Some(&text)).collect();
+        if alike.len() < 2 {
+            continue;
+        }
+        let together: Vec<(u64, u64)> = (0..run.slices.len()).map(|second| sum(alike.iter().map(|one| &one.seconds[second]))).collect();
+        let parts: Vec<(u64, u64)> = together.chunks(stride).map(sum).collect();
+        let Some(found) = stretch(&parts) else {
+            let when = scattered(run, &together);
+            alike.iter_mut().for_each(|one| one.failing.when = when);
+            continue;
+        };
+        let load = LoadOfStretch::of(run, &parts, stride, found);
+        for one in &mut alike {
+            let own: Vec<(u64, u64)> = one.seconds.chunks(stride).map(sum).collect();
+            let inside = sum(&own[found.0..found.1]);
+            if inside.0 == one.failing.failed {
+                one.failing.when = named(run, parts.len(), stride, found, load.as_ref());
+                one.failing.while_failing = inside;
+                one.failing.interval = share_interval(inside.0, inside.1);
+                one.failing.as_much_load_outside = elsewhere(load.as_ref());
+            }
+        }
+    }
+}
+
+fn stride(run: &Run) -> usize {
+    run.slices.len().div_ceil(PARTS_MAX).max(1)
+}
+
+fn elsewhere(load: Option<&LoadOfStretch>) -> Option<f64> {
+    load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_BEFORE)
 }
 
 /// Failed and all.
@@ -127,13 +186,13 @@ pub(crate) fn is_generators(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::PortsExhausted | Outcome::DescriptorsExhausted)
 }
 
-fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option<Failing<'a>> {
+fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option<Counted<'a>> {
     let (failed, count) = counted(&series.merged);
     if failed == 0 {
         return None;
     }
     let key = &series.merged.key;
-    let stride = run.slices.len().div_ceil(PARTS_MAX).max(1);
+    let stride = stride(run);
     let mut place = 0;
     let mut in_second = |slice: &Snapshot| timeline::series_of(slice, key, &mut place).map_or((0, 0), counted);
     let seconds: Vec<(u64, u64)> = run.slices.iter().map(&mut in_second).collect();
@@ -144,7 +203,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         Some((from, to)) => (named(run, parts.len(), stride, (from, to), load.as_ref()), sum(&parts[from..to])),
         None => (scattered(run, &seconds), (failed, count)),
     };
-    Some(Failing {
+    let failing = Failing {
         key,
         failed,
         count,
@@ -152,9 +211,11 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         when,
         while_failing,
         interval: share_interval(while_failing.0, while_failing.1),
-        as_much_load_outside: load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_BEFORE),
+        as_much_load_outside: elsewhere(load.as_ref()),
+        said: said(tally, key),
         times: times(&series.merged),
-    })
+    };
+    Some(Counted { failing, seconds, has_stretch: found.is_some() })
 }
 
 /// Of failures that make no stretch: where they lie, by second.
@@ -164,15 +225,19 @@ fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
         return FailedWhen::Throughout;
     };
     let at = |ns: u64| ns as f64 / 1e9;
-    if (last - first + 1) as f64 >= THROUGHOUT * (to - from + 1) as f64 {
+    let part = (last - first + 1) as f64 / (to - from + 1) as f64;
+    let failing = seconds.iter().filter(|second| second.0 > 0).count() as f64;
+    // How often so many that may come at any time all come within such a part of it: the distribution of their range (Kendall and Stuart 1977).
+    let by_chance = failing * part.powf(failing - 1.0) - (failing - 1.0) * part.powf(failing);
+    if part >= THROUGHOUT && by_chance >= BY_CHANCE {
         FailedWhen::Throughout
     } else {
         FailedWhen::Within(at(run.slices[first].start), at(run.slices[last].end))
     }
 }
 
-fn sum(parts: &[(u64, u64)]) -> (u64, u64) {
-    parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+fn sum<'a>(parts: impl IntoIterator<Item = &'a (u64, u64)>) -> (u64, u64) {
+    parts.into_iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
 }
 
 /// The stretch with a failed share of its own, by the scan statistic (Kulldorff 1997): the one that makes the counts likeliest.
@@ -242,7 +307,9 @@ impl LoadOfStretch {
         let load = |part: usize| {
             let middle = part * stride;
             let around = &asked[middle.saturating_sub(SMOOTHED / 2)..(middle + stride + SMOOTHED / 2).min(asked.len())];
-            around.iter().sum::<f64>() / around.len().max(1) as f64
+            // What is after the load, or in a pause of it, is not its level.
+            let asked: Vec<f64> = around.iter().copied().filter(|load| *load > 0.0).collect();
+            asked.iter().sum::<f64>() / asked.len().max(1) as f64
         };
         let reached = load(from);
         let outside: Vec<f64> = (0..from).chain(to..parts.len()).filter(|part| parts[*part].1 > 0).map(load).collect();
@@ -275,6 +342,21 @@ fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
     }
     kinds.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
     kinds
+}
+
+/// In the words of the answer's own message, where it has one in a usual place (RFC 9457 names `detail` and `title`), or of a short plain text.
+fn said(tally: &RunTally, key: &SeriesKey) -> Option<String> {
+    let samples = tally.errors().iter().filter(|error| error.key == *key).flat_map(|error| &error.samples);
+    let first = samples.min_by_key(|sample| sample.at)?;
+    let text = match serde_json::from_str::<serde_json::Value>(&first.body) {
+        Ok(body) => MESSAGES.iter().find_map(|name| match body.get(name)? {
+            serde_json::Value::String(text) => Some(text.clone()),
+            nested => Some(nested.get("message")?.as_str()?.to_owned()),
+        })?,
+        Err(_) => first.body.trim().to_owned(),
+    };
+    let is_short = !text.is_empty() && text.chars().count() <= SAID_MAX && !text.contains(['<', '\n']);
+    (is_short && text != format!("status {}", first.status)).then_some(text)
 }
 
 fn times(merged: &SeriesSlice) -> Option<FailedTimes> {

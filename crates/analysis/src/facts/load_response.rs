@@ -37,6 +37,8 @@ pub(crate) struct LoadResponse {
     /// Whether the load is arrivals; users otherwise.
     pub(crate) is_open: bool,
     pub(crate) count: u64,
+    /// The least that one of them took. Seconds.
+    pub(crate) shortest: f64,
     /// The least load that was asked for, long enough to see service times. `None`: there was no such stretch.
     pub(crate) low: Option<LoadStretch>,
     /// The load from two thirds of the maximum upward.
@@ -66,18 +68,19 @@ impl LoadResponse {
                         service_squares: found.map_or(0.0, |series| squares(&series.service)),
                     }
                 });
-                Some(Self::from_seconds(key.name.to_string(), *is_open, seconds.collect()))
+                let shortest = series.merged.service.min() as f64 / 1e9;
+                Some(Self::from_seconds(key.name.to_string(), *is_open, shortest, seconds.collect()))
             })
             .collect()
     }
 
-    fn from_seconds(name: String, is_open: bool, seconds: Vec<LoadBlock>) -> Self {
+    fn from_seconds(name: String, is_open: bool, shortest: f64, seconds: Vec<LoadBlock>) -> Self {
         // The first and the last second are seldom whole.
         let inner = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
         let length = inner.len().div_ceil(BLOCKS).max(1);
         let blocks = smoothed(inner.chunks_exact(length).filter_map(joined).collect());
         let (low, high) = (low_part(&blocks), high_part(&blocks));
-        Self { name, is_open, count: blocks.iter().map(|block| block.count).sum(), low, high, blocks }
+        Self { name, is_open, count: blocks.iter().map(|block| block.count).sum(), shortest, low, high, blocks }
     }
 
     /// The very top of the load, where a limit shows first; `None` without enough of it.

@@ -65,6 +65,8 @@ pub(crate) struct Plateau {
     /// Times stayed while load grew within it. Under closed load nobody can have waited there: N users who wait take N / X seconds each turn (Little 1961),
     /// so half as many users again wait for half as long again.
     is_alone: bool,
+    /// The least that one of them took. Seconds.
+    shortest: f64,
     pub(crate) high: LoadStretch,
     /// Throughput of the plateau over the one that the load asks for, going by low load.
     pub(crate) reached: f64,
@@ -151,6 +153,13 @@ impl Plateaus {
         SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
     }
 
+    /// How many places there are if each request holds one for the same time, however much is asked: then the one that took least waited for none, and
+    /// throughput × its time is their number (Little 1961). `None`: it is no whole number, or would be one by chance.
+    pub(crate) fn places_of_equal_times(&self) -> Option<f64> {
+        let places: f64 = self.limited.iter().map(|plateau| plateau.high.throughput * plateau.shortest).sum();
+        (places >= ONE_SLOT && (places - places.round()).abs() <= WHOLE).then(|| places.round())
+    }
+
     /// How many places there are at most, where closed load never was so low that their number shows: even under the fewest users some may have waited, so
     /// that throughput × time (Little 1961) counts those, too. `None`: it was as low, or the bound says nothing.
     pub(crate) fn places_at_most(&self) -> Option<f64> {
@@ -161,6 +170,8 @@ impl Plateaus {
     }
 }
 
+/// How near to a whole number a number must be not to be as near by chance in more than one of four cases.
+const WHOLE: f64 = 0.125;
 /// Part of the users under the lowest load below which a bound on the places says something: Little's law makes as many as there are users of any system.
 const BELOW_USERS: f64 = 0.65;
 /// Part of a place that the time around it, a little waiting and the width of the interval add.
@@ -278,6 +289,7 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
         low,
         lowest,
         is_alone,
+        shortest: response.shortest,
         high,
         reached,
     })

@@ -9,6 +9,7 @@ use metrics::Role;
 use crate::facts::Facts;
 use crate::facts::changes::Change;
 use crate::facts::readings::SignalReadings;
+use crate::instant::clock;
 
 /// Part of the added requests that the added sessions must be, and how many times as many they may be.
 const EXPLAINS: (f64, f64) = (0.6, 1.7);
@@ -33,6 +34,7 @@ pub(super) struct AddedTime {
     pub(super) claim: String,
     pub(super) evidence: String,
     pub(super) series: Vec<String>,
+    pub(super) next: Option<String>,
 }
 
 /// Of changes that came together. `None`: no wait of an observed database grew by as much.
@@ -65,7 +67,20 @@ pub(super) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
     let evidence = format!(
         "{after:.2} sessions were in {event} on average, {before:.2} before; the requests in the system became {added:.2} more (Little's law)"
     );
-    Some(AddedTime { claim, evidence, series: grown.events.iter().map(|event| event.readings.name()).collect() })
+    let when = clock(first.at);
+    let next = match grown.role {
+        Role::SessionsWaitingForCommit => Some(format!(
+            "See what made flushes of the database's log slow at {when}: its disk (`observe.host()` reads how busy it is and how long it takes), \
+             another program that writes to it, a checkpoint or a backup. Put the log on a disk of its own, or commit less often: what belongs together \
+             in one transaction, or group commit."
+        )),
+        Role::SessionsWaitingForLock => Some(format!(
+            "Find who took the lock at {when}: a migration, a job, a transaction that was left open. Have it hold the lock for a shorter time, or give \
+             up after a while (`lock_timeout`)."
+        )),
+        _ => None,
+    };
+    Some(AddedTime { claim, evidence, next, series: grown.events.iter().map(|event| event.readings.name()).collect() })
 }
 
 /// How many sessions were in one wait event, before and after, on average.

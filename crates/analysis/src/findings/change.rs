@@ -84,8 +84,10 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     for other in with {
         found = found.rests_on(format!("{}: {}", what(other).trim_end_matches(','), numbers(other)), columns(other), span(other));
     }
+    let mut what_to_do = None;
     if let Some(added) = added {
         found = found.rests_on(added.evidence, added.series, span(change));
+        what_to_do = added.next;
     }
     if let Some(phase) = phase(facts, change) {
         found = found.rests_on(phase, vec!["phases/wait".to_owned()], span(change));
@@ -96,7 +98,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     }
     found = found.weigh(by_load(facts, change)).weigh(by_generator(facts, change, dwarfs));
     let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
-    let found = found.try_next(next(change, moved));
+    let found = found.try_next(what_to_do.unwrap_or_else(|| next(change, moved)));
     let doubt = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     RankedFinding { doubt, ..found }
 }

@@ -87,9 +87,10 @@ fn passage(plateaus: &Plateaus, concurrency: SlotEstimate) -> Option<Passage> {
 fn what(passage: Passage, plateaus: &Plateaus) -> String {
     match (passage, plateaus.limited.as_slice()) {
         (Passage::LessThanOne | Passage::Even, _) => "a rate limit that delays".to_owned(),
-        (Passage::EvenUnseen, _) => match plateaus.places_at_most() {
-            Some(most) => format!("{most:.0} at a time at most, which all take the same time, or a rate limit that delays,"),
-            None => "places that each holds for the same time, or a rate limit that delays,".to_owned(),
+        (Passage::EvenUnseen, _) => match (plateaus.places_of_equal_times(), plateaus.places_at_most()) {
+            (Some(places), _) => format!("{places:.0} at a time, which all take the same time, or a rate limit that delays,"),
+            (None, Some(most)) => format!("{most:.0} at a time at most, which all take the same time, or a rate limit that delays,"),
+            (None, None) => "places that each holds for the same time, or a rate limit that delays,".to_owned(),
         },
         (Passage::Part, [only]) => format!(
             "a lock that each holds for {} of its {} (or a pool, held for a part of them), or a rate limit that delays,",

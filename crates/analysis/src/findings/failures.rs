@@ -83,6 +83,9 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
             failing.kinds.iter().take(LISTED_MAX).map(|kind| format!("{} × {}", units::count(kind.count), kind.text)).collect();
         found = found.rests_on(kinds.join(", "), columns(failing), span);
     }
+    if let Some(said) = &failing.said {
+        found = found.rests_on(format!("the first was answered: \"{said}\""), columns(failing), span);
+    }
     if let Some(text) = times(failing) {
         found = found.rests_on(text, vec!["response/p50".to_owned()], span);
     }

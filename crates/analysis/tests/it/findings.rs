@@ -316,3 +316,23 @@ fn where_closed_load_was_never_low_the_places_have_a_bound() {
     }
     assert!(told * 2 >= cases, "told in {told} of {cases}");
 }
+
+/// Each holds a place for the same time, and closed load fills them from its first step on: what the fastest took says how many there are.
+#[test]
+fn places_that_are_full_from_the_first_users_are_counted_where_all_take_the_same_time() {
+    let mut told = 0;
+    for slots in 2..=4_usize {
+        for seed in 0..4 {
+            let steps = vec![step("GET /list", 0, Service::Fixed(0.1)), step("GET /item", 0, Service::Fixed(0.1))];
+            let target = Target { slots: vec![slots], steps };
+            let found = find(&target, users(3, 40, 24), seed);
+            let Some(limit) = found.findings.iter().find(|finding| finding.claim.contains("which all take the same time")) else {
+                continue;
+            };
+            assert!(limit.claim.contains(&format!(": {slots} at a time, ")), "{slots}: {}", limit.claim);
+            assert_eq!(limit.confidence, Confidence::Low);
+            told += 1;
+        }
+    }
+    assert!(told > 0, "never told");
+}

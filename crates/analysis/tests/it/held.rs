@@ -218,7 +218,8 @@ fn with_waits(sessions: f64, events: &'static [&'static str]) -> Finding {
 
 #[test]
 fn what_a_request_takes_longer_is_said_to_be_where_as_many_sessions_wait() {
-    let claim = with_flush(12.0).claim;
+    let Finding { claim, next, .. } = with_flush(12.0);
+    assert!(next.starts_with("See what made flushes of the database's log slow at 0:20: its disk"), "{next}");
     assert!(claim.ends_with("the sessions of its database wait for that long at commit (IO:WALSync)"), "{claim}");
     // Who waits for the one that flushes waits for the flush.
     let claim = with_waits(12.0, &["IO:WALSync", "LWLock:WALWrite"]).claim;

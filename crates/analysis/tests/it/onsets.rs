@@ -1,7 +1,7 @@
 //! What was there before something changed is not why it changed.
 
 use analysis::{Confidence, Finding, conclude};
-use metrics::{Outcome, Role};
+use metrics::{ErrorGroup, FailureSample, Outcome, Role, SeriesKind};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
@@ -100,4 +100,61 @@ fn a_remark_tells_of_garbage_collection_that_takes_a_good_part_of_the_time() {
     assert!(told.contains("\"jvm\" collected garbage for 24.0 % of the time at high load, and 5.00 % at low load"), "{told}");
     let told = remark(0.01, 0.02);
     assert!(told.starts_with("Cannot tell") && !told.contains("garbage"), "{told}");
+}
+
+/// Five requests of which each fails too seldom to say when: together they do, and none is said to fail throughout.
+#[test]
+fn requests_that_fail_in_the_same_way_say_together_since_when() {
+    let first = |run: &Run| findings(run).into_iter().find(|finding| finding.rule == "failures").unwrap();
+    let names = ["List", "Item", "Login", "Buy", "Report"];
+    let time = |_: u32, draws: &mut Draws| 0.01 * noise(0.2, draws);
+    let failing = |from: u32, part: f64| {
+        move |second: u32, draws: &mut Draws| if second >= from && draws.uniform() < part { Outcome::Reset } else { Outcome::Passed }
+    };
+    for seed in 0..5 {
+        let late = failing(30, 0.02);
+        let run = constant(60, 8, &names.map(|name| Request { name, time: &time, outcome: &late }), seed);
+        let found = first(&run);
+        assert!(!found.claim.contains("throughout") && found.claim.contains(" 0:3"), "{}", found.claim);
+        let always = failing(0, 0.02);
+        let run = constant(60, 8, &names.map(|name| Request { name, time: &time, outcome: &always }), seed);
+        assert!(first(&run).claim.contains("throughout the run"), "{}", first(&run).claim);
+    }
+}
+
+/// The answer's own message is told.
+#[test]
+fn what_the_first_failed_answer_says_is_told() {
+    let told = |body: &str| {
+        let slices = (0..40u32).map(|second| {
+            let mut slice = Slice::new(second).arrivals(10).requests("Show", 10, 10 * MS);
+            if second >= 20 {
+                slice.record(SeriesKind::Request, "Show", 0, 10 * MS, Outcome::Status);
+            }
+            let mut slice = slice.done();
+            if second == 20 {
+                let series = slice.series.iter().find(|series| series.key.kind == SeriesKind::Request).unwrap();
+                slice.errors.push(ErrorGroup {
+                    key: series.key.clone(),
+                    outcome: Outcome::Status,
+                    message: "status 504".into(),
+                    count: 1,
+                    first_at: slice.start,
+                    trace: None,
+                    samples: vec![FailureSample::new(504, std::iter::empty(), body.as_bytes())],
+                });
+            }
+            slice
+        });
+        let found = findings(&made::run_of(made::plan(made::open(10.0, 40)), slices.collect()));
+        let failed = found.into_iter().find(|finding| finding.rule == "failures").unwrap();
+        failed.evidence.into_iter().map(|evidence| evidence.text).find(|text| text.starts_with("the first was answered"))
+    };
+    let says = Some("the first was answered: \"socket: too many open files\"".to_owned());
+    assert_eq!(told(r#"{"error":"socket: too many open files"}"#), says);
+    assert_eq!(told(r#"{"error":{"message":"socket: too many open files"}}"#), says);
+    assert_eq!(told("socket: too many open files\n"), says);
+    for nothing in ["", "<html>504</html>", "status 504", r#"{"error":"status 504"}"#, "{}"] {
+        assert_eq!(told(nothing), None, "{nothing}");
+    }
 }
