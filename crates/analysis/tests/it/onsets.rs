@@ -158,3 +158,36 @@ fn what_the_first_failed_answer_says_is_told() {
         assert_eq!(told(nothing), None, "{nothing}");
     }
 }
+
+/// The last two seconds of a ramp, which stops with a second in which nothing arrives any more.
+#[test]
+fn failures_at_the_end_of_a_ramp_come_above_a_load() {
+    let slices = (0..26u32).map(|second| {
+        let rate = if second < 24 { 4 + u64::from(second) * 3 / 2 } else { 0 };
+        let mut slice = Slice::new(second).arrivals(rate);
+        for n in 0..rate {
+            let outcome = if second >= 22 && n % 4 == 0 { Outcome::Reset } else { Outcome::Passed };
+            slice.record(SeriesKind::Request, "Show", 0, 10 * MS, outcome);
+        }
+        slice.done()
+    });
+    let profile =
+        LoadProfile::Open { stages: vec![OpenStage::Rate { from: 4.0, to: 40.0, duration_ns: 24 * SECOND, timing: Timing::Even }] };
+    let found = findings(&made::run_of(made::plan(profile), slices.collect()));
+    let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
+    assert!(failed.claim.contains(" failed above 3"), "{}", failed.claim);
+}
+
+/// One of a thousand is not nothing.
+#[test]
+fn a_few_failures_are_never_called_nothing() {
+    let time = |_: u32, draws: &mut Draws| 0.01 * noise(0.2, draws);
+    let once = std::cell::Cell::new(0);
+    let outcome = |_: u32, _: &mut Draws| {
+        once.set(once.get() + 1);
+        if once.get() % 1_000 == 500 { Outcome::Reset } else { Outcome::Passed }
+    };
+    let verdict = conclude(&constant(60, 40, &[Request { name: "Show", time: &time, outcome: &outcome }], 1)).verdict.findings;
+    let told = verdict.remark + &verdict.findings.iter().map(|finding| finding.claim.as_str()).collect::<String>();
+    assert!(!told.contains("nothing failed") && told.contains("2 of 2,400 requests failed"), "{told}");
+}
