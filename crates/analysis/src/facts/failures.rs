@@ -115,7 +115,7 @@ impl Failing<'_> {
 /// Requests, most failures first; then scenarios whose scripts threw.
 pub(super) fn find<'a>(run: &Run, tally: &'a RunTally) -> Vec<Failing<'a>> {
     let requests = tally.of_kind(SeriesKind::Request).filter_map(|series| of_series(run, tally, series));
-    let mut requests: Vec<Counted<'_>> = requests.collect();
+    let mut requests: Vec<FailedCounts<'_>> = requests.collect();
     look_at_together(run, &mut requests);
     let mut found: Vec<Failing<'_>> = requests.into_iter().map(|counted| counted.failing).collect();
     found.sort_by(|a, b| b.failed.cmp(&a.failed).then_with(|| a.key.cmp(b.key)));
@@ -128,21 +128,21 @@ pub(super) fn find<'a>(run: &Run, tally: &'a RunTally) -> Vec<Failing<'a>> {
 }
 
 /// Failed and all of a request by second, and what was made of them.
-struct Counted<'a> {
+struct FailedCounts<'a> {
     failing: Failing<'a>,
     seconds: Vec<(u64, u64)>,
     has_stretch: bool,
 }
 
 /// Too few of each request to say when may say it together: those that fail in the same way, and all within the stretch that they make.
-fn look_at_together(run: &Run, counted: &mut [Counted<'_>]) {
-    let way = |one: &Counted<'_>| one.failing.kinds.first().map(|kind| kind.text.clone());
+fn look_at_together(run: &Run, counted: &mut [FailedCounts<'_>]) {
+    let way = |one: &FailedCounts<'_>| one.failing.kinds.first().map(|kind| kind.text.clone());
     let mut ways: Vec<String> = counted.iter().filter(|one| !one.has_stretch).filter_map(way).collect();
     ways.sort();
     ways.dedup();
     let stride = stride(run);
     for text in ways {
-        let mut alike: Vec<&mut Counted<'_>> =
+        let mut alike: Vec<&mut FailedCounts<'_>> =
             counted.iter_mut().filter(|one| !one.has_stretch && way(one).as_ref() == Some(&text)).collect();
         if alike.len() < 2 {
             continue;
@@ -186,7 +186,7 @@ pub(crate) fn is_generators(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::PortsExhausted | Outcome::DescriptorsExhausted)
 }
 
-fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option<Counted<'a>> {
+fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option<FailedCounts<'a>> {
     let (failed, count) = counted(&series.merged);
     if failed == 0 {
         return None;
@@ -215,7 +215,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         said: said(tally, key),
         times: times(&series.merged),
     };
-    Some(Counted { failing, seconds, has_stretch: found.is_some() })
+    Some(FailedCounts { failing, seconds, has_stretch: found.is_some() })
 }
 
 /// Of failures that make no stretch: where they lie, by second.
