@@ -427,6 +427,8 @@ export interface ReportView {
   traces?: KeptTrace[];
   /** Percentiles to which the load generator may have added, in words; the largest part first. */
   doubt_notes?: string[];
+  /** How many numbers are in doubt, and which, for the headline; left out where none is. */
+  doubts_in_short?: string;
   notes: string[];
   /** While the run goes on: what its findings rest on. Left out if they are final, or none were looked for. */
   provisional?: Provisional;

@@ -115,6 +115,7 @@ impl ViewBuilder {
             slowest: self.slow.clone(),
             flow_notes: summary.flows.iter().map(words::flow).collect(),
             doubt_notes: words::doubts(summary),
+            doubts_in_short: words::doubts_in_short(summary),
             notes: self.notes(state),
             traces: Vec::new(),
             provisional: None,

@@ -53,12 +53,12 @@ fn headline(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
 
 fn validity(summary: &Summary, out: &mut String) {
     let validity = &summary.verdict.validity;
-    let (sign, word, meaning) = match validity.grade {
-        Grade::Valid => ("✅", "VALID", "the measurement can be trusted"),
-        Grade::Suspect => ("⚠️", "SUSPECT", "read the numbers with care"),
-        Grade::Invalid => ("❌", "INVALID", "do not use these numbers"),
+    let (sign, word) = match validity.grade {
+        Grade::Valid => ("✅", "VALID"),
+        Grade::Suspect => ("⚠️", "SUSPECT"),
+        Grade::Invalid => ("❌", "INVALID"),
     };
-    line!(out, "{sign} **{word}**: {meaning}\n");
+    line!(out, "{sign} **{word}**: {}\n", text(&words::meaning(summary)));
     let mut reasons: Vec<_> = validity.checks.iter().filter(|check| check.grade > Some(Grade::Valid)).collect();
     reasons.sort_by_key(|check| std::cmp::Reverse(check.grade));
     for check in &reasons {

@@ -1,10 +1,13 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{CheckRow, FlowRow, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
+use analysis::{CheckRow, FlowRow, Grade, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
 use metrics::SeriesKey;
 use plan::{IterationSplit, Load, LoadProfile, OpenStage, Parameter, RunRole, ScenarioRun, TestPlan, Timing};
 use run_directory::{HostFacts, RunInfo};
 use units::duration;
+
+/// Doubtful numbers that a headline names.
+const DOUBTS_NAMED: usize = 2;
 
 /// One line per leaf of the load: `Buy a ticket: 4 arrivals/s for 1m`. What follows something begins with `then`, what runs beside
 /// something with `and`.
@@ -176,41 +179,78 @@ pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     }
 }
 
-/// Numbers that are marked, with what of them may be the generator's; the largest part first: `p99 of "Buy" was 41 ms, of which up to 9 ms may be
-/// the load generator's`.
+/// A number that is marked.
+struct Doubtful {
+    /// The part of it that may be the generator's.
+    part: f64,
+    /// `p99 of "Buy"`.
+    name: String,
+    /// `p99 of "Buy" was 41 ms, of which up to 9 ms may be the load generator's`.
+    note: String,
+}
+
+/// Numbers that are marked, with what of them may be the generator's; the largest part first.
 pub(crate) fn doubts(summary: &Summary) -> Vec<String> {
-    let rows = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten();
-    let named = rows.map(|row| (&*row.key.name, &row.response)).chain(summary.flows.iter().map(|flow| (&*flow.name, &flow.time)));
-    let mut doubts: Vec<(f64, String)> = Vec::new();
-    for (name, times) in named {
-        for percentile in &times.percentiles {
-            if let (Some(value), Some(doubt)) = (percentile.value, percentile.doubt) {
-                let (percentile, value_text, doubt_text) =
-                    (units::percentile(percentile.quantile), units::seconds(value), units::seconds(doubt));
-                let text = format!("{percentile} of \"{name}\" was {value_text}, of which up to {doubt_text} may be the load generator's");
-                doubts.push((doubt / value, text));
-            }
+    doubtful(summary).into_iter().map(|number| number.note).collect()
+}
+
+/// What a headline says of them: `in doubt: p99 of "Buy", failures of "Pay" and 3 more`. `None`: no number is.
+pub(crate) fn doubts_in_short(summary: &Summary) -> Option<String> {
+    let all = doubtful(summary);
+    let named: Vec<&str> = all.iter().take(DOUBTS_NAMED).map(|number| number.name.as_str()).collect();
+    let rest = match all.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!all.is_empty()).then(|| format!("in doubt: {}{rest}", named.join(", ")))
+}
+
+/// What the grade means for who reads the numbers.
+pub(crate) fn meaning(summary: &Summary) -> String {
+    match summary.verdict.validity.grade {
+        Grade::Valid => {
+            let doubts = doubts_in_short(summary).map_or_else(String::new, |doubts| format!("; {doubts}"));
+            format!("the measurement can be trusted{doubts}")
         }
+        Grade::Suspect => "read the numbers with care".to_owned(),
+        Grade::Invalid => "do not use these numbers".to_owned(),
     }
+}
+
+fn doubtful(summary: &Summary) -> Vec<Doubtful> {
+    let rows = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten();
+    let together = (summary.requests.len() > 1).then(|| ("all requests".to_owned(), &summary.response));
+    let named = rows.map(|row| (format!("\"{}\"", row.key.name), &row.response)).chain(together);
+    let named = named.chain(summary.flows.iter().map(|flow| (format!("\"{}\"", flow.name), &flow.time)));
+    let mut all: Vec<Doubtful> = named.flat_map(|(name, times)| doubtful_times(&name, times)).collect();
     for row in &summary.requests {
         let name = &row.key.name;
         if let Some(missing) = row.rate_doubt {
             let (rate, missing_text) = (units::rate(row.rate), units::rate(missing));
-            let text = format!(
+            let note = format!(
                 "\"{name}\" ended {rate}, and up to {missing_text} more might have: the load generator asked for less than it should have"
             );
-            doubts.push((missing / row.rate, text));
+            all.push(Doubtful { part: missing / row.rate, name: format!("rate of \"{name}\""), note });
         }
         if let Some(late) = row.failed_doubt {
             let (failed, late_text) = (units::counted(row.failed, "failure"), units::count(late));
-            doubts.push((
-                late as f64 / row.failed as f64,
-                format!("of {failed} of \"{name}\", up to {late_text} may have been answered in time and read late"),
-            ));
+            let note = format!("of {failed} of \"{name}\", up to {late_text} may have been answered in time and read late");
+            all.push(Doubtful { part: late as f64 / row.failed as f64, name: format!("failures of \"{name}\""), note });
         }
     }
-    doubts.sort_by(|a, b| b.0.total_cmp(&a.0));
-    doubts.into_iter().map(|(_, text)| text).collect()
+    all.sort_by(|a, b| b.part.total_cmp(&a.part));
+    all
+}
+
+fn doubtful_times(of: &str, times: &TimeStats) -> Vec<Doubtful> {
+    let doubtful = |percentile: &analysis::Percentile| {
+        let (value, doubt) = (percentile.value?, percentile.doubt?);
+        let name = format!("{} of {of}", units::percentile(percentile.quantile));
+        let (value_text, doubt_text) = (units::seconds(value), units::seconds(doubt));
+        let note = format!("{name} was {value_text}, of which up to {doubt_text} may be the load generator's");
+        Some(Doubtful { part: doubt / value, name, note })
+    };
+    times.percentiles.iter().filter_map(doubtful).collect()
 }
 
 /// What a reader must know besides a flow's numbers: how it drained, whether order was kept, what did not fit.

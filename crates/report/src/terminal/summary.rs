@@ -1,6 +1,6 @@
 //! The summary at the end of a run, made to be read in ten seconds: can it be trusted, did it pass, why, and the numbers.
 
-use analysis::{Confidence, Finding, FindingProof, Findings, Grade, Summary, ThresholdResult, ThresholdState, Validity, ValidityCheck};
+use analysis::{Confidence, Finding, FindingProof, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 
 use super::columns::TimeColumns;
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
@@ -29,7 +29,7 @@ const FINDINGS_MAX: usize = 5;
 pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
     let mut parts = vec![
         headline(summary, closing, style),
-        validity(&summary.verdict.validity, style),
+        validity(summary, style),
         thresholds(&summary.verdict.thresholds, style),
         findings(&summary.verdict.findings, &summary.proofs, style),
         tables::times(summary, &closing.columns, style),
@@ -74,13 +74,10 @@ pub(crate) fn grade_sign(grade: Grade) -> (&'static str, &'static str, Paint) {
     }
 }
 
-fn validity(validity: &Validity, style: &Style) -> String {
+fn validity(summary: &Summary, style: &Style) -> String {
+    let validity = &summary.verdict.validity;
     let (sign, word, paint) = grade_sign(validity.grade);
-    let meaning = match validity.grade {
-        Grade::Valid => "the measurement can be trusted",
-        Grade::Suspect => "read the numbers with care",
-        Grade::Invalid => "do not use these numbers",
-    };
+    let meaning = words::meaning(summary);
     let judged = validity.checks.iter().filter(|check| check.grade.is_some()).count();
     let lead = format!("{sign} {word} · ");
     let checked = if validity.grade == Grade::Valid { format!(" ({})", units::counted(judged as u64, "check")) } else { String::new() };

@@ -101,6 +101,29 @@ fn times_that_the_generator_may_have_added_to_are_marked_and_put_into_words() {
 }
 
 #[test]
+fn no_headline_of_a_valid_run_passes_over_the_numbers_in_doubt() {
+    let mut summary = fixtures::summary();
+    assert!(plain(&summary, 200).contains("VALID · the measurement can be trusted (1 check)"));
+    let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
+    let p99 = row.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
+    (p99.value, p99.doubt) = (Some(0.041), Some(0.009));
+    row.failed_doubt = Some(row.failed.max(1));
+    row.failed = row.failed.max(1);
+    let name = row.key.name.to_string();
+    let clause = format!("the measurement can be trusted; in doubt: failures of \"{name}\", p99 of \"{name}\"");
+    let text = plain(&summary, 200);
+    assert!(text.contains(&format!("VALID · {clause} (1 check)")), "{text}");
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
+    let markdown = report::markdown(&summary, &closing);
+    assert!(markdown.contains("can be trusted; in doubt: failures of "), "{markdown}");
+    for row in &mut summary.requests {
+        row.rate_doubt = Some(row.rate);
+    }
+    let text = plain(&summary, 200);
+    assert!(text.contains(" more (1 check)"), "{text}");
+}
+
+#[test]
 fn a_threshold_that_cannot_be_decided_is_neither_passed_nor_failed() {
     let mut summary = fixtures::summary();
     summary.verdict.thresholds[0].state = analysis::ThresholdState::Undecided;

@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import type { ReportView } from "../view";
+import { answers } from "./verdict";
+
+const view = (doubts: string | undefined, grade: string): ReportView => ({
+  test: { state: "completed" },
+  doubts_in_short: doubts,
+  summary: { verdict: { validity: { grade, checks: [{ title: "Stalls", grade }] }, thresholds: [], findings: { findings: [], remark: "" } } },
+} as unknown as ReportView);
+
+it("the headline of a valid run names the numbers in doubt", () => {
+  expect(answers(view(undefined, "valid"))[0]!.summary).toBe("All 1 check passed");
+  expect(answers(view('in doubt: p99 of "Buy"', "valid"))[0]!.summary).toBe('All 1 check passed · in doubt: p99 of "Buy"');
+  expect(answers(view('in doubt: p99 of "Buy"', "suspect"))[0]!.summary).toBe("Stalls");
+});
