@@ -140,7 +140,8 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 /// Calls leave at an even pace while work waits.
 fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
-    if facts.call_ceiling.is_some() || !facts.exhausted.is_empty() || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
+    let is_used_up = facts.exhausted.iter().any(|exhausted| exhausted.resource.is_wanted());
+    if facts.call_ceiling.is_some() || is_used_up || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
         return None;
     }
     let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;

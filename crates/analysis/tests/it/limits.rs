@@ -128,6 +128,27 @@ fn a_busy_core_that_holds_nothing_up_is_not_named() {
     assert!(found[0].rule == "effective-concurrency" && found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
 }
 
+/// Programs of little priority take what is left of a machine, and nobody waits for a core.
+#[test]
+fn a_machine_that_others_fill_is_no_limit_of_who_hardly_asks_for_a_core() {
+    let pool = System { capacity: 75.0, base: 0.04, is_shared: false };
+    let full = |delay: f64| {
+        let mut run = pool.under(Load::Ramp(4.0, 120.0, 60)).run;
+        run.info.host.cores = 2;
+        let idle = counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle);
+        idle.each_second(&mut run, |second| if second < 34 { 1.5 } else { 0.02 });
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.1);
+        counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| delay);
+        findings(&run)
+    };
+    let found = full(0.05);
+    assert!(found[0].rule == "effective-concurrency" && found[0].claim.contains("about 3 at a time"), "{}", shown(&found));
+    // They wait for one.
+    let found = full(5.0);
+    assert!(found[0].rule == "cpu" && found[0].claim.contains("machine's CPU is saturated"), "{}", shown(&found));
+}
+
 /// What a process uses behind a pool, or at the end of a ramp, may happen to be about one core.
 #[test]
 fn about_one_core_by_chance_is_no_limit() {
