@@ -61,3 +61,6 @@ const priceList = (request, response) => {
 
 const server = http.createServer(prices ? shop : priceList);
 server.listen(0, "127.0.0.1", () => console.log(`listening: http://127.0.0.1:${server.address().port}`));
+
+// The instrumentation listens to this signal, and Node then no longer ends by itself: without the test it would stay.
+process.on("SIGTERM", () => process.exit());
