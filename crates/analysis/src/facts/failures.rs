@@ -102,6 +102,13 @@ impl FailedWhen {
 }
 
 impl Failing<'_> {
+    fn lies_in(&mut self, stretch: &FailingStretch, inside: (u64, u64)) {
+        self.when = stretch.when;
+        self.while_failing = inside;
+        self.interval = share_interval(inside.0, inside.1);
+        self.as_much_load_outside = stretch.as_much_load_outside;
+    }
+
     pub(crate) fn share(&self) -> f64 {
         self.while_failing.0 as f64 / self.while_failing.1.max(1) as f64
     }
@@ -140,7 +147,6 @@ fn look_at_together(run: &Run, counted: &mut [FailedCounts<'_>]) {
     let mut ways: Vec<String> = counted.iter().filter(|one| !one.has_stretch).filter_map(way).collect();
     ways.sort();
     ways.dedup();
-    let stride = stride(run);
     for text in ways {
         let mut alike: Vec<&mut FailedCounts<'_>> =
             counted.iter_mut().filter(|one| !one.has_stretch && way(one).as_ref() == Some(&text)).collect();
@@ -148,32 +154,44 @@ fn look_at_together(run: &Run, counted: &mut [FailedCounts<'_>]) {
             continue;
         }
         let together: Vec<(u64, u64)> = (0..run.slices.len()).map(|second| sum(alike.iter().map(|one| &one.seconds[second]))).collect();
-        let parts: Vec<(u64, u64)> = together.chunks(stride).map(sum).collect();
-        let Some(found) = stretch(&parts) else {
+        let Some(found) = FailingStretch::of(run, &together) else {
             let when = scattered(run, &together);
             alike.iter_mut().for_each(|one| one.failing.when = when);
             continue;
         };
-        let load = LoadOfStretch::of(run, &parts, stride, found);
         for one in &mut alike {
-            let own: Vec<(u64, u64)> = one.seconds.chunks(stride).map(sum).collect();
-            let inside = sum(&own[found.0..found.1]);
+            let inside = found.inside(&one.seconds);
             if inside.0 == one.failing.failed {
-                one.failing.when = named(run, parts.len(), stride, found, load.as_ref());
-                one.failing.while_failing = inside;
-                one.failing.interval = share_interval(inside.0, inside.1);
-                one.failing.as_much_load_outside = elsewhere(load.as_ref());
+                one.failing.lies_in(&found, inside);
             }
         }
     }
 }
 
-fn stride(run: &Run) -> usize {
-    run.slices.len().div_ceil(PARTS_MAX).max(1)
+/// The seconds in which more failed than in the others, and what was asked for in them.
+struct FailingStretch {
+    seconds: std::ops::Range<usize>,
+    when: FailedWhen,
+    as_much_load_outside: Option<f64>,
 }
 
-fn elsewhere(load: Option<&LoadOfStretch>) -> Option<f64> {
-    load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_BEFORE)
+impl FailingStretch {
+    /// Of failed and all by second.
+    fn of(run: &Run, seconds: &[(u64, u64)]) -> Option<Self> {
+        let stride = run.slices.len().div_ceil(PARTS_MAX).max(1);
+        let parts: Vec<(u64, u64)> = seconds.chunks(stride).map(sum).collect();
+        let (from, to) = stretch(&parts)?;
+        let load = LoadOfStretch::of(run, &parts, stride, (from, to));
+        Some(Self {
+            seconds: from * stride..(to * stride).min(seconds.len()),
+            when: named(run, parts.len(), stride, (from, to), load.as_ref()),
+            as_much_load_outside: load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_BEFORE),
+        })
+    }
+
+    fn inside(&self, seconds: &[(u64, u64)]) -> (u64, u64) {
+        sum(&seconds[self.seconds.clone()])
+    }
 }
 
 /// Failed and all.
@@ -192,29 +210,25 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         return None;
     }
     let key = &series.merged.key;
-    let stride = stride(run);
     let mut place = 0;
     let mut in_second = |slice: &Snapshot| timeline::series_of(slice, key, &mut place).map_or((0, 0), counted);
     let seconds: Vec<(u64, u64)> = run.slices.iter().map(&mut in_second).collect();
-    let parts: Vec<(u64, u64)> = seconds.chunks(stride).map(sum).collect();
-    let found = stretch(&parts);
-    let load = found.and_then(|found| LoadOfStretch::of(run, &parts, stride, found));
-    let (when, while_failing) = match found {
-        Some((from, to)) => (named(run, parts.len(), stride, (from, to), load.as_ref()), sum(&parts[from..to])),
-        None => (scattered(run, &seconds), (failed, count)),
-    };
-    let failing = Failing {
+    let mut failing = Failing {
         key,
         failed,
         count,
         kinds: kinds(tally, &series.merged),
-        when,
-        while_failing,
-        interval: share_interval(while_failing.0, while_failing.1),
-        as_much_load_outside: elsewhere(load.as_ref()),
+        when: scattered(run, &seconds),
+        while_failing: (failed, count),
+        interval: share_interval(failed, count),
+        as_much_load_outside: None,
         said: said(tally, key),
         times: times(&series.merged),
     };
+    let found = FailingStretch::of(run, &seconds);
+    if let Some(found) = &found {
+        failing.lies_in(found, found.inside(&seconds));
+    }
     Some(FailedCounts { failing, seconds, has_stretch: found.is_some() })
 }
 

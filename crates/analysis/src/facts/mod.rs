@@ -199,4 +199,9 @@ impl<'a> Facts<'a> {
             growing,
         }
     }
+
+    /// What was used up where the observed system can have been held up by it.
+    pub(crate) fn used_up(&self) -> impl Iterator<Item = &Exhausted<'a>> {
+        self.exhausted.iter().filter(|exhausted| exhausted.resource.is_wanted())
+    }
 }

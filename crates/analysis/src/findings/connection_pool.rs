@@ -91,7 +91,7 @@ fn holders(facts: &Facts<'_>, pool: &PoolShortage<'_>) -> Option<String> {
     if let Some(outage) = facts.outages.iter().find(|outage| pool.is_during(outage.from, outage.to)) {
         return Some(format!("\"{}\" went away", outage.observer));
     }
-    if facts.exhausted.iter().any(|exhausted| exhausted.resource.is_wanted() && pool.is_during(exhausted.from, exhausted.to)) {
+    if facts.used_up().any(|exhausted| pool.is_during(exhausted.from, exhausted.to)) {
         return Some("another resource is used up".to_owned());
     }
     let wait = facts.session_wait.as_ref().filter(|wait| pool.is_during(wait.from, wait.to))?;

@@ -32,7 +32,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let cpu = looked_at::cpu(facts, from, to);
     let is_other = facts.full_way.is_some()
         || facts.slow_connects.is_some()
-        || facts.exhausted.iter().any(|exhausted| exhausted.resource.is_wanted())
+        || facts.used_up().next().is_some()
         || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)
         || !facts.pools.is_empty();
     // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.

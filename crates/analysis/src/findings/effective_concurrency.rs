@@ -52,10 +52,9 @@ fn is_explained(facts: &Facts<'_>, (from, to): (f64, f64), is_processor_free: bo
     let overlaps = |a: f64, b: f64| b.min(to) - a.max(from) >= 0.5 * f64::min(to - from, b - a);
     let is_sure = |resource: &ExhaustedResource<'_>| match resource {
         ExhaustedResource::ProcessCpu(cpu) => cpu.confidence == Confidence::High || !is_processor_free,
-        // Others may fill the machine while what was observed hardly asks for a core.
-        other => other.is_wanted(),
+        _ => true,
     };
-    let is_used_up = facts.exhausted.iter().any(|exhausted| is_sure(&exhausted.resource) && overlaps(exhausted.from, exhausted.to));
+    let is_used_up = facts.used_up().any(|exhausted| is_sure(&exhausted.resource) && overlaps(exhausted.from, exhausted.to));
     let waits = facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up && overlaps(wait.from, wait.to));
     is_used_up || waits || facts.pools.iter().any(|pool| pool.is_during(from, to))
 }

@@ -20,7 +20,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (commits, each) = many(facts)?;
     let slows_down = !facts.waiting.is_empty()
         || !facts.plateaus.limited.is_empty()
-        || !facts.exhausted.is_empty()
+        || facts.used_up().next().is_some()
         || facts.responses.iter().any(|response| response.has_grown_with_load());
     if !slows_down {
         return None;

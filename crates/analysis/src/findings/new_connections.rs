@@ -32,7 +32,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let tls = seconds(|series| series.phases.tls.sum());
     let connecting = tls + seconds(|series| series.phases.connect.sum());
     let all = seconds(|series| series.service.sum());
-    let is_short_of_something = !facts.exhausted.is_empty() || !facts.plateaus.limited.is_empty() || !facts.waiting.is_empty();
+    let is_short_of_something = facts.used_up().next().is_some() || !facts.plateaus.limited.is_empty() || !facts.waiting.is_empty();
     let part = connecting / all.max(1e-9);
     if part < if is_short_of_something { OF_TIME_MIN } else { OF_TIME_ALONE_MIN } {
         return None;

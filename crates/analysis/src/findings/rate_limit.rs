@@ -140,8 +140,7 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 /// Calls leave at an even pace while work waits.
 fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let is_used_up = facts.exhausted.iter().any(|exhausted| exhausted.resource.is_wanted());
-    if facts.call_ceiling.is_some() || is_used_up || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
+    if facts.call_ceiling.is_some() || facts.used_up().next().is_some() || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
         return None;
     }
     let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
