@@ -34,11 +34,10 @@ const processes = [
   observe.process({ name: "shop", port: port(target) }),
   ...(upstream ? [observe.process({ name: "upstream", port: port(upstream) })] : []),
 ];
-/** Of the shop's runtime. Go's needs net/http/pprof in the service, which the shop does not offer. */
-const node = () => observe.node({ name: "runtime", port: port(target) });
+/** Go's needs net/http/pprof in the service, which the shop does not offer. */
 const runtimes: Record<string, () => Observer> = {
-  node,
-  redis: node,
+  node: () => observe.node({ name: "runtime", port: port(target) }),
+  redis: () => observe.node({ name: "runtime", port: port(target) }),
   jvm: () => observe.jvm({ name: "runtime", port: port(target) }),
   python: () => observe.python({ name: "runtime", port: port(target) }),
 };

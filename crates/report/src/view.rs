@@ -153,7 +153,7 @@ pub struct ReportView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubt_notes: Vec<String>,
     /// How many numbers are in doubt, and which, for the headline; `None` where none is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub doubts_in_short: Option<String>,
     /// Whole traces: of each request some that were slow, some that failed, and some by chance. None while the run goes on.
     #[serde(skip_serializing_if = "Vec::is_empty")]

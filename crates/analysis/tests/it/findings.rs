@@ -320,9 +320,10 @@ fn where_closed_load_was_never_low_the_places_have_a_bound() {
 /// Each holds a place for the same time, and closed load fills them from its first step on: what the fastest took says how many there are.
 #[test]
 fn places_that_are_full_from_the_first_users_are_counted_where_all_take_the_same_time() {
-    let mut told = 0;
+    let (mut told, mut cases) = (0, 0);
     for slots in 2..=4_usize {
         for seed in 0..4 {
+            cases += 1;
             let steps = vec![step("GET /list", 0, Service::Fixed(0.1)), step("GET /item", 0, Service::Fixed(0.1))];
             let target = Target { slots: vec![slots], steps };
             let found = find(&target, users(3, 40, 24), seed);
@@ -334,5 +335,5 @@ fn places_that_are_full_from_the_first_users_are_counted_where_all_take_the_same
             told += 1;
         }
     }
-    assert!(told > 0, "never told");
+    assert!(told * 2 >= cases, "told in {told} of {cases}");
 }

@@ -199,19 +199,19 @@ fn connections_that_the_target_does_not_keep_are_told_with_what_they_cost() {
 
 /// "Buy" takes 0.4 s longer from 0:20 on, at 30/s, while so many sessions of the database wait for a flush.
 fn with_flush(sessions: f64) -> Finding {
-    with_waits(sessions, &["IO:WALSync"])
+    with_waits(sessions, Role::SessionsWaitingForCommit, &["IO:WALSync"])
 }
 
 /// As many sessions, in each of these in turn.
-fn with_waits(sessions: f64, events: &'static [&'static str]) -> Finding {
+fn with_waits(sessions: f64, role: Role, events: &'static [&'static str]) -> Finding {
     let buy = |second: u32, draws: &mut Draws| 0.01 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
     let mut run = constant(60, 30, &[Request { name: "Buy", time: &buy, outcome: &passes }], 1);
     let waiting = |second: u64| if second >= 20 { sessions } else { 0.0 };
     made::gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
     let part = sessions / events.len() as f64;
     for event in events {
-        let flush = made::gauge("postgres", "sessions").role(Role::SessionsWaitingForCommit).label("wait", event);
-        flush.each_second(&mut run, |second| if second >= 20 { part } else { 0.0 });
+        let waits = made::gauge("postgres", "sessions").role(role).label("wait", event);
+        waits.each_second(&mut run, |second| if second >= 20 { part } else { 0.0 });
     }
     verdict(&run).0.into_iter().find(|finding| finding.rule == "change").unwrap()
 }
@@ -222,8 +222,10 @@ fn what_a_request_takes_longer_is_said_to_be_where_as_many_sessions_wait() {
     assert!(next.starts_with("See what made flushes of the database's log slow at 0:20: its disk"), "{next}");
     assert!(claim.ends_with("the sessions of its database wait for that long at commit (IO:WALSync)"), "{claim}");
     // Who waits for the one that flushes waits for the flush.
-    let claim = with_waits(12.0, &["IO:WALSync", "LWLock:WALWrite"]).claim;
+    let claim = with_waits(12.0, Role::SessionsWaitingForCommit, &["IO:WALSync", "LWLock:WALWrite"]).claim;
     assert!(claim.ends_with("wait for that long at commit (IO:WALSync and LWLock:WALWrite)"), "{claim}");
+    let Finding { claim, next, .. } = with_waits(12.0, Role::SessionsWaitingForLock, &["Lock:relation"]);
+    assert!(claim.contains("(Lock:relation)") && next.starts_with("Find who took the lock at 0:20: "), "{claim}: {next}");
     // A few more sessions do not hold what twelve requests take longer, and a hundred are somebody else's.
     for sessions in [1.0, 100.0] {
         let claim = with_flush(sessions).claim;
