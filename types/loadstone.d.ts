@@ -732,7 +732,7 @@ declare module "loadstone" {
     redirects?: number;
     /** Whether cookies are sent and kept. Default: true. */
     cookies?: boolean;
-    /** Read and count the body, but do not keep it: for large downloads. Default: false. */
+    /** Read and count the body, but do not keep it, unless the status is 400 or above: for large downloads. Default: false. */
     discardBody?: boolean;
     /** What the response must be like; a miss makes the request failed. Default: a status below 400. */
     expect?: Expectation;

@@ -22,7 +22,8 @@ fn pieces(input: &[u8]) -> (impl Iterator<Item = usize>, &[u8]) {
 /// The head of a response and its body, in every framing.
 pub fn answer(input: &[u8]) {
     let (cuts, bytes) = pieces(input);
-    let plan = ReadPlan { to_head: false, upgrade: false, stream_type: None, headers: true, body: true, body_bytes_max: 1 << 16 };
+    let plan =
+        ReadPlan { to_head: false, upgrade: false, stream_type: None, headers: true, body: true, keep_from: None, body_bytes_max: 1 << 16 };
     let read = |cuts: &mut dyn Iterator<Item = usize>| -> Result<(u16, Vec<u8>, bool, usize), Failure> {
         let mut reader = ResponseReader::new(plan);
         let (mut rest, mut used) = (bytes, 0);

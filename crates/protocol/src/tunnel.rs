@@ -63,7 +63,8 @@ struct ConnectReader {
 
 impl ConnectReader {
     fn new() -> Self {
-        let plan = ReadPlan { to_head: true, upgrade: false, stream_type: None, headers: false, body: false, body_bytes_max: 0 };
+        let plan =
+            ReadPlan { to_head: true, upgrade: false, stream_type: None, headers: false, body: false, keep_from: None, body_bytes_max: 0 };
         Self { response: ResponseReader::new(plan) }
     }
 

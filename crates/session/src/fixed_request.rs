@@ -8,7 +8,7 @@ use bytes::Bytes;
 use engine::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser, WorkerContext};
 use metrics::clock::Clock;
 use metrics::span::RequestLabel;
-use metrics::{GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
+use metrics::{FailureSample, GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use plan::{RunOptions, ScenarioId};
 use protocol::Network;
 use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
@@ -174,13 +174,11 @@ impl<'a> RequestInFlight<'a> {
     fn end(mut self, exchange: &Exchange) -> Outcome {
         self.ended = true;
         let mut recorder = self.shared.recorder.borrow_mut();
-        let (outcome, status, problem) = match &exchange.result {
-            Ok(response) => {
-                let status = response.status;
-                let passed = self.shared.expect_status.map_or(status < 400, |wanted| status == wanted);
-                if passed { (Outcome::Passed, status, None) } else { (Outcome::Status, status, Some(format!("status {status}"))) }
-            }
-            Err(failure) => (failure.outcome, 0, Some(failure.message.clone())),
+        let is_expected = |status: u16| self.shared.expect_status.map_or(status < 400, |wanted| status == wanted);
+        let (outcome, status) = match &exchange.result {
+            Ok(response) if is_expected(response.status) => (Outcome::Passed, response.status),
+            Ok(response) => (Outcome::Status, response.status),
+            Err(failure) => (failure.outcome, 0),
         };
         recorder.request_ended(exchange.ended);
         let sample = Sample {
@@ -196,8 +194,13 @@ impl<'a> RequestInFlight<'a> {
             trace: exchange.trace.as_ref().map(|parent| parent.trace),
         };
         recorder.record(self.shared.series, &sample);
-        if let Some(problem) = problem {
-            recorder.failed(self.shared.series, &sample, &problem);
+        match &exchange.result {
+            Ok(response) if outcome == Outcome::Status => {
+                let answer = || FailureSample::new(status, response.headers.iter(), &response.body);
+                recorder.failed_with(self.shared.series, &sample, &format!("status {status}"), answer);
+            }
+            Ok(_) => {}
+            Err(failure) => recorder.failed(self.shared.series, &sample, &failure.message),
         }
         outcome
     }

@@ -98,6 +98,16 @@ fn the_answer_to_a_failed_request_is_shown() {
     assert!(samples[0]["body"].as_str().unwrap().contains("open"), "{samples}");
 }
 
+/// Nothing is kept of the answers of a URL that passes.
+#[test]
+fn the_answer_to_a_failed_request_of_a_url_is_shown() {
+    let ended = Folder::new().run(&["run", &format!("{}/nowhere", server::nginx()), "--rate", "20", "--for", "2s"]);
+    let samples = &ended.summary()["errors"][0]["samples"];
+    assert_eq!((samples[0]["status"].as_u64(), samples.as_array().map(Vec::len)), (Some(404), Some(3)), "{}", ended.everything());
+    assert!(samples[0]["body"].as_str().unwrap().contains("404 Not Found"), "{samples}");
+    ended.says("answered 404 at").says("server: nginx");
+}
+
 #[test]
 fn try_shows_checks_and_expectations_and_a_failed_one_ends_with_3() {
     let test = |check: bool| {

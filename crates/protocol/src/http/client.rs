@@ -10,7 +10,7 @@ use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
 use super::h2::{self, Http2Attempt, OpenStream};
 use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
-use super::message::{BodyUse, Exchange, Origin, Request};
+use super::message::{BodyUse, Exchange, FAILED_FROM, Origin, Request};
 use super::pool::ConnectionPool;
 use super::state::{HttpState, Versions};
 use super::wire::{AddedLines, PreparedRequest, Traits, write_head};
@@ -97,6 +97,7 @@ impl<'a> RequestForm<'a> {
                 Self::Prepared(request) => request.keep_headers || traits.body_use == BodyUse::Keep,
             },
             body: traits.body_use == BodyUse::Keep,
+            keep_from: Some(FAILED_FROM),
             body_bytes_max: traits.body_bytes_max,
         }
     }

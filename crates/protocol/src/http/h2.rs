@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use ::h2::client::{Builder, ResponseFuture};
 use ::h2::{RecvStream, SendStream};
-use ::http::{HeaderName, HeaderValue, Method, Uri, Version};
+use ::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -20,7 +20,7 @@ use super::carried::Carried;
 use super::content;
 use super::exchange::{QUEUE, fail, open_to, queue};
 use super::headers::Headers;
-use super::message::{BodyUse, Exchange, Request, Response};
+use super::message::{Exchange, Request, Response};
 use super::multiplex::{Multiplex, StreamPermit};
 use super::pool::{OriginPool, SharedConnection};
 use super::trace::{self, TraceParent};
@@ -211,7 +211,8 @@ async fn stream(
     exchange.bytes_received = fields_bytes(&parts.headers) + 3;
     let first_byte = clock.now();
     network.count(|counts| counts.received += exchange.bytes_received);
-    let received = within(timer, "reading the body", receive_body(network, body, traits, &mut exchange.bytes_received)).await;
+    let received =
+        within(timer, "reading the body", receive_body(network, body, (traits, parts.status), &mut exchange.bytes_received)).await;
     exchange.phases.body = clock.now() - first_byte;
     let (body, trailers) = received??;
     let mut body = Bytes::from(body);
@@ -328,7 +329,7 @@ async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u6
 async fn receive_body(
     network: &Network,
     mut stream: RecvStream,
-    traits: &Traits,
+    (traits, status): (&Traits, StatusCode),
     received: &mut u64,
 ) -> Result<(Vec<u8>, Headers), Failure> {
     let (mut kept, mut total) = (Vec::new(), 0u64);
@@ -340,7 +341,7 @@ async fn receive_body(
         if total > traits.body_bytes_max {
             return Err(too_large());
         }
-        if traits.body_use == BodyUse::Keep {
+        if traits.body_use.keeps(status.as_u16()) {
             kept.extend_from_slice(&piece);
         }
         stream.flow_control().release_capacity(piece.len()).map_err(|error| failure(&error))?;

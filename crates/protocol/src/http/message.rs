@@ -33,9 +33,18 @@ impl Origin {
 pub enum BodyUse {
     /// Kept for the caller, decompressed.
     Keep,
-    /// Read and counted, not kept.
+    /// Read and counted; kept only where the status is 400 or above, to tell what went wrong.
     Discard,
 }
+
+impl BodyUse {
+    pub(crate) fn keeps(self, status: u16) -> bool {
+        self == Self::Keep || status >= FAILED_FROM
+    }
+}
+
+/// Client errors and server errors (RFC 9110, section 15).
+pub(crate) const FAILED_FROM: u16 = 400;
 
 /// A request, ready for the wire. Build once and send many times where nothing varies.
 #[derive(Debug, Clone)]

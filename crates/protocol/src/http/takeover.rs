@@ -57,7 +57,15 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
     let origin = &request.origin;
     let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: upgrade };
     let Some(mut connection) = open_to(network, target, traits.timeout_ns, &mut exchange).await else { return (exchange, None) };
-    let plan = ReadPlan { to_head: false, upgrade, stream_type, headers: true, body: true, body_bytes_max: traits.body_bytes_max };
+    let plan = ReadPlan {
+        to_head: false,
+        upgrade,
+        stream_type,
+        headers: true,
+        body: true,
+        keep_from: None,
+        body_bytes_max: traits.body_bytes_max,
+    };
     let out = OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0 };
     let mut in_flight = InFlightRequest::new(network, &mut connection, out, ResponseReader::new(plan));
     let result = poll_fn(|context| in_flight.poll(context)).await;

@@ -24,6 +24,8 @@ pub(crate) struct ReadPlan {
     pub(crate) stream_type: Option<&'static str>,
     pub(crate) headers: bool,
     pub(crate) body: bool,
+    /// From which status on headers and body are kept in any case.
+    pub(crate) keep_from: Option<u16>,
     /// Limit for the body as sent. Bytes.
     pub(crate) body_bytes_max: u64,
 }
@@ -181,6 +183,9 @@ impl ResponseReader {
         self.encoded = head.encoded;
         self.sets_cookies = head.sets_cookies;
         self.streaming = head.is_stream && head.status == 200;
+        if self.plan.keep_from.is_some_and(|from| head.status >= from) {
+            (self.plan.headers, self.plan.body) = (true, true);
+        }
         if self.plan.headers {
             self.head = Bytes::copy_from_slice(&bytes[..head.bytes]);
         }
@@ -270,7 +275,7 @@ mod tests {
     use super::*;
 
     const ALL: ReadPlan =
-        ReadPlan { to_head: false, upgrade: false, stream_type: None, headers: true, body: true, body_bytes_max: 1 << 20 };
+        ReadPlan { to_head: false, upgrade: false, stream_type: None, headers: true, body: true, keep_from: None, body_bytes_max: 1 << 20 };
 
     #[derive(Debug, PartialEq)]
     struct Read {
@@ -360,5 +365,14 @@ mod tests {
         let mut reader = ResponseReader::new(ReadPlan { headers: false, body: false, ..ALL });
         reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
         assert!(reader.is_done() && reader.body.capacity() == 0 && reader.head.is_empty());
+    }
+
+    #[test]
+    fn what_went_wrong_is_kept_of_those_that_say_it() {
+        for (status, kept) in [(200, ""), (399, ""), (400, "hello"), (503, "hello")] {
+            let mut reader = ResponseReader::new(ReadPlan { headers: false, body: false, keep_from: Some(400), ..ALL });
+            reader.feed(format!("HTTP/1.1 {status} x\r\nContent-Length: 5\r\n\r\nhello").as_bytes()).unwrap();
+            assert_eq!((reader.is_done(), reader.body.as_slice(), reader.head.is_empty()), (true, kept.as_bytes(), kept.is_empty()));
+        }
     }
 }

@@ -106,6 +106,12 @@ fn a_prepared_request_may_leave_headers_and_body() {
         assert_eq!(response.status, 200);
         assert!(response.headers.is_empty() && response.body.is_empty());
         assert_eq!(exchange.bytes_received, 43);
+        // Of one that failed they tell why.
+        let address = serve_bytes("HTTP/1.1 503 Busy\r\nContent-Length: 5\r\nX-Why: pool\r\n\r\nhello").await;
+        let request = Request { origin: get(address, "/").origin, ..request };
+        let exchange = client(&network).send_prepared(&PreparedRequest::new(&request).unwrap().without_headers()).await;
+        let response = passed(&exchange);
+        assert_eq!((response.status, response.headers.get("x-why"), &*response.body), (503, Some("pool"), &b"hello"[..]));
     });
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use metrics::{Nanos, Outcome};
-use protocol::http::{Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
+use protocol::http::{BodyUse, Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
 use protocol::{Network, NetworkOptions, ProtocolOptions};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use super::support::{failed, get, passed, request, run, run_with, shared};
 use super::tls::{Authority, acceptor, over_tls, trusting};
 
-/// Answers by path: an echo of method and body; `/slow` never; `/reset` with a reset; `/last` and then goes away.
+/// Answers by path: an echo of method and body, with status 503 on `/fail`; `/slow` never; `/reset` with a reset; `/last` and then goes away.
 pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + 'static) {
     let Ok(mut connection) = h2::server::handshake(io).await else { return };
     let mut held = Vec::new();
@@ -33,6 +33,7 @@ pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + '
                         content.extend_from_slice(&piece);
                     }
                     let response = http::Response::builder()
+                        .status(if parts.uri.path() == "/fail" { 503 } else { 200 })
                         .header("x-method", parts.method.as_str())
                         .header("x-traceparent", parts.headers.get("traceparent").map_or("", |value| value.to_str().unwrap()))
                         .header("x-authority", parts.uri.authority().unwrap().as_str())
@@ -87,6 +88,18 @@ fn trailers_come_with_the_response() {
         let response = passed(&with);
         assert_eq!((&response.body[..], response.trailers.iter().last()), (&b"body"[..], Some(("x-sum", "4"))));
         assert!(passed(&client.send(&get(address, "/")).await).trailers.is_empty());
+    });
+}
+
+#[test]
+fn a_body_that_is_not_kept_is_where_it_tells_what_went_wrong() {
+    run(|network| async move {
+        let address = plain().await;
+        let client = client(&network, Versions::Http2Always);
+        for (path, kept) in [("/", &b""[..]), ("/fail", b"body")] {
+            let discarded = Request { body_use: BodyUse::Discard, ..request("POST", address, path, Bytes::from_static(b"body")) };
+            assert_eq!(passed(&client.send(&discarded).await).body, kept, "{path}");
+        }
     });
 }
 
