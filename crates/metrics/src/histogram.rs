@@ -105,6 +105,12 @@ impl Histogram {
         self.sum += other.sum;
     }
 
+    /// Bytes on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let used = self.chunks.iter().flatten().count();
+        self.packed.len() + self.chunks.capacity() * size_of::<Option<Box<[u64; CHUNK]>>>() + used * size_of::<[u64; CHUNK]>()
+    }
+
     /// A packed copy: as small as the values allow, for keeping. Recording into it unpacks it again.
     pub fn to_packed(&self) -> Self {
         let mut bytes = Vec::new();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
+use crate::histogram::Histogram;
 use crate::tags::Tags;
 use crate::value_histogram::ValueHistogram;
 
@@ -143,9 +144,9 @@ impl MetricValue {
         }
     }
 
-    pub(crate) fn pack(&mut self) {
+    pub(crate) fn each_histogram(&mut self, visit: impl FnMut(&mut Histogram)) {
         if let MetricValue::Trend(values) = self {
-            *values = values.to_packed();
+            values.each_histogram(visit);
         }
     }
 }

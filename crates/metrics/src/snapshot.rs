@@ -361,18 +361,28 @@ impl Snapshot {
 
     /// Makes its histograms as small as they go: for snapshots that are kept.
     pub fn pack(&mut self) {
-        for series in &mut self.series {
-            series.histograms().into_iter().for_each(|histogram| *histogram = histogram.to_packed());
-        }
-        for part in &mut self.tagged {
-            part.series.histograms().into_iter().for_each(|histogram| *histogram = histogram.to_packed());
-        }
-        self.metrics.iter_mut().for_each(|metric| metric.value.pack());
-        self.flows.iter_mut().for_each(FlowSlice::pack);
+        self.each_histogram(|histogram| *histogram = histogram.to_packed());
+    }
+
+    /// Bytes of memory, without texts, marks, leaves and the lists of errors.
+    pub fn held_bytes(&mut self) -> usize {
+        let of_lists = size_of_val(self.series.as_slice())
+            + size_of_val(self.tagged.as_slice())
+            + size_of_val(self.metrics.as_slice())
+            + size_of_val(self.flows.as_slice())
+            + size_of_val(self.generator.as_slice());
+        let mut of_histograms = 0;
+        self.each_histogram(|histogram| of_histograms += histogram.heap_bytes());
+        size_of::<Self>() + of_lists + of_histograms
+    }
+
+    fn each_histogram(&mut self, mut visit: impl FnMut(&mut Histogram)) {
+        let of_tags = self.tagged.iter_mut().map(|part| &mut part.series);
+        self.series.iter_mut().chain(of_tags).for_each(|series| series.histograms().into_iter().for_each(&mut visit));
+        self.metrics.iter_mut().for_each(|metric| metric.value.each_histogram(&mut visit));
+        self.flows.iter_mut().for_each(|flow| flow.each_histogram(&mut visit));
         for worker in &mut self.generator {
-            for histogram in [&mut worker.timer_lag, &mut worker.read_lag, &mut worker.stalls, &mut worker.collections] {
-                *histogram = histogram.to_packed();
-            }
+            [&mut worker.timer_lag, &mut worker.read_lag, &mut worker.stalls, &mut worker.collections].into_iter().for_each(&mut visit);
         }
     }
 

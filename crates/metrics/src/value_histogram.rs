@@ -60,7 +60,11 @@ impl ValueHistogram {
         taken
     }
 
-    pub(crate) fn to_packed(&self) -> Self {
+    pub(crate) fn each_histogram(&mut self, visit: impl FnMut(&mut Histogram)) {
+        [&mut self.from_zero, &mut self.below_zero].into_iter().for_each(visit);
+    }
+
+    fn to_packed(&self) -> Self {
         Self { from_zero: self.from_zero.to_packed(), below_zero: self.below_zero.to_packed(), ..*self }
     }
 

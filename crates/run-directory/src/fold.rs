@@ -69,12 +69,12 @@ pub(crate) struct SliceList<'a> {
     fold: Option<SliceFold>,
     step: usize,
     slices: Vec<Snapshot>,
-    /// Series of all slices.
+    /// Bytes of all slices.
     held: usize,
 }
 
-/// Series of all slices that are held of a long run; each takes some two kilobytes.
-const HELD_MAX: usize = 40_000;
+/// Bytes of slices that are held of a long run. While they are folded, those of the finer and of the coarser step are there together.
+const HELD_BYTES_MAX: usize = 128 << 20;
 
 /// Steps that a minute, which older seconds are folded into on disk, divides or is divided by.
 const STEPS_S: [u32; 7] = [1, 5, 15, 60, 300, 900, 3600];
@@ -87,15 +87,15 @@ impl<'a> SliceList<'a> {
     pub(crate) fn push(&mut self, slice: Snapshot) {
         let is_long = matches!(self.folding, Folding::After(second) if slice.slice >= second);
         let Self { fold, slices, held, .. } = self;
-        let mut take = |slice: Snapshot| {
-            *held += slice.series.len();
+        let mut take = |mut slice: Snapshot| {
+            *held += slice.held_bytes();
             slices.push(slice);
         };
         match fold {
             Some(fold) => fold.push(slice, take),
             None => take(slice),
         }
-        if is_long && self.held > HELD_MAX && self.step + 1 < STEPS_S.len() {
+        if is_long && self.held > HELD_BYTES_MAX && self.step + 1 < STEPS_S.len() {
             self.coarsen();
         }
     }

@@ -30,6 +30,7 @@ pub(crate) mod plateau;
 pub(crate) mod pools;
 pub(crate) mod process_cpu;
 pub(crate) mod readings;
+pub(crate) mod runtime_queues;
 pub(crate) mod search;
 pub(crate) mod session_waits;
 pub(crate) mod sessions;
@@ -62,6 +63,7 @@ use load_response::LoadResponse;
 use outages::Outage;
 use plateau::Plateaus;
 use pools::PoolShortage;
+use runtime_queues::RuntimeQueue;
 use search::Search;
 use session_waits::SessionWait;
 use sessions::DatabaseSessions;
@@ -109,6 +111,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) session_wait: Option<SessionWait<'a>>,
     /// Pools whose members were all in use while somebody waited for one; the most wanted first.
     pub(crate) pools: Vec<PoolShortage<'a>>,
+    /// Work that queued for the few threads that a runtime has for it.
+    pub(crate) runtime_queue: Option<RuntimeQueue<'a>>,
     /// Calls of the system that failed at the called side.
     pub(crate) faulted_calls: Vec<FaultedCalls<'a>>,
     /// When closed load got less done.
@@ -153,6 +157,7 @@ impl<'a> Facts<'a> {
         let search = Search { run, tally, signals: &signals, strain: &strain };
         let exhausted = exhausted::find(&search, (&responses, &plateaus), &waiting, call_ceiling.as_ref(), &changes);
         let pools = pools::find(&signals, &strain);
+        let runtime_queue = runtime_queues::find(&signals, &strain);
         let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
         let outages = outages::find(run, tally, &signals, &strain);
         let faulted_calls = faulted_calls::find(&signals);
@@ -185,6 +190,7 @@ impl<'a> Facts<'a> {
             exhausted,
             session_wait,
             pools,
+            runtime_queue,
             faulted_calls,
             throughput,
             stalls,

@@ -153,6 +153,13 @@ impl Plateaus {
         SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
     }
 
+    /// Whether from outside so many places are seen.
+    pub(crate) fn are_places(&self, number: f64) -> bool {
+        let concurrency = self.concurrency();
+        let holds = |(low, high): (f64, f64)| (low..=high).contains(&number.round());
+        !self.limited.is_empty() && concurrency.is_known() && concurrency.whole().is_some_and(holds)
+    }
+
     /// How many places there are if each request holds one for the same time, however much is asked: then the one that took least waited for none, and
     /// throughput × its time is their number (Little 1961). `None`: it is no whole number, or would be one by chance.
     pub(crate) fn places_of_equal_times(&self) -> Option<f64> {

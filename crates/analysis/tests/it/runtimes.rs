@@ -100,6 +100,21 @@ fn lookups_that_queue_for_the_runtimes_threads_are_named() {
     }
 }
 
+/// Part of the requests stands elsewhere, but two at a time are served, as many as look up names.
+#[test]
+fn lookups_are_the_places_that_are_seen_from_outside() {
+    let two = System { capacity: 20.0, base: 0.1, is_shared: false };
+    let five = System { capacity: 50.0, base: 0.1, is_shared: false };
+    for (system, expected) in [(two, "runtime-work"), (five, "effective-concurrency")] {
+        let fluid = system.under(Load::Ramp(2.0, 1.5 * system.capacity, 60));
+        let mut run = fluid.run.clone();
+        let looked_up = |open: f64| f64::min(open, 2.0) + 0.4 * (open - 2.0).max(0.0);
+        lookups(&mut run, |second| looked_up(fluid.open[second as usize]));
+        let found = findings(&run);
+        assert!(found[0].rule == expected && found[0].confidence == Confidence::High, "{expected}: {}", shown(&found));
+    }
+}
+
 fn threads(run: &mut Run, role: Role, at: &str, under: &str, count: impl Fn(u64) -> f64) {
     let labelled = gauge("jvm:80", "threads").role(role).label("threads", "exec").label("at", at).label("under", under);
     labelled.unit("threads").each_second(run, count);

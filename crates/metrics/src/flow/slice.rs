@@ -114,13 +114,11 @@ impl FlowSlice {
         }
     }
 
-    pub(crate) fn pack(&mut self) {
-        for histogram in [&mut self.time, &mut self.censored, &mut self.overtaken] {
-            *histogram = histogram.to_packed();
-        }
+    pub(crate) fn each_histogram(&mut self, mut visit: impl FnMut(&mut Histogram)) {
+        [&mut self.time, &mut self.censored, &mut self.overtaken].into_iter().for_each(&mut visit);
         for stage in &mut self.stages {
-            stage.time = stage.time.to_packed();
-            stage.censored = stage.censored.to_packed();
+            visit(&mut stage.time);
+            visit(&mut stage.censored);
         }
     }
 }
