@@ -306,6 +306,21 @@ export interface RequestSpans {
   spans: SpanRow[];
 }
 
+/** Where the CPU time of an observed runtime's process goes. */
+export interface CpuProfile {
+  observer: string;
+  stacks: ProfiledStack[];
+}
+
+/** CPU time that requests take in one function, the last of the stack. Seconds per request. */
+export interface ProfiledStack {
+  stack: string[];
+  seconds: number;
+  /** Left out where work never waited, or too shortly to compare. */
+  free_seconds?: number;
+  held_seconds?: number;
+}
+
 /** One trace, whole. */
 export interface KeptTrace {
   trace: string;
@@ -392,6 +407,8 @@ export interface Summary {
   resources?: ResourceRow[];
   /** Left out if no traces were observed. */
   spans?: RequestSpans[];
+  /** Left out if no runtime was observed. */
+  profiles?: CpuProfile[];
   verdict: Verdict;
 }
 

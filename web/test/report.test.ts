@@ -437,3 +437,30 @@ test("the page begins with the verdict, then requests and errors, then charts", 
     const tops = await Promise.all(["section.verdict", "#requests", "#charts"].map(async (place) => (await page.locator(place).boundingBox())!.y));
     expect(tops).toEqual(tops.toSorted((a, b) => a - b));
   }));
+
+test("a flame graph shows where the CPU time goes, can be searched and enlarged, and its table reads the same", () =>
+  reading("findings", {}, async (page) => {
+    const section = page.locator("#profile");
+    await section.scrollIntoViewIfNeeded();
+    expect(await text(section.locator("p").first())).toContain("A request takes 16.4 ms of CPU time in “node:8080” while work waits, and 9.30 ms while nothing does.");
+    const frames = section.locator("svg g.frame");
+    const wide = (name: string) => section.locator(`svg g.frame[name="${name}"] rect`).evaluate((rect) => rect.getBoundingClientRect().width);
+    await expect.poll(async () => (await wide("hash crypto.mjs:8")) / (await wide("node:8080"))).toBeCloseTo(9.4 / 16.4, 2);
+    expect(await section.locator('svg g.frame[name="hash crypto.mjs:8"] title').textContent()).toMatch(/9\.40 ms of each request, 57\.3 %; \+6\.30 ms while work waits/);
+    const rows = section.getByTestId("function");
+    expect(await text(rows.first())).toMatch(/hash crypto\.mjs:8\s*below createTicket tickets\.mjs:14\s+6\.20 ms\s+3\.10 ms\s+9\.40 ms\s+\+6\.30 ms/);
+
+    await section.getByRole("searchbox").fill("createticket");
+    await section.getByText(/65\.9\s%\s*of the time/).waitFor();
+    // What has no meaning as a pattern is looked for as it is.
+    await section.getByRole("searchbox").fill("hash (");
+    await section.getByText(/0\s%\s*of the time/).waitFor();
+    await section.getByRole("searchbox").fill("");
+
+    const before = await frames.count();
+    await section.locator('svg g.frame[name="createTicket tickets.mjs:14"]').click();
+    await expect.poll(async () => (await wide("createTicket tickets.mjs:14")) / (await wide("node:8080"))).toBeCloseTo(1, 2);
+    await section.getByRole("button", { name: "Show all" }).click();
+    await expect.poll(() => frames.count()).toBe(before);
+    await expect.poll(async () => (await wide("hash crypto.mjs:8")) / (await wide("node:8080"))).toBeCloseTo(9.4 / 16.4, 2);
+  }));

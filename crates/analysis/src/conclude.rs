@@ -6,7 +6,7 @@ use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;
 use crate::summary::{Numbers, Told};
 use crate::validity::{CheckInput, RunStage};
-use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, resources, span_rows, thresholds, validity};
+use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, profile_rows, resources, span_rows, thresholds, validity};
 
 /// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
@@ -36,6 +36,7 @@ pub fn conclude(run: &Run) -> Summary {
         changes: change_rows::of(&facts),
         resources: resources::rows(&facts),
         spans: span_rows::of(&facts),
+        profiles: profile_rows::of(&facts),
         verdict: Verdict { validity, thresholds, findings },
     };
     numbers.into_summary(&run.info, &run.plan.name, told)

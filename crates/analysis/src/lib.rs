@@ -23,6 +23,7 @@ mod model;
 mod moved;
 mod own_metrics;
 mod percentile;
+mod profile_rows;
 mod provisional;
 mod resources;
 mod robust;
@@ -53,9 +54,9 @@ pub use experiment::{
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade, ProofState,
-    RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult,
-    ThresholdState, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, Confidence, CpuProfile, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade,
+    ProfiledStack, ProofState, RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary,
+    TaggedRow, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};

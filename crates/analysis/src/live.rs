@@ -177,7 +177,7 @@ impl LiveAnalysis {
         numbers.into_summary(
             info,
             &self.plan.name,
-            Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), verdict },
+            Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict },
         )
     }
 

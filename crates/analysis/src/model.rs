@@ -369,6 +369,28 @@ pub struct RequestSpans {
     pub spans: Vec<SpanRow>,
 }
 
+/// Where the CPU time of an observed runtime's process goes, as samples of its stacks tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuProfile {
+    pub observer: String,
+    pub stacks: Vec<ProfiledStack>,
+}
+
+/// CPU time that requests take in one function, below the functions that called it. Seconds per request that ended, of any name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfiledStack {
+    /// The system's own functions, the outermost first; the last is the one that ran.
+    pub stack: Vec<String>,
+    /// Over all of the load.
+    pub seconds: f64,
+    /// In the seconds in which nothing was held up. Absent where work never was, or one of the two stretches is too short to compare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_seconds: Option<f64>,
+    /// In the seconds in which work was held up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_seconds: Option<f64>,
+}
+
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunTotals {
@@ -432,6 +454,9 @@ pub struct Summary {
     /// What the time of each request is made of, if traces were observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<RequestSpans>,
+    /// Which functions of the observed runtimes take their CPU time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<CpuProfile>,
     /// What experiments said of the findings, afterwards. [`conclude`](crate::conclude) knows none: they lie beside the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<FindingProof>,

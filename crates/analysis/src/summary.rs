@@ -10,8 +10,8 @@ use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
-    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, SignalRow, Summary,
-    TaggedRow, TimeStats, Verdict,
+    ChangeRow, CheckRow, CpuProfile, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals,
+    SignalRow, Summary, TaggedRow, TimeStats, Verdict,
 };
 
 /// Rows of the list of errors.
@@ -41,6 +41,7 @@ pub(crate) struct Told {
     pub(crate) changes: Vec<ChangeRow>,
     pub(crate) resources: Vec<ResourceRow>,
     pub(crate) spans: Vec<RequestSpans>,
+    pub(crate) profiles: Vec<CpuProfile>,
     pub(crate) verdict: Verdict,
 }
 
@@ -98,6 +99,7 @@ impl Numbers {
             changes: told.changes,
             resources: told.resources,
             spans: told.spans,
+            profiles: told.profiles,
             proofs: Vec::new(),
             verdict: told.verdict,
         }

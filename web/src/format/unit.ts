@@ -12,6 +12,7 @@ export function inUnit(value: number | null | undefined, unit: Unit): string {
     case "bytes": return bytes(value);
     case "bytes/s": return value == null ? bytes(value) : `${bytes(value)}/s`;
     case "share": return share(value);
+    case "s/s": return value == null ? number(value) : `${number(value)} s/s`;
     default: return number(value);
   }
 }

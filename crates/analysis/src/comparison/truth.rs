@@ -109,7 +109,7 @@ fn summary(run: &Run) -> Summary {
         thresholds: Vec::new(),
         findings: Findings { findings: Vec::new(), remark: String::new() },
     };
-    let told = Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), verdict };
+    let told = Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
     Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan.name, told)
 }
 

@@ -29,6 +29,7 @@ pub(crate) mod pace;
 pub(crate) mod plateau;
 pub(crate) mod pools;
 pub(crate) mod process_cpu;
+pub(crate) mod profiles;
 pub(crate) mod readings;
 pub(crate) mod runtime_queues;
 pub(crate) mod search;
@@ -63,6 +64,7 @@ use load_response::LoadResponse;
 use outages::Outage;
 use plateau::Plateaus;
 use pools::PoolShortage;
+use profiles::Profile;
 use runtime_queues::RuntimeQueue;
 use search::Search;
 use session_waits::SessionWait;
@@ -131,6 +133,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) outages: Vec<Outage<'a>>,
     /// Which span carries what requests take longer, where their traces were observed; the largest growth first.
     pub(crate) span_growths: Vec<SpanGrowth<'a>>,
+    /// CPU time of requests by function, of each runtime whose functions were sampled.
+    pub(crate) profiles: Vec<Profile<'a>>,
     /// What a request takes more of a runtime's CPU while work is held up.
     pub(crate) cpu_growth: Option<CpuGrowth<'a>>,
     /// Calls that requests make many times, one after another.
@@ -168,7 +172,8 @@ impl<'a> Facts<'a> {
         let unanswered = unanswered::find(tally);
         let commits = commits::under_load(run, &signals, &strain);
         let span_growths = spans::growths(run, &responses, &changes);
-        let cpu_growth = cpu_growth::find(&signals, &strain);
+        let profiles = profiles::find(&signals, &strain);
+        let cpu_growth = cpu_growth::find(&profiles);
         let repeated_calls = spans::repeated(run);
         let growing = growing::find(run, &signals, &waiting, &steady);
         Self {
@@ -200,6 +205,7 @@ impl<'a> Facts<'a> {
             commits,
             outages,
             span_growths,
+            profiles,
             cpu_growth,
             repeated_calls,
             growing,

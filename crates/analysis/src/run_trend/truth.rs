@@ -115,6 +115,7 @@ fn input(run: usize, requests: &[(&str, [f64; 3])]) -> TrendInput {
         metrics: Vec::new(),
         tagged: Vec::new(),
         spans: Vec::new(),
+        profiles: Vec::new(),
         proofs: Vec::new(),
         errors: Vec::new(),
         signals: Vec::new(),

@@ -43,6 +43,34 @@ fn the_function_that_takes_the_loops_time_is_named() {
     }
 }
 
+/// 40 ms of the loop for each "Register"; as many "Health" end, so half of that for a request.
+#[test]
+fn cpu_time_of_a_request_is_told_by_function_while_work_waits_and_while_nothing_does() {
+    let fluid = LOOP.under(RAMP);
+    let mut run = fluid.run.clone();
+    observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.98);
+    let profiles = analysis::conclude(&run).profiles;
+    let [profile] = &profiles[..] else { panic!("{profiles:?}") };
+    let stacks: Vec<Vec<&str>> = profile.stacks.iter().map(|one| one.stack.iter().map(String::as_str).collect()).collect();
+    let (handle, login) = ("handle shop.mjs:20", "login shop.mjs:9");
+    assert_eq!(
+        stacks,
+        [vec![handle, login, "cpuUsage node:process"], vec![handle, login, "hash shop.mjs:3"], vec![handle, "parse shop.mjs:14"]]
+    );
+    let hash = &profile.stacks[1];
+    for told in [Some(hash.seconds), hash.free_seconds, hash.held_seconds] {
+        let told = told.unwrap_or_else(|| panic!("{hash:?}"));
+        assert!((told / 0.014 - 1.0).abs() < 0.05, "{hash:?}");
+    }
+    // Where nothing ever waits, nothing is compared.
+    let fluid = LOOP.under(Load::Ramp(10.0, 10.0, 40));
+    let mut run = fluid.run.clone();
+    observed_loop(&mut run, |second| fluid.ended[second as usize] * 0.04, 0.98);
+    let profiles = analysis::conclude(&run).profiles;
+    let hash = &profiles[0].stacks[1];
+    assert!((hash.seconds / 0.014 - 1.0).abs() < 0.05 && hash.held_seconds.is_none(), "{hash:?}");
+}
+
 /// It has work all the time and got a third of a core: that is not the function's fault.
 #[test]
 fn a_loop_that_waits_for_a_core_is_not_sure() {

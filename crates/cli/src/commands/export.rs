@@ -39,6 +39,8 @@ pub(crate) enum ExportTable {
     Signals,
     /// Not a table: CPU time of observed runtimes by function, as folded stacks for flame graphs, in milliseconds.
     Folded,
+    /// Not a table: the same as a gzipped pprof profile.
+    Pprof,
 }
 
 fn table_format() -> impl TypedValueParser<Value = TableFormat> {
@@ -49,7 +51,8 @@ fn table_format() -> impl TypedValueParser<Value = TableFormat> {
 impl ExportArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         let table = match self.table {
-            ExportTable::Folded => return self.write_folded(),
+            ExportTable::Folded => return self.write_profile(export::folded(&self.run.as_kept()?.signals).into_bytes(), true),
+            ExportTable::Pprof => return self.write_profile(export::pprof(&self.run.as_kept()?.signals)?.unwrap_or_default(), false),
             ExportTable::Seconds => per_second(&self.run.as_kept()?),
             ExportTable::Totals => analysis::totals_table(&self.run.read()?.2),
             ExportTable::Flows => flows(&self.run.as_kept()?),
@@ -68,15 +71,18 @@ impl ExportArgs {
         Ok(Exit::Passed)
     }
 
-    fn write_folded(&self) -> anyhow::Result<Exit> {
-        let text = export::folded(&self.run.as_kept()?.signals);
-        if text.is_empty() {
+    fn write_profile(&self, bytes: Vec<u8>, is_text: bool) -> anyhow::Result<Exit> {
+        if bytes.is_empty() {
             return Err(UsageError("no runtime with a profile was observed: observe.node, observe.go or observe.python".to_owned()).into());
         }
         if self.output == Path::new("-") {
-            std::io::stdout().write_all(text.as_bytes())?;
+            let mut out = std::io::stdout();
+            if !is_text && out.is_terminal() {
+                return Err(UsageError("a pprof profile is not for a terminal: name a file with --output".to_owned()).into());
+            }
+            out.write_all(&bytes)?;
         } else {
-            export::write_text(&text, &self.output)?;
+            export::write_bytes(&bytes, &self.output)?;
         }
         Ok(Exit::Passed)
     }

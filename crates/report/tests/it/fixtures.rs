@@ -330,6 +330,7 @@ pub(crate) fn summary() -> Summary {
         checks: vec![CheckRow { key: key(SeriesKind::Check, "Buy a ticket", "has a ticket id"), passed: 6000, failed: 0 }],
         metrics: Vec::new(),
         spans: Vec::new(),
+        profiles: Vec::new(),
         tagged: Vec::new(),
         errors: Vec::new(),
         resources: Vec::new(),

@@ -8,13 +8,16 @@ mod csv;
 mod folded;
 mod json_lines;
 mod parquet;
+mod pprof;
 mod seconds;
+mod stacks;
 mod table;
 mod table_format;
 
 use std::path::Path;
 
 pub use folded::folded;
+pub use pprof::pprof;
 pub use seconds::{flows, kind, metrics, per_second, signals};
 pub use table::{ColumnTable, ColumnValues, TableColumn};
 pub use table_format::TableFormat;
@@ -37,10 +40,10 @@ pub fn write(table: &ColumnTable, format: TableFormat, path: &Path) -> Result<()
     disk::write_whole(path, &format.encode(table)?)
 }
 
-/// Writes text to a file, which is replaced.
+/// Writes to a file, which is replaced.
 ///
 /// # Errors
 /// [`RunError::Io`]
-pub fn write_text(text: &str, path: &Path) -> Result<(), RunError> {
-    disk::write_whole(path, text.as_bytes())
+pub fn write_bytes(bytes: &[u8], path: &Path) -> Result<(), RunError> {
+    disk::write_whole(path, bytes)
 }

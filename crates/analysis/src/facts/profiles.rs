@@ -1,0 +1,116 @@
+//! CPU time of each request by function, as a runtime's profiler saw it: over all of the load, and while work was held up beside when it was not.
+//!
+//! A function's cores in use over the requests that end per second is what one request takes of it (utilisation law, D = U / X). Comparing that function by
+//! function between two stretches is what a differential flame graph shows (Gregg, *Differential Flame Graphs*, 2014), here per request and not per second,
+//! so that more load alone is no difference.
+
+use std::collections::BTreeSet;
+
+use metrics::Role;
+
+use super::readings::SignalReadings;
+use super::search::READINGS_MIN;
+use super::signals::{ObservedPart, ObservedSignals};
+use super::strain::{Spans, Strain};
+
+/// Requests on either side of a comparison.
+const REQUESTS_MIN: f64 = 30.0;
+
+/// One runtime.
+pub(crate) struct Profile<'a> {
+    pub(crate) observer: &'a str,
+    pub(crate) functions: Vec<FunctionTime<'a>>,
+    /// `None`: work was never held up, or one of the two stretches is too short.
+    pub(crate) compared: Option<ComparedStretches>,
+}
+
+/// CPU seconds per request.
+pub(crate) struct FunctionTime<'a> {
+    pub(crate) cpu: SignalReadings<'a>,
+    pub(crate) function: &'a str,
+    /// The system's own functions that called it, innermost first, between ` ← `; may be empty.
+    pub(crate) under: &'a str,
+    pub(crate) whole: f64,
+    /// While nothing was held up, and while work was.
+    pub(crate) each: (f64, f64),
+}
+
+/// The seconds in which nothing was held up, and those in which work was.
+pub(crate) struct ComparedStretches {
+    pub(crate) held: Spans,
+    /// Readings of either.
+    pub(crate) readings: (usize, usize),
+    /// Requests that ended per second in either.
+    pub(crate) rates: (f64, f64),
+}
+
+impl ComparedStretches {
+    /// From the first held-up second to the last. Seconds since the run began.
+    pub(crate) fn span(&self) -> (f64, f64) {
+        (self.held.first().map_or(0.0, |first| first.0), self.held.last().map_or(0.0, |last| last.1))
+    }
+
+    pub(crate) fn held_seconds(&self) -> f64 {
+        length(&self.held)
+    }
+
+    /// Readings of a signal while work was held up.
+    pub(crate) fn held_readings<'r>(&'r self, readings: &'r SignalReadings<'_>) -> impl Iterator<Item = f64> + 'r {
+        inside(readings, &self.held)
+    }
+}
+
+pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<Profile<'a>> {
+    signals.parts_with(Role::FunctionCpu).filter_map(|part| profile(signals, part, strain)).collect()
+}
+
+fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &Strain) -> Option<Profile<'a>> {
+    let series = signals.read_each(part, Role::FunctionCpu);
+    let loaded = vec![strain.loaded()?];
+    let (free, held) = strain.free_and_held();
+    let all = (readings(&series, &loaded), requests(strain, &loaded) / length(&loaded));
+    if all.0 == 0 || all.1 <= 0.0 {
+        return None;
+    }
+    let is_long = |spans: &Spans| requests(strain, spans) >= REQUESTS_MIN && readings(&series, spans) >= READINGS_MIN;
+    let compared = (is_long(&free) && is_long(&held)).then(|| ComparedStretches {
+        readings: (readings(&series, &free), readings(&series, &held)),
+        rates: (requests(strain, &free) / length(&free), requests(strain, &held) / length(&held)),
+        held: held.clone(),
+    });
+    // A function that was not reported yet was not seen: nothing of it.
+    let of = |cpu: &SignalReadings<'_>, spans: &Spans, (count, rate): (usize, f64)| inside(cpu, spans).sum::<f64>() / count as f64 / rate;
+    let functions = series.iter().map(|cpu| FunctionTime {
+        cpu: cpu.clone(),
+        function: cpu.label("function").unwrap_or_default(),
+        under: cpu.label("under").unwrap_or_default(),
+        whole: of(cpu, &loaded, all),
+        each: compared.as_ref().map_or((0.0, 0.0), |both| {
+            let (free_per, held_per) = ((both.readings.0, both.rates.0), (both.readings.1, both.rates.1));
+            (of(cpu, &free, free_per), of(cpu, &held, held_per))
+        }),
+    });
+    Some(Profile { observer: part.observer, functions: functions.collect(), compared })
+}
+
+fn length(spans: &Spans) -> f64 {
+    spans.iter().map(|(from, to)| to - from).sum()
+}
+
+fn requests(strain: &Strain, spans: &Spans) -> f64 {
+    spans.iter().map(|(from, to)| strain.throughput(*from, *to) * (to - from)).sum()
+}
+
+fn inside<'r>(readings: &'r SignalReadings<'_>, spans: &'r Spans) -> impl Iterator<Item = f64> + 'r {
+    readings.points().iter().filter(|(at, _)| lies_in(*at, spans)).map(|(_, value)| *value)
+}
+
+/// How often functions were reported.
+fn readings(functions: &[SignalReadings<'_>], spans: &Spans) -> usize {
+    let all = functions.iter().flat_map(SignalReadings::points).map(|(at, _)| *at);
+    all.filter(|at| lies_in(*at, spans)).map(f64::to_bits).collect::<BTreeSet<_>>().len()
+}
+
+fn lies_in(at: f64, spans: &Spans) -> bool {
+    spans.iter().any(|(from, to)| at > *from && at <= *to)
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { functions, isCompared, total, tree } from "./profile";
+import type { CpuProfile } from "../view";
+
+const compared: CpuProfile = {
+  observer: "node:8080",
+  stacks: [
+    { stack: ["handle", "login", "hash"], seconds: 0.004, free_seconds: 0.001, held_seconds: 0.006 },
+    { stack: ["handle", "login"], seconds: 0.001, free_seconds: 0.001, held_seconds: 0.001 },
+    { stack: ["handle", "sign", "hash"], seconds: 0.001, free_seconds: 0.001, held_seconds: 0.002 },
+    { stack: ["(other)"], seconds: 0.002, free_seconds: 0.003, held_seconds: 0.001 },
+  ],
+};
+
+test("functions stand below their callers, each with its own time alone", () => {
+  const root = tree(compared);
+  expect(root.children.map((child) => [child.name, child.value])).toEqual([["handle", 0], ["(other)", 0.001]]);
+  const login = root.children[0]!.children[0]!;
+  expect([login.name, login.value, login.children[0]!.value]).toEqual(["login", 0.001, 0.006]);
+  expect(login.children[0]!.delta).toBeCloseTo(0.005);
+});
+
+test("a function's row adds up all places where it stands, the largest growth first", () => {
+  const rows = functions(compared);
+  expect(rows.map((row) => row.name)).toEqual(["hash", "login", "(other)"]);
+  expect([rows[0]!.under, rows[0]!.seconds, rows[0]!.free]).toEqual(["login", 0.005, 0.002]);
+  expect(rows[0]!.held).toBeCloseTo(0.008);
+  expect(total(compared).held).toBeCloseTo(0.01);
+});
+
+test("where nothing waited, the whole run is drawn", () => {
+  const whole: CpuProfile = { observer: "go", stacks: [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }] };
+  expect(isCompared(whole)).toBe(false);
+  expect(tree(whole).children[0]!.value).toBe(0.003);
+  expect(functions(whole).map((row) => [row.name, row.free])).toEqual([["main", null], ["parse", null]]);
+});
