@@ -231,7 +231,7 @@ mod tests {
             series("p/cpu", SignalKind::Counter, "seconds", |second| second.min(30) as f64 * 0.5 + second.saturating_sub(30) as f64 * 2.0);
         let rows = rows(&[cpu], &nothing());
         let [row] = &rows[..] else { panic!("{rows:?}") };
-        assert_eq!((row.unit.as_str(), row.min, row.max, row.max_at_seconds), ("share", 0.5, 2.0, 31.0));
+        assert_eq!((row.unit.as_str(), row.min, row.max, row.max_at_seconds), ("s/s", 0.5, 2.0, 31.0));
         assert!((row.mean - (30.0 * 0.5 + 29.0 * 2.0) / 59.0).abs() < 1e-9, "{row:?}");
     }
 

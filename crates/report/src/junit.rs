@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use analysis::{CheckRow, ErrorRow, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use analysis::{CheckRow, ErrorRow, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::failure_sample;
@@ -13,6 +13,7 @@ use crate::view::RunState;
 use crate::words;
 
 const ERRORS_MAX: usize = 10;
+const FINDINGS_MAX: usize = 3;
 
 /// The XML text. `state` and `state_detail` say how the run ended, see [`RunState::of`].
 pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
@@ -61,7 +62,8 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
     };
     let mut case = TestCase::new("the run completed as planned", status);
     case.set_classname("loadstone.run");
-    let told: Vec<String> = words::retried(&summary.totals).into_iter().chain(summary.metrics.iter().map(words::metric_line)).collect();
+    let of_metrics = summary.metrics.iter().map(words::metric_line);
+    let told: Vec<String> = words::retried(&summary.totals).into_iter().chain(of_metrics).chain(found(&summary.verdict.findings)).collect();
     if !told.is_empty() {
         case.set_system_out(told.join("\n"));
     }
@@ -70,6 +72,15 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
         case.set_system_err(summary.errors.iter().take(ERRORS_MAX).map(error).collect::<String>());
     }
     case
+}
+
+/// What limits the system, one line each: who reads that a threshold failed wants to know why.
+fn found(findings: &Findings) -> impl Iterator<Item = String> {
+    let shown = findings.findings.iter().take(FINDINGS_MAX);
+    let lines =
+        shown.map(|finding| format!("finding ({} confidence): {}", format!("{:?}", finding.confidence).to_lowercase(), finding.claim));
+    let remark = Some(&findings.remark).filter(|remark| !remark.is_empty()).map(|remark| format!("findings: {remark}"));
+    lines.chain(remark)
 }
 
 /// An error, and what the first of its kind was answered with.

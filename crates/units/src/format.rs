@@ -108,7 +108,7 @@ pub fn percentile(quantile: f64) -> String {
     format!("p{text}")
 }
 
-/// A value in the unit of a signal: `s`, `/s`, `share`, `bytes`, `bytes/s`, `1` or nothing, or a word that is written behind the number.
+/// A value in the unit of a signal: `s`, `/s`, `share`, `bytes`, `bytes/s`, `s/s`, `1` or nothing, or a word that is written behind the number.
 pub fn in_unit(value: f64, unit: &str) -> String {
     let bytes = |value: f64| if value < 0.0 { format!("−{}", bytes(-value as u64)) } else { bytes(value as u64) };
     match unit {
@@ -117,6 +117,7 @@ pub fn in_unit(value: f64, unit: &str) -> String {
         "/s" => rate(value),
         "bytes" => bytes(value),
         "bytes/s" => format!("{}/s", bytes(value)),
+        "s/s" => format!("{} s/s", number(value)),
         "" | "1" => number(value),
         unit => match (number(value).as_str(), unit.strip_suffix('s')) {
             ("1", Some(one)) => format!("1 {one}"),

@@ -49,7 +49,7 @@ impl SignalMove<'_> {
 
 /// Whether two levels differ by more than a trifle, where it is known how much that is.
 pub(crate) fn is_worth_telling(signal: &Signal, before: f64, after: f64) -> bool {
-    !matches!(signal.unit_shown(), "cores" | "share") || (after - before).abs() >= CORES_MIN
+    !matches!(signal.unit_shown(), "cores" | "share" | "s/s") || (after - before).abs() >= CORES_MIN
 }
 
 /// All that were read on both sides of an instant: those that moved before those that did not, those with a meaning before others, then by how far.

@@ -114,13 +114,13 @@ impl Signal {
     }
 
     /// The unit of what is shown: a counter is shown as its rate. Seconds per second are a number of whatever spends them, cores or those who
-    /// wait, or else a share of one lock or one disk.
+    /// wait, or a share of one lock or one disk; of a counter whose meaning is not known, they may be either.
     pub fn unit_shown(&self) -> &str {
         match (self.kind, self.unit.as_str()) {
             (SignalKind::Gauge, unit::SECONDS) => "s",
             (SignalKind::Gauge, unit::PER_SECOND) => "/s",
             (SignalKind::Gauge, unit) => unit,
-            (SignalKind::Counter, unit::SECONDS) => self.role.and_then(Role::counted_in).unwrap_or("share"),
+            (SignalKind::Counter, unit::SECONDS) => self.role.map_or("s/s", |role| role.counted_in().unwrap_or("share")),
             (SignalKind::Counter, unit::BYTES) => "bytes/s",
             (SignalKind::Counter, _) => "/s",
         }
@@ -153,7 +153,7 @@ mod tests {
         let of = |role: Option<Role>| Signal::new("o", "m", SignalKind::Counter, unit::SECONDS).role(role).unit_shown().to_owned();
         assert_eq!(of(Some(Role::ProcessCpu)), "cores");
         assert_eq!(of(Some(Role::ProcessRunDelay)), "1");
-        assert_eq!((of(Some(Role::DiskBusy)), of(None)), ("share".to_owned(), "share".to_owned()));
+        assert_eq!((of(Some(Role::DiskBusy)), of(None)), ("share".to_owned(), "s/s".to_owned()));
     }
 
     #[test]

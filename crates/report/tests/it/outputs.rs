@@ -13,6 +13,7 @@ use crate::fixtures;
 #[test]
 fn junit_of_a_good_run_has_no_failing_case() {
     let xml = junit(&fixtures::summary(), RunState::Completed, "");
+    assert!(xml.contains("findings: Nothing limits the system at this load."), "{xml}");
     insta::assert_snapshot!(xml);
 }
 
