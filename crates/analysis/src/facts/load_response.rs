@@ -23,7 +23,7 @@ const CALM_BLOCKS_MIN: usize = 2;
 const GROWING_BLOCKS: usize = 3;
 /// Part of the highest load from which it is at its top, and how many times longer service must take there.
 const TOP: f64 = 0.9;
-const GROWN_AT_TOP: f64 = 1.25;
+const GROWN_AT_TOP: f64 = 1.1;
 /// Part by which times must grow to do so at all.
 const GROWING: f64 = 0.05;
 const HIGH_BLOCKS_MIN: usize = 4;
@@ -39,6 +39,8 @@ pub(crate) struct LoadResponse {
     pub(crate) count: u64,
     /// The least that one of them took. Seconds.
     pub(crate) shortest: f64,
+    /// How many ended in the seconds of the very least load, two if there were as many, and how long they took together. Seconds.
+    pub(super) first: (u64, f64),
     /// The least load that was asked for, long enough to see service times. `None`: there was no such stretch.
     pub(crate) low: Option<LoadStretch>,
     /// The load from two thirds of the maximum upward.
@@ -80,7 +82,8 @@ impl LoadResponse {
         let length = inner.len().div_ceil(BLOCKS).max(1);
         let blocks = smoothed(inner.chunks_exact(length).filter_map(joined).collect());
         let (low, high) = (low_part(&blocks), high_part(&blocks));
-        Self { name, is_open, count: blocks.iter().map(|block| block.count).sum(), shortest, low, high, blocks }
+        let count = blocks.iter().map(|block| block.count).sum();
+        Self { name, is_open, count, shortest, first: first(&seconds), low, high, blocks }
     }
 
     /// The very top of the load, where a limit shows first; `None` without enough of it.
@@ -90,11 +93,15 @@ impl LoadResponse {
         LoadStretch::of(&top).filter(|stretch| top.len() >= CALM_BLOCKS_MIN && stretch.count >= CALM_REQUESTS_MIN)
     }
 
-    /// Whether service took clearly longer at the very top of the load than under low load, in each of its blocks.
+    /// Whether service took clearly longer at the very top of the load than under low load: on average, beyond what so many requests scatter by, and somewhat in
+    /// each of its blocks.
     pub(crate) fn has_grown_at_the_top(&self) -> bool {
+        let (Some(low), Some(part)) = (self.low, self.top()) else { return false };
         let max = max_load(&self.blocks);
         let mut top = self.blocks.iter().filter(|block| block.load >= TOP * max && block.count > 0);
-        self.top().is_some() && top.all(|block| self.is_grown(GROWN_AT_TOP, block))
+        let scatter = 3.0 * part.service_deviation / (part.count.max(1) as f64).sqrt();
+        part.service > GROWN_AT_TOP * (low.service + 2.0 * low.service_error) + scatter
+            && top.all(|block| self.is_grown(1.0 + GROWING, block))
     }
 
     /// Requests per unit of load while the target keeps up: what the lower half of the load shows, or its lowest part if that is more
@@ -164,6 +171,19 @@ impl LoadResponse {
     fn blocks_between(&self, from: f64, to: f64) -> Vec<&LoadBlock> {
         self.blocks.iter().filter(|block| block.from >= from && block.to <= to && block.count > 0).collect()
     }
+}
+
+fn first(seconds: &[LoadBlock]) -> (u64, f64) {
+    let mut by_load: Vec<&LoadBlock> = seconds.iter().filter(|second| second.count > 0).collect();
+    by_load.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let mut sum = (0, 0.0);
+    for second in by_load {
+        if sum.0 >= 2 {
+            break;
+        }
+        sum = (sum.0 + second.count, sum.1 + second.service_sum);
+    }
+    sum
 }
 
 /// Sum of the squared times of a histogram. Seconds squared.

@@ -67,6 +67,8 @@ pub(crate) struct Plateau {
     is_alone: bool,
     /// The least that one of them took. Seconds.
     shortest: f64,
+    /// Mean of the first two or more, under the fewest users that were asked for; `None` of fewer. Seconds.
+    first: Option<f64>,
     pub(crate) high: LoadStretch,
     /// Throughput of the plateau over the one that the load asks for, going by low load.
     pub(crate) reached: f64,
@@ -167,6 +169,12 @@ impl Plateaus {
         (places >= ONE_SLOT && (places - places.round()).abs() <= WHOLE).then(|| places.round())
     }
 
+    /// The same, where it was seen that all take as long as the fastest while there is no queue yet: under the very fewest users they did.
+    pub(crate) fn places_of_first(&self) -> Option<f64> {
+        let as_fast = |plateau: &Plateau| plateau.first.is_some_and(|first| first <= SAME_AS_FASTEST * plateau.shortest);
+        self.places_of_equal_times().filter(|_| self.limited.iter().all(as_fast))
+    }
+
     /// How many places there are at most, where closed load never was so low that their number shows: even under the fewest users some may have waited, so
     /// that throughput × time (Little 1961) counts those, too. `None`: it was as low, or the bound says nothing.
     pub(crate) fn places_at_most(&self) -> Option<f64> {
@@ -183,6 +191,9 @@ const WHOLE: f64 = 0.125;
 const BELOW_USERS: f64 = 0.65;
 /// Part of a place that the time around it, a little waiting and the width of the interval add.
 const ROUNDED_DOWN: f64 = 0.35;
+
+/// How many times the shortest time the first requests may have taken to be as fast.
+const SAME_AS_FASTEST: f64 = 1.1;
 
 /// The upper end of the 95 % interval of the mean service time.
 fn upper_mean(stretch: &LoadStretch) -> f64 {
@@ -297,9 +308,16 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
         lowest,
         is_alone,
         shortest: response.shortest,
+        first: first_mean(response),
         high,
         reached,
     })
+}
+
+/// Mean service time under the fewest users that were asked for, of two requests or more. Seconds.
+fn first_mean(response: &LoadResponse) -> Option<f64> {
+    let (count, sum) = response.first;
+    (count >= 2).then(|| sum / count as f64)
 }
 
 /// And whether times stayed in it while load grew.

@@ -34,7 +34,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         || facts.slow_connects.is_some()
         || facts.used_up().next().is_some()
         || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)
-        || !facts.pools.is_empty();
+        || !facts.pools.is_empty()
+        || facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(plateaus));
     // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.
     let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
     let passage = passage(plateaus, concurrency)?;

@@ -159,9 +159,15 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
     let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
     let (stop, are, their) = if plateaus.limited.len() == 1 { ("stops", "is", "its") } else { ("stop together", "are", "their") };
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
+    let likely = plateaus.places_of_first().filter(|places| *places <= most);
+    let (places, or_fewer) = match likely {
+        Some(places) if places < most => (format!("about {places:.0} at a time, at most {most:.0}"), ""),
+        Some(places) => (format!("about {places:.0} at a time"), ""),
+        None => (format!("at most {most:.0} at a time"), " or fewer"),
+    };
     let claim = format!(
-        "{names} {stop} at {} however many users there are, and {are} served at most {most:.0} at a time: workers, a pool, a lock or cores of that number \
-         or fewer are in {their} path",
+        "{names} {stop} at {} however many users there are, and {are} served {places}: workers, a pool, a lock or cores of that number{or_fewer} are in \
+         {their} path",
         units::rate(rate)
     );
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", Confidence::Low, claim);
@@ -169,6 +175,16 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
     let slots =
         format!("at most {most:.0} (with the fewest users, {}, it took {}, and some may have waited even then)", lowest.0, lowest.1);
     found.finding.evidence = plateaus.limited.iter().map(|plateau| evidence(plateau, &slots)).collect();
+    let found = match likely {
+        Some(places) => found.rests_on(
+            format!(
+                "throughput × the time of the fastest = {places:.0}, and the very first took as long: so many, if each holds its place for the same time"
+            ),
+            vec!["rate/requests".to_owned()],
+            plateaus.span().unwrap_or_default(),
+        ),
+        None => found,
+    };
     let next = "Start with a single user and run again: how long a request takes alone says how many there are.";
     let limit = Alternative::not_ruled_out("A rate limit that delays", "how long a request takes alone was not seen");
     Some(found.weigh(cpu).weigh(limit).try_next(next))

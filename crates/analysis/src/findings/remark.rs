@@ -53,9 +53,15 @@ fn full_machine(facts: &Facts<'_>) -> Option<String> {
     let cores = facts.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY)?.max(1.0);
     let idle = facts.signals.read(machine, Role::MachineIdle)?;
     let (from, to) = longest_run(idle.points(), READINGS_MIN, LENGTH_MIN_S, |idle| idle <= (1.0 - FULL) * cores)?;
-    let observed = facts.signals.parts_with(Role::ProcessCpu).filter_map(|part| facts.signals.mean(part, Role::ProcessCpu, from, to));
-    let used: f64 = observed.sum();
-    let who = if used < cores / 2.0 { ": other programs leave it no reserve" } else { "" };
+    let parts = facts.signals.parts_with(Role::ProcessCpu);
+    let observed: Vec<(&str, f64)> =
+        parts.filter_map(|part| Some((part.observer, facts.signals.mean(part, Role::ProcessCpu, from, to)?))).collect();
+    let used: f64 = observed.iter().map(|(_, cores)| cores).sum();
+    let most = observed.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let who = match most {
+        Some((observer, own)) if used >= cores / 2.0 => format!(", most of that with \"{observer}\" ({})", units::number(*own)),
+        _ => ": other programs leave it no reserve".to_owned(),
+    };
     Some(format!(
         "But from {} to {} all {} cores of the machine were busy, {} of them with the observed processes{who}.",
         clock(from),

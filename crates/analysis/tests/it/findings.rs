@@ -294,7 +294,7 @@ fn the_verdict_on_the_demo_reads_well() {
 
 #[test]
 fn where_closed_load_was_never_low_the_places_have_a_bound() {
-    let (mut told, mut cases) = (0, 0);
+    let (mut told, mut cases, mut numbered) = (0, 0, 0);
     for slots in 1..=4_usize {
         for (service, is_fixed) in [(Service::Fixed(0.7), true), (Service::Exponential(0.7), false), (Service::LogUniform(0.2, 1.6), false)]
         {
@@ -305,16 +305,21 @@ fn where_closed_load_was_never_low_the_places_have_a_bound() {
                 let found = find(&target, users(2 * slots as u64 + 2, 40, 60), seed);
                 cases += u32::from(is_fixed);
                 let Some(claim) = pool(&found).map(|finding| finding.claim.clone()) else { continue };
-                let Some((_, bound)) = claim.split_once("served at most ") else { continue };
+                let Some((_, served)) = claim.split_once(" however many users there are, and is served ") else { continue };
                 assert!(claim.starts_with("\"POST /checkout\" stops at "), "{claim}");
-                let bound: usize = bound.split_once(" at a time").unwrap().0.parse().unwrap();
-                assert!(bound >= slots, "{slots} {service:?}: {claim}");
+                let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
+                let number = |before: &str| served.split_once(before).map(|(_, rest)| digits(rest));
+                let (places, bound): (Option<usize>, Option<usize>) = (number("about "), number("at most "));
+                assert!(bound.or(places).unwrap() >= slots, "{slots} {service:?}: {claim}");
+                // Where each holds its place for the same time, the first say how long.
+                assert!(places.is_none_or(|places| places == slots), "{slots} {service:?}: {claim}");
+                numbered += u32::from(is_fixed && places.is_some());
                 assert_eq!(pool(&found).unwrap().confidence, Confidence::Low);
                 told += u32::from(is_fixed);
             }
         }
     }
-    assert!(told * 2 >= cases, "told in {told} of {cases}");
+    assert!(told * 2 >= cases && numbered * 2 >= cases, "told in {told} of {cases}, with a number in {numbered}");
 }
 
 /// Each holds a place for the same time, and closed load fills them from its first step on: what the fastest took says how many there are.
