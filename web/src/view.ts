@@ -307,7 +307,7 @@ export interface RequestSpans {
 }
 
 /** Where the CPU time of an observed runtime's process goes. */
-export interface CpuProfile {
+export interface RuntimeProfile {
   observer: string;
   stacks: ProfiledStack[];
 }
@@ -408,7 +408,7 @@ export interface Summary {
   /** Left out if no traces were observed. */
   spans?: RequestSpans[];
   /** Left out if no runtime was observed. */
-  profiles?: CpuProfile[];
+  profiles?: RuntimeProfile[];
   verdict: Verdict;
 }
 

@@ -54,7 +54,7 @@ pub use experiment::{
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, CpuProfile, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade,
+    ChangeRow, ChangedThing, CheckRow, Confidence, RuntimeProfile, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade,
     ProfiledStack, ProofState, RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary,
     TaggedRow, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };

@@ -371,7 +371,7 @@ pub struct RequestSpans {
 
 /// Where the CPU time of an observed runtime's process goes, as samples of its stacks tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CpuProfile {
+pub struct RuntimeProfile {
     pub observer: String,
     pub stacks: Vec<ProfiledStack>,
 }
@@ -456,7 +456,7 @@ pub struct Summary {
     pub spans: Vec<RequestSpans>,
     /// Which functions of the observed runtimes take their CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub profiles: Vec<CpuProfile>,
+    pub profiles: Vec<RuntimeProfile>,
     /// What experiments said of the findings, afterwards. [`conclude`](crate::conclude) knows none: they lie beside the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<FindingProof>,

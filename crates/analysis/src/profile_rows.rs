@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::facts::Facts;
-use crate::facts::profiles::{FunctionTime, Profile};
-use crate::{CpuProfile, ProfiledStack};
+use crate::facts::profiles::{FunctionProfile, FunctionTime};
+use crate::{RuntimeProfile, ProfiledStack};
 
 /// Stacks shown of a runtime: those that take most time. The rest is one of its own.
 const STACKS_MAX: usize = 200;
 const REST: &str = "(other)";
 
-pub(crate) fn of(facts: &Facts<'_>) -> Vec<CpuProfile> {
+pub(crate) fn of(facts: &Facts<'_>) -> Vec<RuntimeProfile> {
     facts.profiles.iter().map(row).filter(|profile| !profile.stacks.is_empty()).collect()
 }
 
-fn row(profile: &Profile<'_>) -> CpuProfile {
+fn row(profile: &FunctionProfile<'_>) -> RuntimeProfile {
     let is_compared = profile.compared.is_some();
     let mut times = BTreeMap::<Vec<&str>, (f64, (f64, f64))>::new();
     let mut most: Vec<&FunctionTime<'_>> = profile.functions.iter().filter(|one| one.whole > 0.0).collect();
@@ -30,7 +30,7 @@ fn row(profile: &Profile<'_>) -> CpuProfile {
         free_seconds: is_compared.then_some(free),
         held_seconds: is_compared.then_some(held),
     });
-    CpuProfile { observer: profile.observer.to_owned(), stacks: stacks.collect() }
+    RuntimeProfile { observer: profile.observer.to_owned(), stacks: stacks.collect() }
 }
 
 /// Outermost first.

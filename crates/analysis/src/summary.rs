@@ -10,7 +10,7 @@ use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
-    ChangeRow, CheckRow, CpuProfile, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals,
+    ChangeRow, CheckRow, RuntimeProfile, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals,
     SignalRow, Summary, TaggedRow, TimeStats, Verdict,
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct Told {
     pub(crate) changes: Vec<ChangeRow>,
     pub(crate) resources: Vec<ResourceRow>,
     pub(crate) spans: Vec<RequestSpans>,
-    pub(crate) profiles: Vec<CpuProfile>,
+    pub(crate) profiles: Vec<RuntimeProfile>,
     pub(crate) verdict: Verdict,
 }
 

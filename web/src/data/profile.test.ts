@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { functions, isCompared, total, tree } from "./profile";
-import type { CpuProfile } from "../view";
+import type { RuntimeProfile } from "../view";
 
-const compared: CpuProfile = {
+const compared: RuntimeProfile = {
   observer: "node:8080",
   stacks: [
     { stack: ["handle", "login", "hash"], seconds: 0.004, free_seconds: 0.001, held_seconds: 0.006 },
@@ -29,7 +29,7 @@ test("a function's row adds up all places where it stands, the largest growth fi
 });
 
 test("where nothing waited, the whole run is drawn", () => {
-  const whole: CpuProfile = { observer: "go", stacks: [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }] };
+  const whole: RuntimeProfile = { observer: "go", stacks: [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }] };
   expect(isCompared(whole)).toBe(false);
   expect(tree(whole).children[0]!.value).toBe(0.003);
   expect(functions(whole).map((row) => [row.name, row.free])).toEqual([["main", null], ["parse", null]]);

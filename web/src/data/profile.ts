@@ -1,6 +1,6 @@
 // CPU time by function: as the tree that a flame graph draws, and as the rows of its table.
 
-import type { CpuProfile, ProfiledStack } from "../view";
+import type { RuntimeProfile, ProfiledStack } from "../view";
 
 /** A function below those that called it. Seconds per request. */
 export interface Flame {
@@ -22,14 +22,14 @@ export interface ProfileRow {
   held: number | null;
 }
 
-export function isCompared(profile: CpuProfile): boolean {
+export function isCompared(profile: RuntimeProfile): boolean {
   return profile.stacks.some((stack) => stack.held_seconds !== undefined);
 }
 
 const shown = (stack: ProfiledStack) => stack.held_seconds ?? stack.seconds;
 const grown = (stack: ProfiledStack) => (stack.held_seconds ?? 0) - (stack.free_seconds ?? 0);
 
-export function tree(profile: CpuProfile): Flame {
+export function tree(profile: RuntimeProfile): Flame {
   const root: Flame = { name: profile.observer, value: 0, delta: 0, children: [] };
   for (const one of profile.stacks) {
     let place = root;
@@ -48,7 +48,7 @@ export function tree(profile: CpuProfile): Flame {
 }
 
 /** CPU time of a request, in all functions. */
-export function total(profile: CpuProfile): { seconds: number; free: number | null; held: number | null } {
+export function total(profile: RuntimeProfile): { seconds: number; free: number | null; held: number | null } {
   const sum = (of: (stack: ProfiledStack) => number) => profile.stacks.reduce((all, stack) => all + of(stack), 0);
   const compared = isCompared(profile);
   return {
@@ -59,7 +59,7 @@ export function total(profile: CpuProfile): { seconds: number; free: number | nu
 }
 
 /** Those that grew most first, or took most where nothing is compared. */
-export function functions(profile: CpuProfile): ProfileRow[] {
+export function functions(profile: RuntimeProfile): ProfileRow[] {
   const rows = new Map<string, ProfileRow & { most: number }>();
   const compared = isCompared(profile);
   for (const one of profile.stacks) {

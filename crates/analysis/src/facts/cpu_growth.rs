@@ -1,6 +1,6 @@
-//! CPU time that a request takes more while work is held up, and the function that carries it: read from [`Profile`].
+//! CPU time that a request takes more while work is held up, and the function that carries it: read from [`FunctionProfile`].
 
-use super::profiles::{FunctionTime, Profile};
+use super::profiles::{FunctionProfile, FunctionTime};
 
 /// How many times the CPU time of a request must be what it was.
 const GROWN: f64 = 1.25;
@@ -34,12 +34,12 @@ impl CpuGrowth<'_> {
 }
 
 /// The largest growth of all runtimes whose functions were sampled.
-pub(super) fn find<'a>(profiles: &[Profile<'a>]) -> Option<CpuGrowth<'a>> {
+pub(super) fn find<'a>(profiles: &[FunctionProfile<'a>]) -> Option<CpuGrowth<'a>> {
     let by = |growth: &CpuGrowth<'_>| growth.whole.1 - growth.whole.0;
     profiles.iter().filter_map(growth).max_by(|a, b| by(a).total_cmp(&by(b)))
 }
 
-fn growth<'a>(profile: &Profile<'a>) -> Option<CpuGrowth<'a>> {
+fn growth<'a>(profile: &FunctionProfile<'a>) -> Option<CpuGrowth<'a>> {
     let both = profile.compared.as_ref()?;
     let whole = profile.functions.iter().fold((0.0, 0.0), |all, one| (all.0 + one.each.0, all.1 + one.each.1));
     let grown = whole.1 - whole.0;

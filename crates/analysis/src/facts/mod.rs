@@ -64,7 +64,7 @@ use load_response::LoadResponse;
 use outages::Outage;
 use plateau::Plateaus;
 use pools::PoolShortage;
-use profiles::Profile;
+use profiles::FunctionProfile;
 use runtime_queues::RuntimeQueue;
 use search::Search;
 use session_waits::SessionWait;
@@ -134,7 +134,7 @@ pub(crate) struct Facts<'a> {
     /// Which span carries what requests take longer, where their traces were observed; the largest growth first.
     pub(crate) span_growths: Vec<SpanGrowth<'a>>,
     /// CPU time of requests by function, of each runtime whose functions were sampled.
-    pub(crate) profiles: Vec<Profile<'a>>,
+    pub(crate) profiles: Vec<FunctionProfile<'a>>,
     /// What a request takes more of a runtime's CPU while work is held up.
     pub(crate) cpu_growth: Option<CpuGrowth<'a>>,
     /// Calls that requests make many times, one after another.

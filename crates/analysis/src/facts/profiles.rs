@@ -17,7 +17,7 @@ use super::strain::{Spans, Strain};
 const REQUESTS_MIN: f64 = 30.0;
 
 /// One runtime.
-pub(crate) struct Profile<'a> {
+pub(crate) struct FunctionProfile<'a> {
     pub(crate) observer: &'a str,
     pub(crate) functions: Vec<FunctionTime<'a>>,
     /// `None`: work was never held up, or one of the two stretches is too short.
@@ -60,11 +60,11 @@ impl ComparedStretches {
     }
 }
 
-pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<Profile<'a>> {
+pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<FunctionProfile<'a>> {
     signals.parts_with(Role::FunctionCpu).filter_map(|part| profile(signals, part, strain)).collect()
 }
 
-fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &Strain) -> Option<Profile<'a>> {
+fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &Strain) -> Option<FunctionProfile<'a>> {
     let series = signals.read_each(part, Role::FunctionCpu);
     let loaded = vec![strain.loaded()?];
     let (free, held) = strain.free_and_held();
@@ -90,7 +90,7 @@ fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &S
             (of(cpu, &free, free_per), of(cpu, &held, held_per))
         }),
     });
-    Some(Profile { observer: part.observer, functions: functions.collect(), compared })
+    Some(FunctionProfile { observer: part.observer, functions: functions.collect(), compared })
 }
 
 fn length(spans: &Spans) -> f64 {
