@@ -93,8 +93,8 @@ impl LoadResponse {
         LoadStretch::of(&top).filter(|stretch| top.len() >= CALM_BLOCKS_MIN && stretch.count >= CALM_REQUESTS_MIN)
     }
 
-    /// Whether service took clearly longer at the very top of the load than under low load: on average, beyond what so many requests scatter by, and somewhat in
-    /// each of its blocks.
+    /// Whether service took clearly longer at the very top of the load than under low load: on average, beyond what so many requests scatter by, and
+    /// somewhat in each of its blocks.
     pub(crate) fn has_grown_at_the_top(&self) -> bool {
         let (Some(low), Some(part)) = (self.low, self.top()) else { return false };
         let max = max_load(&self.blocks);
