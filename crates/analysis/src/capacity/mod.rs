@@ -9,6 +9,8 @@ mod bootstrap;
 mod model;
 mod ramp;
 mod ramp_stretch;
+#[cfg(test)]
+mod ramp_truth;
 mod reading;
 mod report;
 mod search;
@@ -22,4 +24,4 @@ pub use model::{
 pub use ramp::RampEstimate;
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};
-pub use utilisation::ResourceCeiling;
+pub use utilisation::{ResourceCeiling, UnknownCeiling};
