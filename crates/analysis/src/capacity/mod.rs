@@ -17,6 +17,7 @@ mod search;
 #[cfg(test)]
 mod truth;
 mod utilisation;
+mod what_if;
 
 pub use model::{
     Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading,
@@ -25,3 +26,4 @@ pub use ramp::RampEstimate;
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};
 pub use utilisation::{ResourceCeiling, UnknownCeiling};
+pub use what_if::WhatIf;

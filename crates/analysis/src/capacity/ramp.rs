@@ -12,6 +12,7 @@ use super::model::CapacityInterval;
 use super::ramp_stretch::{RampBlock, stretches};
 use super::reading::spoilt_by;
 use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
+use super::what_if::WhatIf;
 use crate::{Grade, Validity};
 
 /// Stretches of the load without which nothing is said.
@@ -43,6 +44,9 @@ pub struct RampEstimate {
     /// Those of which it cannot be told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_ceilings: Vec<UnknownCeiling>,
+    /// If the first of them, or what limited otherwise, were removed; `None`: no resource was observed of which a ceiling is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<WhatIf>,
 }
 
 impl RampEstimate {
@@ -59,6 +63,7 @@ impl RampEstimate {
             grade: validity.grade,
             ceilings: Vec::new(),
             unknown_ceilings: Vec::new(),
+            what_if: None,
         };
         if let Some(check) = spoilt_by(validity) {
             return unknown(format!("the measurement is INVALID ({})", check.title));
@@ -66,7 +71,6 @@ impl RampEstimate {
         if blocks.len() < BLOCKS_MIN || seen < VARIED * least {
             return unknown("the load did not vary by twice or more".to_owned());
         }
-        let Ceilings { known: ceilings, unknown: unknown_ceilings } = Ceilings::of(run, &stretches);
         let estimate = match located(&blocks, seen) {
             Ok((interval, retrograde_from)) => {
                 let (value, low, high) = (units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
@@ -75,7 +79,10 @@ impl RampEstimate {
             }
             Err(remark) => unknown(remark),
         };
-        Self { ceilings, unknown_ceilings, ..estimate }
+        let ceilings = Ceilings::of(run, &stretches);
+        let what_if = WhatIf::of(&ceilings, estimate.throughput_max);
+        let told = ceilings.known.into_iter().map(|ceiling| ceiling.told).collect();
+        Self { ceilings: told, unknown_ceilings: ceilings.unknown, what_if, ..estimate }
     }
 }
 

@@ -17,18 +17,18 @@ use crate::{Grade, Validity};
 
 /// Stations in a row: each request needs them all, one after the other.
 #[derive(Debug, Clone, Copy)]
-struct Stations {
-    name: &'static str,
+pub(super) struct Stations {
+    pub(super) name: &'static str,
     /// Servers, and mean service in seconds.
-    each: &'static [(usize, f64)],
+    pub(super) each: &'static [(usize, f64)],
     /// Services are exponential, or else all alike.
-    is_random: bool,
-    seconds: usize,
+    pub(super) is_random: bool,
+    pub(super) seconds: usize,
     /// The load begins with a tenth of what they can take, and ends with so many times of it.
-    most: f64,
+    pub(super) most: f64,
 }
 
-const TWO: Stations =
+pub(super) const TWO: Stations =
     Stations { name: "2 servers of 10 ms, then 4 of 15 ms", each: &[(2, 0.01), (4, 0.015)], is_random: true, seconds: 120, most: 1.5 };
 
 const RAMPS: [Stations; 9] = [
@@ -113,8 +113,15 @@ impl Stations {
         Run { signals, ..Run::new(info, plan, slices.collect()) }
     }
 
-    fn estimate(self, seed: u64) -> RampEstimate {
-        RampEstimate::of(&self.run(seed), &Validity { grade: Grade::Valid, checks: Vec::new() })
+    pub(super) fn estimate(self, seed: u64) -> RampEstimate {
+        self.estimate_without(seed, None)
+    }
+
+    /// One station may be observed by nobody.
+    pub(super) fn estimate_without(self, seed: u64, unobserved: Option<usize>) -> RampEstimate {
+        let mut run = self.run(seed);
+        run.signals.retain(|series| unobserved.is_none_or(|station| series.signal.observer != format!("process:{station}")));
+        RampEstimate::of(&run, &Validity { grade: Grade::Valid, checks: Vec::new() })
     }
 }
 
@@ -178,18 +185,23 @@ impl Hits {
         hits.halves.sort_by(f64::total_cmp);
         hits
     }
+}
 
-    fn quantile(values: &[f64], share: f64) -> f64 {
-        values.get((share * (values.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::INFINITY)
-    }
+pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
+    values.get((share * (values.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::INFINITY)
+}
+
+/// How many ramps over each system, and the seed of the first.
+pub(super) fn asked() -> (u64, u64) {
+    let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    (asked("LOADSTONE_RAMPS").unwrap_or(30), asked("LOADSTONE_RAMP_SEED").unwrap_or(1))
 }
 
 /// `LOADSTONE_RAMPS`: ramps per system; `LOADSTONE_RAMP_SEED`: of the first. These are the figures of docs/capacity.md:
 /// `LOADSTONE_RAMPS=200 LOADSTONE_RAMP_SEED=1001 cargo test -p loadstone-analysis --lib capacity::ramp_truth -- --nocapture`.
 #[test]
 fn the_whole_table() {
-    let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let (ramps, seeds): (u64, u64) = (asked("LOADSTONE_RAMPS").unwrap_or(30), asked("LOADSTONE_RAMP_SEED").unwrap_or(1));
+    let (ramps, seeds) = asked();
     println!(
         "| ramp up to 1.5 times what is carried, in 120 s | station | full at | told | interval holds it | 95 % of the errors within | ± half |"
     );
@@ -208,8 +220,8 @@ fn the_whole_table() {
                 units::rate(truth),
                 hits.told,
                 percent(hits.held as f64 / hits.told.max(1) as f64),
-                percent(Hits::quantile(&hits.errors, 0.95)),
-                percent(Hits::quantile(&hits.halves, 0.5)),
+                percent(quantile(&hits.errors, 0.95)),
+                percent(quantile(&hits.halves, 0.5)),
             );
             // What limits is never missed. Of 93 % held, fewer than 23 of 30 are one in two thousand.
             let is_missed = which == "first" && hits.told * 20 < ramps * 19;

@@ -53,8 +53,19 @@ pub struct UnknownCeiling {
 /// All that is known, the lowest first; and what is not.
 #[derive(Debug, Default)]
 pub(super) struct Ceilings {
-    pub(super) known: Vec<ResourceCeiling>,
+    pub(super) known: Vec<DrawnCeiling>,
     pub(super) unknown: Vec<UnknownCeiling>,
+    /// Enough stretches ended as much as came in.
+    pub(super) is_balanced: bool,
+    /// How many were drawn from.
+    pub(super) stretches: usize,
+}
+
+/// A ceiling, and what it is in each resample; `None` where that does not say.
+#[derive(Debug)]
+pub(super) struct DrawnCeiling {
+    pub(super) told: ResourceCeiling,
+    pub(super) drawn: Vec<Option<f64>>,
 }
 
 /// What one stretch says of one resource.
@@ -74,18 +85,19 @@ impl Ceilings {
         let cores = next_limits::machine_cores(&signals, run);
         let resources = next_limits::resources(&signals, cores, (first.from, last.to));
         let fit = RampFit::of(stretches);
-        let mut ceilings = Self::default();
+        let mut ceilings = Self { is_balanced: fit.is_balanced, stretches: fit.used.len(), ..Self::default() };
         for resource in &resources {
             let (name, what) = (resource.used.name(), resource.words());
             match fit.ceiling(resource) {
-                Ok(Some((each, throughput_max))) => {
-                    ceilings.known.push(ResourceCeiling { resource: name, what, places: resource.places, each, throughput_max });
+                Ok(Some(Fitted { each, throughput_max, drawn })) => {
+                    let told = ResourceCeiling { resource: name, what, places: resource.places, each, throughput_max };
+                    ceilings.known.push(DrawnCeiling { told, drawn });
                 }
                 Ok(None) => {}
                 Err(why) => ceilings.unknown.push(UnknownCeiling { resource: name, what, why }),
             }
         }
-        ceilings.known.sort_by(|a, b| a.throughput_max.value.total_cmp(&b.throughput_max.value));
+        ceilings.known.sort_by(|a, b| a.told.throughput_max.value.total_cmp(&b.told.throughput_max.value));
         ceilings
     }
 }
@@ -114,8 +126,8 @@ impl<'a> RampFit<'a> {
         Self { all, used, is_balanced, low, draws, carried: carried(all) }
     }
 
-    /// The demand of a request, and the ceiling; `Ok(None)`: it idles.
-    fn ceiling(&self, resource: &LimitedResource<'_>) -> Result<Option<(f64, CapacityInterval)>, String> {
+    /// `Ok(None)`: it idles.
+    fn ceiling(&self, resource: &LimitedResource<'_>) -> Result<Option<Fitted>, String> {
         let LimitedResource { places, is_held, ref used, .. } = *resource;
         let in_use: Vec<f64> = self.all.iter().filter_map(|stretch| used.mean(stretch.from, stretch.to)).collect();
         let full = in_use.iter().filter(|used| **used >= FULL * places).count();
@@ -136,20 +148,28 @@ impl<'a> RampFit<'a> {
             (false, true) => line,
             (false, false) => at_full,
         };
-        let (each, ceiling) = of_points(&points, places, line, &self.draws)?;
-        if ceiling.high < self.carried {
-            let (full, carried) = (units::rate(ceiling.value), units::rate(self.carried));
+        let fitted = of_points(&points, places, line, &self.draws)?;
+        if fitted.throughput_max.high < self.carried {
+            let (full, carried) = (units::rate(fitted.throughput_max.value), units::rate(self.carried));
             return Err(format!("its use at lower load would have it full at {full}, and {carried} and more were carried"));
         }
-        Ok(Some((each, ceiling)))
+        Ok(Some(fitted))
     }
 }
 
 /// What is in use whatever the load is, and of how much of it each request has need; `None` where it is none.
 type Line = fn(&[Point]) -> Option<(f64, f64)>;
 
-/// The demand of a request, and the ceiling with its interval; or why it is not known.
-fn of_points(points: &[Option<Point>], places: f64, line: Line, draws: &[Vec<usize>]) -> Result<(f64, CapacityInterval), String> {
+/// The demand of a request, and the ceiling.
+#[derive(Debug)]
+struct Fitted {
+    each: f64,
+    throughput_max: CapacityInterval,
+    drawn: Vec<Option<f64>>,
+}
+
+/// Or why it is not known.
+fn of_points(points: &[Option<Point>], places: f64, line: Line, draws: &[Vec<usize>]) -> Result<Fitted, String> {
     let read: Vec<Point> = points.iter().flatten().copied().collect();
     if read.len() < READ_MIN {
         return Err(format!("it was read in {} of {} stretches", read.len(), points.len()));
@@ -164,12 +184,13 @@ fn of_points(points: &[Option<Point>], places: f64, line: Line, draws: &[Vec<usi
         Some(line(&drawn).map_or(f64::INFINITY, |(always, each)| (places - always) / each)).filter(|_| !drawn.is_empty())
     };
     let drawn: Vec<Option<f64>> = draws.iter().map(full_at).collect();
-    let ceiling = interval((places - always) / each, &drawn, points.len()).ok_or_else(follows_not)?;
-    if ceiling.high > WIDE * ceiling.value || ceiling.low * WIDE < ceiling.value {
-        let (low, high) = (units::rate(ceiling.low), units::rate(ceiling.high));
+    let throughput_max = interval((places - always) / each, &drawn, points.len()).ok_or_else(follows_not)?;
+    let CapacityInterval { value, low, high } = throughput_max;
+    if high > WIDE * value || low * WIDE < value {
+        let (low, high) = (units::rate(low), units::rate(high));
         return Err(format!("what a request needs of it is not known well enough: it may be full anywhere from {low} to {high}"));
     }
-    Ok((each, ceiling))
+    Ok(Fitted { each, throughput_max, drawn })
 }
 
 /// `U = a + D·X` with `a` not below 0; `None` where D is not above it.
@@ -214,14 +235,14 @@ mod tests {
         (1..=40).map(point).collect()
     }
 
-    fn of(used: impl Fn(f64) -> f64) -> Result<(f64, CapacityInterval), String> {
+    fn of(used: impl Fn(f64) -> f64) -> Result<Fitted, String> {
         of_points(&points(used), 2.0, line, &draws(40).collect::<Vec<_>>())
     }
 
     /// Two cores, 4 ms of them each, and a tenth of a core whatever the load: full at 1.9 / 0.004 = 475 per second.
     #[test]
     fn the_demand_of_a_request_says_where_a_resource_is_full() {
-        let (each, ceiling) = of(|ended| 0.1 + 0.004 * ended).unwrap();
+        let Fitted { each, throughput_max: ceiling, .. } = of(|ended| 0.1 + 0.004 * ended).unwrap();
         assert!((each / 0.004 - 1.0).abs() < 0.02, "{each}");
         assert!(ceiling.low <= 475.0 && 475.0 <= ceiling.high && ceiling.precision() < 0.03, "{ceiling:?}");
     }
@@ -247,7 +268,7 @@ mod tests {
     fn what_is_held_is_judged_by_low_load() {
         let waits = points(|ended| 0.004 * ended / (1.0 - ended / 500.0));
         let draws: Vec<Vec<usize>> = draws(40).collect();
-        let at = |line: Line| of_points(&waits, 2.0, line, &draws).map_or(0.0, |(_, ceiling)| ceiling.value);
+        let at = |line: Line| of_points(&waits, 2.0, line, &draws).map_or(0.0, |fitted| fitted.throughput_max.value);
         // 500 per second, less what is waited for at a quarter of that.
         assert!((400.0..500.0).contains(&at(held)) && at(line) < 350.0, "{} {}", at(held), at(line));
     }

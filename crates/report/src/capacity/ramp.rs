@@ -27,6 +27,7 @@ pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String
         lines.push(("full first", ceiling(first)));
         lines.extend(estimate.ceilings.iter().skip(1).take(CEILINGS_MAX - 1).map(|next| ("next", ceiling(next))));
     }
+    lines.extend(estimate.what_if.as_ref().map(|what_if| ("what if", what_if.remark.clone())));
     lines.extend(estimate.unknown_ceilings.iter().map(|of| ("not known", unknown(of))));
     lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<13}")), 13, text, style.width)).collect()
 }
