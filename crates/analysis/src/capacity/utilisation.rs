@@ -158,7 +158,7 @@ impl<'a> RampFit<'a> {
 }
 
 /// What is in use whatever the load is, and of how much of it each request has need; `None` where it is none.
-type Line = fn(&[Point]) -> Option<(f64, f64)>;
+type UseLine = fn(&[Point]) -> Option<(f64, f64)>;
 
 /// The demand of a request, and the ceiling.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ struct Fitted {
 }
 
 /// Or why it is not known.
-fn of_points(points: &[Option<Point>], places: f64, line: Line, draws: &[Vec<usize>]) -> Result<Fitted, String> {
+fn of_points(points: &[Option<Point>], places: f64, line: UseLine, draws: &[Vec<usize>]) -> Result<Fitted, String> {
     let read: Vec<Point> = points.iter().flatten().copied().collect();
     if read.len() < READ_MIN {
         return Err(format!("it was read in {} of {} stretches", read.len(), points.len()));
@@ -268,7 +268,7 @@ mod tests {
     fn what_is_held_is_judged_by_low_load() {
         let waits = points(|ended| 0.004 * ended / (1.0 - ended / 500.0));
         let draws: Vec<Vec<usize>> = draws(40).collect();
-        let at = |line: Line| of_points(&waits, 2.0, line, &draws).map_or(0.0, |fitted| fitted.throughput_max.value);
+        let at = |line: UseLine| of_points(&waits, 2.0, line, &draws).map_or(0.0, |fitted| fitted.throughput_max.value);
         // 500 per second, less what is waited for at a quarter of that.
         assert!((400.0..500.0).contains(&at(held)) && at(line) < 350.0, "{} {}", at(held), at(line));
     }
