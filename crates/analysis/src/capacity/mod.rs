@@ -9,12 +9,15 @@ mod bootstrap;
 mod model;
 mod ramp;
 mod ramp_stretch;
+#[cfg(test)]
+mod ramp_truth;
 mod reading;
 mod report;
 mod search;
 #[cfg(test)]
 mod truth;
 mod utilisation;
+mod what_if;
 
 pub use model::{
     Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading,
@@ -22,4 +25,5 @@ pub use model::{
 pub use ramp::RampEstimate;
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};
-pub use utilisation::ResourceCeiling;
+pub use utilisation::{ResourceCeiling, UnknownCeiling};
+pub use what_if::WhatIf;

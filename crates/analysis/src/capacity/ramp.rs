@@ -11,7 +11,8 @@ use super::bootstrap::resampled;
 use super::model::CapacityInterval;
 use super::ramp_stretch::{RampBlock, stretches};
 use super::reading::spoilt_by;
-use super::utilisation::{self, ResourceCeiling};
+use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
+use super::what_if::WhatIf;
 use crate::{Grade, Validity};
 
 /// Stretches of the load without which nothing is said.
@@ -40,6 +41,12 @@ pub struct RampEstimate {
     /// Where the resources that were observed would be full, the first of them first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ceilings: Vec<ResourceCeiling>,
+    /// Those of which it cannot be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown_ceilings: Vec<UnknownCeiling>,
+    /// If the first of them, or what limited otherwise, were removed; `None`: no resource was observed of which a ceiling is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<WhatIf>,
 }
 
 impl RampEstimate {
@@ -55,6 +62,8 @@ impl RampEstimate {
             remark: format!("not identified: {remark}"),
             grade: validity.grade,
             ceilings: Vec::new(),
+            unknown_ceilings: Vec::new(),
+            what_if: None,
         };
         if let Some(check) = spoilt_by(validity) {
             return unknown(format!("the measurement is INVALID ({})", check.title));
@@ -62,15 +71,18 @@ impl RampEstimate {
         if blocks.len() < BLOCKS_MIN || seen < VARIED * least {
             return unknown("the load did not vary by twice or more".to_owned());
         }
-        let ceilings = utilisation::ceilings(run, &stretches, seen);
-        match located(&blocks, seen) {
+        let estimate = match located(&blocks, seen) {
             Ok((interval, retrograde_from)) => {
                 let (value, low, high) = (units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
                 let remark = format!("at most about {value} ({low} to {high})");
-                Self { throughput_max: Some(interval), retrograde_from, seen, remark, grade: validity.grade, ceilings }
+                Self { throughput_max: Some(interval), retrograde_from, remark, ..unknown(String::new()) }
             }
-            Err(remark) => Self { ceilings, ..unknown(remark) },
-        }
+            Err(remark) => unknown(remark),
+        };
+        let ceilings = Ceilings::of(run, &stretches);
+        let what_if = WhatIf::of(&ceilings, estimate.throughput_max);
+        let told = ceilings.known.into_iter().map(|ceiling| ceiling.told).collect();
+        Self { ceilings: told, unknown_ceilings: ceilings.unknown, what_if, ..estimate }
     }
 }
 

@@ -3,8 +3,17 @@
 use metrics::{SeriesKind, Snapshot};
 use run_directory::Run;
 
+use crate::interval::student_t;
+
 /// Stretches into which the load is cut.
 const BLOCKS: usize = 40;
+/// More may come in than ends, or less, by this part of what ends, and by chance by so many times its root.
+const UNBALANCED: f64 = 0.05;
+const UNBALANCED_BY_CHANCE: f64 = 2.0;
+/// Part of the stretches that is taken for what the system really carries.
+const CARRIED: usize = 5;
+/// The best of many parts is better than it is by itself: its error is taken to be so many times as large.
+const CHOSEN: f64 = 1.5;
 
 /// A stretch of the load, in seconds of the run.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +21,10 @@ pub(super) struct RampStretch {
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) block: RampBlock,
+    /// Ended per second in the stretches beside it: says how high the load is and knows nothing of this one's noise.
+    pub(super) ended_beside: f64,
+    /// As much ended as came in. The utilisation law compares what is in use with what ends, and holds for what passes through.
+    pub(super) is_balanced: bool,
 }
 
 /// In the system on average, and ended per second.
@@ -35,8 +48,34 @@ pub(super) fn stretches(run: &Run) -> Vec<RampStretch> {
     };
     let stretch = |part: &[Snapshot]| {
         let (first, last) = (part.first()?, part.last()?);
-        Some(RampStretch { from: first.start as f64 / 1e9, to: last.end as f64 / 1e9, block: block(part) })
+        let (from, to) = (first.start as f64 / 1e9, last.end as f64 / 1e9);
+        Some(RampStretch { from, to, block: block(part), ended_beside: 0.0, is_balanced: true })
     };
     let all = seconds.chunks_exact(length).filter_map(stretch);
-    all.filter(|RampStretch { block: (inside, ended), .. }| *inside > 0.0 && *ended > 0.0).collect()
+    beside_each_other(all.filter(|RampStretch { block: (inside, ended), .. }| *inside > 0.0 && *ended > 0.0).collect())
+}
+
+/// What each learns from those beside it.
+fn beside_each_other(mut stretches: Vec<RampStretch>) -> Vec<RampStretch> {
+    let blocks: Vec<RampBlock> = stretches.iter().map(|stretch| stretch.block).collect();
+    for (index, stretch) in stretches.iter_mut().enumerate() {
+        let (before, after) = (index.checked_sub(1), Some(index + 1).filter(|after| *after < blocks.len()));
+        let beside: Vec<f64> = before.into_iter().chain(after).map(|beside| blocks[beside].1).collect();
+        stretch.ended_beside = beside.iter().sum::<f64>() / beside.len().max(1) as f64;
+        let (from, to) = (before.unwrap_or(index), after.unwrap_or(index));
+        let piled_up = (blocks[to].0 - blocks[from].0).abs() / to.abs_diff(from).max(1) as f64;
+        let ended = stretch.block.1 * (stretch.to - stretch.from);
+        stretch.is_balanced = piled_up <= f64::max(UNBALANCED * ended, UNBALANCED_BY_CHANCE * ended.sqrt());
+    }
+    stretches
+}
+
+/// What the system carried for a fifth of the load at least, as the lower end of its 95 % interval: the highest single stretch is chance.
+pub(super) fn carried(stretches: &[RampStretch]) -> f64 {
+    let length = (stretches.len() / CARRIED).max(2);
+    let mean = |part: &[RampStretch]| part.iter().map(|stretch| stretch.block.1).sum::<f64>() / part.len() as f64;
+    let Some(best) = stretches.windows(length).max_by(|a, b| mean(a).total_cmp(&mean(b))) else { return 0.0 };
+    let (mean, freedom) = (mean(best), length as f64 - 1.0);
+    let variance = best.iter().map(|stretch| (stretch.block.1 - mean).powi(2)).sum::<f64>() / freedom;
+    mean - CHOSEN * student_t(freedom) * (variance / length as f64).sqrt()
 }

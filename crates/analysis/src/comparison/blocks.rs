@@ -2,8 +2,10 @@
 
 use super::change::Estimate;
 
-/// Consecutive parts into which a run is cut.
-const BLOCKS: usize = 20;
+/// Consecutive parts into which a run is cut, the most first: the more, the better their variance is known, as long as they do not resemble each other.
+const BLOCKS: [usize; 3] = [60, 30, 20];
+/// Seconds that one of more than the fewest takes at least.
+const BLOCK_SECONDS: usize = 5;
 /// Seconds below which its parts are too few to compare.
 const SECONDS_MIN: usize = 10;
 /// The most by which correlated blocks widen the variance.
@@ -21,20 +23,55 @@ pub(super) fn ratio_of_sums(seconds: &[(f64, f64)]) -> Option<Estimate> {
     if seconds.len() < SECONDS_MIN {
         return Some(Estimate::bare(value));
     }
-    let count = BLOCKS.min(seconds.len());
-    let mut deviations = vec![0.0; count];
-    for (index, (part, of)) in seconds.iter().enumerate() {
-        deviations[index * count / seconds.len()] += part - value * of;
+    let (error, freedom) = error_of_sum(seconds, value);
+    Some(Estimate::with_error(value, error / by, freedom))
+}
+
+/// The standard error of the sum, and its degrees of freedom: from as many blocks as are not seen to resemble their neighbours (the test of batch means; Law
+/// and Carson, "A sequential procedure for determining the length of a steady-state simulation", 1979), failing that from the fewest.
+fn error_of_sum(seconds: &[(f64, f64)], value: f64) -> (f64, f64) {
+    let fewest = BLOCKS[BLOCKS.len() - 1];
+    let fitting = BLOCKS.into_iter().filter(|count| *count == fewest || count * BLOCK_SECONDS <= seconds.len());
+    let spreads = fitting.map(|count| BlockSpread::of(seconds, value, count.min(seconds.len())));
+    let mut last = BlockSpread { blocks: 1.0, squares: 0.0, resemblance: 0.0 };
+    for spread in spreads {
+        last = spread;
+        if last.is_independent() {
+            break;
+        }
     }
-    let squares: f64 = deviations.iter().map(|d| d * d).sum();
-    if squares <= 0.0 {
-        return Some(Estimate::with_error(value, 0.0));
+    (last.error(), last.blocks - 1.0)
+}
+
+/// How much blocks differ from what the whole run would have them be.
+struct BlockSpread {
+    blocks: f64,
+    squares: f64,
+    /// The correlation of neighbours, without the bias of so few (−1/m; Marriott and Pope 1954).
+    resemblance: f64,
+}
+
+impl BlockSpread {
+    fn of(seconds: &[(f64, f64)], value: f64, count: usize) -> Self {
+        let mut deviations = vec![0.0; count];
+        for (index, (part, of)) in seconds.iter().enumerate() {
+            deviations[index * count / seconds.len()] += part - value * of;
+        }
+        let squares: f64 = deviations.iter().map(|d| d * d).sum();
+        let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let resemblance = if squares > 0.0 { products / squares + 1.0 / count as f64 } else { 0.0 };
+        Self { blocks: count as f64, squares, resemblance }
     }
-    let m = count as f64;
-    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let inflation = (1.0 + 2.0 * (products / squares + 1.0 / m).max(0.0)).min(INFLATION_MAX);
-    let error = (squares * inflation * m / (m - 1.0)).sqrt() / by;
-    Some(Estimate::with_error(value, error))
+
+    /// The correlation is less than its own error.
+    fn is_independent(&self) -> bool {
+        self.resemblance < 1.0 / self.blocks.sqrt()
+    }
+
+    fn error(&self) -> f64 {
+        let inflation = (1.0 + 2.0 * self.resemblance.max(0.0)).min(INFLATION_MAX);
+        (self.squares * inflation * self.blocks / (self.blocks - 1.0).max(1.0)).sqrt()
+    }
 }
 
 /// The share of `failed` in `count`. Where few fail, blocks say little of its error: it is at least that of independent failures, with one failure and
@@ -44,9 +81,9 @@ pub(super) fn share(seconds: &[(f64, f64)]) -> Option<Estimate> {
     let blocks = ratio_of_sums(seconds)?;
     let (failed, count) = seconds.iter().fold((0.0, 0.0), |(failed, count), second| (failed + second.0, count + second.1));
     let shrunk = (failed + 1.0) / (count + 2.0);
-    let least = Estimate::with_error(blocks.value, (shrunk * (1.0 - shrunk) / (count + 2.0)).sqrt());
+    let least = Estimate::with_error(blocks.value, (shrunk * (1.0 - shrunk) / (count + 2.0)).sqrt(), blocks.freedom);
     let end = |a: Option<f64>, b: Option<f64>, of: fn(f64, f64) -> f64| a.zip(b).map(|(a, b)| of(a, b)).or(b);
-    Some(Estimate::new(blocks.value, end(blocks.low, least.low, f64::min), end(blocks.high, least.high, f64::max)))
+    Some(Estimate { low: end(blocks.low, least.low, f64::min), high: end(blocks.high, least.high, f64::max), ..blocks })
 }
 
 #[cfg(test)]
@@ -60,7 +97,7 @@ mod tests {
     #[test]
     fn it_is_as_sure_as_its_blocks_agree() {
         let steady: Vec<(f64, f64)> = (0..60).map(|_| (50.0, 1.0)).collect();
-        assert_eq!(ratio_of_sums(&steady), Some(Estimate::with_error(50.0, 0.0)));
+        assert_eq!(ratio_of_sums(&steady), Some(Estimate::with_error(50.0, 0.0, 19.0)));
         // Alternating seconds cancel within a block of four; a change that lasts for half of the run does not.
         let restless: Vec<(f64, f64)> = (0..80).map(|second| (if second % 2 == 0 { 40.0 } else { 60.0 }, 1.0)).collect();
         let stepped: Vec<(f64, f64)> = (0..80).map(|second| (if second < 40 { 40.0 } else { 60.0 }, 1.0)).collect();

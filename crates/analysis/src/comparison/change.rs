@@ -4,12 +4,10 @@
 //! general approach", Statistics in Medicine 2008): each end uses the ends that work towards it. It needs no symmetry, so the intervals of percentiles,
 //! which respect that neighbouring requests depend on each other, carry over to their ratio. A ratio is a difference of logarithms.
 
-use crate::interval::t_two_sided;
+use crate::interval::{batches_of, student_t, t_two_sided};
 
-/// Degrees of freedom of each side's interval: it is made from twenty batches.
+/// Degrees of freedom of an interval that is made from twenty batches.
 const FREEDOM: f64 = 19.0;
-/// Of Student's t with so many, the 97.5 % point.
-const T: f64 = 2.093;
 
 /// A number with its 95 % interval; an end that the samples do not carry is `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,11 +17,19 @@ pub(super) struct Estimate {
     pub(super) high: Option<f64>,
     /// By how much at most the generator can have added to it.
     pub(super) doubt: f64,
+    /// Degrees of freedom of the interval.
+    pub(super) freedom: f64,
 }
 
 impl Estimate {
     pub(super) fn new(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
-        Self { value, low, high, doubt: 0.0 }
+        Self { value, low, high, doubt: 0.0, freedom: FREEDOM }
+    }
+
+    /// A percentile with the interval that so many seconds gave it, which its rounding may have left on one side.
+    pub(super) fn percentile(value: f64, (low, high): (Option<f64>, Option<f64>), seconds: usize) -> Self {
+        let freedom = (batches_of(seconds) as f64 - 1.0).max(1.0);
+        Self { freedom, ..Self::new(value, low.map(|low| low.min(value)), high.map(|high| high.max(value))) }
     }
 
     /// A number without error bounds.
@@ -31,10 +37,16 @@ impl Estimate {
         Self::new(value, None, None)
     }
 
-    /// From a standard error of as many batches.
-    pub(super) fn with_error(value: f64, error: f64) -> Self {
-        let half = T * error;
-        Self::new(value, Some(value - half), Some(value + half))
+    /// From a standard error with so many degrees of freedom.
+    pub(super) fn with_error(value: f64, error: f64, freedom: f64) -> Self {
+        let half = student_t(freedom) * error;
+        Self { freedom, ..Self::new(value, Some(value - half), Some(value + half)) }
+    }
+
+    /// As sure of another value as it is of its own, relative to it.
+    pub(super) fn scaled_to(self, value: f64) -> Self {
+        let scaled = |end: Option<f64>| end.map(|end| end * value / self.value);
+        Self { value, low: scaled(self.low), high: scaled(self.high), ..self }
     }
 }
 
@@ -50,26 +62,47 @@ pub(super) struct NumberChange {
 /// `candidate` less `baseline`.
 pub(super) fn difference(baseline: Estimate, candidate: Estimate) -> NumberChange {
     let value = candidate.value - baseline.value;
-    let away = |end: Option<f64>, from: f64| end.map(|end| (end - from).abs());
-    let sides = |a: Option<f64>, b: Option<f64>| Some((a?, b?));
-    let below = sides(away(candidate.low, candidate.value), away(baseline.high, baseline.value));
-    let above = sides(away(candidate.high, candidate.value), away(baseline.low, baseline.value));
-    let towards_zero = if value > 0.0 { (below, candidate.doubt) } else { (above, baseline.doubt) };
+    let error = |of: Estimate, end: Option<f64>| end.map(|end| SideError::of(end - of.value, of.freedom));
+    let both = |a: Option<SideError>, b: Option<SideError>| Some(SideError::both(a?, b?));
+    let below = both(error(candidate, candidate.low), error(baseline, baseline.high));
+    let above = both(error(candidate, candidate.high), error(baseline, baseline.low));
+    let (towards_zero, doubt) = if value > 0.0 { (below, candidate.doubt) } else { (above, baseline.doubt) };
     let p = match towards_zero {
         _ if value == 0.0 => 1.0,
-        (Some((a, b)), doubt) => t_two_sided(T * value.abs() / (a.hypot(b) + doubt), freedom(a, b)),
-        (None, _) => 1.0,
+        // What the generator may have added is no chance: it counts as a part of the interval.
+        Some(side) => t_two_sided(student_t(side.freedom) * value.abs() / (side.half() + doubt), side.freedom),
+        None => 1.0,
     };
-    let low = below.map(|(a, b)| value - a.hypot(b) - candidate.doubt);
-    let high = above.map(|(a, b)| value + a.hypot(b) + baseline.doubt);
+    let low = below.map(|side| value - side.half() - candidate.doubt);
+    let high = above.map(|side| value + side.half() + baseline.doubt);
     NumberChange { value, low, high, p }
 }
 
-/// Degrees of freedom of a difference of which the sides have these errors (Welch, "The generalization of Student's problem when several different
-/// population variances are involved", 1947).
-fn freedom(a: f64, b: f64) -> f64 {
-    let squares = a.powi(2) + b.powi(2);
-    if squares > 0.0 { FREEDOM * squares.powi(2) / (a.powi(4) + b.powi(4)) } else { FREEDOM }
+/// How far a number may be off in one direction: a standard error, and how well that is known.
+#[derive(Clone, Copy)]
+struct SideError {
+    error: f64,
+    freedom: f64,
+}
+
+impl SideError {
+    /// From the distance of an end of a 95 % interval.
+    fn of(distance: f64, freedom: f64) -> Self {
+        Self { error: distance.abs() / student_t(freedom), freedom }
+    }
+
+    /// Of a difference; its degrees of freedom are those of Welch ("The generalization of Student's problem when several different population variances are
+    /// involved", 1947).
+    fn both(a: Self, b: Self) -> Self {
+        let (squares, error) = (a.error.powi(2) + b.error.powi(2), a.error.hypot(b.error));
+        let least = a.freedom.min(b.freedom);
+        let freedom = squares.powi(2) / (a.error.powi(4) / a.freedom + b.error.powi(4) / b.freedom);
+        Self { error, freedom: if freedom.is_finite() { freedom } else { least } }
+    }
+
+    fn half(self) -> f64 {
+        student_t(self.freedom) * self.error
+    }
 }
 
 /// The logarithm of `candidate` / `baseline`; `None` where either is not positive.
@@ -81,6 +114,7 @@ pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate) -> Option<Numbe
             low: positive(estimate.low),
             high: positive(estimate.high),
             doubt: -(1.0 - (estimate.doubt / estimate.value).min(0.999)).ln(),
+            freedom: estimate.freedom,
         })
     };
     Some(difference(log(baseline)?, log(candidate)?))
@@ -97,8 +131,10 @@ mod tests {
     #[test]
     fn of_symmetric_sides_it_is_the_ordinary_interval() {
         let change = difference(estimate(10.0, 3.0), estimate(15.0, 4.0));
-        assert_eq!((change.value, change.low, change.high), (5.0, Some(0.0), Some(10.0)));
-        // The 97.5 % point of t with 19 degrees of freedom each, by Welch 19 · 25² / (3⁴ + 4⁴) = 35.2 together, of which 2.093 leaves 4.36 %.
+        // The 97.5 % point of t is 2.093 with 19 degrees of freedom, as each side has, and 2.030 with 19 · 25² / (3⁴ + 4⁴) = 35.2, as both have by Welch.
+        let half = 5.0 * 2.030 / 2.093;
+        assert!((change.low.unwrap() - (5.0 - half)).abs() < 0.01 && (change.high.unwrap() - (5.0 + half)).abs() < 0.01, "{change:?}");
+        // Of 35.2, 2.093 leaves 4.36 %.
         assert!((change.p - 0.0436).abs() < 3e-4, "{}", change.p);
         // The other way round it is as unlikely.
         assert!((difference(estimate(15.0, 4.0), estimate(10.0, 3.0)).p - change.p).abs() < 1e-12);
@@ -110,7 +146,7 @@ mod tests {
         let change = difference(baseline, estimate(20.0, 1.0));
         // The baseline may be anything above: no lower end, and no conclusion.
         assert_eq!((change.low, change.p), (None, 1.0));
-        assert_eq!(change.high, Some(10.0 + 2.0_f64.sqrt()));
+        assert!((change.high.unwrap() - (10.0 + 2.0_f64.sqrt() * 2.024 / 2.093)).abs() < 0.01, "{change:?}");
         // That the candidate may be larger still does not stand in the way.
         let change = difference(estimate(10.0, 1.0), Estimate::new(20.0, Some(19.0), None));
         assert!(change.p < 1e-6 && change.high.is_none());

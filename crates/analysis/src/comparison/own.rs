@@ -93,13 +93,7 @@ fn added(seconds: &[Option<&MetricValue>], row: &MetricRow) -> Option<Estimate> 
         _ => (0.0, 1.0),
     });
     let by_block = blocks::ratio_of_sums(&sums.collect::<Vec<_>>()).filter(|by_block| by_block.value > 0.0);
-    Some(by_block.map_or_else(
-        || Estimate::bare(rate),
-        |by_block| {
-            let scaled = |end: Option<f64>| end.map(|end| end * rate / by_block.value);
-            Estimate::new(rate, scaled(by_block.low), scaled(by_block.high))
-        },
-    ))
+    Some(by_block.map_or_else(|| Estimate::bare(rate), |by_block| by_block.scaled_to(rate)))
 }
 
 fn trend(seconds: &[Option<&MetricValue>]) -> Vec<(ComparedMetric, Option<Estimate>)> {
@@ -121,7 +115,7 @@ fn trend(seconds: &[Option<&MetricValue>]) -> Vec<(ComparedMetric, Option<Estima
         let value = all.quantile(quantile).filter(|_| all.count() >= samples_needed(quantile))?;
         let (low, high) = intervals.as_ref().map_or((None, None), |intervals| intervals.at(quantile));
         let scaled = |end: Option<f64>| end.map(|end| end * VALUES_PER_SECOND);
-        Some(Estimate::new(value, scaled(low).map(|low| low.min(value)), scaled(high).map(|high| high.max(value))))
+        Some(Estimate::percentile(value, (scaled(low), scaled(high)), seconds.len()))
     };
     let percentiles = PERCENTILES.iter().filter(|_| intervals.is_some()).map(|(metric, quantile)| (*metric, percentile(*quantile)));
     std::iter::once((ComparedMetric::Value, mean(seconds))).chain(percentiles).collect()

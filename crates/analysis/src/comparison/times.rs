@@ -124,17 +124,12 @@ impl SeriesNumbers {
         let whole = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
         let counts: Vec<(f64, f64)> = whole.iter().map(|second| (second.count, 1.0)).collect();
         let by_block = blocks::ratio_of_sums(&counts).filter(|by_block| by_block.value > 0.0);
-        let rate = by_block.map_or_else(
-            || Estimate::bare(rate),
-            |by_block| {
-                let scaled = |end: Option<f64>| end.map(|end| end * rate / by_block.value);
-                Estimate::new(rate, scaled(by_block.low), scaled(by_block.high))
-            },
-        );
+        let rate = by_block.map_or_else(|| Estimate::bare(rate), |by_block| by_block.scaled_to(rate));
         let mean = blocks::ratio_of_sums(&sums(&|second| (second.time, second.count)));
         let percentile = |quantile: f64| {
             let shown = times.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9)?;
-            Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..Estimate::new(shown.value?, shown.low, shown.high) })
+            let bounded = Estimate::percentile(shown.value?, (shown.low, shown.high), seconds.len());
+            Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
         };
         Self {
             rate: Some(rate),
@@ -168,13 +163,13 @@ fn shift(baseline: &[Vec<&Histogram>], candidate: &[Vec<&Histogram>]) -> Vec<Shi
     };
     let both = (merged(baseline), merged(candidate));
     let intervals = (Intervals::of(baseline, &both.0), Intervals::of(candidate, &both.1));
-    let estimate = |of: &Histogram, intervals: &Intervals<'_>, quantile: f64| {
+    let estimate = |of: &Histogram, intervals: &Intervals<'_>, quantile: f64, seconds: usize| {
         let value = of.quantile(quantile).filter(|_| of.count() >= samples_needed(quantile))? as f64 / 1e9;
-        let (low, high) = intervals.at(quantile);
-        Some(Estimate::new(value, low.map(|low| low.min(value)), high.map(|high| high.max(value))))
+        Some(Estimate::percentile(value, intervals.at(quantile), seconds))
     };
     let point = |quantile: f64| {
-        let (old, new) = (estimate(&both.0, &intervals.0, quantile)?, estimate(&both.1, &intervals.1, quantile)?);
+        let (old, new) =
+            (estimate(&both.0, &intervals.0, quantile, baseline.len())?, estimate(&both.1, &intervals.1, quantile, candidate.len())?);
         let ratio = change::log_ratio(old, new)?;
         let (low, high) = (ratio.low.map(f64::exp), ratio.high.map(f64::exp));
         Some(ShiftPoint { quantile, baseline: old.value, candidate: new.value, low, high })
@@ -223,7 +218,7 @@ fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> 
     let of = |quantile: f64| {
         let shown = row.time.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9)?;
         let (value, (low, high)) = (shown.value?, intervals.at(quantile));
-        let bounded = Estimate::new(value, low.map(|low| low.min(value)), high.map(|high| high.max(value)));
+        let bounded = Estimate::percentile(value, (low, high), history.len());
         Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
     };
     PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()

@@ -2,6 +2,7 @@
 //! lets k / D requests per second pass.
 
 use metrics::Role;
+use run_directory::Run;
 
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
@@ -13,6 +14,18 @@ const READINGS_MIN: usize = 3;
 const USED_MIN: f64 = 0.05;
 /// How many times the throughput of low load that of high load must be for their difference to tell what a request needs.
 const VARIED: f64 = 1.5;
+
+/// What works for requests, and what is held while something else is waited for.
+const WORKING: [Role; 7] = [
+    Role::ProcessCpu,
+    Role::ProcessThreadCpuMax,
+    Role::GroupCpu,
+    Role::DiskBusy,
+    Role::NetworkReceived,
+    Role::NetworkSent,
+    Role::MachineIdle,
+];
+const HELD: [Role; 2] = [Role::PoolInUse, Role::SessionsActive];
 
 /// A resource and the throughput that it lets pass.
 #[derive(Debug, Clone)]
@@ -29,75 +42,98 @@ pub(crate) struct NextLimit<'a> {
     pub(crate) series: String,
 }
 
+/// Something that requests use up, with its places.
+pub(crate) struct LimitedResource<'a> {
+    pub(crate) role: Role,
+    pub(crate) part: ObservedPart<'a>,
+    pub(crate) places: f64,
+    /// How many of them are in use.
+    pub(crate) used: SignalReadings<'a>,
+    /// Whoever waits for something else holds on to it meanwhile: what a request needs of it shows only under low load.
+    pub(crate) is_held: bool,
+}
+
+impl LimitedResource<'_> {
+    /// What sentences call it.
+    pub(crate) fn words(&self) -> String {
+        words(self.role, self.part, self.places)
+    }
+}
+
 /// Of all resources that were observed in a stretch, the one that is full first comes first.
 pub(crate) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, machine_cores: f64, span: (f64, f64)) -> Vec<NextLimit<'a>> {
-    let look = Demands { signals, strain, span, low: strain.low_and_high().0 };
-    let told = |roles: &'static [Role]| {
-        move |part: ObservedPart<'a>| roles.iter().find_map(|role| signals.mean(part, *role, span.0, span.1)).filter(|places| *places > 0.0)
-    };
-    let work = that_work(signals, machine_cores, span).into_iter();
-    let work = work.filter_map(|(role, part, places)| look.one(part, role, &signals.read(part, role)?, places, true));
-    let machines = signals.parts_with(Role::MachineIdle).filter_map(|part| {
-        let used = signals.read(part, Role::MachineIdle)?.used_of(machine_cores);
-        look.one(part, Role::MachineIdle, &used, machine_cores, true)
-    });
-    let mut found: Vec<NextLimit<'a>> = work.chain(machines).collect();
-    // Who waits for the limit holds on to these meanwhile: what a request needs of them shows only under low load.
-    found.extend(look.held(Role::PoolInUse, &told(&[Role::PoolSizeMax, Role::PoolSize])));
-    found.extend(look.held(Role::SessionsActive, &told(&[Role::SessionsMax])));
+    let look = Demands { strain, span, low: strain.low_and_high().0 };
+    let resources = resources(signals, machine_cores, span);
+    let mut found: Vec<NextLimit<'a>> = resources.iter().filter_map(|resource| look.one(resource)).collect();
     found.sort_by(|a, b| a.throughput_max.total_cmp(&b.throughput_max));
     found
 }
 
-/// Resources that work for requests and are not held while something else is waited for, each with its places.
-pub(crate) fn that_work<'a>(signals: &ObservedSignals<'a>, machine_cores: f64, span: (f64, f64)) -> Vec<(Role, ObservedPart<'a>, f64)> {
+/// The cores of the machine that was observed; failing that, of the generator's own.
+pub(crate) fn machine_cores(signals: &ObservedSignals<'_>, run: &Run) -> f64 {
+    let machine = signals.parts_with(Role::MachineCores).next();
+    let cores = machine.and_then(|machine| signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
+    cores.unwrap_or(f64::from(run.info.host.cores)).max(1.0)
+}
+
+/// Everything observed of which a number of places is known: what works for requests, and what is held while something else is waited for.
+pub(crate) fn resources<'a>(signals: &ObservedSignals<'a>, machine_cores: f64, span: (f64, f64)) -> Vec<LimitedResource<'a>> {
     let mean = |part: ObservedPart<'a>, role: Role| signals.mean(part, role, span.0, span.1);
     let places = |role: Role, part: ObservedPart<'a>| match role {
         Role::ProcessCpu => Some(mean(part, Role::ProcessCpuMax).map_or(machine_cores, |most| most.min(machine_cores))),
         Role::GroupCpu => mean(part, Role::GroupCpuMax),
         Role::NetworkReceived | Role::NetworkSent => mean(part, Role::NetworkSpeed),
+        Role::MachineIdle => Some(machine_cores),
+        Role::PoolInUse => mean(part, Role::PoolSizeMax).or_else(|| mean(part, Role::PoolSize)),
+        Role::SessionsActive => mean(part, Role::SessionsMax),
         _ => Some(1.0),
     };
-    let roles = [Role::ProcessCpu, Role::ProcessThreadCpuMax, Role::GroupCpu, Role::DiskBusy, Role::NetworkReceived, Role::NetworkSent];
-    let of = |role: Role| signals.parts_with(role).map(move |part| (role, part)).collect::<Vec<_>>();
-    let parts = roles.into_iter().flat_map(of);
-    parts.filter_map(|(role, part)| Some((role, part, places(role, part).filter(|places| *places > 0.0)?))).collect()
+    let one = |role: Role, part: ObservedPart<'a>| {
+        let (places, readings) = (places(role, part).filter(|places| *places > 0.0)?, signals.read(part, role)?);
+        let used = if role == Role::MachineIdle { readings.used_of(places) } else { readings };
+        Some(LimitedResource { role, part, places, used, is_held: HELD.contains(&role) })
+    };
+    let of = |role: Role| signals.parts_with(role).filter_map(move |part| one(role, part)).collect::<Vec<_>>();
+    WORKING.into_iter().chain(HELD).flat_map(of).collect()
 }
 
-struct Demands<'f, 'a> {
-    signals: &'f ObservedSignals<'a>,
+/// What sentences call a resource.
+pub(crate) fn words(role: Role, part: ObservedPart<'_>, places: f64) -> String {
+    let name = if part.part.is_empty() { part.observer } else { part.part };
+    let places = units::number(places);
+    match role {
+        Role::ProcessCpu | Role::GroupCpu if places == "1" => format!("the one core of \"{name}\""),
+        Role::ProcessCpu | Role::GroupCpu => format!("the {places} cores of \"{name}\""),
+        Role::MachineIdle => format!("the {places} cores of the machine"),
+        Role::ProcessThreadCpuMax => format!("the busiest thread of \"{name}\""),
+        Role::DiskBusy => format!("the disk {name}"),
+        Role::NetworkReceived | Role::NetworkSent => format!("the link of {name}"),
+        Role::SessionsActive => format!("the {places} sessions of \"{name}\""),
+        _ => format!("the {places} members of the pool \"{name}\""),
+    }
+}
+
+struct Demands<'f> {
     strain: &'f Strain,
     span: (f64, f64),
     low: Spans,
 }
 
-impl<'a> Demands<'_, 'a> {
-    /// Those that are held while something else is waited for.
-    fn held(&self, role: Role, places: &dyn Fn(ObservedPart<'a>) -> Option<f64>) -> Vec<NextLimit<'a>> {
-        let one = |part| self.one(part, role, &self.signals.read(part, role)?, places(part)?, false);
-        self.signals.parts_with(role).filter_map(one).collect()
-    }
-
-    fn one(
-        &self,
-        part: ObservedPart<'a>,
-        role: Role,
-        readings: &SignalReadings<'_>,
-        places: f64,
-        at_high_load: bool,
-    ) -> Option<NextLimit<'a>> {
+impl Demands<'_> {
+    fn one<'a>(&self, resource: &LimitedResource<'a>) -> Option<NextLimit<'a>> {
+        let LimitedResource { role, part, places, used: ref readings, is_held } = *resource;
         let (from, to) = self.span;
         let (used, now) = (readings.mean(from, to).filter(|_| readings.count(from, to) >= READINGS_MIN)?, self.strain.throughput(from, to));
         let low = self.at_low_load(readings);
-        let (each_s, always) = match (low, at_high_load) {
-            (Some((used_low, before)), false) => (used_low / before, 0.0),
-            (None, false) => return None,
+        let (each_s, always) = match (low, is_held) {
+            (Some((used_low, before)), true) => (used_low / before, 0.0),
+            (None, true) => return None,
             // What it is busy with whatever the load is not taken for the load's.
-            (Some((used_low, before)), true) if now >= VARIED * before && used > used_low => {
+            (Some((used_low, before)), false) if now >= VARIED * before && used > used_low => {
                 let each = (used - used_low) / (now - before);
                 (each, (used - each * now).max(0.0))
             }
-            (_, true) => (used / now.max(1e-9), 0.0),
+            (_, false) => (used / now.max(1e-9), 0.0),
         };
         let throughput_max = (places - always) / each_s;
         let is_known = each_s > 0.0 && now > 0.0 && used >= USED_MIN * places && throughput_max.is_finite();

@@ -27,9 +27,7 @@ pub(super) fn nearest(facts: &Facts<'_>, span: (f64, f64)) -> Option<String> {
 }
 
 fn beyond<'a>(facts: &Facts<'a>, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<'_>) -> bool) -> Option<NextLimit<'a>> {
-    let machine = facts.signals.parts_with(Role::MachineCores).next();
-    let cores = machine.and_then(|machine| facts.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
-    let cores = cores.unwrap_or(f64::from(facts.run.info.host.cores)).max(1.0);
+    let cores = next_limits::machine_cores(&facts.signals, facts.run);
     let now = facts.strain.throughput(span.0, span.1);
     let is_after = |limit: &NextLimit<'_>| limit.throughput_max >= BEYOND * now && limit.throughput_max <= FAR * now;
     next_limits::find(&facts.signals, &facts.strain, cores, span).into_iter().filter(|limit| !is_limit(limit)).find(is_after)
@@ -38,28 +36,13 @@ fn beyond<'a>(facts: &Facts<'a>, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<
 fn would_be(facts: &Facts<'_>, next: &NextLimit<'_>, span: (f64, f64)) -> String {
     format!(
         "{} would be the limit, at about {}: {} of {} were in use at {}, {} for each request",
-        what(next),
+        next_limits::words(next.role, next.part, next.places),
         units::rate(next.throughput_max),
         units::number(next.used),
         units::number(next.places),
         units::rate(facts.strain.throughput(span.0, span.1)),
         each(next)
     )
-}
-
-fn what(next: &NextLimit<'_>) -> String {
-    let name = if next.part.part.is_empty() { next.part.observer } else { next.part.part };
-    let places = units::number(next.places);
-    match next.role {
-        Role::ProcessCpu | Role::GroupCpu if places == "1" => format!("the one core of \"{name}\""),
-        Role::ProcessCpu | Role::GroupCpu => format!("the {places} cores of \"{name}\""),
-        Role::MachineIdle => format!("the {places} cores of the machine"),
-        Role::ProcessThreadCpuMax => format!("the busiest thread of \"{name}\""),
-        Role::DiskBusy => format!("the disk {name}"),
-        Role::NetworkReceived | Role::NetworkSent => format!("the link of {name}"),
-        Role::SessionsActive => format!("the {places} sessions of \"{name}\""),
-        _ => format!("the {places} members of the pool \"{name}\""),
-    }
 }
 
 /// Of one request: time, or bytes where places are bytes per second.

@@ -1,6 +1,7 @@
 //! The interval for dependent samples: batch means of tail counts.
 //!
-//! The run is cut into twenty batches of consecutive seconds. A value *v* belongs to the interval of quantile *q* when the share of samples above *v*
+//! The run is cut into batches of consecutive seconds: twenty, of more than two minutes up to fifty.
+//! A value *v* belongs to the interval of quantile *q* when the share of samples above *v*
 //! could be 1 − q, judged by how much that share differs between batches: |ln(tail(v) / (1 − q))| ≤ t · se(v) / tail(v). Two corrections make it
 //! cover where tails come in few, large episodes, as in a queue: the degrees of freedom of *t* follow from the kurtosis of the batches
 //! (Satterthwaite's idea: a variance that rests on few batches is itself uncertain), and the variance grows as that of an autoregressive series
@@ -16,8 +17,11 @@
 
 use metrics::Histogram;
 
-/// Consecutive parts into which a run is cut.
+/// Consecutive parts into which a run is cut: more of a long one, as long as each takes so many seconds. The more there are, the better is known how much
+/// they differ.
 const BATCHES: usize = 20;
+const BATCHES_MAX: usize = 50;
+const BATCH_SECONDS: usize = 6;
 /// The most by which correlated batches widen the variance.
 const INFLATION_MAX: f64 = 10.0;
 /// A correlation that is estimated from m batches is too low by (1 + 4ρ)/m (Marriott and Pope, "Bias in the estimation of autocorrelations", 1954). The
@@ -32,6 +36,11 @@ const BODY: f64 = 0.3;
 /// Mean excesses beyond which no upper end is looked for.
 const EXCESSES_MAX: f64 = 20.0;
 
+/// Into how many batches so many seconds are cut.
+pub(crate) fn batches_of(seconds: usize) -> usize {
+    (seconds / BATCH_SECONDS).clamp(BATCHES, BATCHES_MAX).min(seconds)
+}
+
 /// Cumulative counts of each batch on the values that occur.
 pub(crate) struct Batches {
     /// Midpoints of the occupied buckets, ascending. Nanoseconds.
@@ -45,7 +54,7 @@ pub(crate) struct Batches {
 impl Batches {
     /// Cuts the seconds, each a set of histograms, into batches.
     pub(crate) fn of(seconds: &[Vec<&Histogram>], merged: &Histogram) -> Self {
-        let count = BATCHES.min(seconds.len());
+        let count = batches_of(seconds.len());
         let mut batches = vec![Histogram::new(); count];
         for (index, second) in seconds.iter().enumerate() {
             second.iter().for_each(|histogram| batches[index * count / seconds.len()].merge(histogram));
@@ -224,7 +233,7 @@ fn cumulative(batch: &Histogram, lows: &[u64]) -> Vec<u64> {
 
 /// The 97.5 % point of Student's t, interpolated in 1/ν between tabulated values.
 pub(crate) fn student_t(freedom: f64) -> f64 {
-    const TABLE: [(f64, f64); 11] = [
+    const TABLE: [(f64, f64); 14] = [
         (1.0, 12.706),
         (2.0, 4.303),
         (3.0, 3.182),
@@ -236,8 +245,11 @@ pub(crate) fn student_t(freedom: f64) -> f64 {
         (15.0, 2.131),
         (20.0, 2.086),
         (30.0, 2.042),
+        (60.0, 2.000),
+        (120.0, 1.980),
+        (f64::INFINITY, 1.960),
     ];
-    TABLE.windows(2).find(|pair| freedom <= pair[1].0).map_or(2.042, |pair| {
+    TABLE.windows(2).find(|pair| freedom <= pair[1].0).map_or(1.960, |pair| {
         let [(low, t_low), (high, t_high)] = [pair[0], pair[1]];
         let part = (1.0 / low - 1.0 / freedom.max(low)) / (1.0 / low - 1.0 / high);
         t_low + (t_high - t_low) * part
@@ -250,7 +262,9 @@ mod tests {
 
     #[test]
     fn student_t_meets_the_table_and_lies_between() {
-        for (freedom, t) in [(1.0, 12.706), (3.0, 3.182), (20.0, 2.086), (7.0, 2.365), (12.0, 2.179), (25.0, 2.060)] {
+        for (freedom, t) in
+            [(1.0, 12.706), (3.0, 3.182), (20.0, 2.086), (7.0, 2.365), (12.0, 2.179), (25.0, 2.060), (40.0, 2.021), (1_000.0, 1.962)]
+        {
             assert!((student_t(freedom) - t).abs() < 0.01, "{freedom}: {}", student_t(freedom));
         }
     }

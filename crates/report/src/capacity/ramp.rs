@@ -1,6 +1,6 @@
 //! What one run under rising load says of the ceiling.
 
-use analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary};
+use analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary, UnknownCeiling};
 
 use crate::terminal::{Paint, Style, hang};
 
@@ -27,6 +27,8 @@ pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String
         lines.push(("full first", ceiling(first)));
         lines.extend(estimate.ceilings.iter().skip(1).take(CEILINGS_MAX - 1).map(|next| ("next", ceiling(next))));
     }
+    lines.extend(estimate.what_if.as_ref().map(|what_if| ("what if", what_if.remark.clone())));
+    lines.extend(estimate.unknown_ceilings.iter().map(|of| ("not known", unknown(of))));
     lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<13}")), 13, text, style.width)).collect()
 }
 
@@ -42,10 +44,15 @@ fn doubted(summary: &Summary) -> Option<String> {
     Some(worst.map_or_else(|| word.to_owned(), |check| format!("{word}: {}: {}", check.title, check.evidence)))
 }
 
-/// `process:8080/cpu at about 475/s (470/s to 482/s)`.
+/// `the 2 cores of "shop" at about 475/s (470/s to 482/s)`.
 fn ceiling(of: &ResourceCeiling) -> String {
     let CapacityInterval { value, low, high } = of.throughput_max;
-    format!("{} at about {} ({} to {})", of.resource, units::rate(value), units::rate(low), units::rate(high))
+    format!("{} at about {} ({} to {})", of.what, units::rate(value), units::rate(low), units::rate(high))
+}
+
+/// `the disk sda: it was read in 3 of 40 stretches`.
+fn unknown(of: &UnknownCeiling) -> String {
+    format!("{}: {}", of.what, of.why)
 }
 
 /// The estimate as JSON, ending in a line break.

@@ -2,13 +2,17 @@
 
 use analysis::{
     BlockNumber, BlockRecord, Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, ComparedMetric, ComparisonVerdict, Experiment,
-    ExperimentRow, ExperimentStop, ExperimentSubject, Grade, KnobContrast, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading, RowVerdict,
-    RunTrend, SubjectKind, TrendMetric, TrendRun, TrendSeries, TrendStep,
+    ExperimentRow, ExperimentStop, ExperimentSubject, Grade, KnobContrast, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading,
+    RampEstimate, ResourceCeiling, RowVerdict, RunTrend, SubjectKind, TrendMetric, TrendRun, TrendSeries, TrendStep, UnknownCeiling,
+    WhatIf,
 };
 use report::Tone;
 use report::capacity::CapacityView;
 use report::experiment::ExperimentView;
+use report::terminal::Style;
 use report::trend::TrendView;
+
+use crate::fixtures;
 
 fn trend() -> RunTrend {
     let run = |number: usize| TrendRun {
@@ -86,6 +90,50 @@ fn probe(load: f64, lean: ProbeLean, (measured, low, high): (f64, Option<f64>, O
     };
     let run = format!("run-{load}");
     CapacityProbe { load, seconds: 60.0, cost_seconds: 65.0, run, lean, findings: Vec::new(), next_limit: None, reading }
+}
+
+#[test]
+fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
+    let at = |value: f64| CapacityInterval { value, low: 0.97 * value, high: 1.03 * value };
+    let ceiling = |resource: &str, what: &str, value: f64| ResourceCeiling {
+        resource: resource.to_owned(),
+        what: what.to_owned(),
+        places: 2.0,
+        each: 2.0 / value,
+        throughput_max: at(value),
+    };
+    let estimate = RampEstimate {
+        throughput_max: Some(at(200.0)),
+        retrograde_from: None,
+        seen: 212.0,
+        remark: "at most about 200/s (194/s to 206/s)".to_owned(),
+        grade: Grade::Valid,
+        ceilings: vec![ceiling("shop/cpu", "the 2 cores of \"shop\"", 200.0), ceiling("host/disk", "the disk sda", 300.0)],
+        unknown_ceilings: vec![UnknownCeiling {
+            resource: "shop/pool".to_owned(),
+            what: "the 8 members of the pool \"db\"".to_owned(),
+            why: "it was read in 3 of 40 stretches".to_owned(),
+        }],
+        what_if: Some(WhatIf {
+            without: Some("the 2 cores of \"shop\"".to_owned()),
+            resource: Some("host/disk".to_owned()),
+            throughput_max: Some(at(300.0)),
+            sure: 1.0,
+            remark: "without the 2 cores of \"shop\" at most about 300/s".to_owned(),
+        }),
+    };
+    let text = report::capacity::ramp(&estimate, &fixtures::summary(), &Style::plain(110));
+    let lines: Vec<&str> = text.lines().collect();
+    for line in [
+        "full first   the 2 cores of \"shop\" at about 200/s (194/s to 206/s)",
+        "next         the disk sda at about 300/s (291/s to 309/s)",
+        "what if      without the 2 cores of \"shop\" at most about 300/s",
+        "not known    the 8 members of the pool \"db\": it was read in 3 of 40 stretches",
+    ] {
+        assert!(lines.contains(&line), "{line} in {text}");
+    }
+    let json = report::capacity::ramp_json(&estimate);
+    assert!(json.contains("\"what_if\"") && json.contains("\"unknown_ceilings\""), "{json}");
 }
 
 #[test]

@@ -1,0 +1,234 @@
+//! How near the ceilings of a single ramp come to those that are known: simulated stations in a row, each with servers of its own, under random arrivals whose
+//! rate rises. The table in docs/capacity.md comes from [`the_whole_table`].
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use metrics::{
+    GeneratorSlice, LeafSlice, Outcome, Role, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint, Snapshot, unit,
+};
+use plan::{LoadProfile, TestPlan};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use run_directory::{Run, RunInfo, SignalSeries};
+
+use super::RampEstimate;
+use crate::{Grade, Validity};
+
+/// Stations in a row: each request needs them all, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stations {
+    pub(super) name: &'static str,
+    /// Servers, and mean service in seconds.
+    pub(super) each: &'static [(usize, f64)],
+    /// Services are exponential, or else all alike.
+    pub(super) is_random: bool,
+    pub(super) seconds: usize,
+    /// The load begins with a tenth of what they can take, and ends with so many times of it.
+    pub(super) most: f64,
+}
+
+pub(super) const TWO: Stations =
+    Stations { name: "2 servers of 10 ms, then 4 of 15 ms", each: &[(2, 0.01), (4, 0.015)], is_random: true, seconds: 120, most: 1.5 };
+
+const RAMPS: [Stations; 9] = [
+    Stations { name: "1 server of 5 ms", each: &[(1, 0.005)], ..TWO },
+    Stations { name: "1 server of 5 ms, up to 0.7 of it", each: &[(1, 0.005)], most: 0.7, ..TWO },
+    Stations { name: "4 servers of 20 ms", each: &[(4, 0.02)], ..TWO },
+    Stations { name: "4 servers of 20 ms, services alike", each: &[(4, 0.02)], is_random: false, ..TWO },
+    TWO,
+    Stations { name: "4 of 15 ms, then 2 of 10 ms, up to twice", each: &[(4, 0.015), (2, 0.01)], most: 2.0, ..TWO },
+    Stations { name: "2 of 10 ms, then 8 of 8 ms, in 300 s", each: &[(2, 0.01), (8, 0.008)], seconds: 300, ..TWO },
+    Stations { name: "2 of 10 ms, then 4 of 15 ms, up to 5 times", most: 5.0, ..TWO },
+    Stations { name: "2 of 100 ms, then 4 of 150 ms, in 300 s", each: &[(2, 0.1), (4, 0.15)], seconds: 300, ..TWO },
+];
+
+struct Draws(Xoshiro256PlusPlus);
+
+impl Draws {
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -self.uniform().ln() * mean
+    }
+}
+
+impl Stations {
+    fn capacity(self) -> f64 {
+        self.each.iter().map(|(servers, service)| *servers as f64 / service).fold(f64::INFINITY, f64::min)
+    }
+
+    fn arrivals(self, draws: &mut Draws) -> Vec<f64> {
+        let (length, highest) = (self.seconds as f64, self.most * self.capacity());
+        let mut arrivals = Vec::new();
+        let mut now = draws.exponential(1.0 / highest);
+        while now < length {
+            // By thinning (Lewis and Shedler 1979).
+            let rate = self.capacity() * (0.1 + (self.most - 0.1) * now / length);
+            if draws.uniform() * highest < rate {
+                arrivals.push(now);
+            }
+            now += draws.exponential(1.0 / highest);
+        }
+        arrivals
+    }
+
+    fn run(self, seed: u64) -> Run {
+        let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut requests: Vec<(f64, f64)> = self.arrivals(&mut draws).into_iter().map(|at| (at, at)).collect();
+        let mut due = vec![0; self.seconds];
+        requests.iter().for_each(|(_, arrived)| due[*arrived as usize] += 1);
+        let mut signals = Vec::new();
+        for (number, (servers, service)) in self.each.iter().enumerate() {
+            let mut busy = vec![0.0; self.seconds];
+            let mut free: BinaryHeap<Reverse<u64>> = (0..*servers).map(|_| Reverse(0)).collect();
+            requests.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for (at, _) in &mut requests {
+                let Some(Reverse(server)) = free.pop() else { break };
+                let begin = at.max(server as f64 / 1e9);
+                *at = begin + if self.is_random { draws.exponential(*service) } else { *service };
+                free.push(Reverse((*at * 1e9) as u64));
+                spread(&mut busy, begin, *at);
+            }
+            let observer = format!("process:{number}");
+            signals.push(gauge(&observer, "cpu", Role::ProcessCpu, busy));
+            signals.push(gauge(&observer, "cpu_max", Role::ProcessCpuMax, vec![*servers as f64; self.seconds]));
+        }
+        signals.push(gauge("host", "cores", Role::MachineCores, vec![64.0; self.seconds]));
+        let mut inside = vec![0.0; self.seconds];
+        let mut ended = vec![0; self.seconds];
+        for (end, arrived) in requests {
+            spread(&mut inside, arrived, end);
+            if let Some(ended) = ended.get_mut(end as usize) {
+                *ended += 1;
+            }
+        }
+        let slices =
+            due.into_iter().zip(ended).zip(inside).zip(0..).map(|(((due, ended), inside), index)| slice(index, due, ended, inside));
+        let plan = TestPlan::of_scenario("stations", "Buy", LoadProfile::rate(self.capacity(), 1));
+        let mut info = RunInfo::default();
+        info.host.cores = 64;
+        Run { signals, ..Run::new(info, plan, slices.collect()) }
+    }
+
+    pub(super) fn estimate(self, seed: u64) -> RampEstimate {
+        self.estimate_without(seed, None)
+    }
+
+    /// One station may be observed by nobody.
+    pub(super) fn estimate_without(self, seed: u64, unobserved: Option<usize>) -> RampEstimate {
+        let mut run = self.run(seed);
+        run.signals.retain(|series| unobserved.is_none_or(|station| series.signal.observer != format!("process:{station}")));
+        RampEstimate::of(&run, &Validity { grade: Grade::Valid, checks: Vec::new() })
+    }
+}
+
+/// Adds the time from one instant to another to the seconds in which it lies.
+fn spread(seconds: &mut [f64], from: f64, to: f64) {
+    for (index, second) in seconds.iter_mut().enumerate().skip(from as usize) {
+        let (begin, end) = (index as f64, index as f64 + 1.0);
+        if begin >= to {
+            break;
+        }
+        *second += to.min(end) - from.max(begin);
+    }
+}
+
+fn gauge(observer: &str, metric: &str, role: Role, values: Vec<f64>) -> SignalSeries {
+    let points = values.into_iter().zip(0u64..).map(|(value, second)| SignalPoint { at: second * 1_000_000_000 + 500_000_000, value });
+    SignalSeries { signal: Signal::new(observer, metric, SignalKind::Gauge, unit::COUNT).role(role), points: points.collect() }
+}
+
+fn slice(index: u32, due: u64, ended: u64, inside: f64) -> Snapshot {
+    let series = SeriesSlice {
+        count: ended,
+        outcomes: vec![(Outcome::Passed, ended)],
+        ..SeriesSlice::new(SeriesKey::new(SeriesKind::Request, "Buy", "Buy"))
+    };
+    let start = u64::from(index) * 1_000_000_000;
+    Snapshot {
+        slice: index,
+        start,
+        end: start + 1_000_000_000,
+        series: vec![series],
+        leaves: vec![LeafSlice { arrivals_due: due, ended, ..LeafSlice::default() }],
+        generator: vec![GeneratorSlice { in_flight_ns: (inside * 1e9) as u64, ..GeneratorSlice::default() }],
+        ..Snapshot::default()
+    }
+}
+
+/// Of the ramps over one system, what was said of one of its stations.
+#[derive(Debug, Default)]
+struct Hits {
+    told: u64,
+    held: u64,
+    errors: Vec<f64>,
+    halves: Vec<f64>,
+}
+
+impl Hits {
+    fn of(ramp: Stations, station: usize, estimates: &[RampEstimate]) -> Self {
+        let (servers, service) = ramp.each[station];
+        let truth = servers as f64 / service;
+        let mut hits = Self::default();
+        for estimate in estimates {
+            let ceiling = estimate.ceilings.iter().find(|of| of.resource == format!("process:{station}/cpu"));
+            let Some(of) = ceiling.map(|of| of.throughput_max) else { continue };
+            hits.told += 1;
+            hits.held += u64::from(of.low <= truth && truth <= of.high);
+            hits.errors.push((of.value / truth - 1.0).abs());
+            hits.halves.push(of.precision());
+        }
+        hits.errors.sort_by(f64::total_cmp);
+        hits.halves.sort_by(f64::total_cmp);
+        hits
+    }
+}
+
+pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
+    values.get((share * (values.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::INFINITY)
+}
+
+/// How many ramps over each system, and the seed of the first.
+pub(super) fn asked() -> (u64, u64) {
+    let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    (asked("LOADSTONE_RAMPS").unwrap_or(30), asked("LOADSTONE_RAMP_SEED").unwrap_or(1))
+}
+
+/// `LOADSTONE_RAMPS`: ramps per system; `LOADSTONE_RAMP_SEED`: of the first. These are the figures of docs/capacity.md:
+/// `LOADSTONE_RAMPS=200 LOADSTONE_RAMP_SEED=1001 cargo test -p loadstone-analysis --lib capacity::ramp_truth -- --nocapture`.
+#[test]
+fn the_whole_table() {
+    let (ramps, seeds) = asked();
+    println!(
+        "| ramp up to 1.5 times what is carried, in 120 s | station | full at | told | interval holds it | 95 % of the errors within | ± half |"
+    );
+    println!("|---|---|--:|--:|--:|--:|--:|");
+    let mut problems = Vec::new();
+    for ramp in RAMPS {
+        let estimates: Vec<RampEstimate> = (seeds..seeds + ramps).map(|seed| ramp.estimate(seed)).collect();
+        for (station, (servers, service)) in ramp.each.iter().enumerate() {
+            let hits = Hits::of(ramp, station, &estimates);
+            let truth = *servers as f64 / service;
+            let which = if (truth / ramp.capacity() - 1.0).abs() < 1e-9 { "first" } else { "next" };
+            let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+            println!(
+                "| {} | {which} | {} | {} of {ramps} | {} | {} | {} |",
+                ramp.name,
+                units::rate(truth),
+                hits.told,
+                percent(hits.held as f64 / hits.told.max(1) as f64),
+                percent(quantile(&hits.errors, 0.95)),
+                percent(quantile(&hits.halves, 0.5)),
+            );
+            // What limits is never missed. Of 93 % held, fewer than 23 of 30 are one in two thousand.
+            let is_missed = which == "first" && hits.told * 20 < ramps * 19;
+            if is_missed || hits.held * 30 < hits.told * 23 {
+                problems.push(format!("{}, {which}: {} told, {} held", ramp.name, hits.told, hits.held));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
