@@ -106,20 +106,17 @@ impl FleetRun {
     /// Whether agents could make the load of this test.
     ///
     /// # Errors
-    /// [`UsageError`]: something of it is common to all users, and cannot be divided yet; or its secrets would go over the network in clear.
-    pub(crate) fn check(&self, loaded: &Loaded) -> Result<(), UsageError> {
-        if let Some(what) = loaded.not_shareable() {
-            let file = loaded.entry();
-            let file = file.file_name().unwrap_or_default().to_string_lossy();
-            return Err(UsageError(format!(
-                "{file} uses {what}, which a fleet cannot share among its machines yet: run it without --fleet"
-            )));
+    /// Something of it is common to all users, and cannot be divided yet; or its secrets would go over the network in clear.
+    pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
+        if let Some(refused) = loaded.not_shareable() {
+            return Err(refused.into());
         }
         match &self.place {
             FleetPlace::Server(address) if !loaded.plan.all_secrets().is_empty() && is_clear(address) => Err(UsageError(format!(
                 "the test has secrets, and {} would carry them in clear: use tls://, or a server on this machine",
                 without_password(address)
-            ))),
+            ))
+            .into()),
             _ => Ok(()),
         }
     }

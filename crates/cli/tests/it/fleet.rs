@@ -60,7 +60,10 @@ const total = shared("total", 0);
 const only = scenario("Only", async (user) => { total.increment(); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;
     let ended = Folder::new().file("a.load.ts", script).run(&["run", "a.load.ts", "--fleet", "local:2"]).code(2);
-    ended.says("a.load.ts uses shared(…), which a fleet cannot share");
+    ended
+        .says("the test uses shared(…), which the agents of a fleet cannot share yet")
+        .says("a.load.ts:2:15")
+        .says("run the test without --fleet");
 }
 
 #[test]
