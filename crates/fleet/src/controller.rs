@@ -192,6 +192,13 @@ impl Controller {
         self.news.push(FleetNews::Report { agent, report });
     }
 
+    /// Lets each agent make load with so many of its workers. To be called before [`Self::assign`].
+    pub fn use_workers(&mut self, workers: &[u32]) {
+        for (seat, workers) in self.seats.iter_mut().zip(workers) {
+            seat.facts.workers = *workers;
+        }
+    }
+
     /// Gives each agent its part of a run. `test`: what whoever loads it there understands.
     pub fn assign(&mut self, test: &str) {
         let workers: Vec<u32> = self.seats.iter().map(|seat| seat.facts.workers).collect();
