@@ -1,7 +1,9 @@
 //! Runs over several machines: what the binary adds to the crate `fleet`, which knows no tests.
 //!
-//! `lead` is a run's side, `serve` an agent's, [`test::FleetTest`] what goes from the one to the other, `local` a fleet on this machine.
+//! `lead` is a run's side, `serve` an agent's, [`test::FleetTest`] what goes from the one to the other, `local` a fleet on this machine,
+//! `kubernetes` one in a cluster.
 
+pub(crate) mod kubernetes;
 mod lead;
 mod local;
 mod serve;
