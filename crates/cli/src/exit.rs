@@ -42,8 +42,7 @@ Exit codes:
   0    passed
   1    something broke (disk full, a bug)
   2    script, parameter or usage error
-  3    a threshold failed or a script threw (run), a step failed (try), even the lowest load fails (capacity), or agents
-       are not ready (fleet status)
+  3    a threshold failed or a script threw (run), a step failed (try), even the lowest load fails (capacity), or not all is ready (fleet)
   4    the measurement is invalid, no request ended, or a threshold, --fail-if or the capacity is undecided
   5    the target, or the cluster (fleet), could not be reached
   6    worse than --fail-if allows (compare, run --against)

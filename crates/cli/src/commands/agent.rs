@@ -27,7 +27,7 @@ pub(crate) struct AgentArgs {
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_own_label)]
     labels: Vec<Option<(String, String)>>,
     /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of this machine]
-    #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA")]
+    #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
     /// Threads that generate the load.  [default: one per core]
     #[arg(long, value_name = "N")]

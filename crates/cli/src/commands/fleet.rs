@@ -49,7 +49,7 @@ struct ClusterArgs {
 Example:
   loadstone fleet up --kubernetes --image registry.example.com/loadstone:0.1.0 --agents 8
   loadstone fleet status --kubernetes
-  loadstone fleet up --kubernetes --agents 8 --dry-run | kubectl diff -f -")]
+  loadstone fleet up --kubernetes --agents 8 --dry-run | kubectl apply --dry-run=server -f -")]
 struct UpArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
