@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::FleetInCluster;
+use super::fleet_in_cluster::FleetInCluster;
 use super::object::{confine, container_security, labels, object, pods, resources};
 
 /// Where the pods find the authorities that their NATS server is trusted by.

@@ -4,7 +4,9 @@ use anyhow::Context;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use report::access::Token;
 
-use super::nats::{FOLDER, PORT};
+/// Where the server listens, and where it finds its files.
+pub(super) const PORT: u16 = 4222;
+pub(super) const FOLDER: &str = "/etc/nats";
 
 pub(super) struct Credentials {
     agent: Token,

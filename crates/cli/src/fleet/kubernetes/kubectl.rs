@@ -12,7 +12,9 @@ pub(crate) enum KubectlError {
         "the program kubectl is not on the search path: install it (https://kubernetes.io/docs/tasks/tools), or print the objects with --dry-run"
     )]
     Missing,
-    #[error("the cluster cannot be reached{context}: {said}: is it the right one (`kubectl config current-context`, KUBECONFIG)?")]
+    #[error(
+        "the cluster cannot be reached{context}: kubectl says \"{said}\": is it the right one (`kubectl config current-context`, KUBECONFIG)?"
+    )]
     Unreachable { context: String, said: String },
     #[error("kubectl {command} failed: {said}")]
     Refused { command: String, said: String },
@@ -115,7 +117,10 @@ mod tests {
         let away = "E1123 13:37:08.123456    1234 memcache.go:265] \"Unhandled Error\" err=\"couldn't get current server API group list\"\n\
                     The connection to the server 127.0.0.1:6443 was refused - did you specify the right host or port?\n";
         let told = failure(away);
-        assert!(told.starts_with("the cluster cannot be reached (context test): The connection to the server 127.0.0.1:6443"), "{told}");
+        assert!(
+            told.starts_with("the cluster cannot be reached (context test): kubectl says \"The connection to the server 127.0.0.1:6443"),
+            "{told}"
+        );
         assert!(failure("error: context \"test\" does not exist\n").contains("cannot be reached"));
         let refused = failure("Error from server (Forbidden): secrets is forbidden: User \"joe\" cannot create resource\n");
         assert!(refused.starts_with("kubectl apply failed: Error from server (Forbidden)"), "{refused}");

@@ -2,14 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::FleetInCluster;
-use super::credentials::Credentials;
+use super::credentials::{Credentials, FOLDER, PORT};
+use super::fleet_in_cluster::FleetInCluster;
 use super::object::{confine, container_security, labels, object, pods, resources, secret};
 
 /// Pinned: `fleet up` makes the same server each time.
 const IMAGE: &str = "docker.io/library/nats:2.10.22-alpine";
-pub(super) const PORT: u16 = 4222;
-pub(super) const FOLDER: &str = "/etc/nats";
 
 impl FleetInCluster {
     pub(super) fn nats_secret(&self, credentials: &Credentials) -> Value {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::FleetInCluster;
-use super::nats::PORT;
+use super::credentials::PORT;
+use super::fleet_in_cluster::FleetInCluster;
 use super::object::{object, pods, pods_of_any};
 
 impl FleetInCluster {

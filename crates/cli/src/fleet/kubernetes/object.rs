@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::FleetInCluster;
+use super::fleet_in_cluster::FleetInCluster;
 
 /// Which fleet an object is of.
 pub(super) const NAME_LABEL: &str = "app.kubernetes.io/instance";
