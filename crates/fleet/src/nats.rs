@@ -16,6 +16,8 @@ use crate::subjects::Outgoing;
 /// Packets that wait on either side. One that finds no room is lost, and comes again.
 const QUEUE: usize = 4_096;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How long the last packets may take to leave.
+const LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// Where a NATS server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +36,12 @@ impl NatsServer {
 
 /// A connection to a NATS server.
 pub struct NatsBus {
-    outgoing: mpsc::Sender<Outgoing>,
+    /// `None` while it is dropped.
+    outgoing: Option<mpsc::Sender<Outgoing>>,
     arrived: Receiver<Incoming>,
     nudge: SyncSender<Incoming>,
+    /// Closed when all has been sent and its thread has ended.
+    ended: Receiver<()>,
 }
 
 enum Incoming {
@@ -65,9 +70,11 @@ impl NatsBus {
         let (outgoing, to_publish) = mpsc::channel(QUEUE);
         let (nudge, arrived) = sync_channel(QUEUE);
         let (told, connected) = sync_channel(1);
+        let (ending, ended) = sync_channel(0);
         let (asked, packets) = (server.clone(), nudge.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         std::thread::Builder::new().name("nats".to_owned()).spawn(move || {
+            let _ending = ending;
             runtime.block_on(async move {
                 match open(asked, subjects).await {
                     Ok((client, subscriptions)) => {
@@ -80,7 +87,7 @@ impl NatsBus {
         })?;
         let refused = |problem: String| BusError::Connect { address: without_password(&server.address), problem };
         match connected.recv() {
-            Ok(Ok(())) => Ok(Self { outgoing, arrived, nudge }),
+            Ok(Ok(())) => Ok(Self { outgoing: Some(outgoing), arrived, nudge, ended }),
             Ok(Err(problem)) => Err(refused(problem)),
             Err(_) => Err(refused("its thread ended".to_owned())),
         }
@@ -94,7 +101,7 @@ impl NatsBus {
 impl Bus for NatsBus {
     fn publish(&mut self, packet: Outgoing) {
         // Full while the server is away: the packet is lost, as any may be.
-        let _ = self.outgoing.try_send(packet);
+        let _ = self.outgoing.as_ref().map(|outgoing| outgoing.try_send(packet));
     }
 
     fn take(&mut self, wait: Duration) -> Option<Vec<u8>> {
@@ -102,6 +109,15 @@ impl Bus for NatsBus {
             Ok(Incoming::Packet(bytes)) => Some(bytes.into()),
             Ok(Incoming::Nudge) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
         }
+    }
+}
+
+/// What was published last is mostly a farewell, and the process may end at once: without it, agents would wait for a controller that is gone.
+impl Drop for NatsBus {
+    fn drop(&mut self) {
+        drop(self.outgoing.take());
+        // Closed or too late, it makes no difference any more.
+        let _: Result<(), RecvTimeoutError> = self.ended.recv_timeout(LINGER_MAX);
     }
 }
 
