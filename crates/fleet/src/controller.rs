@@ -175,7 +175,7 @@ impl Controller {
             }
             ToController::Broke(why) => {
                 self.seats[agent].is_gone = true;
-                let name = &self.seats[agent].facts.name;
+                let name = self.seats[agent].facts.shown();
                 AgentReport::Broke(format!("agent {name}: {why}"))
             }
             ToController::Rows(request) => {
@@ -279,7 +279,7 @@ impl Controller {
         if std::mem::replace(&mut seat.is_gone, true) {
             return;
         }
-        let mut text = format!("agent {} was lost: {why}; its part of the load is missing from here on", seat.facts.name);
+        let mut text = format!("agent {} was lost: {why}; its part of the load is missing from here on", seat.facts.shown());
         match self.rows.in_doubt(agent) {
             0 => {}
             rows => text += &format!(", and {} rows that it held may not have been used", units::count(rows)),

@@ -17,3 +17,11 @@ pub struct AgentFacts {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
+
+impl AgentFacts {
+    /// Its name, and what it says of itself: `east (region=eu)`.
+    pub fn shown(&self) -> String {
+        let labels: Vec<String> = self.labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
+        if labels.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, labels.join(", ")) }
+    }
+}

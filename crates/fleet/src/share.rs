@@ -1,7 +1,8 @@
 //! Which part of the load agents with a label make.
 //!
-//! Workers make arrivals, users and iterations in turn, so a part of the workers makes that part of the load, exactly: of *w* arrivals in a row each
-//! worker makes one. A share is therefore a number of workers, and nothing else of a fleet changes by it.
+//! Workers make arrivals and have users in turn, so a part of the workers makes that part of the load, exactly: of *w* arrivals in a row each
+//! worker makes one. A share is therefore a number of workers, and nothing else of a fleet changes by it. Numbers of iterations that all share go
+//! to agents in turn, and so not by share.
 
 use crate::facts::AgentFacts;
 

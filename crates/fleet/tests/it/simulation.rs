@@ -173,7 +173,7 @@ fn an_agent_that_crashes_is_named_and_the_others_go_on() {
     assert!(matches!(outcome.ending, Some(LoadEnding::Completed)), "{:?}", outcome.ending);
     assert_eq!(outcome.lost.len(), 1);
     let marks: Vec<&str> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| &*mark.text).collect();
-    let told = marks.iter().filter(|text| text.contains("agent a0001 was lost: nothing was heard of it for 10 s"));
+    let told = marks.iter().filter(|text| text.contains("agent a0001 (region=us) was lost: nothing was heard of it for 10 s"));
     assert_eq!(told.count(), 1, "{marks:?}");
     assert!(marks.iter().any(|text| text.contains("rows that it held may not have been used")), "{marks:?}");
     assert_eq!(outcome.ledger.done.len(), 2);
