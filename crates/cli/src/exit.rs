@@ -10,6 +10,8 @@ use script::ScriptError;
 use secrets::Secrets;
 use session::{SessionError, Unreachable};
 
+use crate::fleet::kubernetes::KubectlError;
+
 /// How a command ends, for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -19,11 +21,11 @@ pub(crate) enum Exit {
     Broken = 1,
     /// The script, a parameter, a flag or a file is wrong: the load did not run. Or the script threw where its file was evaluated again.
     Usage = 2,
-    /// At least one threshold failed; for `try`, a request or an iteration.
+    /// At least one threshold failed; for `try`, a request or an iteration; for `fleet status`, agents are not ready.
     ThresholdsFailed = 3,
     /// The measurement is invalid, so that nothing can be said about the target.
     Invalid = 4,
-    /// The target could not be reached at all: no request got an answer.
+    /// The target could not be reached at all: no request got an answer. For `fleet`: the cluster.
     Unreachable = 5,
     /// Worse than `--fail-if` allows.
     Worse = 6,
@@ -40,9 +42,9 @@ Exit codes:
   0    passed
   1    something broke (disk full, a bug)
   2    script, parameter or usage error
-  3    a threshold failed or a script threw (run), a step failed (try), or even the lowest load fails (capacity)
+  3    a threshold failed or a script threw (run), a step failed (try), even the lowest load fails (capacity), or not all is ready (fleet)
   4    the measurement is invalid, no request ended, or a threshold, --fail-if or the capacity is undecided
-  5    the target could not be reached
+  5    the target, or the cluster (fleet), could not be reached
   6    worse than --fail-if allows (compare, run --against)
   7    a set-up failed, so the load did not run
   130  interrupted";
@@ -81,6 +83,9 @@ impl Exit {
             }
             if cause.is::<SetUpError>() {
                 return Some(Exit::SetUpFailed);
+            }
+            if let Some(kubectl) = cause.downcast_ref::<KubectlError>() {
+                return Some(if matches!(kubectl, KubectlError::Unreachable { .. }) { Exit::Unreachable } else { Exit::Usage });
             }
             let by_user = cause.is::<UsageError>()
                 || cause.is::<ScriptError>()

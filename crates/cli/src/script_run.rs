@@ -27,7 +27,7 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) tags: &'a [String],
     pub(crate) network: &'a NetworkArgs,
     /// Who makes the load, where it is not this process.
-    pub(crate) fleet: Option<FleetRun>,
+    pub(crate) fleet: Option<Box<FleetRun>>,
 }
 
 impl ScriptRun<'_> {

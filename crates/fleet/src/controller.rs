@@ -175,7 +175,7 @@ impl Controller {
             }
             ToController::Broke(why) => {
                 self.seats[agent].is_gone = true;
-                let name = &self.seats[agent].facts.name;
+                let name = self.seats[agent].facts.shown();
                 AgentReport::Broke(format!("agent {name}: {why}"))
             }
             ToController::Rows(request) => {
@@ -190,6 +190,13 @@ impl Controller {
             ToController::Line(text) => return self.news.push(FleetNews::Line(text)),
         };
         self.news.push(FleetNews::Report { agent, report });
+    }
+
+    /// Lets each agent make load with so many of its workers. To be called before [`Self::assign`].
+    pub fn use_workers(&mut self, workers: &[u32]) {
+        for (seat, workers) in self.seats.iter_mut().zip(workers) {
+            seat.facts.workers = *workers;
+        }
     }
 
     /// Gives each agent its part of a run. `test`: what whoever loads it there understands.
@@ -272,7 +279,7 @@ impl Controller {
         if std::mem::replace(&mut seat.is_gone, true) {
             return;
         }
-        let mut text = format!("agent {} was lost: {why}; its part of the load is missing from here on", seat.facts.name);
+        let mut text = format!("agent {} was lost: {why}; its part of the load is missing from here on", seat.facts.shown());
         match self.rows.in_doubt(agent) {
             0 => {}
             rows => text += &format!(", and {} rows that it held may not have been used", units::count(rows)),

@@ -1,5 +1,7 @@
 //! What an agent is, as it says itself.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// An agent, and the machine that it is on.
@@ -11,4 +13,15 @@ pub struct AgentFacts {
     pub cores: u32,
     /// Threads that make load.
     pub workers: u32,
+    /// What it says of itself, such as its region.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+impl AgentFacts {
+    /// Its name, and what it says of itself: `east (region=eu)`.
+    pub fn shown(&self) -> String {
+        let labels: Vec<String> = self.labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
+        if labels.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, labels.join(", ")) }
+    }
 }

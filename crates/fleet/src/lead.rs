@@ -11,7 +11,8 @@ use metrics::clock::Monotonic;
 use crate::bus::{Bus, BusError, exchange};
 use crate::controller::{Controller, FleetNews};
 use crate::facts::AgentFacts;
-use crate::nats::{NatsBus, Nudge};
+use crate::nats::{NatsBus, NatsServer, Nudge};
+use crate::share::{LabelShare, ShareError, workers_by_share};
 
 /// How long a turn waits for packets.
 const TURN: Duration = Duration::from_millis(50);
@@ -57,9 +58,9 @@ impl GatheredFleet {
     ///
     /// # Errors
     /// [`GatherError`]
-    pub fn gather(address: &str, run: &str, wanted: usize, wait: Duration) -> Result<Self, GatherError> {
+    pub fn gather(server: &NatsServer, run: &str, wanted: usize, wait: Duration) -> Result<Self, GatherError> {
         let mut controller = Controller::new(run.to_owned(), wanted);
-        let mut bus = NatsBus::connect(address, controller.subjects().to_vec())?;
+        let mut bus = NatsBus::connect(server, controller.subjects().to_vec())?;
         let (deadline, mut refused) = (now() + wait.as_nanos() as u64, String::new());
         loop {
             exchange(&mut controller, &mut bus, TURN, now);
@@ -76,6 +77,20 @@ impl GatheredFleet {
                 return Err(GatherError::TooFew { found: controller.joined(), wanted, waited_s: wait.as_secs(), refused });
             }
         }
+    }
+
+    /// Divides the load by the agents' labels.
+    ///
+    /// # Errors
+    /// [`ShareError`]: the agents have not the workers, or the labels, for it.
+    pub fn divide(&mut self, shares: &[LabelShare]) -> Result<(), ShareError> {
+        let workers = workers_by_share(&self.agents, shares).inspect_err(|_| {
+            self.controller.dismiss("its load cannot be shared as it was asked for");
+            self.controller.take_outgoing().into_iter().for_each(|packet| self.bus.publish(packet));
+        })?;
+        self.controller.use_workers(&workers);
+        self.agents.iter_mut().zip(workers).for_each(|(agent, workers)| agent.workers = workers);
+        Ok(())
     }
 
     /// In their order.

@@ -4,7 +4,7 @@
 //! have hundreds of them on virtual time. Then:
 //!
 //! - `link` carries messages once and in order over a bus that may lose, double and reorder; `packet` and `message` are what travels.
-//! - `offset` compares clocks, `rows` divides what feeders give out.
+//! - `offset` compares clocks, `rows` divides what feeders give out, `share` the load by labels.
 //! - [`Bus`] is the way between them; [`NatsBus`] is the real one. `lead` and `serve` are the threads on its two ends.
 //!
 //! Deliberately absent: what a test is and how it makes requests, the load tree, and what becomes of snapshots. The first is given by whoever
@@ -22,6 +22,7 @@ mod offset;
 mod packet;
 mod rows;
 mod serve;
+mod share;
 mod subjects;
 
 pub use agent::{Agent, AgentTask, SILENCE_MAX_NS};
@@ -30,8 +31,9 @@ pub use controller::{Controller, FleetNews};
 pub use facts::AgentFacts;
 pub use lead::{AgentPost, GatherError, GatheredFleet, LedFleet, LossPolicy};
 pub use message::Assignment;
-pub use nats::{NatsBus, without_password};
+pub use nats::{NatsBus, NatsServer, without_password};
 pub use packet::version;
 pub use rows::RowRequest;
 pub use serve::{AgentLink, RunTest, serve};
+pub use share::{LabelShare, ShareError, workers_by_share};
 pub use subjects::Outgoing;

@@ -123,9 +123,9 @@ impl ToController {
     }
 }
 
-/// JSON, compressed: histograms shrink to a fifth.
+/// JSON, compressed: seconds shrink to a fifth and less. The fastest level would save a millisecond a second and send a quarter more.
 pub(crate) fn pack(message: &impl Serialize) -> Vec<u8> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     // Cannot fail: the message is plain data, and memory takes all that is written.
     let written = serde_json::to_vec(message).map_err(Into::into).and_then(|json| encoder.write_all(&json));
     debug_assert!(written.is_ok(), "{written:?}");

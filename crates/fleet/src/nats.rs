@@ -1,11 +1,13 @@
 //! The real bus: a NATS server. A thread of its own keeps the connection, and makes it again when it breaks.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions, Subscriber};
+use async_nats::{Client, ConnectOptions, ServerAddr, Subscriber};
 use bytes::Bytes;
 use futures_util::{StreamExt, future, stream};
+use percent_encoding::percent_decode_str;
 use tokio::sync::mpsc;
 
 use crate::bus::{Bus, BusError};
@@ -14,12 +16,32 @@ use crate::subjects::Outgoing;
 /// Packets that wait on either side. One that finds no room is lost, and comes again.
 const QUEUE: usize = 4_096;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How long the last packets may take to leave.
+const LINGER_MAX: Duration = Duration::from_secs(1);
+
+/// Where a NATS server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NatsServer {
+    /// `nats://` or `tls://`, with `user:password@` where it asks for it.
+    pub address: String,
+    /// A file with the authorities that it is trusted by, as PEM; `None`: those of this machine.
+    pub authorities: Option<PathBuf>,
+}
+
+impl NatsServer {
+    pub fn new(address: impl Into<String>, authorities: Option<PathBuf>) -> Self {
+        Self { address: address.into(), authorities }
+    }
+}
 
 /// A connection to a NATS server.
 pub struct NatsBus {
-    outgoing: mpsc::Sender<Outgoing>,
+    /// `None` while it is dropped.
+    outgoing: Option<mpsc::Sender<Outgoing>>,
     arrived: Receiver<Incoming>,
     nudge: SyncSender<Incoming>,
+    /// Closed when all has been sent and its thread has ended.
+    ended: Receiver<()>,
 }
 
 enum Incoming {
@@ -40,19 +62,21 @@ impl Nudge {
 }
 
 impl NatsBus {
-    /// Connects to `address` (`nats://` or `tls://`, with `user:password@` where the server asks for it) and listens to these subjects.
+    /// Connects, and listens to these subjects.
     ///
     /// # Errors
     /// [`BusError`]: there is no server, or it refuses.
-    pub fn connect(address: &str, subjects: Vec<String>) -> Result<Self, BusError> {
+    pub fn connect(server: &NatsServer, subjects: Vec<String>) -> Result<Self, BusError> {
         let (outgoing, to_publish) = mpsc::channel(QUEUE);
         let (nudge, arrived) = sync_channel(QUEUE);
         let (told, connected) = sync_channel(1);
-        let (server, packets) = (address.to_owned(), nudge.clone());
+        let (ending, ended) = sync_channel(0);
+        let (asked, packets) = (server.clone(), nudge.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         std::thread::Builder::new().name("nats".to_owned()).spawn(move || {
+            let _ending = ending;
             runtime.block_on(async move {
-                match open(&server, subjects).await {
+                match open(asked, subjects).await {
                     Ok((client, subscriptions)) => {
                         let _ = told.send(Ok(()));
                         carry(client, subscriptions, to_publish, packets).await;
@@ -61,9 +85,9 @@ impl NatsBus {
                 }
             });
         })?;
-        let refused = |problem: String| BusError::Connect { address: without_password(address), problem };
+        let refused = |problem: String| BusError::Connect { address: without_password(&server.address), problem };
         match connected.recv() {
-            Ok(Ok(())) => Ok(Self { outgoing, arrived, nudge }),
+            Ok(Ok(())) => Ok(Self { outgoing: Some(outgoing), arrived, nudge, ended }),
             Ok(Err(problem)) => Err(refused(problem)),
             Err(_) => Err(refused("its thread ended".to_owned())),
         }
@@ -77,7 +101,7 @@ impl NatsBus {
 impl Bus for NatsBus {
     fn publish(&mut self, packet: Outgoing) {
         // Full while the server is away: the packet is lost, as any may be.
-        let _ = self.outgoing.try_send(packet);
+        let _ = self.outgoing.as_ref().map(|outgoing| outgoing.try_send(packet));
     }
 
     fn take(&mut self, wait: Duration) -> Option<Vec<u8>> {
@@ -88,9 +112,24 @@ impl Bus for NatsBus {
     }
 }
 
-async fn open(address: &str, subjects: Vec<String>) -> Result<(Client, Vec<Subscriber>), String> {
+/// What was published last is mostly a farewell, and the process may end at once: without it, agents would wait for a controller that is gone.
+impl Drop for NatsBus {
+    fn drop(&mut self) {
+        drop(self.outgoing.take());
+        // Closed or too late, it makes no difference any more.
+        let _: Result<(), RecvTimeoutError> = self.ended.recv_timeout(LINGER_MAX);
+    }
+}
+
+async fn open(server: NatsServer, subjects: Vec<String>) -> Result<(Client, Vec<Subscriber>), String> {
     let options = ConnectOptions::new().name("loadstone").connection_timeout(CONNECT_MAX).max_reconnects(None);
     let options = options.reconnect_delay_callback(|tries| Duration::from_millis((tries as u64 * 50).min(500)));
+    let address: ServerAddr = server.address.parse().map_err(|error| sentence(&error))?;
+    let options = introduce(options, &address);
+    let options = match server.authorities {
+        Some(file) => options.add_root_certificates(file).require_tls(true),
+        None => options,
+    };
     let client = options.connect(address).await.map_err(|error| sentence(&error))?;
     let mut subscriptions = Vec::new();
     for subject in subjects {
@@ -98,6 +137,16 @@ async fn open(address: &str, subjects: Vec<String>) -> Result<(Client, Vec<Subsc
     }
     client.flush().await.map_err(|error| sentence(&error))?;
     Ok((client, subscriptions))
+}
+
+/// Who it is, which the client library does not read from the address: a user with a password, or a token alone, as NATS writes them.
+fn introduce(options: ConnectOptions, address: &ServerAddr) -> ConnectOptions {
+    let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    match (address.username(), address.password()) {
+        (Some(user), Some(password)) => options.user_and_password(plain(user), plain(password)),
+        (Some(token), None) => options.token(plain(token)),
+        (None, _) => options,
+    }
 }
 
 /// Until the bus is dropped.
@@ -156,7 +205,7 @@ mod tests {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("nats://{}", socket.local_addr().unwrap());
         drop(socket);
-        let error = NatsBus::connect(&address, Vec::new()).err().unwrap().to_string();
+        let error = NatsBus::connect(&NatsServer::new(&address, None), Vec::new()).err().unwrap().to_string();
         assert!(error.contains(&address) && error.contains("is it running"), "{error}");
     }
 }

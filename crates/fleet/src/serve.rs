@@ -13,7 +13,7 @@ use crate::bus::{BusError, exchange};
 use crate::facts::AgentFacts;
 use crate::lead::now;
 use crate::message::Assignment;
-use crate::nats::{NatsBus, Nudge};
+use crate::nats::{NatsBus, NatsServer, Nudge};
 use crate::rows::RowRequest;
 
 const TURN: Duration = Duration::from_millis(50);
@@ -71,13 +71,13 @@ impl AgentLink {
     }
 }
 
-/// Joins the fleet at `address` and serves one run after another, until the process ends. `say` gets what people should know.
+/// Joins the fleet at a server and serves one run after another, until the process ends. `say` gets what people should know.
 ///
 /// # Errors
 /// [`BusError`]: the server cannot be reached. Once it was, its absence is waited for.
-pub fn serve(address: &str, id: String, facts: AgentFacts, run_test: Arc<RunTest>, say: &dyn Fn(&str)) -> Result<(), BusError> {
+pub fn serve(server: &NatsServer, id: String, facts: AgentFacts, run_test: Arc<RunTest>, say: &dyn Fn(&str)) -> Result<(), BusError> {
     let agent = Agent::new(id, facts);
-    let bus = NatsBus::connect(address, vec![agent.subject()])?;
+    let bus = NatsBus::connect(server, vec![agent.subject()])?;
     let (sender, inputs) = sync_channel(1024);
     let link = AgentLink { inputs: sender, nudge: bus.nudge() };
     say("waiting for a run");

@@ -1,5 +1,6 @@
 //! A run as data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metrics::{Outcome, Signal, SignalNotice, SignalPoint, Snapshot};
@@ -29,6 +30,9 @@ pub struct AgentInfo {
     /// Its first worker, and how many of them follow in order.
     pub first_worker: u32,
     pub workers: u32,
+    /// What it said of itself, such as its region.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Who, when, where. Written before the load starts.

@@ -78,16 +78,26 @@ impl Loaded {
         !self.plan.stubs.is_empty() || !self.name_servers.is_empty()
     }
 
-    /// What of it other machines could not share, as its script calls it: `shared(…)`, …
-    pub fn not_shareable(&self) -> Option<&'static str> {
-        match () {
-            () if self.has_stubs() => Some("stubs"),
-            () if !self.plan.flows.is_empty() => Some("flow(…)"),
-            () if !self.proxies.is_empty() => Some("proxy.tcp(…)"),
-            () if self.has_shared_values => Some("shared(…)"),
-            () if self.has_collections => Some("collect(…)"),
-            () => None,
-        }
+    /// What of it other machines could not share: where, and what to do instead. `None`: they can make its load.
+    pub fn not_shareable(&self) -> Option<ScriptError> {
+        let (what, name, instead) = match () {
+            () if self.has_stubs() => {
+                ("stubs", "stub", "start it as a process of its own that all agents and the target reach (`loadstone stub`), or ")
+            }
+            () if !self.plan.flows.is_empty() => ("flow(…)", "flow", ""),
+            () if !self.proxies.is_empty() => ("proxy.tcp(…)", "proxy", ""),
+            () if self.has_shared_values => {
+                ("shared(…)", "shared", "let a feeder hand out what is to be used once (`csv(…).queue()` does so over all agents), or ")
+            }
+            () if self.has_collections => ("collect(…)", "collect", "let the test print its rows (console.log), or "),
+            () => return None,
+        };
+        let error = ScriptError::new(format!("the test uses {what}, which the agents of a fleet cannot share yet"));
+        let error = error.help(format!("{instead}run the test without --fleet"));
+        Some(match self.program.call_place(name) {
+            Some(place) => error.at(place),
+            None => error,
+        })
     }
 
     /// Every file that another machine needs to load it: modules, and what says where they are; data, certificates, and whatever file the text

@@ -1,10 +1,14 @@
 //! `loadstone agent`: makes a part of the load of runs that are led from elsewhere.
 
+use std::path::PathBuf;
+
 use clap::Args;
+use fleet::NatsServer;
 
 use crate::context::CommandContext;
 use crate::exit::Exit;
-use crate::fleet::{AgentSettings, serve};
+use crate::fleet::{AgentSettings, authorities, parse_label, serve};
+use crate::interrupt;
 use crate::stdin_guard;
 
 #[derive(Debug, Args)]
@@ -19,6 +23,12 @@ pub(crate) struct AgentArgs {
     /// Name in reports.  [default: the machine's, and the process's number]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// What it says of itself, such as region=eu; may be given several times. An empty value says nothing.
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_own_label)]
+    labels: Vec<Option<(String, String)>>,
+    /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of this machine]
+    #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
+    ca: Option<PathBuf>,
     /// Threads that generate the load.  [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
@@ -40,12 +50,39 @@ impl AgentArgs {
                 std::process::exit(Exit::Interrupted as i32);
             })?;
         }
+        // As the first process of a container, it would not be ended by a signal that it does not ask for.
+        std::thread::Builder::new().name("interrupt".to_owned()).spawn(|| {
+            if interrupt::wait().is_ok() {
+                std::process::exit(Exit::Interrupted as i32);
+            }
+        })?;
         serve(&AgentSettings {
-            address: &self.join,
+            server: NatsServer::new(&self.join, authorities("--ca", self.ca.as_deref())?),
             name: self.name.as_deref(),
             workers: self.workers.unwrap_or_else(session::cores).max(1),
+            labels: self.labels.iter().flatten().cloned().collect(),
             quiet: self.quiet,
         })?;
         Ok(Exit::Passed)
+    }
+}
+
+/// Where a cluster fills in a value that it does not know, nothing comes behind the sign.
+fn parse_own_label(text: &str) -> Result<Option<(String, String)>, String> {
+    match text.strip_suffix('=') {
+        Some(key) => parse_label(&format!("{key}=x")).map(|_| None),
+        None => parse_label(text).map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_without_a_value_says_nothing() {
+        assert_eq!(parse_own_label("region=eu"), Ok(Some(("region".to_owned(), "eu".to_owned()))));
+        assert_eq!(parse_own_label("region="), Ok(None));
+        assert!(parse_own_label("=").is_err() && parse_own_label("region").is_err());
     }
 }

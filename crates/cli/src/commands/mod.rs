@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 pub(crate) mod experiment;
 mod export;
+mod fleet;
 mod import;
 mod init;
 mod inspect;
@@ -66,6 +67,8 @@ commands! {
     Ui(ui::UiArgs),
     /// Make part of the load of runs that are led from elsewhere: `loadstone run --fleet`.
     Agent(agent::AgentArgs),
+    /// Start, look at and end agents in a Kubernetes cluster.
+    Fleet(fleet::FleetCommandArgs),
     /// Serve a simulated HTTP endpoint with delays, faults and limits.
     Stub(stub::StubArgs),
     /// List the runs in a folder, or delete old ones.

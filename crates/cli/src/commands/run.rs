@@ -84,7 +84,7 @@ impl RunArgs {
             ))
             .into());
         }
-        let fleet = self.fleet.resolve(self.workers)?;
+        let fleet = self.fleet.resolve(self.workers)?.map(Box::new);
         if let Some(flag) = self.network.first_given().filter(|_| fleet.is_some()) {
             return Err(
                 UsageError(format!("{flag} does not go to the agents of a fleet: write it into the test (docs/protocols.md)")).into()

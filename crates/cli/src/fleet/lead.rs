@@ -1,21 +1,27 @@
 //! A run over a fleet: gathers its agents, hands them the test, and leads them.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fleet::{GatheredFleet, LossPolicy, without_password};
+use fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, without_password};
 use run_directory::AgentInfo;
 use script::{Inputs, Loaded};
 use session::{FinishedRun, LineSender, Session, SessionError, Subscriber};
 
 use super::local::LocalFleet;
+use super::share_flag::{WrittenShare, parse_share, shares};
 use super::test::FleetTest;
-use super::unique_id;
+use super::{authorities, unique_id};
 use crate::exit::UsageError;
 
 /// How long agents are waited for.
 const GATHER_WAIT: Duration = Duration::from_secs(30);
+
+/// Values of a label that are shown.
+const VALUES_MAX: usize = 6;
 
 /// Load from several machines.
 #[derive(Debug, Default, Args)]
@@ -27,6 +33,12 @@ pub(crate) struct FleetArgs {
     /// Agents that the run needs.
     #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u32).range(1..))]
     agents: Option<u32>,
+    /// Share of the load by the agents' labels: region=eu:0.7,region=us:0.3, or whole numbers beside each other (7 and 3).
+    #[arg(long, value_name = "LABEL=VALUE:SHARE,…", requires = "fleet", value_delimiter = ',', value_parser = parse_share)]
+    fleet_share: Vec<WrittenShare>,
+    /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of this machine]
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    fleet_ca: Option<PathBuf>,
     /// What becomes of the run when an agent is lost.
     #[arg(long, value_enum, value_name = "WHAT", requires = "fleet", default_value_t)]
     on_agent_loss: OnAgentLoss,
@@ -70,14 +82,22 @@ impl FleetArgs {
             OnAgentLoss::Continue => LossPolicy::Continue,
             OnAgentLoss::Stop => LossPolicy::Stop,
         };
+        let authorities = authorities("--fleet-ca", self.fleet_ca.as_deref())?;
+        let shares = shares(&self.fleet_share)?;
         Ok(match (&self.fleet, self.agents, workers) {
             (None, ..) => None,
             (Some(FleetPlace::Local(_)), Some(_), _) => {
                 return Err(UsageError("--agents is for a NATS server; local:N says how many".to_owned()));
             }
+            (Some(FleetPlace::Local(_)), ..) if authorities.is_some() => {
+                return Err(UsageError("--fleet-ca is for a NATS server; the one of local:N is reached on this machine alone".to_owned()));
+            }
+            (Some(FleetPlace::Local(_)), ..) if !shares.is_empty() => {
+                return Err(UsageError("--fleet-share goes by labels, and the agents of local:N have none".to_owned()));
+            }
             (Some(FleetPlace::Local(agents)), None, workers) => {
                 let workers = workers.unwrap_or(session::cores() / agents).max(1);
-                Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy })
+                Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy, authorities: None, shares })
             }
             (Some(FleetPlace::Server(_)), None, _) => {
                 return Err(UsageError("--fleet: say with --agents how many the run needs".to_owned()));
@@ -87,7 +107,7 @@ impl FleetArgs {
                     "--workers: the agents say themselves how many threads they have (`loadstone agent --workers`)".to_owned(),
                 ));
             }
-            (Some(place), Some(agents), None) => Some(FleetRun { place: place.clone(), agents, workers: 0, policy }),
+            (Some(place), Some(agents), None) => Some(FleetRun { place: place.clone(), agents, workers: 0, policy, authorities, shares }),
         })
     }
 }
@@ -100,26 +120,25 @@ pub(crate) struct FleetRun {
     /// Of each, where they are started here.
     workers: u32,
     policy: LossPolicy,
+    authorities: Option<PathBuf>,
+    shares: Vec<LabelShare>,
 }
 
 impl FleetRun {
     /// Whether agents could make the load of this test.
     ///
     /// # Errors
-    /// [`UsageError`]: something of it is common to all users, and cannot be divided yet; or its secrets would go over the network in clear.
-    pub(crate) fn check(&self, loaded: &Loaded) -> Result<(), UsageError> {
-        if let Some(what) = loaded.not_shareable() {
-            let file = loaded.entry();
-            let file = file.file_name().unwrap_or_default().to_string_lossy();
-            return Err(UsageError(format!(
-                "{file} uses {what}, which a fleet cannot share among its machines yet: run it without --fleet"
-            )));
+    /// Something of it is common to all users, and cannot be divided yet; or its secrets would go over the network in clear.
+    pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
+        if let Some(refused) = loaded.not_shareable() {
+            return Err(refused.into());
         }
         match &self.place {
             FleetPlace::Server(address) if !loaded.plan.all_secrets().is_empty() && is_clear(address) => Err(UsageError(format!(
                 "the test has secrets, and {} would carry them in clear: use tls://, or a server on this machine",
                 without_password(address)
-            ))),
+            ))
+            .into()),
             _ => Ok(()),
         }
     }
@@ -143,11 +162,16 @@ impl FleetRun {
             (None, FleetPlace::Server(address)) => address.clone(),
             (None, FleetPlace::Local(_)) => String::new(),
         };
-        let fleet = GatheredFleet::gather(&address, &unique_id(), self.agents as usize, GATHER_WAIT)?;
+        let mut fleet =
+            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &unique_id(), self.agents as usize, GATHER_WAIT)?;
+        if !self.shares.is_empty() {
+            fleet.divide(&self.shares).map_err(|problem| UsageError(format!("--fleet-share: {problem}")))?;
+        }
         let whose = if local.is_some() { " on this machine, over a nats-server started for this run:" } else { " at" };
         let workers = fleet.workers();
         // A convenience; a closed standard error is no reason not to run.
-        let _ = writeln!(std::io::stderr(), "Fleet  {} agents{whose} {} ({workers} workers)\n", self.agents, without_password(&address));
+        let _ = writeln!(std::io::stderr(), "Fleet  {} agents{whose} {} ({workers} workers)", self.agents, without_password(&address));
+        let _ = writeln!(std::io::stderr(), "{}", by_label(fleet.agents()));
         session.workers = workers;
         let agents = infos(&fleet);
         let lead = |handle| fleet.lead(&test, handle, self.policy, move |line| printed.line(line));
@@ -167,10 +191,26 @@ fn infos(fleet: &GatheredFleet) -> Vec<AgentInfo> {
             cores: agent.cores,
             first_worker: next,
             workers: agent.workers,
+            labels: agent.labels.clone(),
         });
         next += agent.workers;
     }
     infos
+}
+
+/// A line for each label: how many agents have which value.
+fn by_label(agents: &[AgentFacts]) -> String {
+    let mut labels: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for (label, value) in agents.iter().flat_map(|agent| &agent.labels) {
+        *labels.entry(label).or_default().entry(value).or_default() += 1;
+    }
+    let mut lines = String::new();
+    for (label, values) in labels {
+        let shown: Vec<String> = values.iter().take(VALUES_MAX).map(|(value, agents)| format!("{value} {agents}")).collect();
+        let more = if values.len() > VALUES_MAX { format!(", and {} more", values.len() - VALUES_MAX) } else { String::new() };
+        lines += &format!("       {label}: {}{more}\n", shown.join(", "));
+    }
+    lines
 }
 
 /// The server is reached over a network, without TLS.
@@ -195,6 +235,18 @@ mod tests {
         for wrong in ["local", "local:", "local:0", "local:x", "http://h", "h:4222", "nats://"] {
             assert!(parse_place(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn agents_are_counted_by_what_they_say_of_themselves() {
+        let agent = |number: usize| {
+            let region = if number < 2 { "eu" } else { "us" };
+            let labels = [("node".to_owned(), format!("n{number}")), ("region".to_owned(), region.to_owned())];
+            AgentFacts { labels: labels.into(), ..AgentFacts::default() }
+        };
+        let agents: Vec<AgentFacts> = (0..8).map(agent).collect();
+        assert_eq!(by_label(&agents), "       node: n0 1, n1 1, n2 1, n3 1, n4 1, n5 1, and 2 more\n       region: eu 2, us 6\n");
+        assert_eq!(by_label(&[AgentFacts::default()]), "");
     }
 
     #[test]

@@ -1,19 +1,72 @@
 //! Runs over several machines: what the binary adds to the crate `fleet`, which knows no tests.
 //!
-//! `lead` is a run's side, `serve` an agent's, [`test::FleetTest`] what goes from the one to the other, `local` a fleet on this machine.
+//! `lead` is a run's side, `serve` an agent's, [`test::FleetTest`] what goes from the one to the other, `local` a fleet on this machine,
+//! `kubernetes` one in a cluster.
 
+pub(crate) mod kubernetes;
 mod lead;
 mod local;
 mod serve;
+mod share_flag;
 mod test;
 
 pub(crate) use lead::{FleetArgs, FleetRun};
 pub(crate) use serve::{AgentSettings, serve};
 
 use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+
+use crate::exit::UsageError;
+
+/// A label of an agent, as a flag has it: `region=eu`.
+pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
+    let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    match text.split_once('=') {
+        Some((key, value)) if is_plain(key) && is_plain(value) => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE of letters, digits, - _ and ., such as region=eu".to_owned()),
+    }
+}
+
+/// The file of authorities that a flag names.
+///
+/// # Errors
+/// It cannot be read, or has no certificate.
+pub(crate) fn authorities(flag: &str, file: Option<&Path>) -> Result<Option<PathBuf>, UsageError> {
+    let Some(file) = file else { return Ok(None) };
+    let wrong = |problem: &str| UsageError(format!("{flag}: {}: {problem}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|problem| wrong(&format!("cannot be read: {problem}")))?;
+    if !text.contains("-----BEGIN CERTIFICATE-----") {
+        return Err(wrong("has no certificate in PEM (\"-----BEGIN CERTIFICATE-----\")"));
+    }
+    Ok(Some(file.to_owned()))
+}
 
 /// A text that no other process has.
 fn unique_id() -> String {
     // The standard hasher's keys come from the operating system.
     format!("{:016x}", RandomState::new().hash_one(std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_a_word_for_a_word() {
+        assert_eq!(parse_label("region=eu-1"), Ok(("region".to_owned(), "eu-1".to_owned())));
+        for wrong in ["", "region", "region=", "=eu", "a=b=c", "a=b c", "a=b,c=d"] {
+            assert!(parse_label(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_refused_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.pem");
+        let said = |file: &Path| authorities("--fleet-ca", Some(file)).unwrap_err().to_string();
+        assert!(said(&file).contains("x.pem: cannot be read"));
+        std::fs::write(&file, "-----BEGIN PRIVATE KEY-----").unwrap();
+        assert!(said(&file).contains("x.pem: has no certificate"));
+        assert_eq!(authorities("--fleet-ca", None).unwrap(), None);
+    }
 }

@@ -1,12 +1,13 @@
 //! An agent: it joins a fleet and makes its part of one run after another.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::{AgentReport, AgentWorkers, WorkerContext};
-use fleet::{AgentFacts, AgentLink, Assignment, RowRequest};
+use fleet::{AgentFacts, AgentLink, Assignment, NatsServer, RowRequest};
 use script::{CallLeases, ConsoleLine, ScriptUsers, Sinks};
 
 use super::test::FleetTest;
@@ -16,9 +17,10 @@ use crate::script_run::console_text;
 
 /// How an agent is set up.
 pub(crate) struct AgentSettings<'a> {
-    pub(crate) address: &'a str,
+    pub(crate) server: NatsServer,
     pub(crate) name: Option<&'a str>,
     pub(crate) workers: u32,
+    pub(crate) labels: BTreeMap<String, String>,
     pub(crate) quiet: bool,
 }
 
@@ -29,7 +31,8 @@ pub(crate) struct AgentSettings<'a> {
 pub(crate) fn serve(settings: &AgentSettings<'_>) -> anyhow::Result<()> {
     let hostname = session::hostname();
     let name = settings.name.map_or_else(|| format!("{hostname}/{}", std::process::id()), str::to_owned);
-    let facts = AgentFacts { name: name.clone(), hostname, cores: session::cores(), workers: settings.workers };
+    let facts =
+        AgentFacts { name: name.clone(), hostname, cores: session::cores(), workers: settings.workers, labels: settings.labels.clone() };
     let say = |text: &str| {
         if !settings.quiet {
             // A closed standard error is no reason not to serve.
@@ -41,7 +44,7 @@ pub(crate) fn serve(settings: &AgentSettings<'_>) -> anyhow::Result<()> {
             link.report(AgentReport::Broke(format!("{error:#}")));
         }
     });
-    fleet::serve(settings.address, unique_id(), facts, run_test, &say)?;
+    fleet::serve(&settings.server, unique_id(), facts, run_test, &say)?;
     Ok(())
 }
 

@@ -60,7 +60,10 @@ const total = shared("total", 0);
 const only = scenario("Only", async (user) => { total.increment(); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;
     let ended = Folder::new().file("a.load.ts", script).run(&["run", "a.load.ts", "--fleet", "local:2"]).code(2);
-    ended.says("a.load.ts uses shared(…), which a fleet cannot share");
+    ended
+        .says("the test uses shared(…), which the agents of a fleet cannot share yet")
+        .says("a.load.ts:2:15")
+        .says("run the test without --fleet");
 }
 
 #[test]
@@ -158,4 +161,35 @@ fn an_agent_that_is_killed_is_named_and_what_is_missing_is_told() {
 #[test]
 fn a_run_may_end_with_the_agent_that_is_lost() {
     with_an_agent_killed(&["--on-agent-loss", "stop"]).code(1).says("agent west was lost");
+}
+
+#[test]
+fn regions_have_the_workers_of_their_shares() {
+    let nats = Nats::start();
+    let script = format!(
+        r#"import {{ test, scenario, arrivals }} from "loadstone";
+const get = scenario("Get", async (user) => {{ await user.get("/"); }});
+export default test({{ target: "{}", load: get.run(arrivals(30).for("1s")) }});"#,
+        server::nginx()
+    );
+    let folder = Folder::new().file("a.load.ts", &script);
+    let agent = |name: &str, label: &str| {
+        folder.start(&["agent", "--join", &nats.address, "--name", name, "--workers", "2", "--label", label, "--label", "zone="])
+    };
+    let agents = [agent("east", "region=eu"), agent("west", "region=us")];
+    let run = |shares: &str| folder.run(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--fleet-share", shares]);
+    run("region=eu:0.7,region=us:0.3").code(2).says("agents with region=eu have 2 workers together and need 7");
+    run("region=eu:0.7,region=us:0.2").code(2).says("add up to 0.9");
+    let ended = run("region=eu:2,region=us:1").passes().says("(3 workers)").says("region: eu 1, us 1");
+    assert_eq!(ended.summary()["totals"]["requests"], 30, "{}", ended.everything());
+    let described = std::fs::read_to_string(folder.runs()[0].join("run.json")).unwrap();
+    let described: serde_json::Value = serde_json::from_str(&described).unwrap();
+    let mut workers: Vec<String> =
+        described["agents"].as_array().unwrap().iter().map(|agent| format!("{} {}", agent["labels"], agent["workers"])).collect();
+    workers.sort();
+    assert_eq!(workers, [r#"{"region":"eu"} 2"#, r#"{"region":"us"} 1"#]);
+    for agent in agents {
+        agent.signal(Signal::TERM);
+        agent.ended().code(130);
+    }
 }

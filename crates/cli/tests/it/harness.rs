@@ -9,4 +9,4 @@ pub(crate) mod raw;
 pub(crate) mod server;
 
 pub(crate) use ended::{Ended, fairly};
-pub(crate) use folder::{Folder, once, once_with};
+pub(crate) use folder::{Folder, Running, once, once_with};

@@ -19,6 +19,7 @@ mod fleet;
 mod flows;
 mod harness;
 mod imports;
+mod kubernetes;
 mod labs;
 mod metrics;
 mod network;

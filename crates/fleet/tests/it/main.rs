@@ -4,3 +4,4 @@ mod sim_agent;
 mod sim_bus;
 mod sim_run;
 mod simulation;
+mod wire;

@@ -43,7 +43,9 @@ pub(crate) struct SimAgent {
 impl SimAgent {
     pub(crate) fn new(bus: &Rc<RefCell<SimBus>>, number: u32, workers: u32, plan: &Rc<TestPlan>, ledger: &Rc<RefCell<Ledger>>) -> Self {
         let name = format!("a{number:04}");
-        let facts = AgentFacts { name: name.clone(), hostname: "sim".to_owned(), cores: 1, workers };
+        let region = if number.is_multiple_of(2) { "eu" } else { "us" };
+        let labels = [("region".to_owned(), region.to_owned())].into();
+        let facts = AgentFacts { name: name.clone(), hostname: "sim".to_owned(), cores: 1, workers, labels };
         let agent = Agent::new(name, facts);
         let port = SimPort::new(bus, vec![agent.subject()]);
         // Machines that were started at other times.

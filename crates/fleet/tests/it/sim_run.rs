@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use engine::{AgentCommand, LoadControl, LoadEnding, LoadEvent, SteppedLoad};
-use fleet::{Controller, FleetNews, exchange};
+use fleet::{AgentFacts, Controller, FleetNews, LabelShare, exchange, workers_by_share};
 use metrics::clock::{Clock, Monotonic};
 use metrics::{Nanos, Snapshot};
 use plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
@@ -55,6 +55,8 @@ pub(crate) struct Simulated {
     pub(crate) agents: Vec<u32>,
     pub(crate) weather: Weather,
     pub(crate) faults: Vec<Fault>,
+    /// None: agents make as much as they have workers.
+    pub(crate) shares: Vec<LabelShare>,
 }
 
 /// What came of it.
@@ -115,7 +117,7 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
             for news in controller.take_news() {
                 match news {
                     FleetNews::Gathered(facts) => {
-                        controller.assign("");
+                        assign(&mut controller, &facts, &asked.shares);
                         let posts = (0..facts.len()).map(|agent| post(agent, &orders)).collect();
                         load = events.take().map(|events| SteppedLoad::new(&plan, posts, clock.clone(), LEAD, events));
                     }
@@ -150,6 +152,13 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     let lost = seconds.iter().flat_map(|second| &second.agents).filter(|agent| agent.lost).map(|agent| agent.agent).collect();
     let ledger = std::mem::take(&mut *ledger.borrow_mut());
     Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost, gathered }
+}
+
+fn assign(controller: &mut Controller, facts: &[AgentFacts], shares: &[LabelShare]) {
+    if !shares.is_empty() {
+        controller.use_workers(&workers_by_share(facts, shares).expect("shares that these agents can have"));
+    }
+    controller.assign("");
 }
 
 /// In another order each time: nothing may hang on who is first.

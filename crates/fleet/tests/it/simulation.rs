@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::LoadEnding;
+use fleet::LabelShare;
 use metrics::{Nanos, Snapshot};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -14,7 +15,7 @@ const S: Nanos = 1_000 * MS;
 const SEEDS: u64 = 200;
 
 fn fair(agents: &[u32]) -> Simulated {
-    Simulated { seed: 1, agents: agents.to_vec(), weather: Weather::FAIR, faults: Vec::new() }
+    Simulated { seed: 1, agents: agents.to_vec(), weather: Weather::FAIR, faults: Vec::new(), shares: Vec::new() }
 }
 
 /// Without what tells of the machines and not of the load.
@@ -59,6 +60,27 @@ fn a_hundred_agents_are_one_machine_too() {
     assert_eq!(measured(&fleet.seconds), measured(&single.seconds));
 }
 
+#[test]
+fn regions_make_exactly_their_shares_of_what_one_machine_does() {
+    let share = |value: &str, weight| LabelShare { label: "region".to_owned(), value: value.to_owned(), weight };
+    let shares = vec![share("eu", 700), share("us", 300)];
+    // Agents in turn are of "eu" and "us"; one of the sixteen workers of each is left over.
+    let divided = simulate(&Simulated { shares, ..fair(&[4, 4, 4, 4]) });
+    let single = simulate(&fair(&[10]));
+    assert_eq!(measured(&divided.seconds), measured(&single.seconds));
+    let made = |leaf: u32, region: u64| {
+        // 7 workers of "eu": agents 0 and 2 have 4 and 3; "us": agents 1 and 3 have 2 and 1.
+        let of_eu = |number: u64| [0, 1, 2, 3, 6, 7, 8].contains(&(number % 10));
+        let arrivals = divided.ledger.arrivals.iter().filter(|(of, number)| *of == leaf && of_eu(*number) == (region == 0));
+        arrivals.count() as u64
+    };
+    let handed = |agents: [u32; 2]| agents.iter().map(|agent| divided.ledger.handed_over[agent]).sum::<u64>();
+    assert_eq!((handed([0, 2]), handed([1, 3])), (made(0, 0) + made(1, 0), made(0, 1) + made(1, 1)));
+    assert_eq!((made(0, 0), made(0, 1)), (210, 90), "300 even arrivals");
+    let all: BTreeSet<_> = divided.ledger.arrivals.iter().copied().collect();
+    assert_eq!((&all, all.len()), (&asked(), divided.ledger.arrivals.len()), "each once");
+}
+
 /// Faults as a seed draws them.
 fn drawn(seed: u64) -> Simulated {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -77,7 +99,7 @@ fn drawn(seed: u64) -> Simulated {
             }
         })
         .collect();
-    Simulated { seed, agents, weather, faults }
+    Simulated { seed, agents, weather, faults, shares: Vec::new() }
 }
 
 /// Holds a run against what really happened in it.
@@ -151,7 +173,7 @@ fn an_agent_that_crashes_is_named_and_the_others_go_on() {
     assert!(matches!(outcome.ending, Some(LoadEnding::Completed)), "{:?}", outcome.ending);
     assert_eq!(outcome.lost.len(), 1);
     let marks: Vec<&str> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| &*mark.text).collect();
-    let told = marks.iter().filter(|text| text.contains("agent a0001 was lost: nothing was heard of it for 10 s"));
+    let told = marks.iter().filter(|text| text.contains("agent a0001 (region=us) was lost: nothing was heard of it for 10 s"));
     assert_eq!(told.count(), 1, "{marks:?}");
     assert!(marks.iter().any(|text| text.contains("rows that it held may not have been used")), "{marks:?}");
     assert_eq!(outcome.ledger.done.len(), 2);

@@ -3,6 +3,7 @@
 //! Read [`Program`] first: the immutable result that every realm loads. Deliberately absent: running anything, and any
 //! file access after [`compile`] has returned. All of oxc stays in this folder.
 
+mod call_place;
 mod commonjs;
 mod constants;
 mod graph;

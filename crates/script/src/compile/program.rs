@@ -5,6 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::call_place::place_of_call;
 use super::options::place_of_option;
 use super::source::{Positions, SourceText, source_type};
 use crate::error::SourcePlace;
@@ -73,6 +74,14 @@ impl Program {
     pub(crate) fn option_place(&self, known: &SourcePlace, option: &str) -> Option<SourcePlace> {
         let source = self.modules.values().find_map(|module| module.source.as_ref().filter(|source| source.file == known.file))?;
         place_of_option(source, source_type(Path::new(&*known.file)), known, option)
+    }
+
+    /// Where a file of the test first calls what it imports from Loadstone by this name; the test file goes first.
+    pub(crate) fn call_place(&self, name: &str) -> Option<SourcePlace> {
+        let of_entry = self.modules.get(&self.entry).into_iter();
+        let mut sources: Vec<&SourceText> = self.modules.values().filter_map(|module| module.source.as_ref()).collect();
+        sources.sort_by(|a, b| a.file.cmp(&b.file));
+        of_entry.filter_map(|module| module.source.as_ref()).chain(sources).find_map(|source| place_of_call(source, name))
     }
 
     /// The loop that a turn without end was in, given the last place that QuickJS knows. It knows places of calls and

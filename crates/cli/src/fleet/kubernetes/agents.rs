@@ -1,0 +1,84 @@
+//! The agents: an Indexed Job that never completes, with a pod for each index.
+
+use serde_json::{Value, json};
+
+use super::fleet_in_cluster::FleetInCluster;
+use super::object::{confine, container_security, labels, object, pods, resources};
+
+/// Where the pods find the authorities that their NATS server is trusted by.
+const SECRETS: &str = "/etc/loadstone";
+/// Labels of nodes, and the agents' label that tells each. Pods have the nodes' from Kubernetes 1.35 on (KEP-4742).
+const TOPOLOGY: [(&str, &str, &str); 2] =
+    [("topology.kubernetes.io/region", "region", "NODE_REGION"), ("topology.kubernetes.io/zone", "zone", "NODE_ZONE")];
+/// Room for a test's files, which are 64 MB at most, and what it writes.
+const SCRATCH: &str = "256Mi";
+
+impl FleetInCluster {
+    pub(super) fn agents_job(&self) -> Value {
+        let mut job = object(self, "batch/v1", "Job", &self.agents_name(), "agent");
+        job["spec"] = json!({
+            "completionMode": "Indexed",
+            "completions": self.agents,
+            "parallelism": self.agents,
+            // An agent whose process ended is started again where it was, and one whose pod is gone as a new pod of the same index: as often as it takes.
+            "backoffLimit": i32::MAX,
+            "template": { "metadata": { "labels": labels(self, "agent") }, "spec": self.agent_pod() },
+        });
+        job
+    }
+
+    fn agent_pod(&self) -> Value {
+        let mut pod = json!({ "restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 10 });
+        confine(self, &mut pod);
+        if !self.node_selector.is_empty() {
+            let selected = self.node_selector.iter().map(|(key, value)| (key.clone(), json!(value)));
+            pod["nodeSelector"] = Value::Object(selected.collect());
+        }
+        // Two agents on one machine share its cores and its network.
+        pod["topologySpreadConstraints"] = json!([{
+            "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": pods(self, "agent"),
+        }]);
+        pod["containers"] = json!([self.agent_container()]);
+        pod["volumes"] = json!([{ "name": "scratch", "emptyDir": { "sizeLimit": SCRATCH } }]);
+        if self.brings_authorities() {
+            let items = json!([{ "key": "ca.crt", "path": "ca.crt" }]);
+            let volume = json!({ "name": "authorities", "secret": { "secretName": self.secret_name(), "items": items } });
+            pod["volumes"].as_array_mut().into_iter().for_each(|volumes| volumes.push(volume.clone()));
+        }
+        pod
+    }
+
+    fn agent_container(&self) -> Value {
+        let mut arguments =
+            vec!["agent".to_owned(), "--name=agent-$(JOB_COMPLETION_INDEX)".to_owned(), format!("--workers={}", self.cores)];
+        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+        let address = json!({ "secretKeyRef": { "name": self.secret_name(), "key": "agent" } });
+        let mut environment = vec![json!({ "name": "LOADSTONE_FLEET", "valueFrom": address }), field("NODE_NAME", "spec.nodeName")];
+        arguments.push("--label=node=$(NODE_NAME)".to_owned());
+        for (of_node, label, variable) in TOPOLOGY {
+            match self.node_selector.iter().find(|(key, _)| key == of_node) {
+                _ if self.labels.iter().any(|(key, _)| key == label) => {}
+                Some((_, value)) => arguments.push(format!("--label={label}={value}")),
+                None => {
+                    environment.push(field(variable, &format!("metadata.labels['{of_node}']")));
+                    arguments.push(format!("--label={label}=$({variable})"));
+                }
+            }
+        }
+        arguments.extend(self.labels.iter().map(|(key, value)| format!("--label={key}={value}")));
+        let mut mounts = vec![json!({ "name": "scratch", "mountPath": "/tmp" })];
+        if self.brings_authorities() {
+            environment.push(json!({ "name": "LOADSTONE_FLEET_CA", "value": format!("{SECRETS}/ca.crt") }));
+            mounts.push(json!({ "name": "authorities", "mountPath": SECRETS, "readOnly": true }));
+        }
+        json!({
+            "name": "agent", "image": self.image, "imagePullPolicy": "IfNotPresent",
+            "args": arguments, "env": environment, "volumeMounts": mounts,
+            "resources": resources(self.cores, &self.memory), "securityContext": container_security(),
+        })
+    }
+
+    fn brings_authorities(&self) -> bool {
+        self.nats.as_ref().is_none_or(|nats| nats.authorities.is_some())
+    }
+}

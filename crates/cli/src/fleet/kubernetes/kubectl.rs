@@ -1,0 +1,128 @@
+//! Calls of `kubectl`: it knows the user's clusters, and how to log in to them.
+
+use std::io::{ErrorKind, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The cluster did not do as it was told.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KubectlError {
+    #[error(
+        "the program kubectl is not on the search path: install it (https://kubernetes.io/docs/tasks/tools), or print the objects with --dry-run"
+    )]
+    Missing,
+    #[error(
+        "the cluster cannot be reached{context}: kubectl says \"{said}\": is it the right one (`kubectl config current-context`, KUBECONFIG)?"
+    )]
+    Unreachable { context: String, said: String },
+    #[error("kubectl {command} failed: {said}")]
+    Refused { command: String, said: String },
+    #[error("cannot run kubectl: {0}")]
+    Start(std::io::Error),
+    #[error("kubectl {command} answered with something that is no JSON: {problem}")]
+    Answer { command: String, problem: serde_json::Error },
+}
+
+/// What kubectl says where it gets no answer from a cluster, or knows none.
+const UNREACHABLE: [&str; 7] = [
+    "The connection to the server",
+    "Unable to connect to the server",
+    "connection refused",
+    "i/o timeout",
+    "no such host",
+    "no configuration has been provided",
+    "does not exist",
+];
+
+/// A cluster and a namespace, as kubectl finds them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kubectl {
+    pub(crate) context: Option<String>,
+    pub(crate) namespace: Option<String>,
+}
+
+impl Kubectl {
+    /// Its arguments before the command's own.
+    fn flags(&self) -> Vec<String> {
+        let given = [("--context", &self.context), ("--namespace", &self.namespace)];
+        given.iter().filter_map(|(flag, value)| value.as_ref().map(|value| format!("{flag}={value}"))).collect()
+    }
+
+    /// The beginning of a command line for people.
+    pub(crate) fn shown(&self) -> String {
+        ["kubectl".to_owned()].into_iter().chain(self.flags()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What it prints.
+    ///
+    /// # Errors
+    /// [`KubectlError`]
+    pub(crate) fn call(&self, arguments: &[&str], input: &str) -> Result<String, KubectlError> {
+        let mut command = Command::new("kubectl");
+        command.args(self.flags()).arg("--request-timeout=20s").args(arguments);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| if error.kind() == ErrorKind::NotFound { KubectlError::Missing } else { KubectlError::Start(error) })?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that ended before it has read all says why.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(KubectlError::Start)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(self.failure(arguments, &String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// The same, where it prints JSON.
+    ///
+    /// # Errors
+    /// [`KubectlError`]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Result<Value, KubectlError> {
+        let text = self.call(arguments, "")?;
+        serde_json::from_str(&text).map_err(|problem| KubectlError::Answer { command: arguments.join(" "), problem })
+    }
+
+    fn failure(&self, arguments: &[&str], stderr: &str) -> KubectlError {
+        // Above its last words kubectl tells of each try.
+        let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty() && !is_log(line)).collect();
+        let said = lines.join("; ");
+        if UNREACHABLE.iter().any(|text| lines.iter().any(|line| line.contains(text) && !line.contains("(NotFound)"))) {
+            let context = self.context.as_ref().map(|context| format!(" (context {context})")).unwrap_or_default();
+            return KubectlError::Unreachable { context, said };
+        }
+        KubectlError::Refused { command: arguments.first().copied().unwrap_or_default().to_owned(), said }
+    }
+}
+
+/// `E1123 13:37:08.123456    1234 memcache.go:265] …`
+fn is_log(line: &str) -> bool {
+    line.starts_with(['E', 'W', 'I']) && line.get(1..5).is_some_and(|date| date.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(stderr: &str) -> String {
+        Kubectl { context: Some("test".to_owned()), namespace: None }.failure(&["apply", "-f", "-"], stderr).to_string()
+    }
+
+    #[test]
+    fn a_cluster_that_is_away_is_told_from_one_that_refuses() {
+        let away = "E1123 13:37:08.123456    1234 memcache.go:265] \"Unhandled Error\" err=\"couldn't get current server API group list\"\n\
+                    The connection to the server 127.0.0.1:6443 was refused - did you specify the right host or port?\n";
+        let told = failure(away);
+        assert!(
+            told.starts_with("the cluster cannot be reached (context test): kubectl says \"The connection to the server 127.0.0.1:6443"),
+            "{told}"
+        );
+        assert!(failure("error: context \"test\" does not exist\n").contains("cannot be reached"));
+        let refused = failure("Error from server (Forbidden): secrets is forbidden: User \"joe\" cannot create resource\n");
+        assert!(refused.starts_with("kubectl apply failed: Error from server (Forbidden)"), "{refused}");
+    }
+}
