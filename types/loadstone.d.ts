@@ -496,7 +496,7 @@ declare module "loadstone" {
     boolean(name: string, options?: ParameterOptions<boolean>): boolean;
     /** A length of time, such as `90s`. */
     duration(name: string, options?: ParameterOptions<Duration>): Duration;
-    /** A full `http:`, `https:`, `ws:` or `wss:` URL. */
+    /** A full URL of whatever a test can speak to, such as `https://…`, `wss://…`, `redis://…`, `postgres://…`. A password in it is masked everywhere. */
     url(name: string, options?: ParameterOptions<string>): string;
     /** One of the given options. */
     choice<const T extends string>(name: string, options: readonly T[], more?: ParameterOptions<NoInfer<T>>): T;
