@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::refusal::SqlRefusal;
-use super::wire::{Cursor, Message, message};
+use super::wire::{Cursor, WireMessage, message};
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl SqlAnswer {
         let mut at = self.rows_at;
         std::iter::from_fn(move || {
             loop {
-                let Message { tag, body, next } = message(&self.bytes, at).ok().flatten()?;
+                let WireMessage { tag, body, next } = message(&self.bytes, at).ok().flatten()?;
                 at = next;
                 if tag == b'D' {
                     return Some(SqlRow { columns: &self.columns, body: body.get(2..)? });

@@ -110,7 +110,7 @@ impl SqlClient {
 
     /// Ends a transaction by `COMMIT` or `ROLLBACK`. Whatever becomes of that, others may then have the connection.
     pub async fn end(&self, id: SqlTransactionId, statement: &SqlStatement, timeout_ns: u64, bytes_max: u64) -> SqlExchange {
-        let ending = Ending { client: self, id };
+        let ending = EndedTransaction { client: self, id };
         let exchange = self.run(Some(id), statement, timeout_ns, bytes_max).await;
         drop(ending);
         exchange
@@ -129,7 +129,7 @@ impl SqlClient {
 
     /// The transaction is over without a word to the server, which rolls it back if it was not ended before.
     pub fn leave(&self, id: SqlTransactionId) {
-        drop(Ending { client: self, id });
+        drop(EndedTransaction { client: self, id });
     }
 
     /// What follows the open transaction may begin.
@@ -214,12 +214,12 @@ fn left() -> Failure {
 }
 
 /// A transaction that is being ended; dropped, it has ended.
-struct Ending<'a> {
+struct EndedTransaction<'a> {
     client: &'a SqlClient,
     id: SqlTransactionId,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for EndedTransaction<'_> {
     fn drop(&mut self) {
         let client = self.client;
         if !client.is_open(self.id) {

@@ -12,7 +12,7 @@ use super::address::SqlAddress;
 use super::connection::SqlConnection;
 use super::refusal::SqlRefusal;
 use super::scan::OneMessage;
-use super::wire::{Message, malformed, message};
+use super::wire::{WireMessage, malformed, message};
 use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::{RawConnection, RawTarget, RawTimes, ReadUntil};
@@ -46,17 +46,17 @@ pub(super) async fn open(
     let raw = RawConnection::open(network, &plain, timeout_ns, times).await?;
     times.ended = 0;
     let begun = network.clock().now();
-    let mut greeting = Greeting { raw: &raw, due, times: RawTimes::from(begun) };
+    let mut login = Login { raw: &raw, due, times: RawTimes::from(begun) };
     let mut tls_ns = 0;
     if *tls {
-        greeting.ask_for_tls().await?;
+        login.ask_for_tls().await?;
         let asked = network.clock().now();
         raw.secure(host, due).await?;
         tls_ns = network.clock().now() - asked;
     }
-    let logged_in = greeting.log_in(address).await;
-    times.bytes_sent += greeting.times.bytes_sent;
-    times.bytes_received += greeting.times.bytes_received;
+    let logged_in = login.log_in(address).await;
+    times.bytes_sent += login.times.bytes_sent;
+    times.bytes_received += login.times.bytes_received;
     times.phases.tls = tls_ns;
     times.phases.connect += (network.clock().now() - begun).saturating_sub(tls_ns);
     logged_in?;
@@ -64,13 +64,13 @@ pub(super) async fn open(
 }
 
 /// What is said before the first statement.
-struct Greeting<'a> {
+struct Login<'a> {
     raw: &'a RawConnection,
     due: Nanos,
     times: RawTimes,
 }
 
-impl Greeting<'_> {
+impl Login<'_> {
     async fn send(&mut self, wire: &[u8]) -> Result<(), Failure> {
         self.raw.write(wire, self.due, &mut self.times).await
     }
@@ -98,7 +98,9 @@ impl Greeting<'_> {
         let mut proof = Proof { address, scram: None };
         loop {
             let bytes = self.raw.read_framed(&mut OneMessage, GREETING_BYTES_MAX, self.due, &mut self.times).await?;
-            let Some(Message { tag, body, .. }) = message(&bytes, 0)? else { return Err(malformed("a message that is not whole").into()) };
+            let Some(WireMessage { tag, body, .. }) = message(&bytes, 0)? else {
+                return Err(malformed("a message that is not whole").into());
+            };
             match tag {
                 b'R' => {
                     let mut wire = BytesMut::new();

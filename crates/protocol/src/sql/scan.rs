@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::answer::{SqlAnswer, SqlColumn};
 use super::refusal::SqlRefusal;
-use super::wire::{Message, malformed, message};
+use super::wire::{WireMessage, malformed, message};
 use crate::failure::Failure;
 use crate::raw::AnswerFraming;
 
@@ -64,16 +64,15 @@ impl AnswerScan {
 impl AnswerFraming for AnswerScan {
     fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
         while self.status == 0 {
-            let Some(Message { tag, body, next }) = message(bytes, self.at)? else { return Ok(None) };
+            let Some(WireMessage { tag, body, next }) = message(bytes, self.at)? else { return Ok(None) };
             self.note(tag, body, self.at)?;
             self.at = next;
+            // A server that goes says why, and closes; how it closes depends on what it has yet to read.
+            if self.refusal.as_ref().is_some_and(|refusal| refusal.is_final) {
+                break;
+            }
         }
         Ok(Some(self.at))
-    }
-
-    /// A server that goes says why, and closes.
-    fn ends_with_connection(&self) -> bool {
-        self.refusal.as_ref().is_some_and(|refusal| refusal.is_final)
     }
 }
 
@@ -135,6 +134,14 @@ mod tests {
             assert_eq!(whole(&bytes, &mut ends), Ok(Some((length, 4))), "pieces of {piece}");
         }
         assert_eq!(whole(&bytes, &mut (0..length)), Ok(None));
+    }
+
+    #[test]
+    fn the_last_words_of_a_server_are_an_answer() {
+        let words = said(&[(b'E', b"SFATAL\0VFATAL\0C57P01\0Mgoing\0\0")]);
+        assert_eq!(whole(&words, &mut std::iter::once(words.len())), Ok(Some((words.len(), 0))));
+        let error = said(&[(b'E', b"SERROR\0VERROR\0C23505\0Mno\0\0")]);
+        assert_eq!(whole(&error, &mut std::iter::once(error.len())), Ok(None));
     }
 
     #[test]

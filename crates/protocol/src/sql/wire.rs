@@ -7,7 +7,7 @@ const HEAD_BYTES: usize = 5;
 
 /// A message among others.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Message<'a> {
+pub(super) struct WireMessage<'a> {
     pub(super) tag: u8,
     pub(super) body: &'a [u8],
     /// Where the next one begins.
@@ -15,14 +15,14 @@ pub(super) struct Message<'a> {
 }
 
 /// The message that begins here; `None` while it is not whole.
-pub(super) fn message(bytes: &[u8], at: usize) -> Result<Option<Message<'_>>, Failure> {
+pub(super) fn message(bytes: &[u8], at: usize) -> Result<Option<WireMessage<'_>>, Failure> {
     let Some(head) = bytes.get(at..at + HEAD_BYTES) else { return Ok(None) };
     let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
     if length < 4 || length > i32::MAX as usize {
         return Err(malformed("a message has an impossible length"));
     }
     let next = at + 1 + length;
-    Ok(bytes.get(at + HEAD_BYTES..next).map(|body| Message { tag: head[0], body, next }))
+    Ok(bytes.get(at + HEAD_BYTES..next).map(|body| WireMessage { tag: head[0], body, next }))
 }
 
 /// Reads one value after another.
